@@ -1,0 +1,28 @@
+"""Robot dynamics, compiled link by link.
+
+>>> import linkwise as lw
+>>> robot = lw.load("puma560")
+>>> robot.nv
+6
+"""
+
+from linkwise.cache import CacheWarning
+from linkwise.errors import BackendUnavailable, RobotFileError, RobotFileWarning
+from linkwise.io.dh import DHRow
+from linkwise.load import from_dh, load
+from linkwise.robot import Robot
+from linkwise.trace.program import OperationCount
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BackendUnavailable",
+    "CacheWarning",
+    "DHRow",
+    "OperationCount",
+    "Robot",
+    "RobotFileError",
+    "RobotFileWarning",
+    "from_dh",
+    "load",
+]

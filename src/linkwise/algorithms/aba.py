@@ -1,0 +1,140 @@
+"""Forward dynamics: the articulated-body algorithm.
+
+    qdd = D⁻¹ (u - Uᵀ a),   D = Sᵀ I^A S + rotors,   U = I^A S,   u = tau - Sᵀ p^A
+
+Three sweeps [RBDA Table 7.1; Rodriguez and Kreutz, FD4], ordinary accelerations:
+
+    base -> tip   w, c, p   turning rates, velocity-product acceleration and force
+    tip -> base   I^A, p^A  articulated inertia and bias force
+    base -> tip   a, qdd
+
+A joint of several columns is eliminated column by column, which is block elimination by D written
+as rank-one steps; outward, its columns are solved in the opposite order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from linkwise.algorithms.external import External, external_forces
+from linkwise.model.tree import Link, Tree
+from linkwise.spatial import (
+    ArticulatedInertia,
+    Force,
+    Mat3,
+    Motion,
+    Scalar,
+    Transform,
+    Vec3,
+    cross,
+    rate_matrix,
+    reciprocal,
+)
+from linkwise.sweep import base_to_tip, tip_to_base
+
+
+class Velocity(NamedTuple):
+    """Turning rate of a link, and what it costs: acceleration ``c``, force ``p``."""
+
+    X: Transform
+    w: Vec3
+    W: Mat3
+    c: Motion
+    p: Force
+
+
+class Subtree(NamedTuple):
+    """Articulated inertia and bias force; sums over children."""
+
+    IA: ArticulatedInertia
+    pA: Force
+
+    def __add__(self, o: Subtree) -> Subtree:  # type: ignore[override]
+        return Subtree(self.IA + o.IA, self.pA + o.pA)
+
+
+class Handle(NamedTuple):
+    """One eliminated column: what the outward sweep needs."""
+
+    U: Force
+    inv_d: Scalar
+    u: Scalar
+
+
+class Acceleration(NamedTuple):
+    """Acceleration of a link, and of its joint."""
+
+    a: Motion
+    qdd: list[Scalar]
+
+
+def turn(link: Link, parent: Velocity, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Velocity:
+    """Velocity-product terms of a link."""
+    X, vJ = link.transform(q), link.motion(qd)
+    w_in = X.rotate(parent.w)
+    w = w_in + vJ.ang
+    c = Motion(cross(w_in, vJ.ang), X.rotate(parent.W @ X.r) + cross(w_in + w, vJ.lin))
+    W = rate_matrix(w, Vec3.zero())
+    return Velocity(X, w, W, c, link.inertia.force(Vec3.zero(), W))
+
+
+def articulate(
+    link: Link, children: Subtree, m: Velocity, ext: Force, tau: Sequence[Scalar]
+) -> tuple[list[Handle], Subtree]:
+    """Eliminate the joint: what is left is the inertia the parent feels."""
+    IA = children.IA + link.inertia.articulated()
+    p = children.pA + m.p - ext
+    handles = []
+    for column, rotor, t in zip(link.joint.columns, link.armature, tau, strict=True):
+        U = IA @ column
+        inv_d = reciprocal(column.dot(U) + rotor)
+        u = t - column.dot(p)
+        K = U * inv_d
+        IA, p = IA.less(U, K), p + K * u
+        handles.append(Handle(U, inv_d, u))
+    return handles, Subtree(m.X.articulated_back(IA), m.X.force_back(p + IA @ m.c))
+
+
+def accelerate(
+    link: Link, parent: Acceleration, m: Velocity, handles: list[Handle]
+) -> Acceleration:
+    """Joint acceleration, last eliminated column first."""
+    a = m.X.motion(parent.a) + m.c
+    qdd: list[Scalar] = []
+    for column, handle in zip(reversed(link.joint.columns), reversed(handles), strict=True):
+        rate = (handle.u - a.dot(handle.U)) * handle.inv_d
+        a = a + column * rate
+        qdd.insert(0, rate)
+    return Acceleration(a, qdd)
+
+
+def aba(
+    tree: Tree,
+    q: Sequence[Scalar],
+    qd: Sequence[Scalar],
+    tau: Sequence[Scalar],
+    *,
+    external: External = (),
+) -> list[Scalar]:
+    """Joint accelerations under torques ``tau``."""
+    q_, qd_, tau_ = tree.per_link_q(q), tree.per_link_v(qd), tree.per_link_v(tau)
+    still = Velocity(
+        Transform(Vec3.zero()), Vec3.zero(), Mat3.zero(), Motion.zero(), Force.zero()
+    )
+    velocities = base_to_tip(tree, turn, still, q_, qd_)
+    ext = external_forces(tree, q_, external)
+    nothing = Subtree(ArticulatedInertia.zero(), Force.zero())
+    handles, _ = tip_to_base(tree, articulate, nothing, velocities, ext, tau_)
+    base = Acceleration(Motion(Vec3.zero(), tree.base_acceleration), [])
+    states = base_to_tip(tree, accelerate, base, velocities, handles)
+    return [rate for state in states for rate in state.qdd]
+
+
+def mass_matrix_inverse(tree: Tree, q: Sequence[Scalar]) -> list[list[Scalar]]:
+    """``M⁻¹``, a column per unit torque without gravity; the factors are shared by all columns."""
+    still = [0.0] * tree.nv
+    weightless = tree.without_gravity()
+    n = range(tree.nv)
+    columns = [aba(weightless, q, still, [float(i == j) for i in n]) for j in n]
+    return [[columns[min(i, j)][max(i, j)] for j in n] for i in n]

@@ -1,0 +1,57 @@
+"""Inverse dynamics: the recursive Newton-Euler algorithm.
+
+    tau = M(q) qdd + C(q, qd) qd + g(q) - Jᵀ f_ext
+
+Two sweeps [Luh, Walker and Paul 1980], link coordinates:
+
+    base -> tip   w, dw, a   turning rates and the origin's acceleration (rates.py)
+    tip -> base   f, tau     wrenches summed over the subtree, projected on the joint
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from linkwise.algorithms.external import External, external_forces
+from linkwise.algorithms.rates import Rates, at_rest, move
+from linkwise.model.tree import Link, Tree
+from linkwise.spatial import Force, Scalar
+from linkwise.sweep import base_to_tip, tip_to_base
+
+
+def load(
+    link: Link, children: Force, m: Rates, ext: Force, qdd: Sequence[Scalar]
+) -> tuple[list[Scalar], Force]:
+    """Joint torque of a link, and the wrench it hands to its parent."""
+    f = link.inertia.force(m.a, m.U) + children - ext
+    rotors = (r * acc for r, acc in zip(link.armature, qdd, strict=True))
+    tau = [t + rotor for t, rotor in zip(link.project(f), rotors, strict=True)]
+    return tau, m.X.force_back(f)
+
+
+def rnea(
+    tree: Tree,
+    q: Sequence[Scalar],
+    qd: Sequence[Scalar],
+    qdd: Sequence[Scalar],
+    *,
+    external: External = (),
+) -> list[Scalar]:
+    """Joint torques for a motion."""
+    q_, qd_, qdd_ = tree.per_link_q(q), tree.per_link_v(qd), tree.per_link_v(qdd)
+    motions = base_to_tip(tree, move, at_rest(tree.base_acceleration), q_, qd_, qdd_)
+    ext = external_forces(tree, q_, external)
+    taus, _ = tip_to_base(tree, load, Force.zero(), motions, ext, qdd_)
+    return [t for tau in taus for t in tau]
+
+
+def bias(
+    tree: Tree, q: Sequence[Scalar], qd: Sequence[Scalar], *, external: External = ()
+) -> list[Scalar]:
+    """``C qd + g``: the torques of a motion without acceleration."""
+    return rnea(tree, q, qd, [0.0] * tree.nv, external=external)
+
+
+def gravity_torque(tree: Tree, q: Sequence[Scalar], *, external: External = ()) -> list[Scalar]:
+    """``g``: the torques of rest."""
+    return bias(tree, q, [0.0] * tree.nv, external=external)

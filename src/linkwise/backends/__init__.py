@@ -1,0 +1,1 @@
+"""Program -> callable. A backend renders, compiles and runs; it holds no mechanics."""

@@ -1,0 +1,1 @@
+"""Programs as C: for reading, and for compilers that are not ours."""

@@ -1,0 +1,77 @@
+"""Program -> a C99 function of one state. An operation is a row of the table."""
+
+from __future__ import annotations
+
+import re
+
+from linkwise.trace.expr import Expr
+from linkwise.trace.program import Block, Program, Repeat
+
+OPS = {
+    "add": "{} + {}",
+    "sub": "{} - {}",
+    "mul": "{} * {}",
+    "div": "{} / {}",
+    "neg": "-{}",
+    "sin": "sin({})",
+    "cos": "cos({})",
+    "fma": "fma({}, {}, {})",
+    "fms": "fma({}, {}, -{})",
+    "fnma": "fma(-{}, {}, {})",
+}
+
+
+def render_c(program: Program, robot: str) -> str:
+    """C source of the program."""
+    writer = _Writer(program)
+    name = re.sub(r"\W+", "_", program.name).strip("_")
+    inputs = ", ".join(f"const double {_word(p.name)}[{p.size}]" for p in program.inputs)
+    head = [
+        f"/* {program.name} of {robot}: one state. */",
+        "#include <math.h>",
+        "",
+        f"void {name}({inputs}, double out[{len(program.results)}])",
+        "{",
+    ]
+    for region in program.regions:
+        writer.block(region) if isinstance(region, Block) else writer.repeat(region)
+    stores = [f"    out[{i}] = {writer.value(r)};" for i, r in enumerate(program.results)]
+    return "\n".join((*head, *writer.lines, *stores, "}", ""))
+
+
+class _Writer:
+    def __init__(self, program: Program) -> None:
+        self.lines: list[str] = []
+        self.names: dict[int, str] = {}
+
+    def block(self, block: Block, indent: str = "    ") -> None:
+        for node in block.nodes:
+            if node.op in OPS:
+                expression = OPS[node.op].format(*(self.value(a) for a in node.args))
+                self.names[node.id] = f"v{node.id}"
+                self.lines.append(f"{indent}const double v{node.id} = {expression};")
+
+    def repeat(self, loop: Repeat) -> None:
+        for carry in loop.carries:
+            self.names[carry.value.id] = f"c{carry.value.id}"
+            self.lines.append(f"    double c{carry.value.id} = {self.value(carry.start)};")
+        self.lines.append(f"    for (int k = 0; k < {loop.limit}; ++k) {{")
+        self.block(loop.body, " " * 8)
+        self.lines.append(f"        if (!({self.value(loop.active)} > 0)) break;")
+        new = [f"        const double n{c.value.id} = {self.value(c.next)};" for c in loop.carries]
+        self.lines += new
+        self.lines += [f"        c{c.value.id} = n{c.value.id};" for c in loop.carries]
+        self.lines.append("    }")
+
+    def value(self, node: Expr) -> str:
+        """How a node is written where it is used."""
+        if node.op == "const":
+            return repr(node.value)
+        if node.op == "input":
+            port, index = node.value  # type: ignore[misc]
+            return f"{_word(port)}[{index}]"
+        return self.names[node.id]
+
+
+def _word(name: str) -> str:
+    return re.sub(r"\W+", "_", name).strip("_")

@@ -1,0 +1,1 @@
+"""The CPU backend: LLVM IR with explicit SIMD lanes, compiled in the process by llvmlite."""

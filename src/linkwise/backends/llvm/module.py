@@ -1,0 +1,62 @@
+"""Whole IR modules: a tile, a way in, and the declarations they need."""
+
+from __future__ import annotations
+
+from linkwise.backends.llvm.entry import Signature, render_batch, render_call
+from linkwise.backends.llvm.render import Renderer
+from linkwise.backends.llvm.target import Target
+from linkwise.backends.llvm.types import NUMBERS, Lanes
+from linkwise.trace.program import Program
+
+BATCH, CALL = "batch", "call"  # exported names
+
+
+def lanes_for(target: Target, dtype: str, entry: str) -> Lanes:
+    """One state for a call, a register full for a batch."""
+    number = NUMBERS[dtype]
+    return Lanes(number, 1 if entry == CALL else target.lanes(number.bytes))
+
+
+def render_module(
+    program: Program, signature: Signature, target: Target, dtype: str, entry: str
+) -> str:
+    """IR text of one kernel."""
+    lanes = lanes_for(target, dtype, entry)
+    tile = Renderer(program, lanes, target.fused).tile()
+    wrap = render_call if entry == CALL else render_batch
+    return "\n".join(
+        (
+            f"; {program.name}, {dtype}, {lanes.width} state(s) side by side",
+            f'target triple = "{target.triple}"',
+            tile,
+            wrap(signature, lanes),
+            _declarations(lanes),
+            _attributes(target),
+        )
+    )
+
+
+def _declarations(lanes: Lanes) -> str:
+    T, v = lanes.type, lanes.suffix
+    lines = {
+        f"declare {T} @llvm.fma.{v}({T}, {T}, {T})",
+        f"declare {T} @llvm.fabs.{v}({T})",
+        "declare double @llvm.fabs.f64(double)",
+        "declare i64 @llvm.smin.i64(i64, i64)",
+        "declare i64 @llvm.smax.i64(i64, i64)",
+    }
+    return "\n".join(sorted(lines))
+
+
+def _attributes(target: Target) -> str:
+    bits = target.register_bytes * 8
+    # stack probes would call into a runtime library that is not there
+    common = f'nounwind "no-stack-arg-probe" "prefer-vector-width"="{bits}" \
+"min-legal-vector-width"="{bits}"'
+    return f"""
+attributes #0 = {{ noinline {common} }}
+attributes #1 = {{ noinline cold {common} }}
+attributes #2 = {{ {common} }}
+!0 = !{{!"branch_weights", i32 1, i32 1000000}}
+!1 = !{{!"branch_weights", i32 1000000, i32 1}}
+"""

@@ -1,0 +1,187 @@
+"""Program -> LLVM IR of one tile: ``width`` states side by side, rows contiguous in memory.
+
+The tile function reads and writes exactly ``width`` rows. ``entry.py`` wraps it: the loop over a
+batch, the last incomplete tile, and the call from Python.
+"""
+
+from __future__ import annotations
+
+from linkwise.backends.llvm.sincos import cold_reduction, emit_sincos
+from linkwise.backends.llvm.types import Lanes, Lines
+from linkwise.trace.expr import Expr
+from linkwise.trace.program import Block, Program, Repeat
+
+BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
+FUSED = {"fma": (False, False), "fms": (False, True), "fnma": (True, False)}  # negate a, negate c
+
+
+class Renderer:
+    """Renders one program for one lane layout."""
+
+    def __init__(self, program: Program, lanes: Lanes, fused: bool) -> None:
+        self.program, self.lanes, self.fused = program, lanes, fused
+        self.out = Lines()
+        self.values: dict[int, str] = {}
+        self.sizes = {port.name: port.size for port in program.inputs}
+        last = program.regions[-1]
+        self._last_nodes = last.nodes if isinstance(last, Block) else ()
+        self.ports = {port.name: k for k, port in enumerate(program.inputs)}
+        self.places: dict[int, list[int]] = {}
+        for index, result in enumerate(program.results):
+            self.places.setdefault(result.id, []).append(index)
+
+    def tile(self) -> str:
+        """IR of the tile function."""
+        for region in self.program.regions:
+            if isinstance(region, Block):
+                self._block(region.nodes)
+            else:
+                self._repeat(region)
+        for result in self.program.results:
+            self._store(result)
+        arguments = "".join(f"ptr noalias %in{k}, " for k in self.ports.values())
+        rooms = "".join(
+            f"  %{name} = alloca [{max(self._most_angles(), 1)} x {self.lanes.type}]\n"
+            for name in ("angles", "rest", "turns")
+        )
+        body = "\n".join(self.out.text)
+        has_angles = self._most_angles() > 0
+        return (
+            f"define internal void @tile({arguments}ptr noalias %out) #0 {{\n"
+            f"entry:\n{rooms if has_angles else ''}{body}\n  ret void\n}}\n"
+            + (cold_reduction(self.lanes.number, self.fused) if has_angles else "")
+        )
+
+    def _most_angles(self) -> int:
+        return len({n.args[0].id for n in self.program.nodes() if n.op in ("sin", "cos")})
+
+    def _block(self, nodes: tuple[Expr, ...]) -> None:
+        """Angles first, in groups that depend on no sine of their own; then the rest in order."""
+        for group in _angle_groups(nodes):
+            for node in _needed_by(nodes, group):
+                self._node(node)
+            angles = [self._value(a) for a in group]
+            pairs = emit_sincos(self.out, self.lanes, self.fused, angles)
+            made = {a.id: pair for a, pair in zip(group, pairs, strict=True)}
+            for node in nodes:
+                if node.op in ("sin", "cos") and node.args[0].id in made:
+                    self.values[node.id] = made[node.args[0].id][node.op == "cos"]
+        last = nodes is self._last_nodes
+        for node in nodes:
+            self._node(node)
+            if last:
+                self._store(node)
+
+    def _node(self, node: Expr) -> None:
+        if node.id not in self.values and node.op not in ("const", "input"):
+            self.values[node.id] = self._operation(node)
+
+    def _operation(self, node: Expr) -> str:
+        T, args = self.lanes.type, [self._value(a) for a in node.args]
+        if node.op in BINARY:
+            return self.out.let(f"{BINARY[node.op]} {T} {args[0]}, {args[1]}")
+        if node.op == "neg":
+            return self.out.let(f"fneg {T} {args[0]}")
+        return self._multiply_add(*FUSED[node.op], *args)
+
+    def _multiply_add(self, minus_a: bool, minus_c: bool, a: str, b: str, c: str) -> str:
+        T = self.lanes.type
+        if not self.fused:
+            product = self.out.let(f"fmul {T} {a}, {b}")
+            first, op, second = (
+                (c, "fsub", product) if minus_a else (product, "fsub" if minus_c else "fadd", c)
+            )
+            return self.out.let(f"{op} {T} {first}, {second}")
+        a = self.out.let(f"fneg {T} {a}") if minus_a else a
+        c = self.out.let(f"fneg {T} {c}") if minus_c else c
+        return self.out.let(f"call {T} @llvm.fma.{self.lanes.suffix}({T} {a}, {T} {b}, {T} {c})")
+
+    def _value(self, node: Expr) -> str:
+        if node.op == "const":
+            return self.lanes.constant(node.value)  # type: ignore[arg-type]
+        if node.op == "input" and node.id not in self.values:
+            self.values[node.id] = self._load(*node.value)  # type: ignore[misc]
+        return self.values[node.id]
+
+    def _load(self, port: str, index: int) -> str:
+        """One element of every row of the tile."""
+        T, scalar = self.lanes.type, self.lanes.number.llvm
+        base, size = f"%in{self.ports[port]}", self.sizes[port]
+        vector = "poison"
+        for lane in range(self.lanes.width):
+            at = self.out.let(f"getelementptr {scalar}, ptr {base}, i64 {lane * size + index}")
+            x = self.out.let(f"load {scalar}, ptr {at}")
+            if self.lanes.width == 1:
+                return x
+            vector = self.out.let(f"insertelement {T} {vector}, {scalar} {x}, i64 {lane}")
+        return vector
+
+    def _store(self, result: Expr) -> None:
+        """Write a result to its places in every row, as soon as it is known."""
+        T, scalar, size = self.lanes.type, self.lanes.number.llvm, len(self.program.results)
+        for index in self.places.pop(result.id, ()):
+            value = self._value(result)
+            for lane in range(self.lanes.width):
+                x = value
+                if self.lanes.width > 1:
+                    x = self.out.let(f"extractelement {T} {value}, i64 {lane}")
+                at = self.out.let(f"getelementptr {scalar}, ptr %out, i64 {lane * size + index}")
+                self.out.add(f"  store {scalar} {x}, ptr {at}")
+
+    def _repeat(self, loop: Repeat) -> None:
+        """A loop whose states stop one by one; it ends when none is active, or at the limit."""
+        out, T, width = self.out, self.lanes.type, self.lanes.width
+        before, head, done = out.current, out.label("repeat"), out.label("settled")
+        starts = [self._value(c.start) for c in loop.carries]
+        out.add(f"  br label %{head}")
+        out.start(head)
+        at = len(out.text)  # the phis go here, once the back edge is known
+        held = [f"%{head}.{k}" for k in range(len(loop.carries))]
+        for carry, name in zip(loop.carries, held, strict=True):
+            self.values[carry.value.id] = name
+        self._block(loop.body.nodes)
+        active = self._value(loop.active)
+        mask = out.let(f"fcmp ogt {T} {active}, {self.lanes.constant(0.0)}")
+        choose = f"select {self.lanes.vector('i1')} {mask}, {T}"
+        stepped = [
+            out.let(f"{choose} {self._value(c.next)}, {T} {name}")
+            for c, name in zip(loop.carries, held, strict=True)
+        ]
+        going = mask
+        if width > 1:
+            bits = out.let(f"bitcast {self.lanes.vector('i1')} {mask} to i{width}")
+            going = out.let(f"icmp ne i{width} {bits}, 0")
+        count = out.let(f"add i64 %{head}.k, 1")
+        within = out.let(f"icmp ult i64 {count}, {loop.limit}")
+        more = out.let(f"and i1 {going}, {within}")
+        tail = out.current
+        out.add(f"  br i1 {more}, label %{head}, label %{done}")
+        phis = [f"  %{head}.k = phi i64 [ 0, %{before} ], [ {count}, %{tail} ]"]
+        for name, start, new in zip(held, starts, stepped, strict=True):
+            phis.append(f"  {name} = phi {T} [ {start}, %{before} ], [ {new}, %{tail} ]")
+        out.text[at:at] = phis
+        out.start(done)
+        for carry, new in zip(loop.carries, stepped, strict=True):
+            self.values[carry.value.id] = new
+
+
+def _angle_groups(nodes: tuple[Expr, ...]) -> list[list[Expr]]:
+    """Distinct angles, grouped by how many sines deep they are."""
+    depth: dict[int, int] = {}
+    groups: dict[int, dict[int, Expr]] = {}
+    for node in nodes:
+        level = max((depth.get(a.id, 0) for a in node.args), default=0)
+        if node.op in ("sin", "cos"):
+            groups.setdefault(level, {})[node.args[0].id] = node.args[0]
+            level += 1
+        depth[node.id] = level
+    return [list(groups[level].values()) for level in sorted(groups)]
+
+
+def _needed_by(nodes: tuple[Expr, ...], roots: list[Expr]) -> list[Expr]:
+    """Nodes of this block that the roots are computed from, in order."""
+    wanted = {r.id for r in roots}
+    for node in reversed(nodes):
+        if node.id in wanted:
+            wanted.update(a.id for a in node.args)
+    return [node for node in nodes if node.id in wanted]

@@ -1,0 +1,174 @@
+"""Run compiled kernels: batches over threads, and single states straight from Python."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import sysconfig
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwise.backends.llvm.compile import BATCH_TYPE, Loaded
+from linkwise.backends.llvm.entry import Signature
+from linkwise.backends.llvm.module import BATCH, CALL
+from linkwise.backends.llvm.target import Target
+
+# nanoseconds of work below which another thread is not worth waking
+WORTH_A_THREAD = 100_000
+
+
+class BatchKernel:
+    """A loaded kernel over contiguous rows."""
+
+    def __init__(self, code: bytes, target: Target, signature: Signature, width: int) -> None:
+        self._loaded = Loaded(code, target, BATCH, {})
+        self._function = BATCH_TYPE(self._loaded.address)
+        self.signature, self.width = signature, width
+        numbers = sum(port.size for port in signature.inputs) + signature.output_size
+        self._cost = 3.0 * numbers  # rough nanoseconds per state, to decide about threads
+
+    def __call__(self, inputs: Sequence[NDArray[Any]], out: NDArray[Any], threads: int) -> None:
+        """Fill ``out`` (states, size) from inputs (states, size), all contiguous."""
+        states = out.shape[0]
+        pointers = [a.__array_interface__["data"][0] for a in (*inputs, out)]
+        ports = (ctypes.c_void_p * len(pointers))(*pointers)
+        address = ctypes.addressof(ports)
+        parts = self._split(states, threads)
+        futures = [_pool().submit(self._function, address, *part) for part in parts[1:]]
+        self._function(address, *parts[0])
+        for future in futures:
+            future.result()
+
+    def _split(self, states: int, threads: int) -> list[tuple[int, int]]:
+        """Ranges of whole tiles, one per thread that is worth its while."""
+        worth = max(1, int(states * self._cost / WORTH_A_THREAD))
+        threads = max(1, min(threads, worth))
+        tiles = -(-states // self.width)
+        edges = [min(states, tiles * k // threads * self.width) for k in range(threads + 1)]
+        return list(zip(edges[:-1], edges[1:], strict=True))
+
+
+_pools: dict[int, ThreadPoolExecutor] = {}
+_pool_lock = threading.Lock()
+
+
+def _pool() -> ThreadPoolExecutor:
+    """Threads of this process; a forked child makes its own."""
+    with _pool_lock:
+        pool = _pools.get(os.getpid())
+        if pool is None:
+            _pools.clear()
+            pool = _pools[os.getpid()] = ThreadPoolExecutor(available_cores(), "linkwise")
+        return pool
+
+
+def available_cores() -> int:
+    """Cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _after_fork() -> None:
+    global _pool_lock
+    _pool_lock = threading.Lock()
+    _pools.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+class _MethodDef(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+FASTCALL_KEYWORDS = 0x0080 | 0x0002
+_kept: list[Any] = []  # definitions and code that Python function objects point into
+
+
+def fast_function(
+    code: bytes, target: Target, dtype: str, name: str, doc: str, general: Callable[..., Any]
+) -> Callable[..., Any]:
+    """A built-in function for one state; everything unusual is passed on to ``general``."""
+    loaded = Loaded(code, target, CALL, _python_symbols(dtype))
+    definition = _MethodDef(name.encode(), loaded.address, FASTCALL_KEYWORDS, doc.encode())
+    _kept.append((loaded, definition))
+    new = ctypes.pythonapi.PyCFunction_NewEx
+    new.restype = ctypes.py_object
+    new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    function: Callable[..., Any] = new(ctypes.addressof(definition), general, None)
+    return function
+
+
+# indices into NumPy's C function table, fixed by its ABI
+NEW_FROM_DESCR, RETURN = 94, 76
+
+
+@lru_cache(maxsize=2)
+def _python_symbols(dtype: str) -> dict[str, int]:
+    """Addresses that a call kernel imports."""
+    capsule = np._core._multiarray_umath._ARRAY_API  # type: ignore[attr-defined]
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    table = ctypes.cast(pointer(capsule, None), ctypes.POINTER(ctypes.c_void_p))
+    api = ctypes.pythonapi
+
+    def address(function: Any) -> int:
+        return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+    return {
+        "ndarray": id(np.ndarray),
+        "dtype": id(np.dtype(dtype)),
+        "name_out": id(sys.intern("out")),
+        "new_array": table[NEW_FROM_DESCR] or 0,
+        "as_result": table[RETURN] or 0,
+        "vectorcall": address(api.PyObject_Vectorcall),
+        "incref": address(api.Py_IncRef),
+    }
+
+
+@lru_cache(maxsize=1)
+def fast_calls_possible() -> bool:
+    """Whether this interpreter's objects are laid out as entry.py expects: looked at, not assumed."""
+    if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8:
+        return False
+    if sysconfig.get_config_var("Py_GIL_DISABLED") or hasattr(sys, "gettotalrefcount"):
+        return False
+    return _layout_as_expected()
+
+
+def _layout_as_expected() -> bool:
+    from linkwise.backends.llvm import entry
+
+    probe = np.zeros((3, 5))
+    start = id(probe)
+
+    def at(offset: int, kind: Any) -> Any:
+        return kind.from_address(start + offset).value
+
+    shape = at(entry.ARRAY_SHAPE, ctypes.c_void_p)
+    names = ("out",)
+    tuple_at = id(names)
+    return bool(
+        at(entry.OBJECT_TYPE, ctypes.c_void_p) == id(np.ndarray)
+        and at(entry.ARRAY_DATA, ctypes.c_void_p) == probe.__array_interface__["data"][0]
+        and at(entry.ARRAY_NDIM, ctypes.c_int) == 2
+        and list((ctypes.c_int64 * 2).from_address(shape)) == [3, 5]
+        and at(entry.ARRAY_DTYPE, ctypes.c_void_p) == id(np.dtype("float64"))
+        and at(entry.ARRAY_FLAGS, ctypes.c_int) & entry.WRITABLE == entry.WRITABLE
+        and ctypes.c_int64.from_address(tuple_at + entry.TUPLE_SIZE).value == 1
+        and ctypes.c_void_p.from_address(tuple_at + entry.TUPLE_ITEMS).value == id(names[0])
+    )

@@ -1,0 +1,81 @@
+"""This machine as LLVM sees it: processor, features, register width."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+from linkwise.errors import BackendUnavailable
+
+
+@dataclass(frozen=True)
+class Target:
+    """What code is generated for."""
+
+    triple: str
+    cpu: str
+    features: str
+    register_bytes: int
+    fused: bool  # multiply-add in one instruction
+    versions: str
+
+    def lanes(self, number_bytes: int) -> int:
+        """States that fit side by side in one register."""
+        return self.register_bytes // number_bytes
+
+    @property
+    def identity(self) -> str:
+        """Everything that a compiled object depends on besides its program."""
+        return "|".join((self.triple, self.cpu, self.features, self.versions))
+
+    @cached_property
+    def machine(self) -> Any:
+        """llvmlite's target machine."""
+        llvm = binding()
+        target = llvm.Target.from_triple(self.triple)
+        return target.create_target_machine(
+            cpu=self.cpu, features=self.features, opt=2, reloc="default", codemodel="jitdefault",
+            jit=True,
+        )  # fmt: skip
+
+
+@lru_cache(maxsize=1)
+def binding() -> Any:
+    """llvmlite.binding, imported when the first kernel is needed."""
+    try:
+        import llvmlite.binding as llvm
+    except ImportError as error:
+        raise BackendUnavailable(
+            "CPU kernels are compiled by llvmlite, which is not installed: pip install llvmlite"
+        ) from error
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm
+
+
+@lru_cache(maxsize=1)
+def host() -> Target:
+    """The machine this process runs on."""
+    llvm = binding()
+    import llvmlite
+
+    features = llvm.get_host_cpu_features()
+    has = {name for name, on in features.items() if on}
+    triple = llvm.get_process_triple()
+    arm = triple.startswith(("aarch64", "arm64"))
+    if "avx512f" in has and "avx512dq" in has:
+        register = 64
+    elif "avx" in has:
+        register = 32
+    else:
+        register = 16
+    version = ".".join(map(str, llvm.llvm_version_info))
+    return Target(
+        triple=triple,
+        cpu=llvm.get_host_cpu_name(),
+        features=features.flatten(),
+        register_bytes=register,
+        fused=arm or "fma" in has,
+        versions=f"llvmlite {llvmlite.__version__}, LLVM {version}",
+    )

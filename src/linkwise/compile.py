@@ -1,0 +1,102 @@
+"""Kernels on demand: from memory, from the disk cache, or traced and compiled now."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable
+from functools import lru_cache
+from importlib import resources
+from typing import Any
+
+from linkwise.backends.llvm import compile as llvm_compile
+from linkwise.backends.llvm import run
+from linkwise.backends.llvm.entry import Signature
+from linkwise.backends.llvm.module import BATCH, CALL, lanes_for, render_module
+from linkwise.backends.llvm.target import host
+from linkwise.cache import default_cache
+from linkwise.model.tree import Tree
+from linkwise.trace.tracer import Task, trace
+
+# packages whose source decides what a program computes
+SOURCES = ("spatial", "model", "algorithms", "trace", "backends/llvm")
+
+_build = threading.RLock()  # one compilation at a time in a process
+
+
+class Kernels:
+    """All kernels of one tree, made when first asked for."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+        self._batch: dict[tuple[Task, str], run.BatchKernel] = {}
+
+    def signature(self, task: Task) -> Signature:
+        """Shapes of a task on this tree."""
+        return Signature(task.ports(self.tree), task.algorithm.output_shape(self.tree))
+
+    def batch(self, task: Task, dtype: str) -> run.BatchKernel:
+        """The kernel for many states."""
+        found = self._batch.get((task, dtype))
+        if found is None:
+            with _build:
+                found = self._batch.get((task, dtype))
+                if found is None:
+                    found = self._new_batch(task, dtype)
+                    self._batch[task, dtype] = found
+        return found
+
+    def _new_batch(self, task: Task, dtype: str) -> run.BatchKernel:
+        width = lanes_for(host(), dtype, BATCH).width
+        code = self._code(task, dtype, BATCH)
+        return run.BatchKernel(code, host(), self.signature(task), width)
+
+    def call(
+        self, task: Task, name: str, doc: str, general: Callable[..., Any]
+    ) -> Callable[..., Any] | None:
+        """The function for one float64 state, or None where the interpreter does not allow it."""
+        if not run.fast_calls_possible():
+            return None
+        with _build:
+            code = self._code(task, "float64", CALL)
+            return run.fast_function(code, host(), "float64", name, doc, general)
+
+    def _code(self, task: Task, dtype: str, entry: str) -> bytes:
+        cache = default_cache()
+        key = self._key(task, dtype, entry)
+        code = cache.get(key) if cache else None
+        if code is None:
+            code = llvm_compile.to_object(self.ir(task, dtype, entry), host())
+            if cache:
+                cache.put(key, code)
+        return code
+
+    def ir(self, task: Task, dtype: str, entry: str = BATCH) -> str:
+        """LLVM IR of a kernel."""
+        program = trace(task, self.tree)
+        return render_module(program, self.signature(task), host(), dtype, entry)
+
+    def assembly(self, task: Task, dtype: str) -> str:
+        """Machine code of a batch kernel, as text."""
+        return llvm_compile.to_assembly(self.ir(task, dtype), host())
+
+    def _key(self, task: Task, dtype: str, entry: str) -> str:
+        parts = (
+            self.tree.digest, task.name, task.frame, task.axes, task.external, dtype, entry,
+            host().identity, source_digest(),
+        )  # fmt: skip
+        return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+@lru_cache(maxsize=1)
+def source_digest() -> str:
+    """Hash of the source that turns a tree into object code: an edit is a new key."""
+    digest = hashlib.sha256()
+    root = resources.files("linkwise")
+    for package in SOURCES:
+        folder = root.joinpath(package)
+        for file in sorted(folder.iterdir(), key=lambda item: item.name):
+            if file.name.endswith(".py"):
+                digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    digest.update(root.joinpath("sweep.py").read_bytes())
+    return digest.hexdigest()

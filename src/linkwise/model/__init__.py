@@ -1,0 +1,1 @@
+"""Constants of a robot: what the file says (description) and what the sweeps use (tree)."""

@@ -1,0 +1,141 @@
+"""Mass properties of a body in floats: merged from links, checked, repaired on request."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwise.errors import Where
+from linkwise.model.description import BodyInertia, JointDescription, LinkDescription
+from linkwise.spatial import RigidInertia, Sym3, Vec3
+
+Array = NDArray[np.float64]
+log = logging.getLogger("linkwise")
+
+# Files round inertias to a few digits: a body may miss the triangle inequality by this much of
+# its largest principal moment and still be taken as written.
+ROUNDING_OF_FILES = 1e-6
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What to do about a body that cannot exist."""
+
+    strict: bool = True  # refuse it; otherwise warn and take it as written
+    repair: str | None = None  # "nearest": replace it by the nearest body that can exist
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Mass, first and second moment about a frame's origin."""
+
+    mass: float
+    first: Array
+    second: Array
+
+    def __add__(self, o: Moments) -> Moments:
+        return Moments(self.mass + o.mass, self.first + o.first, self.second + o.second)
+
+    def placed(self, R: Array, p: Array) -> Moments:
+        """The same body in a frame where its own frame sits at rotation R, origin p."""
+        h = R @ self.first
+        moved = np.outer(h, p) + np.outer(p, h) + self.mass * np.outer(p, p)
+        return Moments(self.mass, h + self.mass * p, R @ self.second @ R.T + moved)
+
+    def seen_in(self, R: Array, p: Array) -> Moments:
+        """The same body in a frame that sits at rotation R, origin p of this one."""
+        return self.placed(R.T, -R.T @ p)
+
+    def central(self) -> Array:
+        """Second moment about the centre of mass."""
+        if self.mass == 0.0:
+            return self.second
+        return self.second - np.outer(self.first, self.first) / self.mass
+
+
+NOTHING = Moments(0.0, np.zeros(3), np.zeros((3, 3)))
+
+
+def moments(body: BodyInertia | None) -> Moments:
+    """Moments about the link's origin of what a file calls an inertia."""
+    if body is None:
+        return NOTHING
+    xx, xy, xz, yy, yz, zz = body.tensor
+    inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    com = np.array(body.com)
+    central = 0.5 * np.trace(inertia) * np.eye(3) - inertia
+    return Moments(body.mass, body.mass * com, central + body.mass * np.outer(com, com))
+
+
+def rigid_inertia(body: Moments) -> RigidInertia:
+    """As the sweeps use it; entries that are rounding noise become exact zeros."""
+    s = body.second
+    size = 8 * np.finfo(float).eps
+    noise2 = size * float(np.abs(s).max())
+    noise1 = size * float(np.abs(body.first).max())
+
+    def tidy(x: Any, noise: float) -> float:
+        return 0.0 if abs(x) <= noise else float(x)
+
+    upper = (s[0, 0], s[0, 1], s[0, 2], s[1, 1], s[1, 2], s[2, 2])
+    return RigidInertia(
+        body.mass,
+        Vec3(*(tidy(x, noise1) for x in body.first)),
+        Sym3(*(tidy(x, noise2) for x in upper)),
+    )
+
+
+def check_body(
+    body: Moments, joint: JointDescription, link: LinkDescription, policy: Policy
+) -> Moments:
+    """The body if it can exist (or as the policy says), else a located error."""
+    where = link.where if link.where.line is not None else joint.where
+    if body.mass == 0.0 and joint.armature > 0.0:
+        return body  # the rotor is what joint and neighbours feel
+    problem = _problem(body, joint)
+    if problem is None:
+        return body
+    if policy.repair == "nearest" and body.mass > 0.0:
+        return _nearest(body, where, problem)
+    if policy.strict or body.mass <= 0.0:
+        raise where.error(problem)
+    where.warn(f"{problem}; taken as written (strict=False)")
+    return body
+
+
+def _problem(body: Moments, joint: JointDescription) -> str | None:
+    if body.mass <= 0.0:
+        return (
+            f"the body moved by joint '{joint.name}' has mass {body.mass:g} kg; expected a "
+            "positive mass (or armature on the joint)"
+        )
+    central = body.central()
+    least, _, most = np.linalg.eigvalsh(central)
+    principal = np.sort(np.trace(central) - np.linalg.eigvalsh(central))
+    shown = ", ".join(f"{x:.4g}" for x in principal)
+    if principal[0] <= 0.0:
+        return (
+            f"the body moved by joint '{joint.name}' has principal inertias ({shown}) kg m²; "
+            "expected all positive"
+        )
+    if least < -ROUNDING_OF_FILES * most:
+        return (
+            f"the body moved by joint '{joint.name}' has principal inertias ({shown}) kg m²; "
+            "expected each at most the sum of the other two (triangle inequality)"
+        )
+    return None
+
+
+def _nearest(body: Moments, where: Where, problem: str) -> Moments:
+    """Clip negative central second moments: the nearest body in the Frobenius norm."""
+    central = body.central()
+    values, axes = np.linalg.eigh(central)
+    clipped = np.maximum(values, 1e-9 * max(float(values.max()), 1e-12))
+    repaired = axes @ np.diag(clipped) @ axes.T
+    change = np.linalg.norm(repaired - central) / np.linalg.norm(central)
+    log.warning("%s: %s; repaired, second moments changed by %.2g", where, problem, change)
+    return Moments(body.mass, body.first, body.second + repaired - central)

@@ -1,0 +1,127 @@
+"""Description -> tree: order the joints, merge fixed ones, check bodies, choose link frames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import reduce
+
+import numpy as np
+
+from linkwise.model.bodies import NOTHING, Moments, Policy, check_body, moments, rigid_inertia
+from linkwise.model.description import JointDescription, LinkDescription, RobotDescription
+from linkwise.model.frames import Array, Placed, choose_frames, pose_arrays, tidy_rotation
+from linkwise.model.joints import JOINTS
+from linkwise.model.tree import BASE, Frame, Link, Tree
+from linkwise.spatial import Transform
+
+FIXED = "fixed"
+
+
+@dataclass
+class Body:
+    """Links that move together: the child of a moving joint and all that is fixed to it."""
+
+    parent: int  # index among bodies; the base body is BASE
+    joint: JointDescription
+    R: Array  # joint frame in the parent body's frame
+    p: Array
+    members: list[tuple[LinkDescription, Array, Array]] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """The first member that has mass, or else the joint's own child."""
+        named = [link.name for link, _, _ in self.members if link.inertia is not None]
+        return (named or [self.members[0][0].name])[0]
+
+    def moments(self) -> Moments:
+        """Mass properties of all members together."""
+        parts = (moments(link.inertia).placed(R, p) for link, R, p in self.members)
+        return reduce(Moments.__add__, parts, NOTHING)
+
+
+def build(description: RobotDescription, policy: Policy | None = None) -> Tree:
+    """Turn a description into a tree ready for the sweeps."""
+    bodies, on_base = _merge_fixed(description)
+    if not bodies:
+        raise description.where.error("the robot has no moving joint; expected at least one")
+    checked = [
+        check_body(body.moments(), body.joint, body.members[0][0], policy or Policy())
+        for body in bodies
+    ]
+    chosen = choose_frames([Placed(b.parent, b.joint.kind, b.joint.axis, b.R, b.p) for b in bodies])
+    links: list[Link] = []
+    q_index = v_index = 0
+    for body, mass, (frame, placement) in zip(bodies, checked, chosen, strict=True):
+        link = _link(body, mass.seen_in(*frame), placement, q_index, v_index)
+        links.append(link)
+        q_index, v_index = q_index + link.joint.nq, v_index + link.joint.nv
+    frames = dict(_base_frames(on_base))
+    for i, (body, (frame, _)) in enumerate(zip(bodies, chosen, strict=True)):
+        frames |= dict(_frames(i, body, *frame))
+    return Tree(tuple(links), description.gravity, frames)
+
+
+def _link(body: Body, mass: Moments, placement: Transform, q_index: int, v_index: int) -> Link:
+    joint = body.joint
+    kind = JOINTS[joint.kind]
+    return Link(
+        name=body.name,
+        joint_name=joint.name,
+        parent=body.parent,
+        joint=kind,
+        placement=placement,
+        inertia=rigid_inertia(mass),
+        armature=(joint.armature,) * kind.nv,
+        q_index=q_index,
+        v_index=v_index,
+        limits=joint.limits,
+        damping=joint.damping,
+        friction=joint.friction,
+        mass=mass.mass,
+        axis=joint.axis,
+        kind=joint.kind,
+    )
+
+
+def _merge_fixed(
+    description: RobotDescription,
+) -> tuple[list[Body], list[tuple[LinkDescription, Array, Array]]]:
+    """Walk out from the base, depth first in file order, starting a body at each moving joint."""
+    links = {link.name: link for link in description.links}
+    children: dict[str, list[JointDescription]] = {}
+    for joint in description.joints:
+        children.setdefault(joint.parent, []).append(joint)
+    bodies: list[Body] = []
+    on_base = [(links[description.base], np.eye(3), np.zeros(3))]
+    stack = [(joint, BASE, np.eye(3), np.zeros(3)) for joint in children.get(description.base, [])]
+    stack.reverse()
+    while stack:
+        joint, at, R, p = stack.pop()
+        origin_R, origin_p = pose_arrays(joint.origin)
+        R, p = tidy_rotation(R @ origin_R), p + R @ origin_p
+        if joint.kind != FIXED:
+            bodies.append(Body(at, joint, R, p))
+            at, R, p = len(bodies) - 1, np.eye(3), np.zeros(3)
+        members = on_base if at == BASE else bodies[at].members
+        members.append((links[joint.child], R, p))
+        stack += [(child, at, R, p) for child in reversed(children.get(joint.child, []))]
+    return bodies, on_base
+
+
+def _frame(link: int, R: Array, p: Array) -> Frame:
+    rows = tuple((float(a), float(b), float(c)) for a, b, c in tidy_rotation(R))
+    return Frame(link, (float(p[0]), float(p[1]), float(p[2])), rows)
+
+
+def _base_frames(
+    members: list[tuple[LinkDescription, Array, Array]],
+) -> Iterator[tuple[str, Frame]]:
+    for link, R, p in members:
+        yield link.name, _frame(BASE, R, p)
+
+
+def _frames(i: int, body: Body, G: Array, origin: Array) -> Iterator[tuple[str, Frame]]:
+    """Named frames of a body's links, seen from the frame chosen for it."""
+    for link, R, p in body.members:
+        yield link.name, _frame(i, G.T @ R, G.T @ (p - origin))

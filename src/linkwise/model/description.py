@@ -1,0 +1,96 @@
+"""What a robot file says, before any mechanics: links, joints, limits, geometry.
+
+Readers in ``io/`` produce a `RobotDescription`; ``model/build`` turns it into a `Tree`.
+Lengths in metres, angles in radians, masses in kilograms. All records are frozen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import inf
+
+from linkwise.errors import NOWHERE, Where
+
+Triple = tuple[float, float, float]
+Rotation = tuple[Triple, Triple, Triple]  # rows; takes child coordinates to parent coordinates
+
+IDENTITY: Rotation = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+
+
+@dataclass(frozen=True)
+class Pose:
+    """Where a child frame sits in its parent: ``x_parent = rotation @ x_child + translation``."""
+
+    rotation: Rotation = IDENTITY
+    translation: Triple = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class BodyInertia:
+    """Mass, centre of mass in link axes, and inertia about that centre in link axes."""
+
+    mass: float
+    com: Triple = (0.0, 0.0, 0.0)
+    tensor: tuple[float, float, float, float, float, float] = (0.0,) * 6  # xx xy xz yy yz zz
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """One visual or collision shape, kept for viewers; dynamics never reads it."""
+
+    kind: str  # "mesh", "box", "cylinder", "sphere", "capsule"
+    size: tuple[float, ...] = ()  # box: x y z; cylinder, capsule: radius length; sphere: radius
+    path: str = ""  # mesh: the resolved file
+    scale: Triple = (1.0, 1.0, 1.0)
+    origin: Pose = Pose()
+    rgba: tuple[float, float, float, float] | None = None
+
+
+@dataclass(frozen=True)
+class LinkDescription:
+    """One link as the file names it."""
+
+    name: str
+    inertia: BodyInertia | None = None
+    visuals: tuple[Geometry, ...] = ()
+    collisions: tuple[Geometry, ...] = ()
+    where: Where = NOWHERE
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Joint limits; infinite where the file gives none."""
+
+    lower: float = -inf
+    upper: float = inf
+    velocity: float = inf
+    effort: float = inf
+
+
+@dataclass(frozen=True)
+class JointDescription:
+    """One joint as the file names it; ``axis`` is a unit vector in the joint's own frame."""
+
+    name: str
+    kind: str  # "revolute", "continuous", "prismatic", "fixed"
+    parent: str
+    child: str
+    origin: Pose = Pose()
+    axis: Triple = (0.0, 0.0, 1.0)
+    limits: Limits = Limits()
+    armature: float = 0.0  # reflected rotor inertia, on the diagonal of the mass matrix
+    damping: float = 0.0
+    friction: float = 0.0
+    where: Where = NOWHERE
+
+
+@dataclass(frozen=True)
+class RobotDescription:
+    """A whole robot as the file describes it, structure already validated by the reader."""
+
+    name: str
+    links: tuple[LinkDescription, ...]
+    joints: tuple[JointDescription, ...]
+    gravity: Triple = (0.0, 0.0, -9.81)
+    where: Where = NOWHERE
+    base: str = field(default="")  # the root link

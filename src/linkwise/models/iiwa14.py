@@ -1,0 +1,30 @@
+"""KUKA LBR iiwa 14 R820.
+
+Source: Y. R. Stürz, L. M. Affolter and R. S. Smith, "Parameter identification of the KUKA LBR iiwa
+robot including constraints on physical feasibility", IFAC 2017. Modified DH. Links 4 and 7 of the
+published set break the inertia triangle inequality, so the robot is loaded as written
+(``strict=False``); its mass matrix is positive definite.
+"""
+
+from __future__ import annotations
+
+from math import pi
+
+from linkwise.io.dh import DHRow
+
+ROWS = (
+    DHRow(alpha=0.0, d=0.36, mass=3.9781, com=(-0.00351, 0.00016, -0.03139),
+          inertia=(0.00455, 0.0, 0.0, 0.00454, 0.00001, 0.00029)),
+    DHRow(alpha=-pi / 2, d=0.0, mass=4.50275, com=(-0.00767, 0.16669, -0.00355),
+          inertia=(0.00032, 0.0, 0.0, 0.0001, 0.0, 0.00042)),
+    DHRow(alpha=pi / 2, d=0.42, mass=2.4552, com=(-0.00225, -0.03492, -0.02652),
+          inertia=(0.00223, -0.00005, 0.00007, 0.00219, 0.00007, 0.00073)),
+    DHRow(alpha=pi / 2, d=0.0, mass=2.61155, com=(0.0002, -0.05268, 0.03818),
+          inertia=(0.03844, 0.00088, -0.00112, 0.01144, -0.00111, 0.04988)),
+    DHRow(alpha=-pi / 2, d=0.4, mass=3.41, com=(0.0005, -0.00237, -0.21134),
+          inertia=(0.00277, -0.00001, 0.00001, 0.00284, 0.0, 0.00012)),
+    DHRow(alpha=-pi / 2, d=0.0, mass=3.38795, com=(0.00049, 0.02019, -0.0275),
+          inertia=(0.0005, -0.00005, -0.00003, 0.00281, -0.00004, 0.00232)),
+    DHRow(alpha=pi / 2, d=0.126, mass=0.35432, com=(-0.03466, -0.02324, 0.07138),
+          inertia=(0.00795, 0.00022, -0.00029, 0.01089, -0.00029, 0.00294)),
+)  # fmt: skip

@@ -1,0 +1,30 @@
+"""Unimation PUMA 560.
+
+Sources: B. Armstrong, O. Khatib and J. Burdick, "The explicit dynamic model and inertial parameters
+of the PUMA 560 arm", ICRA 1986; P. Corke and B. Armstrong-Hélouvry, "A search for consensus among
+model parameters reported for the PUMA 560 robot", ICRA 1994. Standard DH. d1 is 26.45 inches. Rotor
+inertia on the mass matrix is gear² times motor inertia. Link 1 has only Iyy published (its mass does
+not move), and moves all the same because of joint 1's rotor. Link 3 as published breaks the inertia
+triangle inequality (0.0125 + 0.066 < 0.086), so the robot is loaded as written (``strict=False``).
+"""
+
+from __future__ import annotations
+
+from math import pi
+
+from linkwise.io.dh import DHRow
+
+ROWS = (
+    DHRow(d=0.67183, a=0.0, alpha=pi / 2, mass=0.0, com=(0.0, 0.0, 0.0),
+          inertia=(0.0, 0.35, 0.0), motor_inertia=200e-6, gear=-62.6111),
+    DHRow(d=0.0, a=0.4318, alpha=0.0, mass=17.4, com=(-0.3638, 0.006, 0.2275),
+          inertia=(0.13, 0.524, 0.539), motor_inertia=200e-6, gear=107.815),
+    DHRow(d=0.15005, a=0.0203, alpha=-pi / 2, mass=4.8, com=(-0.0203, -0.0141, 0.070),
+          inertia=(0.066, 0.086, 0.0125), motor_inertia=200e-6, gear=-53.7063),
+    DHRow(d=0.4318, a=0.0, alpha=pi / 2, mass=0.82, com=(0.0, 0.019, 0.0),
+          inertia=(1.8e-3, 1.3e-3, 1.8e-3), motor_inertia=33e-6, gear=76.0364),
+    DHRow(d=0.0, a=0.0, alpha=-pi / 2, mass=0.34, com=(0.0, 0.0, 0.0),
+          inertia=(0.3e-3, 0.4e-3, 0.3e-3), motor_inertia=33e-6, gear=71.923),
+    DHRow(d=0.0, a=0.0, alpha=0.0, mass=0.09, com=(0.0, 0.0, 0.032),
+          inertia=(0.15e-3, 0.15e-3, 0.04e-3), motor_inertia=33e-6, gear=76.686),
+)  # fmt: skip

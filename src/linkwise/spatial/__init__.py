@@ -1,0 +1,25 @@
+"""Six-dimensional vector algebra over any scalar; imports nothing of the rest."""
+
+from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
+from linkwise.spatial.motion import Force, Motion
+from linkwise.spatial.scalar import Scalar, reciprocal, sincos
+from linkwise.spatial.transform import Transform, Turn
+from linkwise.spatial.vec3 import Mat3, Sym3, Vec3, cross, outer, rate_matrix
+
+__all__ = [
+    "ArticulatedInertia",
+    "Force",
+    "Mat3",
+    "Motion",
+    "RigidInertia",
+    "Scalar",
+    "Sym3",
+    "Transform",
+    "Turn",
+    "Vec3",
+    "cross",
+    "outer",
+    "rate_matrix",
+    "reciprocal",
+    "sincos",
+]

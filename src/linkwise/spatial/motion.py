@@ -1,0 +1,66 @@
+"""Motion and force vectors: (angular, linear), taken at a frame's origin, in that frame's axes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.vec3 import Vec3
+
+
+class Motion:
+    """A velocity or acceleration: angular part, and linear part at the origin."""
+
+    __slots__ = ("ang", "lin")
+
+    def __init__(self, ang: Vec3, lin: Vec3) -> None:
+        self.ang, self.lin = ang, lin
+
+    def __iter__(self) -> Iterator[Scalar]:
+        yield from self.ang
+        yield from self.lin
+
+    def __add__(self, o: Motion) -> Motion:
+        return Motion(self.ang + o.ang, self.lin + o.lin)
+
+    def __sub__(self, o: Motion) -> Motion:
+        return Motion(self.ang - o.ang, self.lin - o.lin)
+
+    def __mul__(self, k: Scalar) -> Motion:
+        return Motion(self.ang * k, self.lin * k)
+
+    def dot(self, f: Force) -> Scalar:
+        """Power of a force along this motion."""
+        return self.ang.dot(f.ang) + self.lin.dot(f.lin)
+
+    @staticmethod
+    def zero() -> Motion:
+        """No motion."""
+        return Motion(Vec3.zero(), Vec3.zero())
+
+
+class Force:
+    """A wrench: moment about the origin, and force."""
+
+    __slots__ = ("ang", "lin")
+
+    def __init__(self, ang: Vec3, lin: Vec3) -> None:
+        self.ang, self.lin = ang, lin
+
+    def __iter__(self) -> Iterator[Scalar]:
+        yield from self.ang
+        yield from self.lin
+
+    def __add__(self, o: Force) -> Force:
+        return Force(self.ang + o.ang, self.lin + o.lin)
+
+    def __sub__(self, o: Force) -> Force:
+        return Force(self.ang - o.ang, self.lin - o.lin)
+
+    def __mul__(self, k: Scalar) -> Force:
+        return Force(self.ang * k, self.lin * k)
+
+    @staticmethod
+    def zero() -> Force:
+        """No force."""
+        return Force(Vec3.zero(), Vec3.zero())

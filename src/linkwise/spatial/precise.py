@@ -1,0 +1,12 @@
+"""mpmath numbers as scalars: import this module to run any algorithm to 50 digits."""
+
+from __future__ import annotations
+
+import mpmath
+
+from linkwise.spatial.scalar import sincos
+
+
+@sincos.register(mpmath.mpf)
+def _(angle: mpmath.mpf) -> tuple[mpmath.mpf, mpmath.mpf]:
+    return mpmath.sin(angle), mpmath.cos(angle)

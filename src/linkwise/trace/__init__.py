@@ -1,0 +1,1 @@
+"""Equations -> programs: traced scalars, scheduling, verification."""

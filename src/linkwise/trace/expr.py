@@ -1,0 +1,233 @@
+"""Traced scalars: a hash-consed graph that folds work away while it is built.
+
+Equal expressions are one node. Multiplications by 0, 1 and -1, additions of 0, operations on
+constants, and pairs that cancel (``x - x``, ``a - (a - b)``, ``x * (1/x)``) never become nodes.
+Signs are pulled outward and constants made positive, so that ``-(a*b)`` and ``(-a)*b`` are one node
+plus a sign, which a fused multiply-add absorbs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from linkwise.spatial.scalar import sincos
+
+# operations a program may contain, with their number of arguments
+ARITY = {
+    "input": 0,
+    "carry": 0,
+    "const": 0,
+    "add": 2,
+    "sub": 2,
+    "mul": 2,
+    "div": 2,
+    "neg": 1,
+    "sin": 1,
+    "cos": 1,
+    "fma": 3,  # a*b + c, rounded once
+    "fms": 3,  # a*b - c
+    "fnma": 3,  # c - a*b
+}
+
+
+class Expr:
+    """A node of the graph; arithmetic on it adds nodes."""
+
+    __slots__ = ("args", "graph", "id", "op", "value")
+
+    def __init__(
+        self, graph: Graph, id_: int, op: str, args: tuple[Expr, ...], value: object
+    ) -> None:
+        self.graph, self.id, self.op, self.args, self.value = graph, id_, op, args, value
+
+    def __repr__(self) -> str:
+        inner = repr(self.value) if not self.args else ", ".join(f"%{a.id}" for a in self.args)
+        return f"%{self.id} = {self.op}({inner})"
+
+    def __add__(self, o: Expr | float) -> Expr:
+        return self.graph.add(self, self.graph.lift(o))
+
+    def __radd__(self, o: float) -> Expr:
+        return self.graph.add(self.graph.lift(o), self)
+
+    def __sub__(self, o: Expr | float) -> Expr:
+        return self.graph.sub(self, self.graph.lift(o))
+
+    def __rsub__(self, o: float) -> Expr:
+        return self.graph.sub(self.graph.lift(o), self)
+
+    def __mul__(self, o: Expr | float) -> Expr:
+        return self.graph.mul(self, self.graph.lift(o))
+
+    def __rmul__(self, o: float) -> Expr:
+        return self.graph.mul(self.graph.lift(o), self)
+
+    def __truediv__(self, o: Expr | float) -> Expr:
+        return self.graph.div(self, self.graph.lift(o))
+
+    def __rtruediv__(self, o: float) -> Expr:
+        return self.graph.div(self.graph.lift(o), self)
+
+    def __neg__(self) -> Expr:
+        return self.graph.neg(self)
+
+
+@sincos.register(Expr)
+def _(angle: Expr) -> tuple[Expr, Expr]:
+    return angle.graph.node("sin", angle), angle.graph.node("cos", angle)
+
+
+class Graph:
+    """All nodes of one trace."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Expr] = []
+        self._known: dict[tuple[object, ...], Expr] = {}
+        self.zero, self.one = self.const(0.0), self.const(1.0)
+
+    def node(self, op: str, *args: Expr, value: object = None) -> Expr:
+        """The node for an operation, made once."""
+        key = (op, value, *[a.id for a in args])
+        found = self._known.get(key)
+        if found is None:
+            found = Expr(self, len(self.nodes), op, args, value)
+            self.nodes.append(found)
+            self._known[key] = found
+        return found
+
+    def const(self, value: float) -> Expr:
+        """A constant."""
+        return self.node("const", value=float(value) + 0.0)  # -0.0 becomes 0.0
+
+    def input(self, port: str, index: int) -> Expr:
+        """An element of an input."""
+        return self.node("input", value=(port, index))
+
+    def lift(self, x: Expr | float) -> Expr:
+        """A traced scalar from either kind of number."""
+        return x if isinstance(x, Expr) else self.const(x)
+
+    def add(self, a: Expr, b: Expr) -> Expr:
+        """``a + b``."""
+        if a is self.zero:
+            return b
+        if b is self.zero:
+            return a
+        if a.op == "const" and b.op == "const":
+            return self.const(_float(a) + _float(b))
+        if b.op == "neg":
+            return self.sub(a, b.args[0])
+        if a.op == "neg":
+            return self.sub(b, a.args[0])
+        if a.op == "sub" and a.args[1] is b:
+            return a.args[0]
+        if b.op == "sub" and b.args[1] is a:
+            return b.args[0]
+        return self.node("add", *((a, b) if a.id < b.id else (b, a)))
+
+    def sub(self, a: Expr, b: Expr) -> Expr:
+        """``a - b``."""
+        if a is b:
+            return self.zero
+        if b is self.zero:
+            return a
+        if a is self.zero:
+            return self.neg(b)
+        if a.op == "const" and b.op == "const":
+            return self.const(_float(a) - _float(b))
+        if b.op == "neg":
+            return self.add(a, b.args[0])
+        if a.op == "neg":
+            return self.neg(self.add(a.args[0], b))
+        if b.op == "sub" and b.args[0] is a:
+            return b.args[1]
+        if a.op == "add" and b in a.args:
+            return a.args[1] if a.args[0] is b else a.args[0]
+        return self.node("sub", a, b)
+
+    def neg(self, a: Expr) -> Expr:
+        """``-a``."""
+        if a.op == "neg":
+            return a.args[0]
+        if a.op == "const":
+            return self.const(-_float(a))
+        if a.op == "sub":
+            return self.node("sub", a.args[1], a.args[0])
+        return self.node("neg", a)
+
+    def mul(self, a: Expr, b: Expr) -> Expr:
+        """``a * b``."""
+        if b.op == "const":
+            a, b = b, a
+        if a.op == "const":
+            return self._scale(a, b)
+        if a.op == "neg":
+            return self.neg(self.mul(a.args[0], b))
+        if b.op == "neg":
+            return self.neg(self.mul(a, b.args[0]))
+        for x, y in ((a, b), (b, a)):
+            rest = self._without_reciprocal(x, y)
+            if rest is not None:
+                return rest
+        return self.node("mul", *((a, b) if a.id < b.id else (b, a)))
+
+    def _scale(self, k: Expr, x: Expr) -> Expr:
+        value = _float(k)
+        if value == 0.0:
+            return self.zero
+        if value == 1.0:
+            return x
+        if value < 0.0:
+            return self.neg(self._scale(self.const(-value), x))
+        if x.op == "const":
+            return self.const(value * _float(x))
+        if x.op == "neg":
+            return self.neg(self._scale(k, x.args[0]))
+        if x.op == "mul" and x.args[0].op == "const":
+            return self._scale(self.const(value * _float(x.args[0])), x.args[1])
+        return self.node("mul", k, x)
+
+    def _without_reciprocal(self, x: Expr, y: Expr) -> Expr | None:
+        """``x * y`` where y holds the factor 1/x."""
+        if _is_reciprocal(y, x):
+            return self.one
+        if y.op == "mul":
+            for factor, rest in (y.args, y.args[::-1]):
+                if _is_reciprocal(factor, x):
+                    return rest
+        return None
+
+    def div(self, a: Expr, b: Expr) -> Expr:
+        """``a / b``."""
+        if b is self.one or a is self.zero:
+            return a
+        if a.op == "const" and b.op == "const":
+            return self.const(_float(a) / _float(b))
+        if a is b:
+            return self.one
+        if b.op == "neg":
+            return self.neg(self.div(a, b.args[0]))
+        if b.op == "const":
+            return self.mul(a, self.const(1.0 / _float(b)))
+        return self.node("div", a, b)
+
+
+def _float(a: Expr) -> float:
+    assert isinstance(a.value, float)
+    return a.value
+
+
+def _is_reciprocal(y: Expr, x: Expr) -> bool:
+    return y.op == "div" and y.args[1] is x and y.args[0].value == 1.0
+
+
+def reachable(roots: Iterator[Expr] | list[Expr]) -> list[Expr]:
+    """Nodes that the roots depend on, arguments before users."""
+    seen: dict[int, Expr] = {}
+    stack = [r for r in roots]
+    while stack:
+        node = stack.pop()
+        if node.id not in seen:
+            seen[node.id] = node
+            stack.extend(node.args)
+    return [seen[i] for i in sorted(seen)]

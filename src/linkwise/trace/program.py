@@ -1,0 +1,114 @@
+"""Programs: what a backend renders.
+
+A program is a sequence of regions. A `Block` is straight-line code; a `Repeat` is a loop with
+carried values and a per-state mask. A value made in one region may be used in any later one, so
+nothing assumes that a program is one block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from linkwise.trace.expr import Expr
+
+
+@dataclass(frozen=True)
+class Port:
+    """A named array of ``size`` numbers per state."""
+
+    name: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Block:
+    """Straight-line nodes, each after its arguments."""
+
+    nodes: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Carry:
+    """A value carried around a loop: inside and after it, ``value`` is its current state."""
+
+    value: Expr  # a node of op "carry"
+    start: Expr
+    next: Expr
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """Run ``body`` at most ``limit`` times while ``active > 0`` in some state.
+
+    ``active`` is computed in the body from the carried values. States where it is not positive
+    keep what they have, whatever their neighbours still do.
+    """
+
+    limit: int
+    carries: tuple[Carry, ...]
+    body: Block
+    active: Expr
+
+
+Region = Block | Repeat
+
+
+@dataclass(frozen=True)
+class Program:
+    """Inputs, regions in order, and the values that make up the output."""
+
+    name: str
+    inputs: tuple[Port, ...]
+    regions: tuple[Region, ...]
+    results: tuple[Expr, ...]
+
+    def nodes(self) -> Iterator[Expr]:
+        """Every computed node, in order of execution; those in a loop once."""
+        for region in self.regions:
+            yield from region.nodes if isinstance(region, Block) else region.body.nodes
+
+
+@dataclass(frozen=True)
+class OperationCount:
+    """Exact operations of one evaluation; a fused multiply-add is one of each."""
+
+    multiplications: int
+    additions: int
+    divisions: int
+    sincos: int
+    fused: int  # how many of the pairs above run as one instruction
+
+    @property
+    def total(self) -> int:
+        """Multiplications, additions and divisions."""
+        return self.multiplications + self.additions + self.divisions
+
+    def __str__(self) -> str:
+        """Write the counts as a sentence."""
+        return (
+            f"{self.multiplications} multiplications, {self.additions} additions, "
+            f"{self.divisions} divisions, {self.sincos} sincos ({self.fused} fused pairs)"
+        )
+
+
+def count_operations(program: Program) -> OperationCount:
+    """Count what the program does per state; a loop's body is counted once."""
+    ops: dict[str, int] = {}
+    angles = set()
+    for node in program.nodes():
+        ops[node.op] = ops.get(node.op, 0) + 1
+        if node.op in ("sin", "cos"):
+            angles.add(node.args[0].id)
+    fused = _sum(ops, "fma", "fms", "fnma")
+    return OperationCount(
+        multiplications=_sum(ops, "mul") + fused,
+        additions=_sum(ops, "add", "sub") + fused,
+        divisions=_sum(ops, "div"),
+        sincos=len(angles),
+        fused=fused,
+    )
+
+
+def _sum(counts: Mapping[str, int], *names: str) -> int:
+    return sum(counts.get(name, 0) for name in names)

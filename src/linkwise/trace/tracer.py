@@ -1,0 +1,72 @@
+"""Run an algorithm with traced scalars: a task and a tree in, a program out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from linkwise.algorithms import Algorithm
+from linkwise.model.regroup import regroup
+from linkwise.model.tree import Frame, Tree
+from linkwise.trace.expr import Expr, Graph
+from linkwise.trace.fuse import fuse
+from linkwise.trace.program import Block, Port, Program
+from linkwise.trace.schedule import schedule
+
+
+@dataclass(frozen=True)
+class Task:
+    """What to compute: an algorithm, with the frame and external wrenches it is asked for."""
+
+    algorithm: Algorithm
+    frame: Frame | None = None
+    axes: str = "base"
+    external: tuple[Frame, ...] = ()
+
+    def ports(self, tree: Tree) -> tuple[Port, ...]:
+        """Inputs of the program: arguments, then one wrench per external frame."""
+        arguments = [Port(name, size) for name, size in self.algorithm.input_sizes(tree)]
+        wrenches = [Port(f"f_ext[{k}]", 6) for k in range(len(self.external))]
+        return (*arguments, *wrenches)
+
+    def tree(self, tree: Tree) -> Tree:
+        """The tree as this task's algorithm uses it."""
+        return regroup(tree) if self.algorithm.regrouped else tree
+
+    @property
+    def name(self) -> str:
+        """For people: ``forward_dynamics[crba]``."""
+        return f"{self.algorithm.function}[{self.algorithm.method}]"
+
+
+def evaluate(task: Task, tree: Tree, *values: Sequence[Any]) -> Any:
+    """Run the task's driver on scalars of any kind; returns nested lists."""
+    arguments = len(task.algorithm.inputs)
+    options: dict[str, Any] = {}
+    if task.algorithm.takes_frame:
+        options["frame"] = task.frame
+    if task.algorithm.takes_axes:
+        options["axes"] = task.axes
+    if task.external:
+        options["external"] = tuple(zip(task.external, values[arguments:], strict=True))
+    return task.algorithm.driver(task.tree(tree), *values[:arguments], **options)
+
+
+def trace(task: Task, tree: Tree) -> Program:
+    """Trace the task on the tree, its constants folded in."""
+    graph = Graph()
+    ports = task.ports(tree)
+    values = [[graph.input(port.name, i) for i in range(port.size)] for port in ports]
+    results = [graph.lift(x) for x in flatten(evaluate(task, tree, *values))]
+    results = fuse(graph, results)
+    return Program(task.name, ports, (Block(schedule(results)),), tuple(results))
+
+
+def flatten(nested: Any) -> Iterable[Expr | float]:
+    """Scalars of nested lists, in order."""
+    if isinstance(nested, list):
+        for item in nested:
+            yield from flatten(item)
+    else:
+        yield nested
