@@ -27,15 +27,14 @@ class Batch:
 def prepare(function: str, ports: Sequence[tuple[str, int]], values: Sequence[Any]) -> Batch:
     """Check and broadcast the arguments of a call."""
     given = [
-        _read(function, name, size, value) for (name, size), value in zip(ports, values, strict=True)
+        _read(function, name, size, value)
+        for (name, size), value in zip(ports, values, strict=True)
     ]
     dtype = np.result_type(*given)
     try:
         shape = np.broadcast_shapes(*(a.shape[:-1] for a in given))
     except ValueError:
-        shapes = ", ".join(
-            f"{name} {a.shape}" for (name, _), a in zip(ports, given, strict=True)
-        )
+        shapes = ", ".join(f"{name} {a.shape}" for (name, _), a in zip(ports, given, strict=True))
         raise ValueError(
             f"{function}: leading axes do not broadcast: {shapes}; expected shapes that NumPy "
             "could add, apart from the last axis"

@@ -15,7 +15,7 @@ import struct
 import tempfile
 import warnings
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 MAGIC = b"linkwise kernel 1\n"
@@ -137,6 +137,6 @@ def _remove(path: Path) -> None:
         pass
 
 
-@lru_cache(maxsize=None)
+@cache
 def _warn_once(problem: str) -> None:
     warnings.warn(f"kernel cache not used: {problem}", CacheWarning, stacklevel=3)

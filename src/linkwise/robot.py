@@ -29,15 +29,15 @@ class Robot:
     Every function takes one state or any leading batch axes, which broadcast as in NumPy; keeps
     float32 or float64 (integers and lists become float64); and accepts ``out=`` and, for large
     batches, ``threads=``. Spatial vectors are (angular, linear). A frame's velocity is that of its
-    origin in base axes, unless ``axes="body"``. SI units. A robot does not change once made, and may
-    be called from any number of threads.
+    origin in base axes, unless ``axes="body"``. SI units. A robot does not change once made,
+    and may be called from any number of threads.
     """
 
     def __init__(self, tree: Tree, name: str = "robot") -> None:
         self._tree = tree
         self._name = name
         self._kernels = Kernels(tree)
-        self._fast: dict[tuple[str, ...], Callable[..., Any]] = {}
+        self._fast: dict[tuple[str, ...], Callable[..., Array]] = {}
 
     # -- what it is -----------------------------------------------------------------------------
 
@@ -368,8 +368,11 @@ class Robot:
         count = arrays.thread_count(threads)
         if method == "auto" and not wrenches and arrays.plain_state(values):
             self._install_fast(function, task, frame, axes)
-        kernel = self._kernels.batch
-        return arrays.fill(out, shape, batch, lambda ins, rows: kernel(task, batch.dtype)(ins, rows, count))
+
+        def run(rows: tuple[Array, ...], result: Array) -> None:
+            self._kernels.batch(task, batch.dtype)(rows, result, count)
+
+        return arrays.fill(out, shape, batch, run)
 
     def _install_fast(self, function: str, task: Task, frame: str | None, axes: str) -> None:
         """From now on, plain single states go straight to compiled code."""
@@ -390,6 +393,4 @@ class Robot:
         if frame is None:
             method: Callable[..., Any] = getattr(type(self), function).__get__(self)
             return method
-        extra = {"axes": axes} if next(iter(FUNCTIONS[function].values())).takes_axes else {}
-        return lambda *values: self._run(function, values, None, None, frame=frame, **extra)
-
+        return lambda *values: self._run(function, values, None, None, frame=frame, axes=axes)

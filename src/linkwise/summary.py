@@ -59,4 +59,6 @@ def table(head: tuple[str, ...], rows: list[tuple[str, ...]], left: tuple[int, .
 
 
 def _numeric(cell: str) -> bool:
-    return cell in ("", "-") or cell.lstrip("+-").replace(".", "", 1)[:1].isdigit() and " " not in cell
+    return cell in ("", "-") or (
+        cell.lstrip("+-").replace(".", "", 1)[:1].isdigit() and " " not in cell
+    )

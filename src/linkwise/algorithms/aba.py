@@ -119,9 +119,7 @@ def aba(
 ) -> list[Scalar]:
     """Joint accelerations under torques ``tau``."""
     q_, qd_, tau_ = tree.per_link_q(q), tree.per_link_v(qd), tree.per_link_v(tau)
-    still = Velocity(
-        Transform(Vec3.zero()), Vec3.zero(), Mat3.zero(), Motion.zero(), Force.zero()
-    )
+    still = Velocity(Transform(Vec3.zero()), Vec3.zero(), Mat3.zero(), Motion.zero(), Force.zero())
     velocities = base_to_tip(tree, turn, still, q_, qd_)
     ext = external_forces(tree, q_, external)
     nothing = Subtree(ArticulatedInertia.zero(), Force.zero())

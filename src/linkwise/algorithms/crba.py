@@ -24,9 +24,7 @@ from linkwise.sweep import tip_to_base, to_base
 Matrix = list[list[Scalar]]
 
 
-def compose(
-    link: Link, children: RigidInertia, X: Transform
-) -> tuple[RigidInertia, RigidInertia]:
+def compose(link: Link, children: RigidInertia, X: Transform) -> tuple[RigidInertia, RigidInertia]:
     """Composite inertia of the link's subtree, here and in the parent's frame."""
     composite = children + link.inertia
     return composite, X.inertia_back(composite)

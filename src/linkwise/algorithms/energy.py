@@ -1,6 +1,6 @@
 """Kinetic and potential energy.
 
-    T = ½ Σ_i vᵢᵀ I_i v_i,      V = -g · Σ_i m_i c_i
+T = ½ Σ_i vᵢᵀ I_i v_i,      V = -g · Σ_i m_i c_i
 """
 
 from __future__ import annotations

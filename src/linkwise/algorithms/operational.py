@@ -21,9 +21,7 @@ Matrix = list[list[Scalar]]
 CHAIN_OF_SIX = tuple(range(-1, 5))
 
 
-def operational_inertia_inverse(
-    tree: Tree, q: Sequence[Scalar], frame: Frame, axes: str
-) -> Matrix:
+def operational_inertia_inverse(tree: Tree, q: Sequence[Scalar], frame: Frame, axes: str) -> Matrix:
     """``J M⁻¹ Jᵀ``."""
     columns = jacobian_columns(tree, q, frame, axes)
     L, inv_d, parent = ltl.factor(crba(tree, q), tree.dof_parent)

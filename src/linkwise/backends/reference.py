@@ -56,7 +56,7 @@ def _value(node: Expr, inputs: Mapping[str, Any], state: dict[int, Any], dtype: 
     if node.op == "const":
         return np.asarray(node.value, dtype)
     if node.op == "input":
-        port, index = node.value  # type: ignore[misc]
+        port, index = node.value
         return np.asarray(inputs[port])[:, index]
     return OPS[node.op](*(state[a.id] for a in node.args))
 

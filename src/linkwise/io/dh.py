@@ -83,7 +83,7 @@ def describe_dh(
 def _standard(
     i: int, row: DHRow, parent: str, where: Where
 ) -> tuple[list[LinkDescription], list[JointDescription]]:
-    """``Rz(theta) Tz(d) Tx(a) Rx(alpha)``: the joint turns first, the link's frame is at its end."""
+    """``Rz(theta) Tz(d) Tx(a) Rx(alpha)``: the joint turns first, the link's frame ends it."""
     end = _compose(_shift(0.0, 0.0, row.d), _shift(row.a, 0.0, 0.0), _about_x(row.alpha))
     axis_link = LinkDescription(f"axis{i}", where=where)
     link = LinkDescription(f"link{i}", _inertia(row), where=where)

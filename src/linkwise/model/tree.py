@@ -11,6 +11,7 @@ from linkwise.model.description import Limits
 from linkwise.model.joints import Joint
 from linkwise.spatial import Force, Motion, RigidInertia, Scalar, Transform, Vec3
 
+UNLIMITED = Limits()
 BASE = -1  # index of the link that does not move
 
 
@@ -27,7 +28,7 @@ class Link:
     armature: tuple[float, ...]
     q_index: int
     v_index: int
-    limits: Limits = Limits()
+    limits: Limits = UNLIMITED
     damping: float = 0.0
     friction: float = 0.0
     mass: float = 0.0  # as described: regrouping moves inertia between links, not this number

@@ -3,8 +3,8 @@
 Sources: B. Armstrong, O. Khatib and J. Burdick, "The explicit dynamic model and inertial parameters
 of the PUMA 560 arm", ICRA 1986; P. Corke and B. Armstrong-Hélouvry, "A search for consensus among
 model parameters reported for the PUMA 560 robot", ICRA 1994. Standard DH. d1 is 26.45 inches. Rotor
-inertia on the mass matrix is gear² times motor inertia. Link 1 has only Iyy published (its mass does
-not move), and moves all the same because of joint 1's rotor. Link 3 as published breaks the inertia
+inertia on the mass matrix is gear² times motor inertia. Link 1 has only Iyy published, for its mass
+does not move; joint 1's rotor lets it load all the same. Link 3 as published breaks the inertia
 triangle inequality (0.0125 + 0.066 < 0.086), so the robot is loaded as written (``strict=False``).
 """
 

@@ -67,7 +67,7 @@ class Mat3:
         return Mat3(*(a - b for a, b in zip(self.rows, o.rows, strict=True)))
 
     @property
-    def T(self) -> Mat3:  # noqa: N802 (the usual name)
+    def T(self) -> Mat3:
         """The transpose."""
         x, y, z = self.rows
         return Mat3(Vec3(x.x, y.x, z.x), Vec3(x.y, y.y, z.y), Vec3(x.z, y.z, z.z))

@@ -9,6 +9,7 @@ plus a sign, which a fused multiply-add absorbs.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from linkwise.spatial.scalar import sincos
 
@@ -35,9 +36,7 @@ class Expr:
 
     __slots__ = ("args", "graph", "id", "op", "value")
 
-    def __init__(
-        self, graph: Graph, id_: int, op: str, args: tuple[Expr, ...], value: object
-    ) -> None:
+    def __init__(self, graph: Graph, id_: int, op: str, args: tuple[Expr, ...], value: Any) -> None:
         self.graph, self.id, self.op, self.args, self.value = graph, id_, op, args, value
 
     def __repr__(self) -> str:

@@ -68,7 +68,7 @@ class _Writer:
         if node.op == "const":
             return repr(node.value)
         if node.op == "input":
-            port, index = node.value  # type: ignore[misc]
+            port, index = node.value
             return f"{_word(port)}[{index}]"
         return self.names[node.id]
 

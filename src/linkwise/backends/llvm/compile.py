@@ -33,7 +33,9 @@ def to_assembly(ir: str, target: Target) -> str:
 class Loaded:
     """Object code in this process; alive as long as this record is."""
 
-    def __init__(self, code: bytes, target: Target, symbol: str, imports: Mapping[str, int]) -> None:
+    def __init__(
+        self, code: bytes, target: Target, symbol: str, imports: Mapping[str, int]
+    ) -> None:
         global _counter
         llvm = binding()
         with _lock:

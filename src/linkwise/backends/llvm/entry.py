@@ -140,7 +140,9 @@ def render_call(signature: Signature, lanes: Lanes) -> str:
     """IR of the function Python calls for one state."""
     out = Lines()
     k = len(signature.inputs)
-    data = [_checked_array(out, i, (port.size,), READABLE) for i, port in enumerate(signature.inputs)]
+    data = [
+        _checked_array(out, i, (port.size,), READABLE) for i, port in enumerate(signature.inputs)
+    ]
     checks = "\n".join(out.text)
     given = Lines()
     given._count = 10_000
@@ -150,6 +152,7 @@ def render_call(signature: Signature, lanes: Lanes) -> str:
     inputs = "".join(f"ptr {p}, " for p in data)
     shape = ", ".join(f"i64 {n}" for n in signature.output)
     nd = len(signature.output)
+    defaults = "ptr null, ptr null, i32 0, ptr null"  # strides, data, flags, parent
     return f"""
 @ndarray = external global i8
 @dtype = external global i8
@@ -170,7 +173,7 @@ inputs:
   br i1 %plain, label %fresh, label %keyword
 fresh:
   call void @incref(ptr @dtype)
-  %new = call ptr @new_array(ptr @ndarray, ptr @dtype, i32 {nd}, ptr @shape, ptr null, ptr null, i32 0, ptr null)
+  %new = call ptr @new_array(ptr @ndarray, ptr @dtype, i32 {nd}, ptr @shape, {defaults})
   %failed = icmp eq ptr %new, null
   br i1 %failed, label %error, label %run
 run:

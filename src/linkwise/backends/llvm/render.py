@@ -98,9 +98,9 @@ class Renderer:
 
     def _value(self, node: Expr) -> str:
         if node.op == "const":
-            return self.lanes.constant(node.value)  # type: ignore[arg-type]
+            return self.lanes.constant(node.value)
         if node.op == "input" and node.id not in self.values:
-            self.values[node.id] = self._load(*node.value)  # type: ignore[misc]
+            self.values[node.id] = self._load(*node.value)
         return self.values[node.id]
 
     def _load(self, port: str, index: int) -> str:

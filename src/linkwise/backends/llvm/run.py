@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import os
 import sys
 import sysconfig
@@ -52,7 +53,7 @@ class BatchKernel:
         threads = max(1, min(threads, worth))
         tiles = -(-states // self.width)
         edges = [min(states, tiles * k // threads * self.width) for k in range(threads + 1)]
-        return list(zip(edges[:-1], edges[1:], strict=True))
+        return list(itertools.pairwise(edges))
 
 
 _pools: dict[int, ThreadPoolExecutor] = {}
@@ -142,7 +143,7 @@ def _python_symbols(dtype: str) -> dict[str, int]:
 
 @lru_cache(maxsize=1)
 def fast_calls_possible() -> bool:
-    """Whether this interpreter's objects are laid out as entry.py expects: looked at, not assumed."""
+    """Whether this interpreter lays its objects out as entry.py expects: looked at, not assumed."""
     if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8:
         return False
     if sysconfig.get_config_var("Py_GIL_DISABLED") or hasattr(sys, "gettotalrefcount"):

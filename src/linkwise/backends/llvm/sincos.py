@@ -51,9 +51,7 @@ class Reduced:
     t: str
 
 
-def emit_sincos(
-    out: Lines, lanes: Lanes, fused: bool, angles: list[str]
-) -> list[tuple[str, str]]:
+def emit_sincos(out: Lines, lanes: Lanes, fused: bool, angles: list[str]) -> list[tuple[str, str]]:
     """Sines and cosines of several angles, behind one range test."""
     reduced = [_reduce(out, lanes, fused, x) for x in angles]
     reduced = _guard_large(out, lanes, fused, angles, reduced)
