@@ -54,7 +54,7 @@ def _read(function: str, name: str, size: int, value: ArrayLike) -> Array:
         ) from None
     if array.dtype.kind in "iu" or (array.size == 0 and not isinstance(value, np.ndarray)):
         array = array.astype(np.float64)
-    if array.dtype.newbyteorder("=") not in FLOATS:
+    if array.dtype.kind != "f" or array.dtype.newbyteorder("=") not in FLOATS:
         raise TypeError(
             f"{function}: {name} has dtype {array.dtype}; expected float32, float64 or integers"
         )
@@ -66,7 +66,8 @@ def _read(function: str, name: str, size: int, value: ArrayLike) -> Array:
 def _rows(array: Array, shape: tuple[int, ...], dtype: Any) -> Array:
     size = array.shape[-1]
     wide = np.broadcast_to(array, (*shape, size))
-    return np.ascontiguousarray(wide, dtype=dtype).reshape(-1, size)
+    rows = np.ascontiguousarray(wide, dtype=dtype).reshape(-1, size)
+    return rows if rows.flags.aligned else rows.copy()
 
 
 def fill(

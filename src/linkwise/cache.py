@@ -1,9 +1,10 @@
 """The disk cache of compiled objects: one file per entry, verified whenever it is read.
 
 An entry is a header (magic, length, sha256) and the object code, in a file named by the digest of
-all that the code depends on. Entries are written to a temporary file and renamed into place, so a
-reader sees a whole entry or none. Anything wrong with an entry is a miss; a cache that cannot be
-used costs speed, never correctness.
+all that the code depends on. The sha256 covers that name too, so an entry under another's name is
+found out. Entries are written to a temporary file and renamed into place, so a reader sees a whole
+entry or none. Anything wrong with an entry is a miss; a cache that cannot be used costs speed, never
+correctness.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-MAGIC = b"linkwise kernel 1\n"
+MAGIC = b"linkwise kernel 2\n"
 HEADER = struct.Struct(f"<{len(MAGIC)}sQ32s")
 SUFFIX = ".kernel"
 
@@ -46,7 +47,7 @@ class KernelCache:
             data = path.read_bytes()
         except OSError:
             return None
-        code = _unpack(data)
+        code = _unpack(key, data)
         if code is None:
             warnings.warn(
                 f"damaged kernel cache entry {path}: compiling it again", CacheWarning, stacklevel=2
@@ -61,7 +62,7 @@ class KernelCache:
             if not _is_ours(self.folder):
                 _warn_once(f"{self.folder} belongs to somebody else or is writable by others")
                 return
-            self._write(self.path(key), _pack(code))
+            self._write(self.path(key), _pack(key, code))
         except OSError as error:
             _warn_once(f"{self.folder} cannot be written ({error.strerror or error})")
 
@@ -109,17 +110,21 @@ def default_cache() -> KernelCache | None:
     return KernelCache(Path(platformdirs.user_cache_dir("linkwise", appauthor=False)))
 
 
-def _pack(code: bytes) -> bytes:
-    return HEADER.pack(MAGIC, len(code), hashlib.sha256(code).digest()) + code
+def _pack(key: str, code: bytes) -> bytes:
+    return HEADER.pack(MAGIC, len(code), _digest(key, code)) + code
 
 
-def _unpack(data: bytes) -> bytes | None:
+def _unpack(key: str, data: bytes) -> bytes | None:
     if len(data) < HEADER.size:
         return None
     magic, length, digest = HEADER.unpack_from(data)
     code = data[HEADER.size :]
-    whole = magic == MAGIC and length == len(code) and digest == hashlib.sha256(code).digest()
+    whole = magic == MAGIC and length == len(code) and digest == _digest(key, code)
     return code if whole else None
+
+
+def _digest(key: str, code: bytes) -> bytes:
+    return hashlib.sha256(key.encode() + b"\0" + code).digest()
 
 
 def _is_ours(folder: Path) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
 from collections.abc import Callable
 from functools import lru_cache
@@ -23,6 +24,11 @@ SOURCES = ("spatial", "model", "algorithms", "trace", "backends/llvm")
 
 _build = threading.RLock()  # one compilation at a time in a process
 
+if hasattr(os, "register_at_fork"):  # a child is born between compilations, never inside one
+    os.register_at_fork(
+        before=_build.acquire, after_in_parent=_build.release, after_in_child=_build.release
+    )
+
 
 class Kernels:
     """All kernels of one tree, made when first asked for."""
@@ -30,6 +36,7 @@ class Kernels:
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
         self._batch: dict[tuple[Task, str], run.BatchKernel] = {}
+        self._call: dict[Task, Callable[..., Any]] = {}
 
     def signature(self, task: Task) -> Signature:
         """Shapes of a task on this tree."""
@@ -58,8 +65,12 @@ class Kernels:
         if not run.fast_calls_possible():
             return None
         with _build:
-            code = self._code(task, "float64", CALL)
-            return run.fast_function(code, host(), "float64", name, doc, general)
+            found = self._call.get(task)
+            if found is None:
+                code = self._code(task, "float64", CALL)
+                found = run.fast_function(code, host(), "float64", name, doc, general)
+                self._call[task] = found
+            return found
 
     def _code(self, task: Task, dtype: str, entry: str) -> bytes:
         cache = default_cache()

@@ -22,7 +22,8 @@ def render_module(
 ) -> str:
     """IR text of one kernel."""
     lanes = lanes_for(target, dtype, entry)
-    tile = Renderer(program, lanes, target.fused).tile()
+    register = lanes_for(target, dtype, BATCH)
+    tile = Renderer(program, lanes, register, target.fused).tile()
     wrap = render_call if entry == CALL else render_batch
     return "\n".join(
         (
@@ -30,17 +31,16 @@ def render_module(
             f'target triple = "{target.triple}"',
             tile,
             wrap(signature, lanes),
-            _declarations(lanes),
+            _declarations(lanes, register),
             _attributes(target),
         )
     )
 
 
-def _declarations(lanes: Lanes) -> str:
-    T, v = lanes.type, lanes.suffix
+def _declarations(*layouts: Lanes) -> str:
     lines = {
-        f"declare {T} @llvm.fma.{v}({T}, {T}, {T})",
-        f"declare {T} @llvm.fabs.{v}({T})",
+        *(f"declare {x.type} @llvm.fma.{x.suffix}({', '.join([x.type] * 3)})" for x in layouts),
+        *(f"declare {x.type} @llvm.fabs.{x.suffix}({x.type})" for x in layouts),
         "declare double @llvm.fabs.f64(double)",
         "declare i64 @llvm.smin.i64(i64, i64)",
         "declare i64 @llvm.smax.i64(i64, i64)",

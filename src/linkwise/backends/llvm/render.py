@@ -6,6 +6,7 @@ batch, the last incomplete tile, and the call from Python.
 
 from __future__ import annotations
 
+from linkwise.backends.llvm.rows import load_column, pack, store_columns, unpack
 from linkwise.backends.llvm.sincos import cold_reduction, emit_sincos
 from linkwise.backends.llvm.types import Lanes, Lines
 from linkwise.trace.expr import Expr
@@ -18,17 +19,16 @@ FUSED = {"fma": (False, False), "fms": (False, True), "fnma": (True, False)}  # 
 class Renderer:
     """Renders one program for one lane layout."""
 
-    def __init__(self, program: Program, lanes: Lanes, fused: bool) -> None:
+    def __init__(self, program: Program, lanes: Lanes, register: Lanes, fused: bool) -> None:
         self.program, self.lanes, self.fused = program, lanes, fused
+        self.register = register  # for one state, angles go side by side in a full register
         self.out = Lines()
         self.values: dict[int, str] = {}
         self.sizes = {port.name: port.size for port in program.inputs}
         last = program.regions[-1]
         self._last_nodes = last.nodes if isinstance(last, Block) else ()
         self.ports = {port.name: k for k, port in enumerate(program.inputs)}
-        self.places: dict[int, list[int]] = {}
-        for index, result in enumerate(program.results):
-            self.places.setdefault(result.id, []).append(index)
+        self.groups, self.waiting = _store_groups(program.results, lanes.width)
 
     def tile(self) -> str:
         """IR of the tile function."""
@@ -40,20 +40,38 @@ class Renderer:
         for result in self.program.results:
             self._store(result)
         arguments = "".join(f"ptr noalias %in{k}, " for k in self.ports.values())
-        rooms = "".join(
-            f"  %{name} = alloca [{max(self._most_angles(), 1)} x {self.lanes.type}]\n"
-            for name in ("angles", "rest", "turns")
-        )
         body = "\n".join(self.out.text)
-        has_angles = self._most_angles() > 0
+        rooms, reduction = self._large_angles()
         return (
             f"define internal void @tile({arguments}ptr noalias %out) #0 {{\n"
-            f"entry:\n{rooms if has_angles else ''}{body}\n  ret void\n}}\n"
-            + (cold_reduction(self.lanes.number, self.fused) if has_angles else "")
+            f"entry:\n{rooms}{body}\n  ret void\n}}\n{reduction}"
         )
 
-    def _most_angles(self) -> int:
-        return len({n.args[0].id for n in self.program.nodes() if n.op in ("sin", "cos")})
+    def _large_angles(self) -> tuple[str, str]:
+        """Room for angles that need the long reduction, and that reduction; nothing without any."""
+        angles = {n.args[0].id for n in self.program.nodes() if n.op in ("sin", "cos")}
+        if not angles:
+            return "", ""
+        size = (len(angles) + self.register.width) * self.lanes.width
+        room = f"alloca [{size} x {self.lanes.number.llvm}], align 64"
+        rooms = "".join(f"  %{name} = {room}\n" for name in ("angles", "rest", "turns"))
+        return rooms, cold_reduction(self.lanes.number, self.fused)
+
+    def _sincos(self, angles: list[str]) -> list[tuple[str, str]]:
+        """Sines and cosines; the angles of one state are evaluated side by side."""
+        if self.lanes.width > 1 or len(angles) == 1:
+            return emit_sincos(self.out, self.lanes, self.fused, angles)
+        wide = self.register
+        vectors = []
+        for start in range(0, len(angles), wide.width):
+            some = angles[start : start + wide.width]
+            some += [some[-1]] * (wide.width - len(some))
+            vectors.append(pack(self.out, wide, some))
+        pairs = []
+        for sines, cosines in emit_sincos(self.out, wide, self.fused, vectors):
+            both = unpack(self.out, wide, sines), unpack(self.out, wide, cosines)
+            pairs += zip(*both, strict=True)
+        return pairs[: len(angles)]
 
     def _block(self, nodes: tuple[Expr, ...]) -> None:
         """Angles first, in groups that depend on no sine of their own; then the rest in order."""
@@ -61,7 +79,7 @@ class Renderer:
             for node in _needed_by(nodes, group):
                 self._node(node)
             angles = [self._value(a) for a in group]
-            pairs = emit_sincos(self.out, self.lanes, self.fused, angles)
+            pairs = self._sincos(angles)
             made = {a.id: pair for a, pair in zip(group, pairs, strict=True)}
             for node in nodes:
                 if node.op in ("sin", "cos") and node.args[0].id in made:
@@ -100,33 +118,22 @@ class Renderer:
         if node.op == "const":
             return self.lanes.constant(node.value)
         if node.op == "input" and node.id not in self.values:
-            self.values[node.id] = self._load(*node.value)
+            port, index = node.value
+            base = f"%in{self.ports[port]}"
+            self.values[node.id] = load_column(self.out, self.lanes, base, self.sizes[port], index)
         return self.values[node.id]
 
-    def _load(self, port: str, index: int) -> str:
-        """One element of every row of the tile."""
-        T, scalar = self.lanes.type, self.lanes.number.llvm
-        base, size = f"%in{self.ports[port]}", self.sizes[port]
-        vector = "poison"
-        for lane in range(self.lanes.width):
-            at = self.out.let(f"getelementptr {scalar}, ptr {base}, i64 {lane * size + index}")
-            x = self.out.let(f"load {scalar}, ptr {at}")
-            if self.lanes.width == 1:
-                return x
-            vector = self.out.let(f"insertelement {T} {vector}, {scalar} {x}, i64 {lane}")
-        return vector
-
     def _store(self, result: Expr) -> None:
-        """Write a result to its places in every row, as soon as it is known."""
-        T, scalar, size = self.lanes.type, self.lanes.number.llvm, len(self.program.results)
-        for index in self.places.pop(result.id, ()):
-            value = self._value(result)
-            for lane in range(self.lanes.width):
-                x = value
-                if self.lanes.width > 1:
-                    x = self.out.let(f"extractelement {T} {value}, i64 {lane}")
-                at = self.out.let(f"getelementptr {scalar}, ptr %out, i64 {lane * size + index}")
-                self.out.add(f"  store {scalar} {x}, ptr {at}")
+        """Write each group of neighbouring results as soon as its last one is known."""
+        width = self.lanes.width
+        for group in self.groups.pop(result.id, ()):
+            self.waiting[group] -= 1
+            if self.waiting[group] == 0:
+                start = group * width
+                members = self.program.results[start : start + width]
+                size = len(self.program.results)
+                columns = [self._value(r) for r in members]
+                store_columns(self.out, self.lanes, "%out", size, start, columns)
 
     def _repeat(self, loop: Repeat) -> None:
         """A loop whose states stop one by one; it ends when none is active, or at the limit."""
@@ -163,6 +170,20 @@ class Renderer:
         out.start(done)
         for carry, new in zip(loop.carries, stepped, strict=True):
             self.values[carry.value.id] = new
+
+
+def _store_groups(
+    results: tuple[Expr, ...], width: int
+) -> tuple[dict[int, list[int]], dict[int, int]]:
+    """For each result the groups of neighbours it is in; for each group how many values it needs."""
+    groups: dict[int, list[int]] = {}
+    waiting: dict[int, int] = {}
+    for start in range(0, len(results), width):
+        members = {r.id for r in results[start : start + width]}
+        waiting[start // width] = len(members)
+        for id_ in members:
+            groups.setdefault(id_, []).append(start // width)
+    return groups, waiting
 
 
 def _angle_groups(nodes: tuple[Expr, ...]) -> list[list[Expr]]:

@@ -9,7 +9,7 @@ import sys
 import sysconfig
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import lru_cache
 from typing import Any
 
@@ -40,12 +40,19 @@ class BatchKernel:
         states = out.shape[0]
         pointers = [a.__array_interface__["data"][0] for a in (*inputs, out)]
         ports = (ctypes.c_void_p * len(pointers))(*pointers)
-        address = ctypes.addressof(ports)
-        parts = self._split(states, threads)
-        futures = [_pool().submit(self._function, address, *part) for part in parts[1:]]
-        self._function(address, *parts[0])
+        held = (ports, *inputs, out)
+        first, *others = self._split(states, threads)
+        futures = [_pool().submit(self._part, held, *part) for part in others]
+        try:
+            self._part(held, *first)
+        finally:  # an interrupted call leaves no thread writing behind its back
+            wait(futures)
         for future in futures:
             future.result()
+
+    def _part(self, held: tuple[Any, ...], begin: int, end: int) -> None:
+        """One range; keeps the arrays alive while it runs, even if the caller was interrupted."""
+        self._function(ctypes.addressof(held[0]), begin, end)
 
     def _split(self, states: int, threads: int) -> list[tuple[int, int]]:
         """Ranges of whole tiles, one per thread that is worth its while."""

@@ -35,7 +35,7 @@ class Target:
         llvm = binding()
         target = llvm.Target.from_triple(self.triple)
         return target.create_target_machine(
-            cpu=self.cpu, features=self.features, opt=2, reloc="default", codemodel="jitdefault",
+            cpu=self.cpu, features=self.features, opt=2, reloc="pic", codemodel="small",
             jit=True,
         )  # fmt: skip
 

@@ -1,0 +1,85 @@
+"""Rows in memory <-> columns in registers: one vector per variable, a lane per state.
+
+Measured on AVX-512: reading lane by lane beats transposing, because loads leave the arithmetic
+ports free; writing a full register's worth of columns is faster transposed (log2(width) rounds of
+interleaving), because it takes ``width`` times fewer stores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from linkwise.backends.llvm.types import Lanes, Lines
+
+
+def load_column(out: Lines, lanes: Lanes, base: str, size: int, index: int) -> str:
+    """One element of every row, lane by lane; rows have ``size`` numbers."""
+    scalar = lanes.number.llvm
+    values = []
+    for lane in range(lanes.width):
+        at = out.let(f"getelementptr {scalar}, ptr {base}, i64 {lane * size + index}")
+        values.append(out.let(f"load {scalar}, ptr {at}"))
+    return pack(out, lanes, values)
+
+
+def store_columns(
+    out: Lines, lanes: Lanes, base: str, size: int, start: int, columns: Sequence[str]
+) -> None:
+    """Write adjacent columns of every row: a full register transposed, fewer lane by lane."""
+    if lanes.width == 1 or len(columns) < lanes.width:
+        for k, column in enumerate(columns):
+            _scatter(out, lanes, base, size, start + k, column)
+        return
+    number = lanes.number
+    for lane, row in enumerate(transpose(out, lanes, columns)):
+        at = out.let(f"getelementptr {number.llvm}, ptr {base}, i64 {lane * size + start}")
+        out.add(f"  store {lanes.type} {row}, ptr {at}, align {number.bytes}")
+
+
+def transpose(out: Lines, lanes: Lanes, vectors: Sequence[str]) -> list[str]:
+    """``width`` vectors of ``width`` lanes, rows for columns."""
+    half, rounds = lanes.width // 2, lanes.width.bit_length() - 1
+    now = list(vectors)
+    for _ in range(rounds):
+        pairs = zip(now[:half], now[half:], strict=True)
+        now = [mixed for a, b in pairs for mixed in _interleave(out, lanes, a, b)]
+    return now
+
+
+def _interleave(out: Lines, lanes: Lanes, a: str, b: str) -> tuple[str, str]:
+    """``a0 b0 a1 b1 ...``, in two vectors."""
+    T, W = lanes.type, lanes.width
+    order = [i for k in range(W) for i in (k, W + k)]
+
+    def shuffle(places: list[int]) -> str:
+        mask = ", ".join(f"i32 {i}" for i in places)
+        return out.let(f"shufflevector {T} {a}, {T} {b}, <{W} x i32> <{mask}>")
+
+    return shuffle(order[:W]), shuffle(order[W:])
+
+
+def _scatter(out: Lines, lanes: Lanes, base: str, size: int, index: int, value: str) -> None:
+    scalar = lanes.number.llvm
+    for lane, x in enumerate(unpack(out, lanes, value)):
+        at = out.let(f"getelementptr {scalar}, ptr {base}, i64 {lane * size + index}")
+        out.add(f"  store {scalar} {x}, ptr {at}")
+
+
+def pack(out: Lines, lanes: Lanes, scalars: Sequence[str]) -> str:
+    """Scalars -> the lanes of one vector."""
+    if lanes.width == 1:
+        return scalars[0]
+    vector = "poison"
+    for lane, x in enumerate(scalars):
+        vector = out.let(
+            f"insertelement {lanes.type} {vector}, {lanes.number.llvm} {x}, i64 {lane}"
+        )
+    return vector
+
+
+def unpack(out: Lines, lanes: Lanes, vector: str) -> list[str]:
+    """The lanes of one vector -> scalars."""
+    if lanes.width == 1:
+        return [vector]
+    width = range(lanes.width)
+    return [out.let(f"extractelement {lanes.type} {vector}, i64 {lane}") for lane in width]

@@ -1,0 +1,58 @@
+"""``linkwise source``: the code generated for one function of one robot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from linkwise.algorithms import FUNCTIONS
+from linkwise.cli.options import load_robot, robot_options
+from linkwise.robot import Robot
+
+
+@click.command(epilog=f"FUNCTION is one of: {', '.join(FUNCTIONS)}.")
+@click.argument("robot")
+@click.argument("function")
+@click.option(
+    "--backend",
+    type=click.Choice(["c", "llvm", "asm"]),
+    default="c",
+    show_default=True,
+    help="C to read, the LLVM IR that is compiled, or machine code.",
+)
+@click.option("--method", default="auto", show_default=True, help="Algorithm: crba, aba, ...")
+@click.option("--frame", help="Frame, for functions that take one.")
+@click.option(
+    "--dtype", type=click.Choice(["float64", "float32"]), default="float64", show_default=True
+)
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to a file."
+)
+@robot_options
+def source(
+    robot: str,
+    function: str,
+    backend: str,
+    method: str,
+    frame: str | None,
+    dtype: str,
+    output: Path | None,
+    no_strict: bool,
+    repair: str | None,
+) -> None:
+    """Print the code generated for FUNCTION of ROBOT."""
+    loaded = load_robot(robot, no_strict, repair)
+    _check_frame(loaded, function, frame)
+    text = loaded.source(function, backend, method, frame=frame, dtype=dtype)
+    if output is None:
+        click.echo(text)
+    else:
+        output.write_text(text, encoding="utf-8")
+
+
+def _check_frame(robot: Robot, function: str, frame: str | None) -> None:
+    methods = FUNCTIONS.get(function, {})
+    if frame is None and any(algorithm.takes_frame for algorithm in methods.values()):
+        names = ", ".join(robot.frame_names)
+        raise click.UsageError(f"{function} needs --frame, one of: {names}")

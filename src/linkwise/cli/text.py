@@ -1,0 +1,71 @@
+"""Numbers and tables as a terminal shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+import numpy as np
+from numpy.typing import ArrayLike
+
+
+def heading(title: str) -> None:
+    """Print a section's title."""
+    click.echo(f"\n{title}\n{'=' * len(title)}")
+
+
+def aligned(head: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> str:
+    """Columns that line up: the first ``words`` to the left, the rest, numbers, to the right.
+
+    A head that starts with ``<`` is a column of words wherever it stands.
+    """
+    left = [k < words or name.startswith("<") for k, name in enumerate(head)]
+    names = [name.removeprefix("<") for name in head]
+    widths = [max(len(row[k]) for row in (names, *rows)) for k in range(len(names))]
+
+    def line(cells: Sequence[str]) -> str:
+        columns = zip(cells, widths, left, strict=True)
+        return "  ".join(c.ljust(w) if is_left else c.rjust(w) for c, w, is_left in columns)
+
+    rule = "  ".join("-" * w for w in widths)
+    return "\n".join(text.rstrip() for text in (line(names), rule, *map(line, rows)))
+
+
+def pairs(items: Sequence[tuple[str, str]]) -> str:
+    """Names and values, the values under each other."""
+    width = max(len(name) for name, _ in items)
+    return "\n".join(f"{name.ljust(width)}  {value}" for name, value in items)
+
+
+def vector(values: ArrayLike) -> str:
+    """A vector in one line."""
+    return " ".join(f"{x:9.4f}" for x in np.atleast_1d(np.asarray(values)))
+
+
+def nanoseconds(x: float | None) -> str:
+    """A time in nanoseconds, to three or four digits."""
+    if x is None:
+        return "-"
+    return f"{x:,.1f}" if x < 100 else f"{x:,.0f}"
+
+
+def duration(ns: float) -> str:
+    """A time with the unit that suits it."""
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if ns >= size:
+            return f"{ns / size:.3g} {unit}"
+    return f"{ns:.3g} ns"
+
+
+def ratio(x: float | None) -> str:
+    """How many times faster."""
+    if x is None:
+        return "-"
+    return f"{x:.1f}×" if x < 100 else f"{x:.0f}×"
+
+
+def file_size(size: int) -> str:
+    """Bytes, for people."""
+    if size < 1024:
+        return f"{size} bytes"
+    return f"{size / 1024:.1f} KiB" if size < 1024**2 else f"{size / 1024**2:.1f} MiB"
