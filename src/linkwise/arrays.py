@@ -125,8 +125,12 @@ def thread_count(threads: int | None) -> int:
 
 
 def plain_state(values: Sequence[Any]) -> bool:
-    """Whether the arguments are one state as the compiled call wants it."""
+    """Whether the arguments are one state exactly as the compiled call wants it."""
     return all(
-        type(v) is np.ndarray and v.ndim == 1 and v.dtype == FLOATS[1] and v.flags.c_contiguous
+        type(v) is np.ndarray
+        and v.ndim == 1
+        and v.dtype is FLOATS[1]
+        and v.flags.c_contiguous
+        and v.flags.aligned
         for v in values
     )

@@ -16,6 +16,7 @@ from linkwise.backends.llvm.entry import Signature
 from linkwise.backends.llvm.module import BATCH, CALL, lanes_for, render_module
 from linkwise.backends.llvm.target import host
 from linkwise.cache import default_cache
+from linkwise.errors import BackendUnavailable
 from linkwise.model.tree import Tree
 from linkwise.trace.tracer import Task, trace
 
@@ -34,6 +35,7 @@ class Kernels:
     """All kernels of one tree, made when first asked for."""
 
     def __init__(self, tree: Tree) -> None:
+        prepare_compiler()
         self.tree = tree
         self._batch: dict[tuple[Task, str], run.BatchKernel] = {}
         self._call: dict[Task, Callable[..., Any]] = {}
@@ -97,6 +99,19 @@ class Kernels:
             host().identity, source_digest(),
         )  # fmt: skip
         return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+@lru_cache(maxsize=1)
+def prepare_compiler() -> None:
+    """Bring llvmlite in with the first robot, so that the first call does not wait for it.
+
+    Without llvmlite robots still load and trace; asking for a CPU kernel then says what is missing.
+    """
+    try:
+        host()
+        source_digest()
+    except BackendUnavailable:
+        pass
 
 
 @lru_cache(maxsize=1)

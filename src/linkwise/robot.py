@@ -367,20 +367,24 @@ class Robot:
         shape = (*batch.shape, *task.algorithm.output_shape(self._tree))
         count = arrays.thread_count(threads)
         if method == "auto" and not wrenches and arrays.plain_state(values):
-            self._install_fast(function, task, frame, axes)
+            fast = self._fast_function(function, task, frame, axes)
+            if fast is not None and out is None:
+                return fast(*values)
 
         def run(rows: tuple[Array, ...], result: Array) -> None:
             self._kernels.batch(task, batch.dtype)(rows, result, count)
 
         return arrays.fill(out, shape, batch, run)
 
-    def _install_fast(self, function: str, task: Task, frame: str | None, axes: str) -> None:
-        """From now on, plain single states go straight to compiled code."""
+    def _fast_function(
+        self, function: str, task: Task, frame: str | None, axes: str
+    ) -> Callable[..., Array] | None:
+        """Compiled code for plain single states, which from now on go straight to it."""
         key = tuple(
             part for part in (function, frame, axes if task.algorithm.takes_axes else None) if part
         )
         if key in self._fast:
-            return
+            return self._fast[key]
         general = self._general(function, frame, axes)
         doc = f"{function}: compiled for {self._name}"
         fast = self._kernels.call(task, function, doc, general)
@@ -388,6 +392,7 @@ class Robot:
             self._fast[key] = fast
             if frame is None:
                 self.__dict__[function] = fast
+        return fast
 
     def _general(self, function: str, frame: str | None, axes: str) -> Callable[..., Any]:
         if frame is None:

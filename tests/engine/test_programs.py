@@ -1,0 +1,139 @@
+"""Programs: every traced function is legal, and the verifier names what is not."""
+
+import dataclasses
+
+import pytest
+
+import linkwise as lw
+from linkwise.algorithms import FUNCTIONS
+from linkwise.trace.expr import Graph
+from linkwise.trace.program import Block, Carry, Port, Program, Repeat, count_operations
+from linkwise.trace.schedule import peak_live, schedule
+from linkwise.trace.tracer import Task, trace
+from linkwise.trace.verify import IllegalProgram, verify
+
+ALL = [a for methods in FUNCTIONS.values() for a in methods.values()]
+
+
+@pytest.mark.parametrize("name", ["puma560", "iiwa14"])
+@pytest.mark.parametrize("algorithm", ALL, ids=lambda a: f"{a.function}-{a.method}")
+def test_every_traced_function_is_legal(name, algorithm):
+    robot = lw.load(name)
+    frame = robot.tree.frames["link6"] if algorithm.takes_frame else None
+    external = (robot.tree.frames["link6"],) if algorithm.takes_external else ()
+    verify(trace(Task(algorithm, frame, external=external), robot.tree))
+
+
+def small() -> tuple[Graph, Program]:
+    graph = Graph()
+    x, y = graph.input("x", 0), graph.input("x", 1)
+    total = x * y + 2.0
+    nodes = schedule([total])
+    return graph, Program("small", (Port("x", 2),), (Block(nodes),), (total,))
+
+
+def test_a_legal_program_is_returned():
+    _, program = small()
+    assert verify(program) is program
+
+
+def test_use_before_definition_is_named():
+    _, program = small()
+    backwards = dataclasses.replace(
+        program, regions=(Block(tuple(reversed(program.regions[0].nodes))),)
+    )
+    with pytest.raises(IllegalProgram, match="before it is made"):
+        verify(backwards)
+
+
+def test_missing_result_is_named():
+    graph, program = small()
+    with pytest.raises(IllegalProgram, match="result 0 is never computed"):
+        verify(dataclasses.replace(program, results=(graph.input("x", 0) * 3.0,)))
+
+
+def test_input_out_of_range_is_named():
+    graph, program = small()
+    beyond = graph.input("x", 7)
+    with pytest.raises(IllegalProgram, match="no element 7 of input 'x'"):
+        verify(dataclasses.replace(program, regions=(Block((beyond,)),), results=(beyond,)))
+
+
+def test_unknown_operation_is_named():
+    graph, program = small()
+    odd = graph.node("sqrt3", graph.input("x", 0))
+    nodes = (*program.regions[0].nodes, odd)
+    with pytest.raises(IllegalProgram, match="unknown operation"):
+        verify(dataclasses.replace(program, regions=(Block(nodes),)))
+
+
+def test_node_computed_twice_is_named():
+    _, program = small()
+    nodes = program.regions[0].nodes
+    with pytest.raises(IllegalProgram, match="computed twice"):
+        verify(dataclasses.replace(program, regions=(Block(nodes), Block(nodes))))
+
+
+def loop(graph: Graph, limit: int = 5) -> Program:
+    x = graph.input("x", 0)
+    value = graph.node("carry", value="k")
+    stepped = value * 0.5
+    return Program(
+        "loop",
+        (Port("x", 1),),
+        (Block((x,)), Repeat(limit, (Carry(value, x, stepped),), Block(schedule([stepped])[1:]),
+                             stepped)),
+        (value,),
+    )  # fmt: skip
+
+
+def test_a_loop_must_know_what_it_carries():
+    graph = Graph()
+    program = loop(graph)
+    body = Block(tuple(n for n in program.regions[1].body.nodes if n.op != "carry"))
+    legal = dataclasses.replace(
+        program, regions=(program.regions[0], dataclasses.replace(program.regions[1], body=body))
+    )
+    verify(legal)
+    missing_start = dataclasses.replace(legal, regions=legal.regions[1:])
+    with pytest.raises(IllegalProgram, match="start of a carried value"):
+        verify(missing_start)
+
+
+def test_a_loop_runs_at_least_once():
+    with pytest.raises(IllegalProgram, match="expected at least once"):
+        verify(loop(Graph(), limit=0))
+
+
+def test_operations_are_counted_exactly():
+    graph = Graph()
+    x, y = graph.input("x", 0), graph.input("x", 1)
+    total = (x * y + x) / (y + 3.0)
+    program = Program("count", (Port("x", 2),), (Block(schedule([total])),), (total,))
+    counted = count_operations(program)
+    assert (counted.multiplications, counted.additions, counted.divisions) == (1, 2, 1)
+    assert counted.total == 4
+
+
+def test_scheduling_lowers_pressure():
+    robot = lw.load("iiwa14")
+    program = trace(Task(FUNCTIONS["forward_dynamics"]["crba"]), robot.tree)
+    results = list(program.results)
+    by_creation = tuple(sorted(program.nodes(), key=lambda n: n.id))
+    assert peak_live(tuple(program.nodes()), results) < peak_live(by_creation, results)
+
+
+GOLDEN = {  # multiplications, additions of the program that runs
+    ("puma560", "inverse_dynamics"): (192, 168),
+    ("puma560", "forward_dynamics"): (328, 278),
+    ("iiwa14", "inverse_dynamics"): (282, 274),
+    ("iiwa14", "forward_dynamics"): (551, 504),
+}
+
+
+@pytest.mark.parametrize(("name", "function"), GOLDEN)
+def test_no_algorithm_becomes_dearer(name, function):
+    counted = lw.load(name).operation_count(function)
+    most = GOLDEN[name, function]
+    assert counted.multiplications <= most[0]
+    assert counted.additions <= most[1]

@@ -1,0 +1,46 @@
+"""The public names of the design exist, are documented and typed, and import nothing heavy."""
+
+import inspect
+import subprocess
+import sys
+
+import linkwise as lw
+
+METHODS = [
+    "inverse_dynamics", "forward_dynamics", "mass_matrix", "mass_matrix_inverse", "bias",
+    "gravity_torque", "kinetic_energy", "potential_energy", "forward_kinematics", "jacobian",
+    "jacobian_dot_qd", "operational_inertia", "operation_count", "source",
+]  # fmt: skip
+
+
+def test_all_is_what_it_says():
+    assert all(hasattr(lw, name) for name in lw.__all__)
+
+
+def test_every_public_method_has_a_sentence_and_types():
+    for name in METHODS:
+        method = getattr(lw.Robot, name)
+        assert (inspect.getdoc(method) or "").split("\n")[0].endswith((".", ":", "`.")), name
+        signature = inspect.signature(method)
+        assert signature.return_annotation is not inspect.Signature.empty, name
+        for parameter in list(signature.parameters.values())[1:]:
+            assert parameter.annotation is not inspect.Parameter.empty, (name, parameter.name)
+
+
+def test_batch_functions_share_their_options():
+    for name in METHODS[:12]:
+        parameters = inspect.signature(getattr(lw.Robot, name)).parameters
+        assert {"out", "threads"} <= set(parameters), name
+
+
+def test_importing_linkwise_brings_in_no_extra():
+    heavy = "llvmlite pinocchio mujoco mpmath hypothesis scipy matplotlib torch jax".split()
+    code = f"import sys, linkwise; print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_package_is_typed():
+    from importlib import resources
+
+    assert resources.files("linkwise").joinpath("py.typed").is_file()

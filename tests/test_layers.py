@@ -1,0 +1,64 @@
+"""The architecture is a test: a layer imports only what comes before it."""
+
+import ast
+from pathlib import Path
+
+import linkwise
+
+ROOT = Path(linkwise.__file__).parent
+
+LAYERS = [
+    "errors", "spatial", "model", "io", "sweep", "algorithms", "trace", "backends", "cache",
+    "compile", "choose", "arrays", "summary", "models", "robot", "load", "cli",
+]  # fmt: skip
+EQUATIONS = ("sweep", "algorithms")  # no array library, no machine
+ALLOWED_IN_EQUATIONS = {"__future__", "collections", "dataclasses", "typing", "linkwise"}
+
+
+def layer_of(module: str) -> int:
+    return LAYERS.index(module.split(".")[1])
+
+
+def imports(path: Path) -> list[str]:
+    found: list[str] = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found += [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+    return found
+
+
+def modules() -> list[tuple[str, Path]]:
+    files = sorted(p for p in ROOT.rglob("*.py") if p != ROOT / "__init__.py")
+    return [(".".join(("linkwise", *p.relative_to(ROOT).with_suffix("").parts)), p) for p in files]
+
+
+def test_every_module_is_in_a_layer():
+    assert {name.split(".")[1] for name, _ in modules()} == set(LAYERS)
+
+
+def test_imports_point_one_way():
+    wrong = [
+        f"{name} imports {target}"
+        for name, path in modules()
+        for target in imports(path)
+        if target.startswith("linkwise.")
+        and target.split(".")[1] in LAYERS
+        and layer_of(target) > layer_of(name)
+    ]
+    assert not wrong
+
+
+def test_equations_know_no_array_library():
+    for name, path in modules():
+        if name.split(".")[1] in EQUATIONS:
+            outside = {target.split(".")[0] for target in imports(path)} - ALLOWED_IN_EQUATIONS
+            assert not outside, f"{name} imports {outside}"
+
+
+def test_backends_know_no_mechanics():
+    for name, path in modules():
+        if name.split(".")[1] == "backends":
+            used = {t.split(".")[1] for t in imports(path) if t.startswith("linkwise.")}
+            assert used <= {"backends", "trace", "errors"}, f"{name} imports {used}"

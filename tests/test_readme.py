@@ -1,0 +1,41 @@
+"""The README's Python blocks and the examples run as they stand."""
+
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+
+def test_the_readme_has_a_short_example():
+    assert BLOCKS
+    assert len(BLOCKS[0].strip().splitlines()) <= 12
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_readme_blocks_run(block, tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    script = tmp_path / "block.py"
+    script.write_text(block)
+    runpy.run_path(str(script))
+
+
+def test_the_readme_names_commands_that_exist():
+    text = (ROOT / "README.md").read_text()
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.M))
+    assert set(re.findall(r"make ([a-z]+)", text)) <= targets
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.name)
+def test_examples_run(path, tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(path)], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
