@@ -175,7 +175,7 @@ class Renderer:
 def _store_groups(
     results: tuple[Expr, ...], width: int
 ) -> tuple[dict[int, list[int]], dict[int, int]]:
-    """For each result the groups of neighbours it is in; for each group how many values it needs."""
+    """For each result the groups of neighbours it is in; for each group how many it waits for."""
     groups: dict[int, list[int]] = {}
     waiting: dict[int, int] = {}
     for start in range(0, len(results), width):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -63,6 +64,8 @@ def host() -> Target:
     features = llvm.get_host_cpu_features()
     has = {name for name, on in features.items() if on}
     triple = llvm.get_process_triple()
+    if sys.platform == "win32":
+        triple += "-elf"  # LLVM's JIT linkers place ELF objects, with Windows calls, not COFF ones
     arm = triple.startswith(("aarch64", "arm64"))
     if "avx512f" in has and "avx512dq" in has:
         register = 64

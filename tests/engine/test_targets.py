@@ -1,0 +1,55 @@
+"""Kernels for machines other than this one: they compile, and need nothing but what we import."""
+
+import dataclasses
+import re
+
+import pytest
+
+import linkwise as lw
+from linkwise.algorithms import FUNCTIONS
+from linkwise.backends.llvm.compile import to_assembly
+from linkwise.backends.llvm.entry import Signature
+from linkwise.backends.llvm.module import BATCH, CALL, render_module
+from linkwise.backends.llvm.target import binding, host
+from linkwise.trace.tracer import Task, trace
+
+TARGETS = [
+    ("x86_64-pc-windows-msvc-elf", "x86-64-v3", 32, True),
+    ("x86_64-pc-windows-msvc-elf", "x86-64", 16, False),
+    ("x86_64-unknown-linux-gnu", "x86-64-v4", 64, True),
+    ("x86_64-apple-darwin", "x86-64-v3", 32, True),
+    ("aarch64-apple-darwin", "apple-m1", 16, True),
+    ("aarch64-unknown-linux-gnu", "neoverse-n1", 16, True),
+]
+OURS = {"tile", "reduce_large", "new_array", "as_result", "vectorcall", "incref"}
+
+
+@pytest.fixture(scope="module")
+def all_targets():
+    llvm = binding()
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+
+
+@pytest.mark.parametrize("entry", [BATCH, CALL])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(("triple", "cpu", "register", "fused"), TARGETS)
+def test_kernels_call_no_runtime_library(all_targets, triple, cpu, register, fused, dtype, entry):
+    target = dataclasses.replace(
+        host(), triple=triple, cpu=cpu, features="", register_bytes=register, fused=fused
+    )
+    robot = lw.load("iiwa14")
+    task = Task(FUNCTIONS["forward_dynamics"]["crba"])
+    program = trace(task, robot.tree)
+    text = to_assembly(
+        render_module(program, Signature(program.inputs, (7,)), target, dtype, entry), target
+    )
+    called = set(re.findall(r"^\s+(?:callq?|bl|jmp)\s+\*?_?([A-Za-z_]\w*)", text, re.M))
+    assert {name for name in called if not name.startswith("L")} <= OURS
+
+
+def test_the_host_is_described():
+    target = host()
+    assert target.register_bytes in (16, 32, 64)
+    assert target.lanes(8) * 2 == target.lanes(4)
+    assert "llvmlite" in target.identity and target.cpu in target.identity
