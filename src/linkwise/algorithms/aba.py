@@ -18,6 +18,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from linkwise.algorithms.external import External, external_forces
+from linkwise.algorithms.rates import NO_JOINT
+from linkwise.algorithms.tied import tied
+from linkwise.model.joints import Stance
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial import (
     ArticulatedInertia,
@@ -25,7 +28,6 @@ from linkwise.spatial import (
     Mat3,
     Motion,
     Scalar,
-    Transform,
     Vec3,
     cross,
     rate_matrix,
@@ -37,7 +39,7 @@ from linkwise.sweep import base_to_tip, tip_to_base
 class Velocity(NamedTuple):
     """Turning rate of a link, and what it costs: acceleration ``c``, force ``p``."""
 
-    X: Transform
+    J: Stance
     w: Vec3
     W: Mat3
     c: Motion
@@ -71,12 +73,13 @@ class Acceleration(NamedTuple):
 
 def turn(link: Link, parent: Velocity, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Velocity:
     """Velocity-product terms of a link."""
-    X, vJ = link.transform(q), link.motion(qd)
+    J = link.stance(q)
+    X, vJ = J.X, J.motion(qd)
     w_in = X.rotate(parent.w)
     w = w_in + vJ.ang
     c = Motion(cross(w_in, vJ.ang), X.rotate(parent.W @ X.r) + cross(w_in + w, vJ.lin))
     W = rate_matrix(w, Vec3.zero())
-    return Velocity(X, w, W, c, link.inertia.force(Vec3.zero(), W))
+    return Velocity(J, w, W, c + link.joint.drift(q, qd), link.inertia.force(Vec3.zero(), W))
 
 
 def articulate(
@@ -86,27 +89,50 @@ def articulate(
     IA = children.IA + link.inertia.articulated()
     p = children.pA + m.p - ext
     handles = []
-    for column, rotor, t in zip(link.joint.columns, link.armature, tau, strict=True):
+    for column, rotor, t in zip(m.J.S, link.armature, tau, strict=True):
         U = IA @ column
         inv_d = reciprocal(column.dot(U) + rotor)
         u = t - column.dot(p)
         K = U * inv_d
         IA, p = IA.less(U, K), p + K * u
         handles.append(Handle(U, inv_d, u))
-    return handles, Subtree(m.X.articulated_back(IA), m.X.force_back(p + IA @ m.c))
+    return handles, Subtree(m.J.X.articulated_back(IA), m.J.X.force_back(p + IA @ m.c))
 
 
 def accelerate(
-    link: Link, parent: Acceleration, m: Velocity, handles: list[Handle]
+    _link: Link, parent: Acceleration, m: Velocity, handles: list[Handle]
 ) -> Acceleration:
     """Joint acceleration, last eliminated column first."""
-    a = m.X.motion(parent.a) + m.c
+    a = m.J.X.motion(parent.a) + m.c
     qdd: list[Scalar] = []
-    for column, handle in zip(reversed(link.joint.columns), reversed(handles), strict=True):
+    for column, handle in zip(reversed(m.J.S), reversed(handles), strict=True):
         rate = (handle.u - a.dot(handle.U)) * handle.inv_d
         a = a + column * rate
         qdd.insert(0, rate)
     return Acceleration(a, qdd)
+
+
+def sweeps(
+    tree: Tree,
+    q: Sequence[Scalar],
+    qd: Sequence[Scalar],
+    tau: Sequence[Scalar],
+    external: External = (),
+) -> list[Scalar]:
+    """Joint accelerations of a tree whose joints all move on their own."""
+    q_, qd_, tau_ = tree.per_link_q(q), tree.per_link_v(qd), tree.per_link_v(tau)
+    still = Velocity(NO_JOINT, Vec3.zero(), Mat3.zero(), Motion.zero(), Force.zero())
+    velocities = base_to_tip(tree, turn, still, q_, qd_)
+    ext = external_forces(tree, q_, external)
+    drive = [
+        [t - lost for t, lost in zip(own, link.resistance(rates), strict=True)]
+        for link, own, rates in zip(tree.links, tau_, qd_, strict=True)
+    ]
+    nothing = Subtree(ArticulatedInertia.zero(), Force.zero())
+    handles, _ = tip_to_base(tree, articulate, nothing, velocities, ext, drive)
+    base = Acceleration(Motion(Vec3.zero(), tree.base_acceleration), [])
+    states = base_to_tip(tree, accelerate, base, velocities, handles)
+    return [rate for state in states for rate in state.qdd]
 
 
 def aba(
@@ -118,15 +144,9 @@ def aba(
     external: External = (),
 ) -> list[Scalar]:
     """Joint accelerations under torques ``tau``."""
-    q_, qd_, tau_ = tree.per_link_q(q), tree.per_link_v(qd), tree.per_link_v(tau)
-    still = Velocity(Transform(Vec3.zero()), Vec3.zero(), Mat3.zero(), Motion.zero(), Force.zero())
-    velocities = base_to_tip(tree, turn, still, q_, qd_)
-    ext = external_forces(tree, q_, external)
-    nothing = Subtree(ArticulatedInertia.zero(), Force.zero())
-    handles, _ = tip_to_base(tree, articulate, nothing, velocities, ext, tau_)
-    base = Acceleration(Motion(Vec3.zero(), tree.base_acceleration), [])
-    states = base_to_tip(tree, accelerate, base, velocities, handles)
-    return [rate for state in states for rate in state.qdd]
+    if not tree.coupled:
+        return sweeps(tree, q, qd, tau, external)
+    return tied(tree, sweeps, q, qd, tau, external)
 
 
 def mass_matrix_inverse(tree: Tree, q: Sequence[Scalar]) -> list[list[Scalar]]:

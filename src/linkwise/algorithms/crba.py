@@ -17,44 +17,49 @@ from collections.abc import Sequence
 from linkwise.algorithms import ltl
 from linkwise.algorithms.external import External
 from linkwise.algorithms.rnea import bias
+from linkwise.model.joints import Stance
 from linkwise.model.tree import Link, Tree
-from linkwise.spatial import Force, RigidInertia, Scalar, Transform
+from linkwise.spatial import Force, RigidInertia, Scalar
 from linkwise.sweep import tip_to_base, to_base
 
 Matrix = list[list[Scalar]]
 
 
-def compose(link: Link, children: RigidInertia, X: Transform) -> tuple[RigidInertia, RigidInertia]:
+def compose(link: Link, children: RigidInertia, J: Stance) -> tuple[RigidInertia, RigidInertia]:
     """Composite inertia of the link's subtree, here and in the parent's frame."""
     composite = children + link.inertia
-    return composite, X.inertia_back(composite)
+    return composite, J.X.inertia_back(composite)
 
 
-def carry(_link: Link, forces: list[Force], X: Transform) -> list[Force]:
+def carry(_link: Link, forces: list[Force], J: Stance) -> list[Force]:
     """The wrenches of one joint's columns, one link further in."""
-    return [X.force_back(f) for f in forces]
+    return [J.X.force_back(f) for f in forces]
 
 
 def crba(tree: Tree, q: Sequence[Scalar]) -> Matrix:
     """Mass matrix; entries between branches are exactly zero."""
-    X = [link.transform(qi) for link, qi in zip(tree.links, tree.per_link_q(q), strict=True)]
-    composites, _ = tip_to_base(tree, compose, RigidInertia.zero(), X)
+    J = [link.stance(qi) for link, qi in zip(tree.links, tree.per_link_q(q), strict=True)]
+    composites, _ = tip_to_base(tree, compose, RigidInertia.zero(), J)
     M: Matrix = [[0.0] * tree.nv for _ in range(tree.nv)]
     for i, link in enumerate(tree.links):
-        forces = [composites[i] @ column for column in link.joint.columns]
-        _fill(M, link, link, forces)
+        forces = [composites[i] @ column for column in J[i].S]
+        own = [J[i].project(f) for f in forces]
         for k, rotor in enumerate(link.armature):
-            M[link.v_index + k][link.v_index + k] += rotor
-        for j, carried in to_base(tree, i, carry, forces, X):
-            _fill(M, tree.links[j], link, carried)
+            own[k][k] = own[k][k] + rotor
+            own[k][:k] = [own[j][k] for j in range(k)]  # symmetric to the last bit
+        _add(M, link, link, own)
+        for j, carried in to_base(tree, i, carry, forces, J):
+            block = [J[j].project(f) for f in carried]
+            _add(M, tree.links[j], link, block)
+            _add(M, link, tree.links[j], [list(row) for row in zip(*block, strict=True)])
     return M
 
 
-def _fill(M: Matrix, inner: Link, outer: Link, forces: list[Force]) -> None:
-    for b, f in enumerate(forces):
-        for a, entry in enumerate(inner.project(f)):
-            row, column = inner.v_index + a, outer.v_index + b
-            M[row][column] = M[column][row] = entry
+def _add(M: Matrix, inner: Link, outer: Link, block: Matrix) -> None:
+    """Add what two joints share to the degrees of freedom that move them; one row per outer."""
+    for (column, b), entries in zip(outer.dofs, block, strict=True):
+        for (row, a), x in zip(inner.dofs, entries, strict=True):
+            M[row][column] = M[row][column] + (x if a * b == 1.0 else x * (a * b))
 
 
 def forward_dynamics(

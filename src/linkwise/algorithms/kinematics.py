@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from linkwise.algorithms.rates import at_rest, move
+from linkwise.algorithms.rates import NO_JOINT, at_rest, move
+from linkwise.model.joints import Stance
 from linkwise.model.tree import Frame, Link, Tree
 from linkwise.spatial import Mat3, Motion, Scalar, Vec3, cross
 from linkwise.sweep import along_path
@@ -25,6 +26,7 @@ class Pose(NamedTuple):
 
     R: Mat3
     p: Vec3
+    J: Stance = NO_JOINT
 
 
 BASE_POSE = Pose(Mat3.identity(), Vec3.zero())
@@ -32,9 +34,9 @@ BASE_POSE = Pose(Mat3.identity(), Vec3.zero())
 
 def place(link: Link, parent: Pose, q: Sequence[Scalar]) -> Pose:
     """Pose of a link from its parent's."""
-    X = link.transform(q)
-    R = Mat3(*(X.rotate(row) for row in parent.R.rows))
-    return Pose(R, parent.p + parent.R @ X.r)
+    J = link.stance(q)
+    R = Mat3(*(J.X.rotate(row) for row in parent.R.rows))
+    return Pose(R, parent.p + parent.R @ J.X.r, J)
 
 
 def _at_frame(pose: Pose, frame: Frame) -> Pose:
@@ -51,7 +53,7 @@ def _poses(tree: Tree, q: Sequence[Scalar], frame: Frame) -> tuple[list[tuple[in
 
 def forward_kinematics(tree: Tree, q: Sequence[Scalar], *, frame: Frame) -> Matrix:
     """Homogeneous 4x4 matrix that takes frame coordinates to base coordinates."""
-    _, (R, p) = _poses(tree, q, frame)
+    _, (R, p, _) = _poses(tree, q, frame)
     rows = [[*row, x] for row, x in zip(R.rows, p, strict=True)]
     return [*rows, [0.0, 0.0, 0.0, 1.0]]
 
@@ -61,14 +63,14 @@ def jacobian_columns(
 ) -> dict[int, list[Scalar]]:
     """The Jacobian's nonzero columns, by degree of freedom."""
     states, tip = _poses(tree, q, frame)
-    columns = {}
+    columns: dict[int, Motion] = {}
     for i, pose in states:
-        link = tree.links[i]
-        for k, column in enumerate(link.joint.columns):
+        for (k, factor), column in zip(tree.links[i].dofs, pose.J.S, strict=True):
             ang = pose.R @ column.ang
             lin = pose.R @ column.lin + cross(ang, tip.p - pose.p)
-            columns[link.v_index + k] = list(_seen_in(axes, tip, Motion(ang, lin)))
-    return columns
+            here = Motion(ang, lin) * factor
+            columns[k] = columns[k] + here if k in columns else here
+    return {k: list(_seen_in(axes, tip, column)) for k, column in columns.items()}
 
 
 def jacobian(tree: Tree, q: Sequence[Scalar], *, frame: Frame, axes: str = "base") -> Matrix:

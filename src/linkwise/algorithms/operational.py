@@ -26,9 +26,10 @@ def operational_inertia_inverse(tree: Tree, q: Sequence[Scalar], frame: Frame, a
     columns = jacobian_columns(tree, q, frame, axes)
     L, inv_d, parent = ltl.factor(crba(tree, q), tree.dof_parent)
     Y = {j: list(column) for j, column in columns.items()}
-    for k in sorted(Y, reverse=True):
-        for i in ltl.ancestors(parent, k):
-            Y[i] = [y - L[k][i] * z for y, z in zip(Y[i], Y[k], strict=True)]
+    for k in reversed(range(tree.nv)):
+        for i in ltl.ancestors(parent, k) if k in Y else ():
+            known = Y.get(i, [0.0] * 6)
+            Y[i] = [y - L[k][i] * z for y, z in zip(known, Y[k], strict=True)]
     out: Matrix = [[0.0] * 6 for _ in range(6)]
     for k, column in Y.items():
         scaled = [y * inv_d[k] for y in column]

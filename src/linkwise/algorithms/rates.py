@@ -1,6 +1,6 @@
 """How links turn and accelerate: the outward sweep that dynamics and kinematics share.
 
-    w = E w_parent + S qd,   dw = E dw_parent + S qdd + w_in x S qd,
+    w = E w_parent + S qd,   dw = E dw_parent + S qdd + Ṡ qd + w_in x S qd,
     a = E (a_parent + U_parent r) + ...
 
 Ordinary (not spatial) accelerations of link origins [Luh, Walker and Paul 1980], so that no linear
@@ -13,14 +13,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from linkwise.model.joints import Stance
 from linkwise.model.tree import Link
 from linkwise.spatial import Mat3, Scalar, Transform, Vec3, cross, rate_matrix
+
+NO_JOINT = Stance(Transform(Vec3.zero()), ())
 
 
 class Rates(NamedTuple):
     """How a link moves: turning rates, and the acceleration of its origin."""
 
-    X: Transform
+    J: Stance
     w: Vec3
     dw: Vec3
     a: Vec3
@@ -29,7 +32,7 @@ class Rates(NamedTuple):
 
 def at_rest(a: Vec3) -> Rates:
     """The base: not turning, its origin accelerated by ``a``."""
-    return Rates(Transform(Vec3.zero()), Vec3.zero(), Vec3.zero(), a, Mat3.zero())
+    return Rates(NO_JOINT, Vec3.zero(), Vec3.zero(), a, Mat3.zero())
 
 
 def move(
@@ -40,10 +43,11 @@ def move(
     qdd: Sequence[Scalar],
 ) -> Rates:
     """Rates of a link from its parent's and the joint's own motion."""
-    X = link.transform(q)
-    vJ, aJ = link.motion(qd), link.motion(qdd)
+    J = link.stance(q)
+    X, vJ = J.X, J.motion(qd)
+    aJ = J.motion(qdd) + link.joint.drift(q, qd)
     w_in = X.rotate(parent.w)
     w = w_in + vJ.ang
     dw = X.rotate(parent.dw) + aJ.ang + cross(w_in, vJ.ang)
     a = X.rotate(parent.a + parent.U @ X.r) + aJ.lin + cross(w_in + w, vJ.lin)
-    return Rates(X, w, dw, a, rate_matrix(w, dw))
+    return Rates(J, w, dw, a, rate_matrix(w, dw))

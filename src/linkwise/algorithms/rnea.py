@@ -1,6 +1,6 @@
 """Inverse dynamics: the recursive Newton-Euler algorithm.
 
-    tau = M(q) qdd + C(q, qd) qd + g(q) - Jᵀ f_ext
+    tau = M(q) qdd + C(q, qd) qd + g(q) + friction(qd) - Jᵀ f_ext
 
 Two sweeps [Luh, Walker and Paul 1980], link coordinates:
 
@@ -20,13 +20,13 @@ from linkwise.sweep import base_to_tip, tip_to_base
 
 
 def load(
-    link: Link, children: Force, m: Rates, ext: Force, qdd: Sequence[Scalar]
+    link: Link, children: Force, m: Rates, ext: Force, qd: Sequence[Scalar], qdd: Sequence[Scalar]
 ) -> tuple[list[Scalar], Force]:
     """Joint torque of a link, and the wrench it hands to its parent."""
     f = link.inertia.force(m.a, m.U) + children - ext
-    rotors = (r * acc for r, acc in zip(link.armature, qdd, strict=True))
-    tau = [t + rotor for t, rotor in zip(link.project(f), rotors, strict=True)]
-    return tau, m.X.force_back(f)
+    terms = zip(m.J.project(f), link.armature, qdd, link.resistance(qd), strict=True)
+    tau = [t + rotor * acc + lost for t, rotor, acc, lost in terms]
+    return tau, m.J.X.force_back(f)
 
 
 def rnea(
@@ -41,14 +41,14 @@ def rnea(
     q_, qd_, qdd_ = tree.per_link_q(q), tree.per_link_v(qd), tree.per_link_v(qdd)
     motions = base_to_tip(tree, move, at_rest(tree.base_acceleration), q_, qd_, qdd_)
     ext = external_forces(tree, q_, external)
-    taus, _ = tip_to_base(tree, load, Force.zero(), motions, ext, qdd_)
-    return [t for tau in taus for t in tau]
+    taus, _ = tip_to_base(tree, load, Force.zero(), motions, ext, qd_, qdd_)
+    return tree.gather(taus)
 
 
 def bias(
     tree: Tree, q: Sequence[Scalar], qd: Sequence[Scalar], *, external: External = ()
 ) -> list[Scalar]:
-    """``C qd + g``: the torques of a motion without acceleration."""
+    """``C qd + g`` and friction: the torques of a motion without acceleration."""
     return rnea(tree, q, qd, [0.0] * tree.nv, external=external)
 
 

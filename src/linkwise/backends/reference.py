@@ -21,6 +21,7 @@ OPS: dict[str, Callable[..., Any]] = {
     "mul": lambda a, b: a * b,
     "div": lambda a, b: a / b,
     "neg": lambda a: -a,
+    "sign": lambda a: np.sign(np.real(a)),
     "sin": np.sin,
     "cos": np.cos,
     "fma": lambda a, b, c: a * b + c,

@@ -11,11 +11,9 @@ import numpy as np
 from linkwise.model.bodies import NOTHING, Moments, Policy, check_body, moments, rigid_inertia
 from linkwise.model.description import JointDescription, LinkDescription, RobotDescription
 from linkwise.model.frames import Array, Placed, choose_frames, pose_arrays, tidy_rotation
-from linkwise.model.joints import JOINTS
-from linkwise.model.tree import BASE, Frame, Link, Tree
+from linkwise.model.joints import FIXED, Joint, make_joint
+from linkwise.model.tree import BASE, Follows, Frame, Link, Tree
 from linkwise.spatial import Transform
-
-FIXED = "fixed"
 
 
 @dataclass
@@ -49,22 +47,57 @@ def build(description: RobotDescription, policy: Policy | None = None) -> Tree:
         check_body(body.moments(), body.joint, body.members[0][0], policy or Policy())
         for body in bodies
     ]
-    chosen = choose_frames([Placed(b.parent, b.joint.kind, b.joint.axis, b.R, b.p) for b in bodies])
-    links: list[Link] = []
-    q_index = v_index = 0
-    for body, mass, (frame, placement) in zip(bodies, checked, chosen, strict=True):
-        link = _link(body, mass.seen_in(*frame), placement, q_index, v_index)
-        links.append(link)
-        q_index, v_index = q_index + link.joint.nq, v_index + link.joint.nv
+    kinds = [make_joint(body.joint.kind, body.joint.pitch) for body in bodies]
+    chosen = choose_frames(
+        [
+            Placed(b.parent, kind, b.joint.axis, b.joint.second_axis, b.R, b.p)
+            for b, kind in zip(bodies, kinds, strict=True)
+        ]
+    )
+    slices = _slices(bodies, kinds)
+    links = [
+        _link(body, kind, mass.seen_in(*frame), placement, *place)
+        for body, kind, mass, (frame, placement), place in zip(
+            bodies, kinds, checked, chosen, slices, strict=True
+        )
+    ]
     frames = dict(_base_frames(on_base))
     for i, (body, (frame, _)) in enumerate(zip(bodies, chosen, strict=True)):
         frames |= dict(_frames(i, body, *frame))
     return Tree(tuple(links), description.gravity, frames)
 
 
-def _link(body: Body, mass: Moments, placement: Transform, q_index: int, v_index: int) -> Link:
+def _slices(bodies: list[Body], kinds: list[Joint]) -> list[tuple[int, int, Follows | None]]:
+    """Where each joint's numbers start in q and qd; a follower shares its driver's."""
+    index = {body.joint.name: i for i, body in enumerate(bodies)}
+    starts: list[tuple[int, int]] = []
+    nq = nv = 0
+    for body, kind in zip(bodies, kinds, strict=True):
+        starts.append((nq, nv))
+        if body.joint.mimic is None:
+            nq, nv = nq + kind.nq, nv + kind.nv
+    out: list[tuple[int, int, Follows | None]] = []
+    for i, body in enumerate(bodies):
+        mimic = body.joint.mimic
+        if mimic is None:
+            out.append((*starts[i], None))
+        else:
+            driver = index[mimic.joint]
+            follows = Follows(driver, mimic.multiplier, mimic.offset)
+            out.append((*starts[driver], follows))
+    return out
+
+
+def _link(
+    body: Body,
+    kind: Joint,
+    mass: Moments,
+    placement: Transform,
+    q_index: int,
+    v_index: int,
+    follows: Follows | None,
+) -> Link:
     joint = body.joint
-    kind = JOINTS[joint.kind]
     return Link(
         name=body.name,
         joint_name=joint.name,
@@ -75,6 +108,7 @@ def _link(body: Body, mass: Moments, placement: Transform, q_index: int, v_index
         armature=(joint.armature,) * kind.nv,
         q_index=q_index,
         v_index=v_index,
+        follows=follows,
         limits=joint.limits,
         damping=joint.damping,
         friction=joint.friction,

@@ -68,15 +68,27 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class Mimic:
+    """A joint tied to another: ``q = multiplier q_driver + offset``."""
+
+    joint: str
+    multiplier: float = 1.0
+    offset: float = 0.0
+
+
+@dataclass(frozen=True)
 class JointDescription:
     """One joint as the file names it; ``axis`` is a unit vector in the joint's own frame."""
 
     name: str
-    kind: str  # "revolute", "continuous", "prismatic", "fixed"
+    kind: str  # "fixed" or a kind of model/joints.py
     parent: str
     child: str
     origin: Pose = Pose()
-    axis: Triple = (0.0, 0.0, 1.0)
+    axis: Triple = (0.0, 0.0, 1.0)  # readers set it; of no meaning to spherical, free and fixed
+    second_axis: Triple = (1.0, 0.0, 0.0)  # universal only: the axis of the second angle
+    pitch: float = 0.0  # helical only: metres per radian
+    mimic: Mimic | None = None
     limits: Limits = Limits()
     armature: float = 0.0  # reflected rotor inertia, on the diagonal of the mass matrix
     damping: float = 0.0

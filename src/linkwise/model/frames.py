@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.model.description import Pose
+from linkwise.model.joints import Free, Joint, Spherical, Universal
 from linkwise.spatial import Transform, Turn, Vec3
 
 Array = NDArray[np.float64]
@@ -28,11 +29,12 @@ TWIST = 0.1  # sine of the twist above which the origin slides to the common nor
 
 @dataclass(frozen=True)
 class Placed:
-    """A moving joint: index of the parent (-1: base), its kind, axis and place in the parent."""
+    """A moving joint: index of the parent (-1: base), its kind, axes and place in the parent."""
 
     parent: int
-    kind: str
+    joint: Joint
     axis: tuple[float, float, float]
+    second_axis: tuple[float, float, float]
     R: Array
     p: Array
 
@@ -52,7 +54,7 @@ def choose_frames(joints: list[Placed]) -> list[tuple[tuple[Array, Array], Trans
         G_in, p_in = frames[joint.parent] if joint.parent >= 0 else base
         R = tidy_rotation(G_in.T @ joint.R @ G)
         r = G_in.T @ (joint.p - p_in)
-        slide = _slide(joint.kind, R, r)
+        slide = _slide(joint.joint, R, r)
         noise = 8 * EPS * float(np.abs(joint.p).max() + np.abs(p_in).max() + np.abs(slide).max())
         r = _tidy(r + R @ slide, noise)
         frames.append((G, G @ slide))
@@ -65,17 +67,28 @@ def _turn_to_first_child(joints: list[Placed]) -> list[Array]:
     first = {joint.parent: joint for joint in reversed(joints)}
     axes = []
     for i, joint in enumerate(joints):
-        G = _axes_along(np.array(joint.axis))
+        G = _own_axes(joint)
         child = first.get(i)
-        if child is not None:
+        if child is not None and joint.joint.turns_freely:
             G = tidy_rotation(G @ _about_z(*_facing(G, child)))
         axes.append(G)
     return axes
 
 
+def _own_axes(joint: Placed) -> Array:
+    """Axes a joint kind asks for: z on its axis; x on a second one; a ball keeps the file's."""
+    if isinstance(joint.joint, (Spherical, Free)):
+        return np.eye(3)
+    z = np.array(joint.axis)
+    if isinstance(joint.joint, Universal):
+        x = np.array(joint.second_axis)
+        return tidy_rotation(np.column_stack([x, np.cross(z, x), z]))
+    return _axes_along(z)
+
+
 def _facing(G: Array, child: Placed) -> tuple[float, float]:
     """Cosine and sine of the turn about z that makes the child's axis (or origin) fit."""
-    z = G.T @ child.R @ np.array(child.axis)
+    z = G.T @ child.R @ _own_axes(child)[:, 2]
     r = G.T @ child.p
     if np.hypot(z[0], z[1]) > 8 * EPS:
         c, s = z[1], -z[0]  # the new y lies along the axis
@@ -89,9 +102,11 @@ def _facing(G: Array, child: Placed) -> tuple[float, float]:
     return float(c / size), float(s / size)
 
 
-def _slide(kind: str, R: Array, r: Array) -> Array:
-    """Where to put the origin, in joint axes: for a slider anywhere, else along the axis."""
-    if kind == "prismatic":
+def _slide(joint: Joint, R: Array, r: Array) -> Array:
+    """Where to put the origin, in joint axes, as far as the joint lets it be chosen."""
+    if joint.slides_freely == "not":
+        return np.zeros(3)
+    if joint.slides_freely == "anywhere":
         return -R.T @ r
     z = R[:, 2]
     row = 1 if abs(z[1]) > TWIST else (0 if abs(z[0]) > TWIST else 2)

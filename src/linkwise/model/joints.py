@@ -1,18 +1,32 @@
-"""Joint kinds: one record each, and the only place that knows one from another.
+"""Joint kinds: one final class each, and the only place that knows one from another.
 
-A joint has a configuration of its own size (``nq``), a motion subspace of one to six columns
-(``nv``) constant in the link's frame, and a transform that depends on its configuration. The
-joint frame is chosen so that the axis, where there is one, is z.
+A joint has a configuration of its own size (``nq``), and a motion subspace of one to six columns
+(``nv``) in the link's axes at the link's origin, which may depend on the configuration. The joint
+frame is chosen so that the axis, where there is one, is z.
+
+| kind | q | qd |
+|---|---|---|
+| revolute, continuous | angle about z | its rate |
+| prismatic | distance along z | its rate |
+| helical | angle about z; the link also slides ``pitch`` metres per radian | its rate |
+| universal | angle about z, then about x | their rates |
+| planar | x, y in the plane normal to z, then angle about z | their rates |
+| spherical | unit quaternion (w, x, y, z) | angular velocity in link axes |
+| free | unit quaternion, position | (angular, linear) velocity in link axes |
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar, NamedTuple, final
 
 from linkwise.spatial import (
+    Force,
     Motion,
     RigidInertia,
+    Rotation,
     Scalar,
     Sym3,
     Transform,
@@ -23,48 +37,232 @@ from linkwise.spatial import (
 
 Subspace = tuple[Motion, ...]  # columns, in link axes at the link's origin
 
+_NONE = Vec3(0.0, 0.0, 0.0)
+_X, _Y, _Z = Vec3(1.0, 0.0, 0.0), Vec3(0.0, 1.0, 0.0), Vec3(0.0, 0.0, 1.0)
 
-@dataclass(frozen=True)
-class Joint:
+
+def _spin(axis: Vec3) -> Motion:
+    return Motion(axis, _NONE)
+
+
+def _push(axis: Vec3) -> Motion:
+    return Motion(_NONE, axis)
+
+
+class Stance(NamedTuple):
+    """A joint at one configuration: frame change from the parent's link, and motion subspace."""
+
+    X: Transform
+    S: Subspace
+
+    def motion(self, rates: Sequence[Scalar]) -> Motion:
+        """``S rates``: motion across the joint."""
+        total = Motion.zero()
+        for column, rate in zip(self.S, rates, strict=True):
+            total = total + column * rate
+        return total
+
+    def project(self, f: Force) -> list[Scalar]:
+        """``Sᵀ f``: the part of a wrench that the joint's motors feel."""
+        return [column.dot(f) for column in self.S]
+
+
+class Joint(ABC):
     """What a joint kind is to the algorithms."""
 
-    kind: str
-    nq: int
-    columns: Subspace
-    transform: Callable[[Sequence[Scalar]], Transform]
-    unaffected: Callable[[RigidInertia], RigidInertia]
-    """The part of a link's inertia that does not notice the joint's motion (see regroup.py)."""
+    nq: ClassVar[int]
+    nv: ClassVar[int]
+    # freedom in the choice of the link's frame: turn it about z; move its origin
+    turns_freely: ClassVar[bool] = False
+    slides_freely: ClassVar[str] = "not"  # "not", "along z" or "anywhere"
 
-    @property
-    def nv(self) -> int:
-        """Degrees of freedom."""
-        return len(self.columns)
+    @abstractmethod
+    def transform(self, q: Sequence[Scalar]) -> Transform:
+        """Joint frame at rest -> link frame."""
 
+    @abstractmethod
+    def columns(self, q: Sequence[Scalar]) -> Subspace:
+        """The motion subspace ``S``."""
 
-def _turn(q: Sequence[Scalar]) -> Transform:
-    s, c = sincos(q[0])
-    return Transform(Vec3.zero(), (Turn("z", c, s),))
+    def drift(self, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Motion:
+        """``Ṡ qd`` in link axes: zero where S does not depend on q."""
+        return Motion.zero()
 
-
-def _slide(q: Sequence[Scalar]) -> Transform:
-    return Transform(Vec3(0.0, 0.0, q[0]))
-
-
-def _line_mass(body: RigidInertia) -> RigidInertia:
-    """Mass spread along the axis stays where it is when the link turns about that axis."""
-    second = Sym3(0.0, 0.0, 0.0, 0.0, 0.0, body.second.zz)
-    return RigidInertia(body.m, Vec3(0.0, 0.0, body.h.z), second)
+    def unaffected(self, body: RigidInertia) -> RigidInertia:
+        """The part of the link's inertia that does not notice the joint's motion."""
+        return RigidInertia.zero()
 
 
-def _second_moment(body: RigidInertia) -> RigidInertia:
-    """A link that only slides turns as its parent does."""
-    return RigidInertia(0.0, Vec3.zero(), body.second)
+def _line_mass(body: RigidInertia) -> Sym3:
+    return Sym3(0.0, 0.0, 0.0, 0.0, 0.0, body.second.zz)
 
 
-_Z = Vec3(0.0, 0.0, 1.0)
+@final
+@dataclass(frozen=True)
+class Revolute(Joint):
+    """Turns about z."""
 
-REVOLUTE = Joint("revolute", 1, (Motion(_Z, Vec3.zero()),), _turn, _line_mass)
-PRISMATIC = Joint("prismatic", 1, (Motion(Vec3.zero(), _Z),), _slide, _second_moment)
+    nq: ClassVar[int] = 1
+    nv: ClassVar[int] = 1
+    turns_freely: ClassVar[bool] = True
+    slides_freely: ClassVar[str] = "along z"
 
-# kinds as files name them
-JOINTS = {"revolute": REVOLUTE, "continuous": REVOLUTE, "prismatic": PRISMATIC}
+    def transform(self, q: Sequence[Scalar]) -> Transform:
+        s, c = sincos(q[0])
+        return Transform(_NONE, (Turn("z", c, s),))
+
+    def columns(self, q: Sequence[Scalar]) -> Subspace:
+        return (_spin(_Z),)
+
+    def unaffected(self, body: RigidInertia) -> RigidInertia:
+        """Mass spread along the axis stays where it is when the link turns about that axis."""
+        return RigidInertia(body.m, Vec3(0.0, 0.0, body.h.z), _line_mass(body))
+
+
+@final
+@dataclass(frozen=True)
+class Prismatic(Joint):
+    """Slides along z."""
+
+    nq: ClassVar[int] = 1
+    nv: ClassVar[int] = 1
+    turns_freely: ClassVar[bool] = True
+    slides_freely: ClassVar[str] = "anywhere"
+
+    def transform(self, q: Sequence[Scalar]) -> Transform:
+        return Transform(Vec3(0.0, 0.0, q[0]))
+
+    def columns(self, q: Sequence[Scalar]) -> Subspace:
+        return (_push(_Z),)
+
+    def unaffected(self, body: RigidInertia) -> RigidInertia:
+        """A link that only slides turns as its parent does."""
+        return RigidInertia(0.0, _NONE, body.second)
+
+
+@final
+@dataclass(frozen=True)
+class Helical(Joint):
+    """Turns about z and slides along it, ``pitch`` metres per radian."""
+
+    pitch: float
+    nq: ClassVar[int] = 1
+    nv: ClassVar[int] = 1
+    turns_freely: ClassVar[bool] = True
+    slides_freely: ClassVar[str] = "along z"
+
+    def transform(self, q: Sequence[Scalar]) -> Transform:
+        s, c = sincos(q[0])
+        return Transform(Vec3(0.0, 0.0, self.pitch * q[0]), (Turn("z", c, s),))
+
+    def columns(self, q: Sequence[Scalar]) -> Subspace:
+        return (Motion(_Z, Vec3(0.0, 0.0, self.pitch)),)
+
+    def unaffected(self, body: RigidInertia) -> RigidInertia:
+        """The second moment along z is felt only by turning about x and y."""
+        return RigidInertia(0.0, _NONE, _line_mass(body))
+
+
+@final
+@dataclass(frozen=True)
+class Universal(Joint):
+    """Turns about z, then about the turned x; both axes meet at the origin."""
+
+    nq: ClassVar[int] = 2
+    nv: ClassVar[int] = 2
+
+    def transform(self, q: Sequence[Scalar]) -> Transform:
+        (s1, c1), (s2, c2) = sincos(q[0]), sincos(q[1])
+        return Transform(_NONE, (Turn("z", c1, s1), Turn("x", c2, s2)))
+
+    def columns(self, q: Sequence[Scalar]) -> Subspace:
+        s, c = sincos(q[1])
+        return (_spin(Vec3(0.0, s, c)), _spin(_X))
+
+    def drift(self, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Motion:
+        s, c = sincos(q[1])
+        both = qd[0] * qd[1]
+        return _spin(Vec3(0.0, c * both, -(s * both)))
+
+    def unaffected(self, body: RigidInertia) -> RigidInertia:
+        """Mass at the point where the axes meet."""
+        return RigidInertia(body.m, _NONE, Sym3.zero())
+
+
+@final
+@dataclass(frozen=True)
+class Planar(Joint):
+    """Slides along x and y of the joint frame, then turns about z."""
+
+    nq: ClassVar[int] = 3
+    nv: ClassVar[int] = 3
+
+    def transform(self, q: Sequence[Scalar]) -> Transform:
+        s, c = sincos(q[2])
+        return Transform(Vec3(q[0], q[1], 0.0), (Turn("z", c, s),))
+
+    def columns(self, q: Sequence[Scalar]) -> Subspace:
+        s, c = sincos(q[2])
+        return (_push(Vec3(c, -s, 0.0)), _push(Vec3(s, c, 0.0)), _spin(_Z))
+
+    def drift(self, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Motion:
+        s, c = sincos(q[2])
+        x, y = c * qd[0] + s * qd[1], c * qd[1] - s * qd[0]
+        return _push(Vec3(y * qd[2], -(x * qd[2]), 0.0))
+
+    def unaffected(self, body: RigidInertia) -> RigidInertia:
+        """The second moment along z is felt only by turning about x and y."""
+        return RigidInertia(0.0, _NONE, _line_mass(body))
+
+
+@final
+@dataclass(frozen=True)
+class Spherical(Joint):
+    """Turns about its centre in every direction."""
+
+    nq: ClassVar[int] = 4
+    nv: ClassVar[int] = 3
+
+    def transform(self, q: Sequence[Scalar]) -> Transform:
+        return Transform(_NONE, (Rotation.of_quaternion(*q),))
+
+    def columns(self, q: Sequence[Scalar]) -> Subspace:
+        return (_spin(_X), _spin(_Y), _spin(_Z))
+
+    def unaffected(self, body: RigidInertia) -> RigidInertia:
+        """Mass at the centre."""
+        return RigidInertia(body.m, _NONE, Sym3.zero())
+
+
+@final
+@dataclass(frozen=True)
+class Free(Joint):
+    """Moves in every way."""
+
+    nq: ClassVar[int] = 7
+    nv: ClassVar[int] = 6
+
+    def transform(self, q: Sequence[Scalar]) -> Transform:
+        return Transform(Vec3(*q[4:7]), (Rotation.of_quaternion(*q[:4]),))
+
+    def columns(self, q: Sequence[Scalar]) -> Subspace:
+        return (_spin(_X), _spin(_Y), _spin(_Z), _push(_X), _push(_Y), _push(_Z))
+
+
+# kinds as descriptions name them; "helical" takes its pitch
+JOINTS: dict[str, type[Joint]] = {
+    "revolute": Revolute,
+    "continuous": Revolute,
+    "prismatic": Prismatic,
+    "helical": Helical,
+    "universal": Universal,
+    "planar": Planar,
+    "spherical": Spherical,
+    "free": Free,
+}
+FIXED = "fixed"
+
+
+def make_joint(kind: str, pitch: float = 0.0) -> Joint:
+    """The joint of a kind."""
+    return Helical(pitch) if kind == "helical" else JOINTS[kind]()

@@ -8,11 +8,20 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from linkwise.model.description import Limits
-from linkwise.model.joints import Joint
-from linkwise.spatial import Force, Motion, RigidInertia, Scalar, Transform, Vec3
+from linkwise.model.joints import Joint, Stance
+from linkwise.spatial import RigidInertia, Scalar, Transform, Turn, Vec3, sign
 
 UNLIMITED = Limits()
 BASE = -1  # index of the link that does not move
+
+
+@dataclass(frozen=True)
+class Follows:
+    """A joint tied to another: ``q = multiplier q_driver + offset``."""
+
+    link: int  # the driver's link
+    multiplier: float
+    offset: float
 
 
 @dataclass(frozen=True)
@@ -26,29 +35,32 @@ class Link:
     placement: Transform  # parent's frame -> joint frame at rest
     inertia: RigidInertia
     armature: tuple[float, ...]
-    q_index: int
+    q_index: int  # of the driver, where the joint follows one
     v_index: int
-    limits: Limits = UNLIMITED
+    follows: Follows | None = None
     damping: float = 0.0
     friction: float = 0.0
+    limits: Limits = UNLIMITED
     mass: float = 0.0  # as described: regrouping moves inertia between links, not this number
     axis: tuple[float, float, float] = (0.0, 0.0, 1.0)  # as described, in the link's named frame
     kind: str = ""  # as described
 
-    def transform(self, q: Sequence[Scalar]) -> Transform:
-        """Parent's frame -> this link's frame, at this link's configuration."""
-        return self.placement.then(self.joint.transform(q))
+    def stance(self, q: Sequence[Scalar]) -> Stance:
+        """The joint at a configuration, seen from the parent's frame."""
+        X = self.placement.then(self.joint.transform(q))
+        return Stance(X, self.joint.columns(q))
 
-    def motion(self, rates: Sequence[Scalar]) -> Motion:
-        """``S rates``: motion across the joint."""
-        total = Motion.zero()
-        for column, rate in zip(self.joint.columns, rates, strict=True):
-            total = total + column * rate
-        return total
+    @cached_property
+    def dofs(self) -> tuple[tuple[int, float], ...]:
+        """For each column of the joint: which degree of freedom moves it, and how much."""
+        factor = self.follows.multiplier if self.follows else 1.0
+        return tuple((self.v_index + k, factor) for k in range(self.joint.nv))
 
-    def project(self, f: Force) -> tuple[Scalar, ...]:
-        """``Sᵀ f``: the part of a wrench that the joint's motors feel."""
-        return tuple(column.dot(f) for column in self.joint.columns)
+    def resistance(self, rates: Sequence[Scalar]) -> list[Scalar]:
+        """Torques that damping and Coulomb friction take from the motors."""
+        if not (self.damping or self.friction):
+            return [0.0] * len(rates)
+        return [self.damping * rate + self.friction * sign(rate) for rate in rates]
 
 
 @dataclass(frozen=True)
@@ -74,36 +86,79 @@ class Tree:
         for i, link in enumerate(self.links):
             if not BASE <= link.parent < i:
                 raise ValueError(f"link {i}: parent {link.parent} must be in [-1, {i})")
+            if link.follows is not None:
+                self._check_driver(i, link, link.follows)
+                continue
             if (link.q_index, link.v_index) != (nq, nv):
                 raise ValueError(f"link {i}: q and v slices must follow each other")
             nq, nv = nq + link.joint.nq, nv + link.joint.nv
 
+    def _check_driver(self, i: int, link: Link, follows: Follows) -> None:
+        driver = self.links[follows.link]
+        if driver.follows is not None or (driver.joint.nv, link.joint.nv) != (1, 1):
+            raise ValueError(f"link {i}: its driver must be a free joint of one degree, as it is")
+        if (link.q_index, link.v_index) != (driver.q_index, driver.v_index):
+            raise ValueError(f"link {i}: q and v slices must be its driver's")
+
     @cached_property
     def nq(self) -> int:
         """Numbers in a configuration."""
-        return sum(link.joint.nq for link in self.links)
+        return sum(link.joint.nq for link in self.links if link.follows is None)
 
     @cached_property
     def nv(self) -> int:
         """Degrees of freedom."""
-        return sum(link.joint.nv for link in self.links)
+        return sum(link.joint.nv for link in self.links if link.follows is None)
 
     def per_link_q(self, q: Sequence[Scalar]) -> list[Sequence[Scalar]]:
         """Split a configuration into each link's own numbers."""
-        return [q[k.q_index : k.q_index + k.joint.nq] for k in self.links]
+        return [_own_q(link, q) for link in self.links]
 
     def per_link_v(self, v: Sequence[Scalar]) -> list[Sequence[Scalar]]:
-        """Split a joint-space vector into each link's own numbers."""
-        return [v[k.v_index : k.v_index + k.joint.nv] for k in self.links]
+        """Split joint rates (or accelerations) into each link's own numbers."""
+        return [[v[i] if f == 1.0 else v[i] * f for i, f in link.dofs] for link in self.links]
+
+    def gather(self, per_link: Sequence[Sequence[Scalar]]) -> list[Scalar]:
+        """Each link's joint forces -> one per degree of freedom."""
+        out: list[Scalar] = [0.0] * self.nv
+        for link, own in zip(self.links, per_link, strict=True):
+            for (i, factor), x in zip(link.dofs, own, strict=True):
+                out[i] = out[i] + (x if factor == 1.0 else x * factor)
+        return out
+
+    @cached_property
+    def coupled(self) -> bool:
+        """Whether some joint follows another."""
+        return any(link.follows is not None for link in self.links)
+
+    def uncoupled(self) -> Tree:
+        """The same links with every joint on its own."""
+        links = []
+        nq = nv = 0
+        for link in self.links:
+            links.append(replace(link, follows=None, q_index=nq, v_index=nv))
+            nq, nv = nq + link.joint.nq, nv + link.joint.nv
+        return self.with_links(links)
 
     @cached_property
     def dof_parent(self) -> tuple[int, ...]:
-        """For each degree of freedom, the next one toward the base (-1 at the base)."""
-        last = [k.v_index + k.joint.nv - 1 for k in self.links]
-        parents = []
-        for k in self.links:
-            inboard = last[k.parent] if k.parent != BASE else BASE
-            parents += [inboard, *range(k.v_index, k.v_index + k.joint.nv - 1)]
+        """For each degree of freedom, the next one toward the base that it is eliminated into.
+
+        Without ties between joints this is the tree itself; with them, the elimination tree of the
+        mass matrix.
+        """
+        near: list[set[int]] = [set() for _ in range(self.nv)]
+        for i, link in enumerate(self.links):
+            inward = [j for k in self.path(i) for j, _ in self.links[k].dofs]
+            for j, _ in link.dofs:
+                for k in inward:
+                    if k != j:
+                        near[max(j, k)].add(min(j, k))
+        parents = [BASE] * self.nv
+        for k in reversed(range(self.nv)):
+            if near[k]:
+                parents[k] = max(near[k])
+                near[parents[k]] |= near[k] - {parents[k]}
         return tuple(parents)
 
     def path(self, link: int) -> list[int]:
@@ -131,20 +186,21 @@ class Tree:
     @cached_property
     def digest(self) -> str:
         """Hash of structure, constants and gravity: equal digests mean equal programs."""
-        text = repr(
-            [
-                [
-                    k.parent,
-                    k.joint.kind,
-                    *map(float, k.placement.r),
-                    *((t.axis, float(t.c), float(t.s)) for t in k.placement.turns),
-                    float(k.inertia.m),
-                    *map(float, k.inertia.h),
-                    *map(float, k.inertia.second),
-                    k.armature,
-                ]
-                for k in self.links
-            ]
-            + [self.gravity]
-        )
-        return hashlib.sha256(text.encode()).hexdigest()
+        parts = [_constants(link) for link in self.links]
+        return hashlib.sha256(repr((parts, self.gravity)).encode()).hexdigest()
+
+
+def _own_q(link: Link, q: Sequence[Scalar]) -> Sequence[Scalar]:
+    own = q[link.q_index : link.q_index + link.joint.nq]
+    if link.follows is None:
+        return own
+    return [own[0] * link.follows.multiplier + link.follows.offset]
+
+
+def _constants(link: Link) -> tuple[object, ...]:
+    turns = [(t.axis, t.c, t.s) for t in link.placement.turns if isinstance(t, Turn)]
+    return (
+        link.parent, link.joint, link.follows, tuple(link.placement.r), turns, link.inertia.m,
+        tuple(link.inertia.h), tuple(link.inertia.second), link.armature, link.damping,
+        link.friction,
+    )  # fmt: skip

@@ -2,8 +2,8 @@
 
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
 from linkwise.spatial.motion import Force, Motion
-from linkwise.spatial.scalar import Scalar, reciprocal, sincos
-from linkwise.spatial.transform import Transform, Turn
+from linkwise.spatial.scalar import Scalar, reciprocal, sign, sincos
+from linkwise.spatial.transform import Rotation, Transform, Turn
 from linkwise.spatial.vec3 import Mat3, Sym3, Vec3, cross, outer, rate_matrix
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "Mat3",
     "Motion",
     "RigidInertia",
+    "Rotation",
     "Scalar",
     "Sym3",
     "Transform",
@@ -21,5 +22,6 @@ __all__ = [
     "outer",
     "rate_matrix",
     "reciprocal",
+    "sign",
     "sincos",
 ]

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import mpmath
 
-from linkwise.spatial.scalar import sincos
+from linkwise.spatial.scalar import sign, sincos
 
 
 @sincos.register(mpmath.mpf)
 def _(angle: mpmath.mpf) -> tuple[mpmath.mpf, mpmath.mpf]:
     return mpmath.sin(angle), mpmath.cos(angle)
+
+
+@sign.register(mpmath.mpf)
+def _(x: mpmath.mpf) -> mpmath.mpf:
+    return mpmath.sign(x)

@@ -36,6 +36,25 @@ def _(angle: Any) -> tuple[Any, Any]:
     return np.sin(angle), np.cos(angle)
 
 
+@singledispatch
+def sign(x: Scalar) -> Scalar:
+    """1, 0 or -1 as x is positive, zero or negative; NaN for NaN."""
+    raise TypeError(f"sign: no rule for {type(x).__name__}; register one")
+
+
+@sign.register(float)
+@sign.register(int)
+def _(x: float) -> float:
+    return math.nan if math.isnan(x) else float((x > 0) - (x < 0))
+
+
+@sign.register(np.ndarray)
+@sign.register(np.floating)
+@sign.register(np.complexfloating)
+def _(x: Any) -> Any:
+    return np.sign(np.real(x))
+
+
 def reciprocal(x: Scalar) -> Scalar:
     """``1/x``: written once per pivot, so that a solve divides once and multiplies after."""
     return 1.0 / x

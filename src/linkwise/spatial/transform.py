@@ -11,7 +11,7 @@ from functools import reduce
 
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
 from linkwise.spatial.motion import Force, Motion
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Scalar, reciprocal
 from linkwise.spatial.vec3 import Mat3, Sym3, Vec3, cross
 
 X, Z = "x", "z"
@@ -81,20 +81,68 @@ class Turn:
         return a - sw, -(self.c * w) - b, d + sw
 
 
+class Rotation:
+    """A general turn of axes: the matrix ``E`` takes parent coordinates to child coordinates."""
+
+    __slots__ = ("E",)
+
+    def __init__(self, E: Mat3) -> None:
+        self.E = E
+
+    @staticmethod
+    def of_quaternion(w: Scalar, x: Scalar, y: Scalar, z: Scalar) -> Rotation:
+        """The child's axes turned by a quaternion of any length but zero."""
+        k = 2.0 * reciprocal(w * w + x * x + y * y + z * z)
+        kx, ky, kz = k * x, k * y, k * z
+        xx, yy, zz = kx * x, ky * y, kz * z
+        xy, xz, yz = kx * y, kx * z, ky * z
+        wx, wy, wz = kx * w, ky * w, kz * w
+        return Rotation(
+            Mat3(
+                Vec3(1.0 - (yy + zz), xy + wz, xz - wy),
+                Vec3(xy - wz, 1.0 - (xx + zz), yz + wx),
+                Vec3(xz + wy, yz - wx, 1.0 - (xx + yy)),
+            )
+        )
+
+    @property
+    def back(self) -> Rotation:
+        """The opposite turn."""
+        return Rotation(self.E.T)
+
+    def vec(self, v: Vec3) -> Vec3:
+        """Parent coordinates -> child coordinates."""
+        return self.E @ v
+
+    def mat(self, m: Mat3) -> Mat3:
+        """``E m Eᵀ`` for a general matrix."""
+        half = Mat3(*(self.E @ row for row in m.rows)).T
+        return Mat3(*(self.E @ row for row in half.rows)).T
+
+    def sym(self, m: Sym3) -> Sym3:
+        """``E m Eᵀ`` for a symmetric matrix."""
+        x, y, z = self.E.rows
+        mx, my, mz = m @ x, m @ y, m @ z
+        return Sym3(x.dot(mx), x.dot(my), x.dot(mz), y.dot(my), y.dot(mz), z.dot(mz))
+
+    sym_short = sym
+
+
 class Transform:
     """Parent -> child: the child's origin ``r`` in parent axes, then turns of the axes."""
 
     __slots__ = ("r", "turns")
 
-    def __init__(self, r: Vec3, turns: tuple[Turn, ...] = ()) -> None:
+    def __init__(self, r: Vec3, turns: tuple[Turn | Rotation, ...] = ()) -> None:
         self.r, self.turns = r, turns
 
     def then(self, o: Transform) -> Transform:
         """This change of frame followed by another; turns about one axis are merged."""
         turns = list(self.turns)
         for turn in o.turns:
-            if turns and turns[-1].axis == turn.axis:
-                turns[-1] = turns[-1].then(turn)
+            last = turns[-1] if turns else None
+            if isinstance(last, Turn) and isinstance(turn, Turn) and last.axis == turn.axis:
+                turns[-1] = last.then(turn)
             else:
                 turns.append(turn)
         return Transform(self.r + self.rotate_back(o.r), tuple(turns))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from linkwise.spatial.scalar import sincos
+from linkwise.spatial.scalar import sign, sincos
 
 # operations a program may contain, with their number of arguments
 ARITY = {
@@ -25,6 +25,7 @@ ARITY = {
     "neg": 1,
     "sin": 1,
     "cos": 1,
+    "sign": 1,
     "fma": 3,  # a*b + c, rounded once
     "fms": 3,  # a*b - c
     "fnma": 3,  # c - a*b
@@ -74,6 +75,11 @@ class Expr:
 @sincos.register(Expr)
 def _(angle: Expr) -> tuple[Expr, Expr]:
     return angle.graph.node("sin", angle), angle.graph.node("cos", angle)
+
+
+@sign.register(Expr)
+def _(x: Expr) -> Expr:
+    return x.graph.node("sign", x)
 
 
 class Graph:

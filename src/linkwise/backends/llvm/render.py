@@ -100,7 +100,18 @@ class Renderer:
             return self.out.let(f"{BINARY[node.op]} {T} {args[0]}, {args[1]}")
         if node.op == "neg":
             return self.out.let(f"fneg {T} {args[0]}")
+        if node.op == "sign":
+            return self._sign(args[0])
         return self._multiply_add(*FUSED[node.op], *args)
+
+    def _sign(self, x: str) -> str:
+        """1 or -1; zero and NaN stay what they are."""
+        T, mask, zero = self.lanes.type, self.lanes.vector("i1"), self.lanes.constant(0.0)
+        below = self.out.let(f"fcmp olt {T} {x}, {zero}")
+        above = self.out.let(f"fcmp ogt {T} {x}, {zero}")
+        minus = self.lanes.constant(-1.0)
+        rest = self.out.let(f"select {mask} {below}, {T} {minus}, {T} {x}")
+        return self.out.let(f"select {mask} {above}, {T} {self.lanes.constant(1.0)}, {T} {rest}")
 
     def _multiply_add(self, minus_a: bool, minus_c: bool, a: str, b: str, c: str) -> str:
         T = self.lanes.type
