@@ -92,6 +92,15 @@ def fill(
     return target
 
 
+def deliver(out: Array | None, result: Array, dtype: str) -> Array:
+    """A finished result, in ``out`` where one was given."""
+    if out is None:
+        return result if result.shape else result[()]
+    target = _check_out(out, result.shape, dtype)
+    target[...] = result
+    return target
+
+
 def _check_out(out: Any, shape: tuple[int, ...], dtype: str) -> Array:
     if not isinstance(out, np.ndarray):
         raise TypeError(f"out is a {type(out).__name__}; expected a NumPy array of shape {shape}")

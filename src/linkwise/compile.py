@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import threading
 from collections.abc import Callable
@@ -42,7 +43,10 @@ class Kernels:
 
     def signature(self, task: Task) -> Signature:
         """Shapes of a task on this tree."""
-        return Signature(task.ports(self.tree), task.algorithm.output_shape(self.tree))
+        shape = task.algorithm.output_shape(self.tree)
+        if task.status:
+            shape = (math.prod(shape) + 1,)
+        return Signature(task.ports(self.tree), shape)
 
     def batch(self, task: Task, dtype: str) -> run.BatchKernel:
         """The kernel for many states."""
@@ -95,7 +99,7 @@ class Kernels:
 
     def _key(self, task: Task, dtype: str, entry: str) -> str:
         parts = (
-            self.tree.digest, task.name, task.frame, task.axes, task.external, dtype, entry,
+            self.tree.digest, task.name, task.frame, task.axes, task.external, task.status, dtype, entry,
             host().identity, source_digest(),
         )  # fmt: skip
         return hashlib.sha256(repr(parts).encode()).hexdigest()

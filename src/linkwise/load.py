@@ -64,7 +64,7 @@ def robot_from(
     description: RobotDescription, *, strict: bool = True, repair: str | None = None
 ) -> Robot:
     """Build a robot from a description."""
-    return Robot(build(description, Policy(strict, repair)), description.name)
+    return Robot(description, strict=strict, repair=repair, friction=friction)
 
 
 def _bundled(name: str) -> Robot:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
+import math
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -14,6 +17,11 @@ from linkwise.algorithms import FUNCTIONS, Algorithm
 from linkwise.backends.c.render import render_c
 from linkwise.choose import choose_method
 from linkwise.compile import Kernels
+from linkwise.errors import RobotFileWarning
+from linkwise.model import configuration
+from linkwise.model.bodies import Policy
+from linkwise.model.build import build
+from linkwise.model.description import RobotDescription
 from linkwise.model.tree import Frame, Tree
 from linkwise.summary import summary
 from linkwise.trace.program import OperationCount, count_operations
@@ -21,6 +29,7 @@ from linkwise.trace.tracer import Task, evaluate, trace
 
 Array = NDArray[Any]
 Wrenches = Mapping[str, ArrayLike]
+Result = Any  # an array; with ``status=True`` the pair (array, status bits)
 
 
 class Robot:
@@ -33,10 +42,18 @@ class Robot:
     and may be called from any number of threads.
     """
 
-    def __init__(self, tree: Tree, name: str = "robot") -> None:
-        self._tree = tree
-        self._name = name
-        self._kernels = Kernels(tree)
+    def __init__(
+        self,
+        description: RobotDescription,
+        *,
+        strict: bool = True,
+        repair: str | None = None,
+        friction: bool = False,
+    ) -> None:
+        self._policy = Policy(strict, repair, friction)
+        self._description = description
+        self._tree = build(description, self._policy)
+        self._kernels = Kernels(self._tree)
         self._fast: dict[tuple[str, ...], Callable[..., Array]] = {}
 
     # -- what it is -----------------------------------------------------------------------------
@@ -44,7 +61,12 @@ class Robot:
     @property
     def name(self) -> str:
         """The robot's name."""
-        return self._name
+        return self._description.name
+
+    @property
+    def description(self) -> RobotDescription:
+        """What the robot was made from: links, joints, limits, geometry."""
+        return self._description
 
     @property
     def tree(self) -> Tree:
@@ -63,8 +85,8 @@ class Robot:
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """Moving joints, in the order of ``q``."""
-        return tuple(link.joint_name for link in self._tree.links)
+        """Joints with numbers of their own in ``q``, in that order; followers are not among them."""
+        return tuple(link.joint_name for link in self._tree.links if link.follows is None)
 
     @property
     def link_names(self) -> tuple[str, ...]:
@@ -83,19 +105,50 @@ class Robot:
 
     @property
     def position_limits(self) -> Array:
-        """Lower and upper joint limits (2, nv); infinite where there are none."""
-        limits = [link.limits for link in self._tree.links]
-        return np.array([[x.lower for x in limits], [x.upper for x in limits]])
+        """Lower and upper limits of ``q`` (2, nq); infinite where there are none."""
+        return configuration.position_limits(self._tree)
+
+    # -- configurations -------------------------------------------------------------------------
+
+    def neutral(self) -> Array:
+        """The configuration (nq) at rest: zeros, and unit quaternions."""
+        return configuration.neutral(self._tree)
+
+    def random_q(
+        self, rng: np.random.Generator | int | None = None, size: int | tuple[int, ...] = ()
+    ) -> Array:
+        """Random configurations (..., nq) within the limits; unlimited joints within ±pi or ±1 m."""
+        return configuration.random(self._tree, np.random.default_rng(rng), size)
+
+    def integrate(self, q: ArrayLike, v: ArrayLike, dt: ArrayLike = 1.0) -> Array:
+        """The configuration (..., nq) reached from ``q`` by holding the rates ``v`` for ``dt``."""
+        return configuration.integrate(self._tree, q, v, dt)
+
+    def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
+        """The rates (..., nv) that lead from ``q0`` to ``q1`` in unit time."""
+        return configuration.difference(self._tree, q0, q1)
+
+    def normalize(self, q: ArrayLike) -> Array:
+        """The configuration (..., nq) with every quaternion at unit length."""
+        return configuration.normalize(self._tree, q)
 
     def __str__(self) -> str:
         """A table of joints, axes, limits and masses."""
-        return summary(self._name, self._tree)
+        return summary(self.name, self._tree)
 
     def __repr__(self) -> str:
-        return f"<Robot {self._name!r}: {self.nv} degrees of freedom>"
+        return f"<Robot {self.name!r}: {self.nv} degrees of freedom>"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Robot):
+            return NotImplemented
+        return (self._description, self._policy) == (other._description, other._policy)
+
+    def __hash__(self) -> int:
+        return hash((self._description, self._policy))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Robot, (self._tree, self._name)
+        return _remade, (self._description, self._policy)
 
     # -- dynamics -------------------------------------------------------------------------------
 
@@ -108,9 +161,10 @@ class Robot:
         f_ext: Wrenches | None = None,
         out: Array | None = None,
         threads: int | None = None,
-    ) -> Array:
+        status: bool = False,
+    ) -> Result:
         """Joint torques (..., nv) that produce ``qdd``: ``M qdd + C qd + g - Jᵀ f_ext``."""
-        return self._run("inverse_dynamics", (q, qd, qdd), out, threads, f_ext=f_ext)
+        return self._run("inverse_dynamics", (q, qd, qdd), out, threads, status, f_ext=f_ext)
 
     def forward_dynamics(
         self,
@@ -122,13 +176,14 @@ class Robot:
         f_ext: Wrenches | None = None,
         out: Array | None = None,
         threads: int | None = None,
-    ) -> Array:
+        status: bool = False,
+    ) -> Result:
         """Joint accelerations (..., nv) under torques ``tau``.
 
         ``method``: ``"crba"`` (mass matrix and LᵀDL factors), ``"aba"`` (articulated bodies), or
         ``"auto"``, whichever is faster for this robot.
         """
-        return self._run("forward_dynamics", (q, qd, tau), out, threads, method, f_ext=f_ext)
+        return self._run("forward_dynamics", (q, qd, tau), out, threads, status, method, f_ext=f_ext)
 
     def mass_matrix(
         self,
@@ -137,9 +192,10 @@ class Robot:
         method: str = "auto",
         out: Array | None = None,
         threads: int | None = None,
-    ) -> Array:
+        status: bool = False,
+    ) -> Result:
         """Mass matrix (..., nv, nv), rotors included."""
-        return self._run("mass_matrix", (q,), out, threads, method)
+        return self._run("mass_matrix", (q,), out, threads, status, method)
 
     def mass_matrix_inverse(
         self,
@@ -148,9 +204,10 @@ class Robot:
         method: str = "auto",
         out: Array | None = None,
         threads: int | None = None,
-    ) -> Array:
+        status: bool = False,
+    ) -> Result:
         """Inverse of the mass matrix (..., nv, nv); ``method`` as in `forward_dynamics`."""
-        return self._run("mass_matrix_inverse", (q,), out, threads, method)
+        return self._run("mass_matrix_inverse", (q,), out, threads, status, method)
 
     def bias(
         self,
@@ -160,9 +217,10 @@ class Robot:
         f_ext: Wrenches | None = None,
         out: Array | None = None,
         threads: int | None = None,
-    ) -> Array:
+        status: bool = False,
+    ) -> Result:
         """``C qd + g`` (..., nv): torques of a motion without acceleration."""
-        return self._run("bias", (q, qd), out, threads, f_ext=f_ext)
+        return self._run("bias", (q, qd), out, threads, status, f_ext=f_ext)
 
     def gravity_torque(
         self,
@@ -171,9 +229,10 @@ class Robot:
         f_ext: Wrenches | None = None,
         out: Array | None = None,
         threads: int | None = None,
-    ) -> Array:
+        status: bool = False,
+    ) -> Result:
         """``g`` (..., nv): torques that hold the robot still."""
-        return self._run("gravity_torque", (q,), out, threads, f_ext=f_ext)
+        return self._run("gravity_torque", (q,), out, threads, status, f_ext=f_ext)
 
     def kinetic_energy(
         self,
@@ -182,15 +241,21 @@ class Robot:
         *,
         out: Array | None = None,
         threads: int | None = None,
-    ) -> Array:
+        status: bool = False,
+    ) -> Result:
         """Kinetic energy (...), rotors included."""
-        return self._run("kinetic_energy", (q, qd), out, threads)
+        return self._run("kinetic_energy", (q, qd), out, threads, status)
 
     def potential_energy(
-        self, q: ArrayLike, *, out: Array | None = None, threads: int | None = None
-    ) -> Array:
+        self,
+        q: ArrayLike,
+        *,
+        out: Array | None = None,
+        threads: int | None = None,
+        status: bool = False,
+    ) -> Result:
         """Potential energy (...) of the moving links; zero with their mass at base height."""
-        return self._run("potential_energy", (q,), out, threads)
+        return self._run("potential_energy", (q,), out, threads, status)
 
     # -- kinematics -----------------------------------------------------------------------------
 
@@ -201,12 +266,13 @@ class Robot:
         *,
         out: Array | None = None,
         threads: int | None = None,
-    ) -> Array:
+        status: bool = False,
+    ) -> Result:
         """Pose of a frame (..., 4, 4): takes its coordinates to base coordinates."""
         fast = self._fast.get(("forward_kinematics", frame))
-        if fast is not None and out is None and threads is None:
+        if fast is not None and out is None and threads is None and not status:
             return fast(q)
-        return self._run("forward_kinematics", (q,), out, threads, frame=frame)
+        return self._run("forward_kinematics", (q,), out, threads, status, frame=frame)
 
     def jacobian(
         self,
@@ -216,16 +282,17 @@ class Robot:
         axes: str = "base",
         out: Array | None = None,
         threads: int | None = None,
-    ) -> Array:
+        status: bool = False,
+    ) -> Result:
         """Jacobian of a frame (..., 6, nv): rows (angular, linear) of its velocity at its origin.
 
         In base axes (Pinocchio's LOCAL_WORLD_ALIGNED with the row blocks swapped), or with
         ``axes="body"`` in the frame's own (its LOCAL).
         """
         fast = self._fast.get(("jacobian", frame, axes))
-        if fast is not None and out is None and threads is None:
+        if fast is not None and out is None and threads is None and not status:
             return fast(q)
-        return self._run("jacobian", (q,), out, threads, frame=frame, axes=axes)
+        return self._run("jacobian", (q,), out, threads, status, frame=frame, axes=axes)
 
     def jacobian_dot_qd(
         self,
@@ -236,12 +303,13 @@ class Robot:
         axes: str = "base",
         out: Array | None = None,
         threads: int | None = None,
-    ) -> Array:
+        status: bool = False,
+    ) -> Result:
         """``J̇ qd`` (..., 6): the frame's acceleration at constant joint rates, gravity aside."""
         fast = self._fast.get(("jacobian_dot_qd", frame, axes))
-        if fast is not None and out is None and threads is None:
+        if fast is not None and out is None and threads is None and not status:
             return fast(q, qd)
-        return self._run("jacobian_dot_qd", (q, qd), out, threads, frame=frame, axes=axes)
+        return self._run("jacobian_dot_qd", (q, qd), out, threads, status, frame=frame, axes=axes)
 
     def operational_inertia(
         self,
@@ -251,7 +319,8 @@ class Robot:
         axes: str = "base",
         out: Array | None = None,
         threads: int | None = None,
-    ) -> Array:
+        status: bool = False,
+    ) -> Result:
         """Operational-space inertia ``(J M⁻¹ Jᵀ)⁻¹`` (..., 6, 6) of a frame.
 
         Needs six joints between base and frame. At a singular pose it does not exist: entries are
@@ -264,9 +333,9 @@ class Robot:
                 "least 6, else J M⁻¹ Jᵀ has no inverse"
             )
         fast = self._fast.get(("operational_inertia", frame, axes))
-        if fast is not None and out is None and threads is None:
+        if fast is not None and out is None and threads is None and not status:
             return fast(q)
-        return self._run("operational_inertia", (q,), out, threads, frame=frame, axes=axes)
+        return self._run("operational_inertia", (q,), out, threads, status, frame=frame, axes=axes)
 
     # -- looking inside -------------------------------------------------------------------------
 
@@ -288,7 +357,7 @@ class Robot:
         """Generated code: ``"c"`` (readable), ``"llvm"`` (what is compiled) or ``"asm"``."""
         task = self._task(function, method, frame)
         if backend == "c":
-            return render_c(trace(task, self._tree), self._name)
+            return render_c(trace(task, self._tree), self.name)
         if backend == "llvm":
             return self._kernels.ir(task, dtype)
         if backend == "asm":
@@ -313,7 +382,7 @@ class Robot:
             near = difflib.get_close_matches(str(name), self._tree.frames, 3)
             hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
             raise ValueError(
-                f"frame {name!r}: robot {self._name!r} has no such frame{hint} "
+                f"frame {name!r}: robot {self.name!r} has no such frame{hint} "
                 "(robot.frame_names lists them)"
             )
         return frame
@@ -351,6 +420,7 @@ class Robot:
         values: tuple[ArrayLike, ...],
         out: Array | None,
         threads: int | None,
+        status: bool = False,
         method: str = "auto",
         *,
         frame: str | None = None,
@@ -366,6 +436,8 @@ class Robot:
         batch = arrays.prepare(function, ports, (*values, *wrenches.values()))
         shape = (*batch.shape, *task.algorithm.output_shape(self._tree))
         count = arrays.thread_count(threads)
+        if status:
+            return self._run_with_status(task, batch, shape, out, count)
         if method == "auto" and not wrenches and arrays.plain_state(values):
             fast = self._fast_function(function, task, frame, axes)
             if fast is not None and out is None:
@@ -375,6 +447,23 @@ class Robot:
             self._kernels.batch(task, batch.dtype)(rows, result, count)
 
         return arrays.fill(out, shape, batch, run)
+
+    def _run_with_status(
+        self,
+        task: Task,
+        batch: arrays.Batch,
+        shape: tuple[int, ...],
+        out: Array | None,
+        threads: int,
+    ) -> tuple[Array, Array]:
+        """The result, and one byte per state (see `Status`)."""
+        watched = dataclasses.replace(task, status=True)
+        rows = np.empty((*batch.shape, math.prod(shape[len(batch.shape) :]) + 1), batch.dtype)
+        if rows.size:
+            kernel = self._kernels.batch(watched, batch.dtype)
+            kernel(batch.rows, rows.reshape(-1, rows.shape[-1]), threads)
+        result = arrays.deliver(out, rows[..., :-1].reshape(shape), batch.dtype)
+        return result, rows[..., -1].astype(np.uint8)
 
     def _fast_function(
         self, function: str, task: Task, frame: str | None, axes: str
@@ -386,7 +475,7 @@ class Robot:
         if key in self._fast:
             return self._fast[key]
         general = self._general(function, frame, axes)
-        doc = f"{function}: compiled for {self._name}"
+        doc = f"{function}: compiled for {self.name}"
         fast = self._kernels.call(task, function, doc, general)
         if fast is not None:
             self._fast[key] = fast
@@ -399,3 +488,12 @@ class Robot:
             method: Callable[..., Any] = getattr(type(self), function).__get__(self)
             return method
         return lambda *values: self._run(function, values, None, None, frame=frame, axes=axes)
+
+
+def _remade(description: RobotDescription, policy: Policy) -> Robot:
+    """A robot from its pickle; what loading had to say about it was said then."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RobotFileWarning)
+        return Robot(
+            description, strict=policy.strict, repair=policy.repair, friction=policy.friction
+        )

@@ -37,7 +37,7 @@ def factor(M: Matrix, parent: Sequence[int]) -> Factors:
     L: Matrix = [[0.0] * n for _ in range(n)]
     inv_d: list[Scalar] = [0.0] * n
     for k in reversed(range(n)):
-        inv_d[k] = reciprocal(A[k][k])
+        inv_d[k] = reciprocal(A[k][k], M[k][k])
         for i in ancestors(parent, k):
             L[k][i] = A[k][i] * inv_d[k]
             A[i][i] = A[i][i] - L[k][i] * A[k][i]

@@ -22,6 +22,8 @@ OPS: dict[str, Callable[..., Any]] = {
     "div": lambda a, b: a / b,
     "neg": lambda a: -a,
     "sign": lambda a: np.sign(np.real(a)),
+    "flag": lambda a: np.where(np.real(a) > 0, 1.0, 0.0),
+    "finite": lambda a: np.where(np.isfinite(a), 1.0, 0.0),
     "sin": np.sin,
     "cos": np.cos,
     "fma": lambda a, b, c: a * b + c,
@@ -45,6 +47,8 @@ def interpret(program: Program, inputs: Mapping[str, NDArray[Any]]) -> NDArray[A
     out = np.empty((batch, len(program.results)), dtype)
     for k, result in enumerate(program.results):
         out[:, k] = state[result.id]
+    healthy = np.all([np.isfinite(a).all(axis=-1) for a in arrays], axis=0)
+    out[~healthy, : program.guarded] = np.nan
     return out
 
 
@@ -56,6 +60,8 @@ def _run_block(block: Block, inputs: Mapping[str, Any], state: dict[int, Any], d
 def _value(node: Expr, inputs: Mapping[str, Any], state: dict[int, Any], dtype: Any) -> Any:
     if node.op == "const":
         return np.asarray(node.value, dtype)
+    if node.op == "eps":
+        return np.asarray(np.finfo(dtype).eps, dtype)
     if node.op == "input":
         port, index = node.value
         return np.asarray(inputs[port])[:, index]

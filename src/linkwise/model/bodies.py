@@ -23,10 +23,11 @@ ROUNDING_OF_FILES = 1e-6
 
 @dataclass(frozen=True)
 class Policy:
-    """What to do about a body that cannot exist."""
+    """How to build: what to do about a body that cannot exist, and whether joints resist."""
 
     strict: bool = True  # refuse it; otherwise warn and take it as written
     repair: str | None = None  # "nearest": replace it by the nearest body that can exist
+    friction: bool = False  # let the dynamics use damping and Coulomb friction
 
 
 @dataclass(frozen=True)

@@ -40,12 +40,12 @@ class Body:
 
 def build(description: RobotDescription, policy: Policy | None = None) -> Tree:
     """Turn a description into a tree ready for the sweeps."""
+    policy = policy or Policy()
     bodies, on_base = _merge_fixed(description)
     if not bodies:
         raise description.where.error("the robot has no moving joint; expected at least one")
     checked = [
-        check_body(body.moments(), body.joint, body.members[0][0], policy or Policy())
-        for body in bodies
+        check_body(body.moments(), body.joint, body.members[0][0], policy) for body in bodies
     ]
     kinds = [make_joint(body.joint.kind, body.joint.pitch) for body in bodies]
     chosen = choose_frames(
@@ -56,7 +56,7 @@ def build(description: RobotDescription, policy: Policy | None = None) -> Tree:
     )
     slices = _slices(bodies, kinds)
     links = [
-        _link(body, kind, mass.seen_in(*frame), placement, *place)
+        _link(body, kind, mass.seen_in(*frame), placement, policy.friction, *place)
         for body, kind, mass, (frame, placement), place in zip(
             bodies, kinds, checked, chosen, slices, strict=True
         )
@@ -93,6 +93,7 @@ def _link(
     kind: Joint,
     mass: Moments,
     placement: Transform,
+    friction: bool,
     q_index: int,
     v_index: int,
     follows: Follows | None,
@@ -110,8 +111,8 @@ def _link(
         v_index=v_index,
         follows=follows,
         limits=joint.limits,
-        damping=joint.damping,
-        friction=joint.friction,
+        damping=joint.damping if friction else 0.0,
+        friction=joint.friction if friction else 0.0,
         mass=mass.mass,
         axis=joint.axis,
         kind=joint.kind,

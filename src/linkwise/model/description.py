@@ -54,7 +54,7 @@ class LinkDescription:
     inertia: BodyInertia | None = None
     visuals: tuple[Geometry, ...] = ()
     collisions: tuple[Geometry, ...] = ()
-    where: Where = NOWHERE
+    where: Where = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class JointDescription:
     armature: float = 0.0  # reflected rotor inertia, on the diagonal of the mass matrix
     damping: float = 0.0
     friction: float = 0.0
-    where: Where = NOWHERE
+    where: Where = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -104,5 +104,5 @@ class RobotDescription:
     links: tuple[LinkDescription, ...]
     joints: tuple[JointDescription, ...]
     gravity: Triple = (0.0, 0.0, -9.81)
-    where: Where = NOWHERE
+    where: Where = field(default=NOWHERE, compare=False, repr=False)
     base: str = field(default="")  # the root link

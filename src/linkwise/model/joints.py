@@ -20,8 +20,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, final
+from typing import Any, ClassVar, NamedTuple, final
 
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwise.model import quaternion
 from linkwise.spatial import (
     Force,
     Motion,
@@ -35,6 +39,7 @@ from linkwise.spatial import (
     sincos,
 )
 
+Array = NDArray[Any]
 Subspace = tuple[Motion, ...]  # columns, in link axes at the link's origin
 
 _NONE = Vec3(0.0, 0.0, 0.0)
@@ -91,6 +96,28 @@ class Joint(ABC):
     def unaffected(self, body: RigidInertia) -> RigidInertia:
         """The part of the link's inertia that does not notice the joint's motion."""
         return RigidInertia.zero()
+
+    # the configuration manifold, on arrays (..., nq) and (..., nv)
+
+    def neutral(self) -> Array:
+        """The configuration at rest."""
+        return np.zeros(self.nq)
+
+    def random(self, rng: np.random.Generator, lower: Array, upper: Array) -> Array:
+        """A configuration within limits, evenly spread."""
+        return np.asarray(rng.uniform(lower, upper))
+
+    def integrate(self, q: Array, v: Array) -> Array:
+        """The configuration reached by holding the rates v for unit time."""
+        return q + v
+
+    def difference(self, q0: Array, q1: Array) -> Array:
+        """The rates that lead from q0 to q1 in unit time."""
+        return q1 - q0
+
+    def normalize(self, q: Array) -> Array:
+        """The nearest legal configuration."""
+        return q
 
 
 def _line_mass(body: RigidInertia) -> Sym3:
@@ -233,6 +260,21 @@ class Spherical(Joint):
         """Mass at the centre."""
         return RigidInertia(body.m, _NONE, Sym3.zero())
 
+    def neutral(self) -> Array:
+        return np.array([1.0, 0.0, 0.0, 0.0])
+
+    def random(self, rng: np.random.Generator, lower: Array, upper: Array) -> Array:
+        return quaternion.random(rng)
+
+    def integrate(self, q: Array, v: Array) -> Array:
+        return self.normalize(quaternion.multiply(q, quaternion.exponential(v)))
+
+    def difference(self, q0: Array, q1: Array) -> Array:
+        return quaternion.logarithm(quaternion.multiply(quaternion.conjugate(q0), q1))
+
+    def normalize(self, q: Array) -> Array:
+        return np.asarray(q / np.linalg.norm(q, axis=-1, keepdims=True))
+
 
 @final
 @dataclass(frozen=True)
@@ -247,6 +289,28 @@ class Free(Joint):
 
     def columns(self, q: Sequence[Scalar]) -> Subspace:
         return (_spin(_X), _spin(_Y), _spin(_Z), _push(_X), _push(_Y), _push(_Z))
+
+    def neutral(self) -> Array:
+        return np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+
+    def random(self, rng: np.random.Generator, lower: Array, upper: Array) -> Array:
+        return np.concatenate([quaternion.random(rng), rng.uniform(-1.0, 1.0, 3)])
+
+    def integrate(self, q: Array, v: Array) -> Array:
+        turn = quaternion.multiply(q[..., :4], quaternion.exponential(v[..., :3]))
+        step = quaternion.left_jacobian(v[..., :3], v[..., 3:])
+        place = q[..., 4:] + quaternion.rotate(q[..., :4], step)
+        return self.normalize(np.concatenate([turn, place], axis=-1))
+
+    def difference(self, q0: Array, q1: Array) -> Array:
+        back = quaternion.conjugate(q0[..., :4])
+        turn = quaternion.logarithm(quaternion.multiply(back, q1[..., :4]))
+        step = quaternion.rotate(back, q1[..., 4:] - q0[..., 4:])
+        return np.concatenate([turn, quaternion.left_jacobian_inverse(turn, step)], axis=-1)
+
+    def normalize(self, q: Array) -> Array:
+        size = np.linalg.norm(q[..., :4], axis=-1, keepdims=True)
+        return np.concatenate([q[..., :4] / size, q[..., 4:]], axis=-1)
 
 
 # kinds as descriptions name them; "helical" takes its pitch

@@ -55,6 +55,11 @@ def _(x: Any) -> Any:
     return np.sign(np.real(x))
 
 
-def reciprocal(x: Scalar) -> Scalar:
-    """``1/x``: written once per pivot, so that a solve divides once and multiplies after."""
+@singledispatch
+def reciprocal(x: Scalar, scale: Scalar = 0.0) -> Scalar:
+    """``1/x`` of a pivot: positive, and not tiny beside ``scale``, in a mechanism that can move.
+
+    Written once per pivot, so that a solve divides once and multiplies after, and so that a traced
+    pivot can be watched.
+    """
     return 1.0 / x

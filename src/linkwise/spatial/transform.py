@@ -11,7 +11,7 @@ from functools import reduce
 
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
 from linkwise.spatial.motion import Force, Motion
-from linkwise.spatial.scalar import Scalar, reciprocal
+from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.vec3 import Mat3, Sym3, Vec3, cross
 
 X, Z = "x", "z"
@@ -92,7 +92,7 @@ class Rotation:
     @staticmethod
     def of_quaternion(w: Scalar, x: Scalar, y: Scalar, z: Scalar) -> Rotation:
         """The child's axes turned by a quaternion of any length but zero."""
-        k = 2.0 * reciprocal(w * w + x * x + y * y + z * z)
+        k = 2.0 / (w * w + x * x + y * y + z * z)
         kx, ky, kz = k * x, k * y, k * z
         xx, yy, zz = kx * x, ky * y, kz * z
         xy, xz, yz = kx * y, kx * z, ky * z

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from linkwise.spatial.scalar import sign, sincos
+from linkwise.spatial.scalar import reciprocal, sign, sincos
 
 # operations a program may contain, with their number of arguments
 ARITY = {
@@ -26,6 +26,9 @@ ARITY = {
     "sin": 1,
     "cos": 1,
     "sign": 1,
+    "flag": 1,  # 1 where positive, else 0
+    "finite": 1,  # 1 where neither infinite nor NaN, else 0
+    "eps": 0,  # rounding unit of the number type
     "fma": 3,  # a*b + c, rounded once
     "fms": 3,  # a*b - c
     "fnma": 3,  # c - a*b
@@ -82,11 +85,18 @@ def _(x: Expr) -> Expr:
     return x.graph.node("sign", x)
 
 
+@reciprocal.register(Expr)
+def _(x: Expr, scale: Expr | float = 0.0) -> Expr:
+    x.graph.pivots.append((x, x.graph.lift(scale)))
+    return 1.0 / x
+
+
 class Graph:
     """All nodes of one trace."""
 
     def __init__(self) -> None:
         self.nodes: list[Expr] = []
+        self.pivots: list[tuple[Expr, Expr]] = []  # what was divided by, and its scale
         self._known: dict[tuple[object, ...], Expr] = {}
         self.zero, self.one = self.const(0.0), self.const(1.0)
 

@@ -62,6 +62,12 @@ class Program:
     inputs: tuple[Port, ...]
     regions: tuple[Region, ...]
     results: tuple[Expr, ...]
+    status: bool = False  # the last result is the state's status, a small whole number
+
+    @property
+    def guarded(self) -> int:
+        """How many results are NaN throughout when any input of their state is not finite."""
+        return len(self.results) - self.status
 
     def nodes(self) -> Iterator[Expr]:
         """Every computed node, in order of execution; those in a loop once."""

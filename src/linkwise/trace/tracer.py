@@ -13,6 +13,7 @@ from linkwise.trace.expr import Expr, Graph
 from linkwise.trace.fuse import fuse
 from linkwise.trace.program import Block, Port, Program
 from linkwise.trace.schedule import schedule
+from linkwise.trace.status import status_of
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class Task:
     frame: Frame | None = None
     axes: str = "base"
     external: tuple[Frame, ...] = ()
+    status: bool = False  # also say, per state, what was wrong with it
 
     def ports(self, tree: Tree) -> tuple[Port, ...]:
         """Inputs of the program: arguments, then one wrench per external frame."""
@@ -59,8 +61,10 @@ def trace(task: Task, tree: Tree) -> Program:
     ports = task.ports(tree)
     values = [[graph.input(port.name, i) for i in range(port.size)] for port in ports]
     results = [graph.lift(x) for x in flatten(evaluate(task, tree, *values))]
+    if task.status:
+        results.append(status_of(graph, tree, values, results))
     results = fuse(graph, results)
-    return Program(task.name, ports, (Block(schedule(results)),), tuple(results))
+    return Program(task.name, ports, (Block(schedule(results)),), tuple(results), task.status)
 
 
 def flatten(nested: Any) -> Iterable[Expr | float]:

@@ -14,6 +14,9 @@ OPS = {
     "div": "{} / {}",
     "neg": "-{}",
     "sign": "({0} > 0 ? 1.0 : {0} < 0 ? -1.0 : {0})",
+    "flag": "({} > 0 ? 1.0 : 0.0)",
+    "finite": "(isfinite({}) ? 1.0 : 0.0)",
+    "eps": "DBL_EPSILON",
     "sin": "sin({})",
     "cos": "cos({})",
     "fma": "fma({}, {}, {})",
@@ -29,6 +32,7 @@ def render_c(program: Program, robot: str) -> str:
     inputs = ", ".join(f"const double {_word(p.name)}[{p.size}]" for p in program.inputs)
     head = [
         f"/* {program.name} of {robot}: one state. */",
+        "#include <float.h>",
         "#include <math.h>",
         "",
         f"void {name}({inputs}, double out[{len(program.results)}])",
@@ -36,8 +40,13 @@ def render_c(program: Program, robot: str) -> str:
     ]
     for region in program.regions:
         writer.block(region) if isinstance(region, Block) else writer.repeat(region)
+    elements = [f"{_word(p.name)}[{i}]" for p in program.inputs for i in range(p.size)]
     stores = [f"    out[{i}] = {writer.value(r)};" for i, r in enumerate(program.results)]
-    return "\n".join((*head, *writer.lines, *stores, "}", ""))
+    guard = [
+        f"    if (!isfinite(0.0 * ({' + '.join(elements)})))",
+        f"        for (int i = 0; i < {program.guarded}; ++i) out[i] = NAN;",
+    ]
+    return "\n".join((*head, *writer.lines, *stores, *guard, "}", ""))
 
 
 class _Writer:

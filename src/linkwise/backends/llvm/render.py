@@ -28,6 +28,11 @@ class Renderer:
         last = program.regions[-1]
         self._last_nodes = last.nodes if isinstance(last, Block) else ()
         self.ports = {port.name: k for k, port in enumerate(program.inputs)}
+        self.unread = {(p.name, i) for p in program.inputs for i in range(p.size)}
+        self.nothings: list[str] = []
+        self.guard = ""
+        self.guarded: dict[int, str] = {}
+        self.turned: dict[tuple[str, ...], list[str]] = {}
         self.groups, self.waiting = _store_groups(program.results, lanes.width)
 
     def tile(self) -> str:
@@ -100,9 +105,26 @@ class Renderer:
             return self.out.let(f"{BINARY[node.op]} {T} {args[0]}, {args[1]}")
         if node.op == "neg":
             return self.out.let(f"fneg {T} {args[0]}")
-        if node.op == "sign":
-            return self._sign(args[0])
+        if node.op in ("sign", "flag", "finite"):
+            return getattr(self, f"_{node.op}")(args[0])
+        if node.op == "eps":
+            return self.lanes.constant(self.lanes.number.eps)
         return self._multiply_add(*FUSED[node.op], *args)
+
+    def _flag(self, x: str) -> str:
+        """1 where positive, else 0."""
+        positive = self.out.let(f"fcmp ogt {self.lanes.type} {x}, {self.lanes.constant(0.0)}")
+        return self._one_or_zero(positive)
+
+    def _finite(self, x: str) -> str:
+        """1 where neither infinite nor NaN, else 0."""
+        nothing = self.out.let(f"fsub {self.lanes.type} {x}, {x}")
+        zero = self.lanes.constant(0.0)
+        return self._one_or_zero(self.out.let(f"fcmp oeq {self.lanes.type} {nothing}, {zero}"))
+
+    def _one_or_zero(self, mask: str) -> str:
+        T, one, zero = self.lanes.type, self.lanes.constant(1.0), self.lanes.constant(0.0)
+        return self.out.let(f"select {self.lanes.vector('i1')} {mask}, {T} {one}, {T} {zero}")
 
     def _sign(self, x: str) -> str:
         """1 or -1; zero and NaN stay what they are."""
@@ -129,10 +151,39 @@ class Renderer:
         if node.op == "const":
             return self.lanes.constant(node.value)
         if node.op == "input" and node.id not in self.values:
-            port, index = node.value
-            base = f"%in{self.ports[port]}"
-            self.values[node.id] = load_column(self.out, self.lanes, base, self.sizes[port], index)
+            self.values[node.id] = self._load(*node.value)
         return self.values[node.id]
+
+    def _load(self, port: str, index: int) -> str:
+        """One input of every state, and ``x - x`` for the guard: zero, or NaN if not finite."""
+        base = f"%in{self.ports[port]}"
+        x = load_column(self.out, self.lanes, base, self.sizes[port], index)
+        self.unread.discard((port, index))
+        self.nothings.append(self.out.let(f"fsub {self.lanes.type} {x}, {x}"))
+        return x
+
+    def _guard(self) -> str:
+        """Zero where every input of the state is finite, else NaN."""
+        if not self.guard:
+            for port, index in sorted(self.unread):
+                self._load(port, index)
+            terms, T = self.nothings, self.lanes.type
+            while len(terms) > 1:
+                pairs = zip(terms[::2], terms[1::2], strict=False)
+                rest = terms[len(terms) - len(terms) % 2 :]
+                terms = [self.out.let(f"fadd {T} {a}, {b}") for a, b in pairs] + rest
+            self.guard = terms[0]
+        return self.guard
+
+    def _result(self, index: int) -> str:
+        """A result as it is stored."""
+        node = self.program.results[index]
+        if index >= self.program.guarded:
+            return self._value(node)
+        if node.id not in self.guarded:
+            sum_ = f"fadd {self.lanes.type} {self._value(node)}, {self._guard()}"
+            self.guarded[node.id] = self.out.let(sum_)
+        return self.guarded[node.id]
 
     def _store(self, result: Expr) -> None:
         """Write each group of neighbouring results as soon as its last one is known."""
@@ -140,11 +191,9 @@ class Renderer:
         for group in self.groups.pop(result.id, ()):
             self.waiting[group] -= 1
             if self.waiting[group] == 0:
-                start = group * width
-                members = self.program.results[start : start + width]
-                size = len(self.program.results)
-                columns = [self._value(r) for r in members]
-                store_columns(self.out, self.lanes, "%out", size, start, columns)
+                start, size = group * width, len(self.program.results)
+                columns = [self._result(i) for i in range(start, min(start + width, size))]
+                store_columns(self.out, self.lanes, "%out", size, start, columns, self.turned)
 
     def _repeat(self, loop: Repeat) -> None:
         """A loop whose states stop one by one; it ends when none is active, or at the limit."""

@@ -23,15 +23,26 @@ def load_column(out: Lines, lanes: Lanes, base: str, size: int, index: int) -> s
 
 
 def store_columns(
-    out: Lines, lanes: Lanes, base: str, size: int, start: int, columns: Sequence[str]
+    out: Lines,
+    lanes: Lanes,
+    base: str,
+    size: int,
+    start: int,
+    columns: Sequence[str],
+    turned: dict[tuple[str, ...], list[str]],
 ) -> None:
-    """Write adjacent columns of every row: a full register transposed, fewer lane by lane."""
+    """Write adjacent columns of every row: a full register transposed, fewer lane by lane.
+
+    ``turned`` remembers what was transposed before: a matrix may hold many equal blocks.
+    """
     if lanes.width == 1 or len(columns) < lanes.width:
         for k, column in enumerate(columns):
             _scatter(out, lanes, base, size, start + k, column)
         return
-    number = lanes.number
-    for lane, row in enumerate(transpose(out, lanes, columns)):
+    number, key = lanes.number, tuple(columns)
+    if key not in turned:
+        turned[key] = transpose(out, lanes, columns)
+    for lane, row in enumerate(turned[key]):
         at = out.let(f"getelementptr {number.llvm}, ptr {base}, i64 {lane * size + start}")
         out.add(f"  store {lanes.type} {row}, ptr {at}, align {number.bytes}")
 

@@ -24,6 +24,11 @@ class Number:
         return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
     @property
+    def eps(self) -> float:
+        """Rounding unit."""
+        return float(np.finfo(self.dtype).eps)
+
+    @property
     def bytes(self) -> int:
         """Size in memory."""
         return self.bits // 8

@@ -1,0 +1,84 @@
+"""Configurations of a whole robot: each joint's own rule, joint by joint, on arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwise.model.tree import Link, Tree
+
+Array = NDArray[Any]
+
+# spread of random values where a joint has no limits
+WIDE = {"prismatic": 1.0, "planar": 1.0}
+
+
+def _own(tree: Tree) -> Iterator[tuple[Link, slice, slice]]:
+    """Joints with numbers of their own, and where these are in q and v."""
+    for link in tree.links:
+        if link.follows is None:
+            q, v = link.q_index, link.v_index
+            yield link, slice(q, q + link.joint.nq), slice(v, v + link.joint.nv)
+
+
+def _last_axis(name: str, value: ArrayLike, size: int) -> Array:
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiu":
+        raise TypeError(f"{name} has dtype {array.dtype}; expected real numbers")
+    if array.ndim == 0 or array.shape[-1] != size:
+        raise ValueError(f"{name} has shape {array.shape}; expected (..., {size})")
+    return array.astype(np.result_type(array.dtype, np.float32), copy=False)
+
+
+def neutral(tree: Tree) -> Array:
+    """Every joint at rest."""
+    return np.concatenate([link.joint.neutral() for link, _, _ in _own(tree)])
+
+
+def position_limits(tree: Tree) -> Array:
+    """Lower and upper limits of each number of q."""
+    limits = np.empty((2, tree.nq))
+    for link, q, _ in _own(tree):
+        limits[0, q], limits[1, q] = link.limits.lower, link.limits.upper
+    return limits
+
+
+def random(tree: Tree, rng: np.random.Generator, size: int | tuple[int, ...]) -> Array:
+    """Configurations within limits."""
+    shape = (size,) if isinstance(size, int) else tuple(size)
+    out = np.empty((*shape, tree.nq))
+    for index in np.ndindex(*shape):
+        for link, q, _ in _own(tree):
+            wide = WIDE.get(link.kind, np.pi)
+            lower = np.full(link.joint.nq, max(link.limits.lower, -wide))
+            upper = np.full(link.joint.nq, min(link.limits.upper, wide))
+            out[(*index, q)] = link.joint.random(rng, lower, np.maximum(lower, upper))
+    return out
+
+
+def integrate(tree: Tree, q: ArrayLike, v: ArrayLike, dt: ArrayLike) -> Array:
+    """Hold the rates v for a time dt."""
+    start = _last_axis("q", q, tree.nq)
+    step = _last_axis("v", v, tree.nv) * np.asarray(dt)[..., None]
+    shape = np.broadcast_shapes(start.shape[:-1], step.shape[:-1])
+    start = np.broadcast_to(start, (*shape, tree.nq))
+    step = np.broadcast_to(step, (*shape, tree.nv))
+    parts = [link.joint.integrate(start[..., a], step[..., b]) for link, a, b in _own(tree)]
+    return np.concatenate(parts, axis=-1)
+
+
+def difference(tree: Tree, q0: ArrayLike, q1: ArrayLike) -> Array:
+    """Rates that lead from q0 to q1 in unit time."""
+    start, end = _last_axis("q0", q0, tree.nq), _last_axis("q1", q1, tree.nq)
+    start, end = np.broadcast_arrays(start, end)
+    parts = [link.joint.difference(start[..., a], end[..., a]) for link, a, _ in _own(tree)]
+    return np.concatenate(parts, axis=-1)
+
+
+def normalize(tree: Tree, q: ArrayLike) -> Array:
+    """Every quaternion at unit length."""
+    q = _last_axis("q", q, tree.nq)
+    return np.concatenate([link.joint.normalize(q[..., a]) for link, a, _ in _own(tree)], axis=-1)

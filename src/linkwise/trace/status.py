@@ -1,0 +1,69 @@
+"""What can be wrong with a state, as bits computed beside its result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import IntFlag
+
+from linkwise.model.joints import Free, Spherical
+from linkwise.model.tree import Tree
+from linkwise.trace.expr import Expr, Graph
+
+
+class Status(IntFlag):
+    """Bits of a state's status; 0 is a healthy state."""
+
+    OK = 0
+    NOT_FINITE = 1  # an input is NaN or infinite: the row is NaN
+    NOT_UNIT = 2  # a quaternion's length is not 1 (it is used as if it were)
+    SINGULAR = 4  # the mass matrix, or what is inverted, is singular or indefinite
+    NOT_CONVERGED = 8  # an iteration stopped at its limit
+    OVERFLOW = 16  # inputs are finite and the result is not
+
+
+UNIT_TOLERANCE = 1e-6  # how far a quaternion's length may be from 1
+PIVOT_TOLERANCE = 64.0  # rounding units beside its scale below which a pivot counts as zero
+
+
+def status_of(
+    graph: Graph, tree: Tree, values: Sequence[Sequence[Expr]], results: Sequence[Expr]
+) -> Expr:
+    """The status of a state as a traced scalar."""
+    not_finite = _any(graph, (_broken(graph, x) for value in values for x in value))
+    finite = 1.0 - not_finite
+    bits = [(Status.NOT_FINITE, not_finite)]
+    if values and len(values[0]) == tree.nq:
+        bits.append((Status.NOT_UNIT, finite * _any(graph, _not_unit(graph, tree, values[0]))))
+    singular = finite * _any(graph, _bad_pivots(graph))
+    overflow = finite * _any(graph, (_broken(graph, r) for r in results))
+    bits += [(Status.SINGULAR, singular), (Status.OVERFLOW, (1.0 - singular) * overflow)]
+    total = graph.zero
+    for bit, set_ in bits:
+        total = total + float(bit) * set_
+    return total
+
+
+def _broken(graph: Graph, x: Expr) -> Expr:
+    return 1.0 - graph.node("finite", x)
+
+
+def _not_unit(graph: Graph, tree: Tree, q: Sequence[Expr]) -> Iterator[Expr]:
+    for link in tree.links:
+        if isinstance(link.joint, (Spherical, Free)):
+            w, x, y, z = q[link.q_index : link.q_index + 4]
+            off = w * w + x * x + y * y + z * z - 1.0
+            yield graph.node("flag", off * off - (2.0 * UNIT_TOLERANCE) ** 2)
+
+
+def _bad_pivots(graph: Graph) -> Iterator[Expr]:
+    least = PIVOT_TOLERANCE * graph.node("eps")
+    for pivot, scale in graph.pivots:
+        if pivot.op != "const":
+            yield 1.0 - graph.node("flag", pivot - least * scale)
+
+
+def _any(graph: Graph, flags: Iterator[Expr]) -> Expr:
+    total = graph.zero
+    for flag in flags:
+        total = total + flag
+    return total if total is graph.zero else graph.node("flag", total)
