@@ -3,8 +3,8 @@
 An entry is a header (magic, length, sha256) and the object code, in a file named by the digest of
 all that the code depends on. The sha256 covers that name too, so an entry under another's name is
 found out. Entries are written to a temporary file and renamed into place, so a reader sees a whole
-entry or none. Anything wrong with an entry is a miss; a cache that cannot be used costs speed, never
-correctness.
+entry or none. Anything wrong with an entry is a miss; a cache that cannot be used costs speed,
+never correctness.
 """
 
 from __future__ import annotations
@@ -92,10 +92,7 @@ class KernelCache:
 
     def clear(self) -> int:
         """Delete all entries; returns how many."""
-        entries = self.entries()
-        for path in entries:
-            _remove(path)
-        return len(entries)
+        return sum(_remove(path) for path in self.entries())
 
 
 def default_cache() -> KernelCache | None:
@@ -135,11 +132,12 @@ def _is_ours(folder: Path) -> bool:
     return info.st_uid == os.getuid() and not info.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
-def _remove(path: Path) -> None:
+def _remove(path: Path) -> bool:
     try:
         path.unlink()
     except OSError:
-        pass
+        return False
+    return True
 
 
 @cache

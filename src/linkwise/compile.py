@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+import sys
 import threading
 from collections.abc import Callable
 from functools import lru_cache
@@ -25,11 +26,6 @@ from linkwise.trace.tracer import Task, trace
 SOURCES = ("spatial", "model", "algorithms", "trace", "backends/llvm")
 
 _build = threading.RLock()  # one compilation at a time in a process
-
-if hasattr(os, "register_at_fork"):  # a child is born between compilations, never inside one
-    os.register_at_fork(
-        before=_build.acquire, after_in_parent=_build.release, after_in_child=_build.release
-    )
 
 
 class Kernels:
@@ -130,3 +126,31 @@ def source_digest() -> str:
                 digest.update(file.name.encode() + b"\0" + file.read_bytes())
     digest.update(root.joinpath("sweep.py").read_bytes())
     return digest.hexdigest()
+
+
+_held_over_fork: list[Any] = []
+
+
+def _before_fork() -> None:
+    """Wait until no thread is in the compiler: in the child it would stay there for ever."""
+    ffi = sys.modules.get("llvmlite.binding.ffi")
+    llvmlite_lock = getattr(getattr(ffi, "lib", None), "_lock", None)
+    locks = (_build, llvm_compile._lock, getattr(llvmlite_lock, "_lock", None))
+    for lock in locks:
+        if lock is not None:
+            lock.acquire()
+    _held_over_fork.extend(locks)
+
+
+def _after_fork() -> None:
+    locks = list(_held_over_fork)
+    _held_over_fork.clear()
+    for lock in reversed(locks):
+        if lock is not None:
+            lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork
+    )

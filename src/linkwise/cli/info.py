@@ -10,7 +10,7 @@ import click
 
 from linkwise.algorithms import FUNCTIONS
 from linkwise.choose import choose_method
-from linkwise.cli.options import load_robot, robot_options, tip
+from linkwise.cli.options import exists, load_robot, robot_options, tip
 from linkwise.cli.text import aligned, pairs
 from linkwise.robot import Robot
 from linkwise.trace.program import OperationCount
@@ -65,6 +65,8 @@ def count_all(robot: Robot) -> list[Counted]:
     """Count every function and method of the robot that exists for it."""
     counted = []
     for function, methods in FUNCTIONS.items():
+        if not exists(robot, function, tip(robot)):
+            continue
         for method, algorithm in methods.items():
             frame = tip(robot) if algorithm.takes_frame else None
             chosen = choose_method(function, robot.tree) == method

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import logging
+import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import IO, Any
 
 import click
@@ -35,7 +40,8 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
-        with warnings.catch_warnings():
+        _print_anything()
+        with _notes(), warnings.catch_warnings():
             reporter = WarningReporter()
             warnings.simplefilter("always", RobotFileWarning)
             warnings.simplefilter("default", CacheWarning)
@@ -48,9 +54,41 @@ class Commands(click.Group):
                 click.echo("linkwise: interrupted", err=True)
                 ctx.exit(INTERRUPTED)
             except (ValueError, TypeError, OSError, BackendUnavailable) as error:
-                raise Failure(str(error)) from error
+                raise Failure(_one_line(error)) from error
             finally:
                 reporter.close()
+
+
+class _NoteHandler(logging.Handler):
+    """Prints what the library logs, such as bodies that were repaired."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print one record."""
+        click.echo(f"linkwise: note: {record.getMessage()}", err=True)
+
+
+@contextmanager
+def _notes() -> Iterator[None]:
+    logger, handler = logging.getLogger("linkwise"), _NoteHandler(logging.WARNING)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+
+
+def _print_anything() -> None:
+    """Where a terminal's encoding lacks a character, print a question mark, not an error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def _one_line(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        place = f"{error.filename}: " if error.filename is not None else ""
+        return f"{place}{error.strerror}"
+    return " ".join(str(error).splitlines())
 
 
 class WarningReporter:

@@ -39,6 +39,13 @@ def tip(robot: Robot) -> str:
     return max(reversed(robot.frame_names), key=lambda name: len(tree.path(tree.frames[name].link)))
 
 
+def exists(robot: Robot, function: str, frame: str) -> bool:
+    """Whether a function exists for this robot: an operational inertia needs six joints."""
+    return (
+        function != "operational_inertia" or len(robot.tree.path(robot.tree.frames[frame].link)) > 5
+    )
+
+
 def progress(message: str) -> None:
     """Say on stderr what is going on, for work that takes a while."""
     click.echo(f"linkwise: {message}", err=True)

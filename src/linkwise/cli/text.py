@@ -61,7 +61,8 @@ def ratio(x: float | None) -> str:
     """How many times faster."""
     if x is None:
         return "-"
-    return f"{x:.1f}×" if x < 100 else f"{x:.0f}×"
+    digits = 2 if x < 1 else 1 if x < 100 else 0
+    return f"{x:.{digits}f}×"
 
 
 def file_size(size: int) -> str:

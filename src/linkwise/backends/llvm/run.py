@@ -46,7 +46,8 @@ class BatchKernel:
         try:
             self._part(held, *first)
         finally:  # an interrupted call leaves no thread writing behind its back
-            wait(futures)
+            if futures:
+                wait(futures)
         for future in futures:
             future.result()
 

@@ -1,0 +1,99 @@
+"""``linkwise bench``: speed beside Pinocchio and MuJoCo, in one run on one core."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from linkwise.cli.options import load_robot, progress, robot_options
+from linkwise.cli.speed import (
+    Contest,
+    Row,
+    Settings,
+    agreement_lines,
+    command_line,
+    footnotes,
+    header,
+    speed_table,
+)
+from linkwise.cli.text import pairs
+from linkwise.cli.timing import machine, versions
+
+
+@click.command()
+@click.argument("robot", required=False)
+@click.option("--suite", is_flag=True, help="The reference table: xarm7, talos_reduced, start-up.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--batch", type=click.IntRange(min=1), default=4096, show_default=True,
+              help="States in a batch.")  # fmt: skip
+@click.option("--seconds", type=click.FloatRange(min=0, min_open=True), default=0.3,
+              show_default=True, help="Time spent on each row.")  # fmt: skip
+@click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True,
+              help="Threads for a batch, ours and the peers'.")  # fmt: skip
+@click.option("--dtype", type=click.Choice(["float64", "float32"]), default="float64",
+              show_default=True, help="Numbers in a batch; peers always use float64.")  # fmt: skip
+@robot_options
+def bench(
+    robot: str | None,
+    suite: bool,
+    as_json: bool,
+    batch: int,
+    seconds: float,
+    threads: int,
+    dtype: str,
+    no_strict: bool,
+    repair: str | None,
+) -> None:
+    """Measure the functions of ROBOT beside Pinocchio and MuJoCo, where they are installed.
+
+    Peers are given the same robot, link by link, and must agree before they are timed.
+    """
+    if suite:
+        from linkwise.cli.suite import run_suite
+
+        if robot is not None:
+            raise click.UsageError("--suite takes no ROBOT: it has its own")
+        run_suite(as_json, batch, seconds)
+        return
+    if robot is None:
+        raise click.UsageError("Missing argument 'ROBOT' (or --suite).")
+    settings = Settings(batch, seconds, threads, dtype)
+    loaded = load_robot(robot, no_strict, repair)
+    contest = Contest(loaded, settings)
+    if not as_json:
+        _print_head(contest)
+    rows = list(contest.rows(progress))
+    if as_json:
+        click.echo(json.dumps(_facts(contest, rows), indent=2))
+    else:
+        click.echo(f"\n{speed_table(rows, contest)}\n\n{footnotes(contest, rows)}")
+
+
+def _print_head(contest: Contest) -> None:
+    robot = contest.robot
+    click.echo(header(contest.settings))
+    joints = "1 joint" if robot.nv == 1 else f"{robot.nv} joints"
+    click.echo(f"robot     {robot.name}, {joints}, frame {contest.frame}\n")
+    click.echo(pairs(agreement_lines(contest)))
+
+
+def _facts(contest: Contest, rows: list[Row]) -> dict[str, Any]:
+    def entry(row: Row) -> dict[str, Any]:
+        ratios = {name: row.ratio(name) for name in row.peers}
+        return asdict(row) | {"ratios": ratios}
+
+    return {
+        "command": command_line(),
+        "machine": machine(),
+        "versions": versions(),
+        "settings": asdict(contest.settings),
+        "robot": {"name": contest.robot.name, "nv": contest.robot.nv, "frame": contest.frame,
+                  "digest": contest.robot.tree.digest},
+        "unit": "nanoseconds per state",
+        "agreement": contest.agreement,
+        "missing": contest.missing,
+        "rows": [entry(row) for row in rows],
+    }  # fmt: skip

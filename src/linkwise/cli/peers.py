@@ -1,0 +1,191 @@
+"""The libraries that ``linkwise bench`` compares with, given the same robot link by link."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from linkwise.cli.bodies import Array, Body, bodies, depth_first
+from linkwise.cli.mjcf import MuJoCo
+from linkwise.cli.states import States, random_states
+from linkwise.cli.timing import Way
+from linkwise.robot import Robot
+
+COMPARED = 16  # states on which results are compared before anything is timed
+
+
+class Peer(Protocol):
+    """Another library, holding one robot."""
+
+    name: str
+    order: list[int]
+
+    def batch(self, function: str, states: States, threads: int) -> Way | None:
+        """The fastest way it has over many states, or None."""
+
+    def single(self, function: str, states: States) -> Way | None:
+        """One state per Python call, or None."""
+
+    def evaluate(self, function: str, q: Array, qd: Array, tau: Array) -> Array | None:
+        """A result for comparison, joints in its own order; None where it has no such function."""
+
+
+def find_peers(robot: Robot, frame: str) -> tuple[list[Peer], dict[str, str]]:
+    """Peers that can hold this robot, and for each of the others why not."""
+    found: list[Peer] = []
+    missing: dict[str, str] = {}
+    kinds: dict[str, Any] = {"pinocchio": Pinocchio, "mujoco": MuJoCo}
+    for name, kind in kinds.items():
+        try:
+            found.append(kind(robot, frame))
+        except ImportError:
+            missing[name] = "not installed"
+        except ValueError as error:
+            missing[name] = str(error)
+    return found, missing
+
+
+def differences(robot: Robot, frame: str, peer: Peer, functions: list[str]) -> dict[str, float]:
+    """Largest difference from the peer's results, relative to their largest entry."""
+    states = random_states(robot, COMPARED, seed=1)
+    theirs = states.columns(peer.order)
+    worst: dict[str, float] = {}
+    for function in functions:
+        for k in range(len(states)):
+            expected = peer.evaluate(function, theirs.q[k], theirs.qd[k], theirs.tau[k])
+            if expected is None:
+                break
+            ours = in_order(
+                linkwise_result(robot, frame, function, states, k), peer.order, function
+            )
+            error = np.abs(ours - expected.reshape(ours.shape)).max() / max(
+                np.abs(expected).max(), 1e-300
+            )
+            worst[function] = max(worst.get(function, 0.0), float(error))
+    return worst
+
+
+def linkwise_result(robot: Robot, frame: str, function: str, states: States, k: int) -> Array:
+    """One of our own results."""
+    q, qd, tau = states.q[k], states.qd[k], states.tau[k]
+    values = {"inverse_dynamics": (q, qd, tau), "forward_dynamics": (q, qd, tau), "bias": (q, qd)}
+    extra = (frame,) if function == "jacobian" else ()
+    result: Array = getattr(robot, function)(*values.get(function, (q,)), *extra)
+    return result
+
+
+def in_order(result: Array, order: list[int], function: str) -> Array:
+    """A result with its joints in a peer's order."""
+    if function in ("mass_matrix", "mass_matrix_inverse"):
+        return result[np.ix_(order, order)]
+    return result[..., order]
+
+
+class Pinocchio:
+    """Pinocchio, with a model built joint by joint from the tree."""
+
+    name = "pinocchio"
+
+    # function -> (call, names of its arguments)
+    CALLS: ClassVar = {
+        "forward_dynamics": ("pin.aba", "q, qd, tau"),
+        "inverse_dynamics": ("pin.rnea", "q, qd, tau"),
+        "mass_matrix": ("pin.crba", "q"),
+        "mass_matrix_inverse": ("pin.computeMinverse", "q"),
+        "bias": ("pin.nonLinearEffects", "q, qd"),
+        "gravity_torque": ("pin.computeGeneralizedGravity", "q"),
+        "jacobian": ("pin.computeFrameJacobian", "q"),
+    }
+    BATCH: ClassVar = {
+        "forward_dynamics": "pin.abaInParallel",
+        "inverse_dynamics": "pin.rneaInParallel",
+    }
+
+    def __init__(self, robot: Robot, frame: str) -> None:
+        import pinocchio as pin
+
+        self._pin = pin
+        self.order = depth_first(robot.tree)
+        self.model = pinocchio_model(robot, self.order)
+        at = robot.tree.frames[frame]
+        parent = self.order.index(at.link) + 1 if at.link >= 0 else 0
+        pose = pin.SE3(np.array(at.rotation), np.array(at.origin))
+        self._frame = self.model.addFrame(pin.Frame("tip", parent, pose, pin.FrameType.OP_FRAME))
+        self.data = self.model.createData()
+
+    def _names(self) -> dict[str, Any]:
+        aligned = self._pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+        names = {"pin": self._pin, "model": self.model, "data": self.data}
+        return names | {"frame": self._frame, "axes": aligned}
+
+    def _call(self, function: str) -> str:
+        call, arguments = self.CALLS[function]
+        extra = ", frame, axes" if function == "jacobian" else ""
+        return f"{call}(model, data, {arguments}{extra})"
+
+    def batch(self, function: str, states: States, threads: int) -> Way | None:
+        """Its C++ batch call where it has one, else a Python loop."""
+        if function not in self.CALLS:
+            return None
+        mine, count = states.columns(self.order), len(states)
+        if function in self.BATCH and self.model.nv > 1:  # it takes 1 x N arrays for N x 1: crash
+            call = self.BATCH[function]
+            columns = {"q": mine.q.T, "qd": mine.qd.T, "tau": mine.tau.T}
+            columns = {name: np.asfortranarray(x) for name, x in columns.items()}
+            out = np.empty_like(columns["q"])
+            pool = self._pin.ModelPool(self.model, threads)
+            names = self._names() | columns | {"pool": pool, "threads": threads, "out": out}
+            return Way(call, f"{call}(threads, pool, q, qd, tau, out)", names, count)
+        label, arguments = f"loop over {self.CALLS[function][0]}", self.CALLS[function][1]
+        columns = {"q": mine.q, "qd": mine.qd, "tau": mine.tau}
+        chosen = [columns[name] for name in arguments.split(", ")]
+        rows = list(zip(*chosen, strict=True)) if len(chosen) > 1 else list(mine.q)
+        statement = f"for {arguments} in rows: {self._call(function)}"
+        return Way(label, statement, self._names() | {"rows": rows}, count)
+
+    def single(self, function: str, states: States) -> Way | None:
+        """One state per call."""
+        if function not in self.CALLS:
+            return None
+        mine = states.columns(self.order)
+        state = {"q": mine.q[0], "qd": mine.qd[0], "tau": mine.tau[0]}
+        return Way(self.CALLS[function][0], self._call(function), self._names() | state)
+
+    def evaluate(self, function: str, q: Array, qd: Array, tau: Array) -> Array | None:
+        """A result for comparison."""
+        if function not in self.CALLS:
+            return None
+        names = self._names() | {"q": q, "qd": qd, "tau": tau}
+        result: Array = np.array(eval(self._call(function), names))
+        if function == "jacobian":
+            result = result.reshape(6, -1)
+            return np.vstack((result[3:], result[:3]))  # (linear, angular) -> (angular, linear)
+        if function == "mass_matrix_inverse":
+            upper = np.triu(result.reshape(len(q), -1))
+            return upper + np.triu(upper, 1).T
+        return result
+
+
+def pinocchio_model(robot: Robot, order: list[int]) -> Any:
+    """A `pin.Model` of the tree."""
+    import pinocchio as pin
+
+    model = pin.Model()
+    model.gravity = pin.Motion(robot.gravity, np.zeros(3))
+    armature = []
+    for body in bodies(robot.tree, order):
+        pose = pin.SE3(body.rotation, body.position)
+        joint = model.addJoint(body.parent + 1, _pinocchio_joint(pin, body), pose, body.name)
+        inertia = pin.Inertia(body.mass, body.center, body.inertia)
+        model.appendBodyToJoint(joint, inertia, pin.SE3.Identity())
+        armature.append(body.armature)
+    model.armature = np.array(armature)
+    return model
+
+
+def _pinocchio_joint(pin: Any, body: Body) -> Any:
+    joints = {"revolute": pin.JointModelRZ, "prismatic": pin.JointModelPZ}
+    if body.kind not in joints:
+        raise ValueError(f"{body.kind} joints are not compared")
+    return joints[body.kind]()

@@ -1,0 +1,38 @@
+"""Random joint states to check and to time on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from linkwise.robot import Array, Robot
+
+
+@dataclass(frozen=True)
+class States:
+    """Joint states and torques, one row each."""
+
+    q: Array
+    qd: Array
+    tau: Array
+
+    def __len__(self) -> int:
+        return len(self.q)
+
+    def columns(self, order: list[int]) -> States:
+        """With the joints in another order."""
+        arrays = (np.ascontiguousarray(x[:, order]) for x in (self.q, self.qd, self.tau))
+        return States(*arrays)
+
+    def astype(self, dtype: str) -> States:
+        """In another number type."""
+        return States(*(x.astype(dtype) for x in (self.q, self.qd, self.tau)))
+
+
+def random_states(robot: Robot, count: int, seed: int = 0) -> States:
+    """States within the joint limits, and moderate rates and torques."""
+    rng = np.random.default_rng(seed)
+    lower, upper = np.clip(robot.position_limits, -np.pi, np.pi)
+    q = rng.uniform(lower, upper, (count, robot.nv))
+    return States(q, rng.uniform(-1, 1, q.shape), rng.uniform(-10, 10, q.shape))

@@ -1,0 +1,448 @@
+"""The command line: what it prints, how it fails, and that the demo's self-check passes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import linkwise as lw
+from linkwise.algorithms import FUNCTIONS
+from linkwise.cli import selfcheck
+from linkwise.cli.bodies import depth_first
+from linkwise.cli.limit import Peak
+from linkwise.cli.main import INTERRUPTED, main
+from linkwise.cli.options import tip
+from linkwise.cli.peers import differences, find_peers
+from linkwise.cli.selfcheck import Check, self_check
+from linkwise.cli.suite import XARM7, Goal, Line, find_robot, suite_table
+from linkwise.cli.text import aligned, duration, file_size
+from linkwise.cli.timing import Way, measure, one_core
+
+LINK = """<link name="{name}"><inertial><origin xyz="0.1 0.2 0.3"/><mass value="{mass}"/>
+<inertia ixx="{ixx}" iyy="0.2" izz="0.25" ixy="0.01" ixz="0" iyz="0.02"/></inertial></link>"""
+JOINT = """<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>
+<origin xyz="0.3 0.1 0.2" rpy="0.3 0.5 -0.2"/><axis xyz="0 0.6 0.8"/>
+<limit lower="-1" upper="1" effort="10" velocity="5"/></joint>"""
+TINY = ("--seconds", "0.01", "--batch", "64")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def kernel_cache(tmp_path_factory: pytest.TempPathFactory):
+    """One cache for all tests of this file, and nobody else's."""
+    folder = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LINKWISE_CACHE", str(folder))
+        yield folder
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, list(arguments))
+
+
+def linkwise(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the real thing, in its own process."""
+    home = str(Path(lw.__file__).parents[1])
+    env = os.environ | {"PYTHONPATH": home, "PYTHONIOENCODING": "utf-8"} | environment
+    command = [sys.executable, "-m", "linkwise.cli.main", *arguments]
+    return subprocess.run(command, env=env, capture_output=True, text=True, encoding="utf-8")
+
+
+def branching(folder: Path, ixx: float = 0.2, kind: str = "revolute") -> str:
+    """A URDF with a branch, a slide, and links listed so that subtrees are torn apart."""
+    names = ("base", "a", "b", "c", "d")
+    links = [LINK.format(name=n, mass=1 + k, ixx=ixx) for k, n in enumerate(names)]
+    edges = (("base", "a", kind), ("a", "b", "prismatic"), ("a", "c", "revolute"),
+             ("b", "d", "continuous"))  # fmt: skip
+    joints = [JOINT.format(name=f"j{c}", kind=k, parent=p, child=c) for p, c, k in edges]
+    path = folder / "branching.urdf"
+    path.write_text("\n".join(('<robot name="branching">', *links, *joints, "</robot>")))
+    return str(path)
+
+
+# -- help and version ----------------------------------------------------------------------------
+
+
+def test_help_lists_the_commands() -> None:
+    result = run("--help")
+    assert result.exit_code == 0
+    for name in ("info", "bench", "source", "cache", "demo"):
+        assert f"\n  {name} " in result.output
+
+
+@pytest.mark.parametrize("name", ["info", "bench", "source", "cache", "demo"])
+def test_every_command_has_help(name: str) -> None:
+    result = run(name, "--help")
+    assert result.exit_code == 0
+    assert result.output.startswith(f"Usage: main {name} ")
+    assert len(result.output.splitlines()) > 5
+
+
+def test_version() -> None:
+    assert run("--version").output == f"linkwise, version {lw.__version__}\n"
+
+
+# -- info ----------------------------------------------------------------------------------------
+
+
+def test_info_shows_the_robot() -> None:
+    result = run("info", "puma560")
+    robot = lw.load("puma560")
+    assert result.exit_code == 0
+    assert str(robot) in result.output
+    assert robot.tree.digest in result.output
+    for function in FUNCTIONS:
+        assert f"\n{function} " in result.output
+
+
+def test_info_json_counts_what_the_robot_counts() -> None:
+    facts = json.loads(run("info", "puma560", "--json").output)
+    assert facts["nv"] == 6
+    chosen = {c["function"]: c for c in facts["operations"] if c["chosen"]}
+    count = lw.load("puma560").operation_count("forward_dynamics")
+    assert chosen["forward_dynamics"]["multiplications"] == count.multiplications
+
+
+def test_info_of_a_short_robot_leaves_out_what_it_cannot_have(tmp_path: Path) -> None:
+    result = run("info", branching(tmp_path))
+    assert result.exit_code == 0
+    assert "operational_inertia" not in result.output
+
+
+# -- errors --------------------------------------------------------------------------------------
+
+
+def fails(result: Result, *parts: str) -> None:
+    assert result.exit_code == 1
+    message = result.stderr.strip()
+    assert message.startswith("linkwise: error: ") and "\n" not in message
+    for part in parts:
+        assert part in message
+
+
+def test_missing_file_names_the_bundled_robots() -> None:
+    fails(run("info", "nowhere.urdf"), "nowhere.urdf: no such file", "iiwa14, puma560")
+
+
+def test_bad_urdf_says_where(tmp_path: Path) -> None:
+    path = tmp_path / "bad.urdf"
+    joint = JOINT.format(name="j", kind="wobbly", parent="base", child="a")
+    path.write_text(f'<robot name="bad">\n<link name="base"/>\n<link name="a"/>\n{joint}</robot>')
+    fails(run("info", str(path)), "bad.urdf:4:", "wobbly", "revolute")
+
+
+def test_malformed_xml_says_where(tmp_path: Path) -> None:
+    path = tmp_path / "broken.urdf"
+    path.write_text("<robot name='x'>\n<link")
+    fails(run("bench", str(path)), "broken.urdf:2")
+
+
+def test_impossible_body_is_refused_taken_or_repaired(tmp_path: Path) -> None:
+    path = branching(tmp_path, ixx=9.0)
+    fails(run("info", path), "branching.urdf:", "triangle inequality")
+    taken = run("info", path, "--no-strict")
+    assert taken.exit_code == 0
+    assert taken.stderr.startswith("linkwise: warning: ") and "as written" in taken.stderr
+    repaired = run("info", path, "--repair", "nearest")
+    assert repaired.exit_code == 0
+    assert repaired.stderr.startswith("linkwise: note: ") and "repaired" in repaired.stderr
+
+
+def test_unknown_function_lists_them() -> None:
+    fails(run("source", "puma560", "mass"), "function 'mass'", *FUNCTIONS)
+
+
+def test_unknown_frame_suggests() -> None:
+    fails(
+        run("source", "puma560", "jacobian", "--frame", "lnik6"), "'lnik6'", "did you mean 'link6'"
+    )
+
+
+def test_unknown_method() -> None:
+    fails(run("source", "puma560", "bias", "--method", "aba"), "method 'aba'", "'rnea'")
+
+
+def test_unwritable_output() -> None:
+    fails(run("source", "puma560", "bias", "-o", "/nowhere/at/all.c"), "/nowhere/at/all.c: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (("source", "puma560", "bias", "--backend", "fortran"), "'c', 'llvm', 'asm'"),
+        (("source", "puma560", "jacobian"), "needs --frame, one of: base,"),
+        (("bench",), "Missing argument 'ROBOT'"),
+        (("bench", "puma560", "--suite"), "--suite takes no ROBOT"),
+        (("bench", "puma560", "--batch", "0"), "x>=1"),
+        (("bench", "puma560", "--seconds", "0"), "x>0"),
+        (("info",), "Missing argument 'ROBOT'"),
+        (("dance",), "No such command 'dance'"),
+    ],
+)
+def test_usage_errors_exit_with_2(arguments: tuple[str, ...], part: str) -> None:
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert part in result.stderr and "Traceback" not in result.stderr
+
+
+def test_interrupt_exits_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("linkwise.cli.info.load_robot", interrupt)
+    result = run("info", "puma560")
+    assert result.exit_code == INTERRUPTED == 130
+    assert result.stderr == "linkwise: interrupted\n"
+
+
+def test_missing_backend_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unavailable(*_: object, **__: object) -> None:
+        raise lw.BackendUnavailable("llvmlite is not installed: pip install llvmlite")
+
+    monkeypatch.setattr("linkwise.cli.source.load_robot", unavailable)
+    fails(run("source", "puma560", "bias"), "pip install llvmlite")
+
+
+# -- source --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("backend", "sign"), [("c", "#include <math.h>"), ("llvm", "define "), ("asm", ".text")]
+)
+def test_source_backends(backend: str, sign: str) -> None:
+    result = run("source", "puma560", "gravity_torque", "--backend", backend)
+    assert result.exit_code == 0
+    assert sign in result.stdout
+
+
+def test_source_to_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "fd.c"
+    result = run("source", "puma560", "forward_dynamics", "--method", "aba", "-o", str(path))
+    assert (result.exit_code, result.output) == (0, "")
+    robot = lw.load("puma560")
+    assert path.read_text() == robot.source("forward_dynamics", method="aba")
+
+
+def test_source_of_a_frame_in_float32() -> None:
+    arguments = ("jacobian", "--frame", "link6", "--dtype", "float32", "--backend", "llvm")
+    result = run("source", "puma560", *arguments)
+    assert result.exit_code == 0
+    assert "float32" in result.stdout
+
+
+# -- cache ---------------------------------------------------------------------------------------
+
+
+def test_cache_shows_and_clears(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LINKWISE_CACHE", str(tmp_path))
+    lw.load("puma560").gravity_torque(np.zeros((2, 6)))
+    facts = json.loads(run("cache", "--json").output)
+    assert facts["folder"] == str(tmp_path) and facts["enabled"]
+    assert facts["entries"] >= 1 and facts["bytes"] > 0
+    assert str(tmp_path) in run("cache").output
+    assert "removed" in run("cache", "--clear").output
+    assert json.loads(run("cache", "--json").output)["entries"] == 0
+
+
+def test_cache_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LINKWISE_CACHE", "off")
+    assert "off" in run("cache", "--clear").output
+    assert json.loads(run("cache", "--json").output)["enabled"] is False
+
+
+# -- bench ---------------------------------------------------------------------------------------
+
+
+def test_bench_prints_a_table() -> None:
+    result = run("bench", "puma560", *TINY)
+    assert result.exit_code == 0
+    for word in ("machine", "versions", "forward_dynamics", "crba *", "jacobian", "ns per state"):
+        assert word in result.stdout
+    assert "timing forward_dynamics" in result.stderr
+
+
+def test_bench_json() -> None:
+    result = run("bench", "puma560", *TINY, "--json", "--dtype", "float32", "--threads", "2")
+    facts = json.loads(result.stdout)
+    modes = {(row["function"], row["mode"]) for row in facts["rows"]}
+    assert {("forward_dynamics", "batch"), ("forward_dynamics", "call")} <= modes
+    assert all(row["ours"] > 0 for row in facts["rows"])
+    assert facts["settings"]["threads"] == 2
+
+
+def test_bench_without_peers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pinocchio", None)
+    monkeypatch.setitem(sys.modules, "mujoco", None)
+    result = run("bench", "puma560", *TINY)
+    assert result.exit_code == 0
+    assert "pinocchio  not installed" in result.stdout
+    assert "mujoco     not installed" in result.stdout
+
+
+def test_suite_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("linkwise.cli.suite.XARM7", XARM7.with_name("nobody.urdf"))
+    fails(run("bench", "--suite"), "nobody.urdf not found", "example-robot-data")
+
+
+def test_suite_table_says_which_goals_are_met() -> None:
+    twice, thrice = Goal(ratio=2), Goal(ratio=3)
+    lines = [
+        Line("one", 10.0, 35.0, "them", twice, thrice, 0.5),
+        Line("two", 10.0, 25.0, "them", twice, thrice),
+        Line("three", 10.0, 15.0, "them", twice, thrice),
+        Line("four", 10.0, None, "them: not installed", twice, thrice),
+        Line("five", 5e6, aim=Goal(ns=10e6)),
+    ]
+    assert [line.verdict() for line in lines] == ["aim", "required", "no", "-", "aim"]
+    text = suite_table(lines)
+    assert "3.5×" in text and "50%" in text and "≤ 10 ms" in text
+
+
+@pytest.mark.parametrize("name", ["puma560", "iiwa14", "branching", "xarm7"])
+def test_peers_compute_the_same_robot(name: str, tmp_path: Path) -> None:
+    pytest.importorskip("pinocchio")
+    if name == "xarm7":
+        try:
+            path = str(find_robot(XARM7))
+        except ValueError as error:
+            pytest.skip(str(error))
+    else:
+        path = branching(tmp_path) if name == "branching" else name
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("linkwise.errors.Where.warn", lambda *_: None)
+        robot = lw.load(path)
+    peers, missing = find_peers(robot, tip(robot))
+    assert "pinocchio" not in missing
+    functions = ["forward_dynamics", "inverse_dynamics", "mass_matrix", "mass_matrix_inverse",
+                 "bias", "gravity_torque", "jacobian"]  # fmt: skip
+    for peer in peers:
+        for function, error in differences(robot, tip(robot), peer, functions).items():
+            assert error < 1e-11, (peer.name, function)
+
+
+def test_peers_get_subtrees_in_one_piece(tmp_path: Path) -> None:
+    robot = lw.load(branching(tmp_path))
+    names = [robot.link_names[i] for i in depth_first(robot.tree)]
+    assert names.index("d") == names.index("b") + 1
+    assert sorted(names) == ["a", "b", "c", "d"]
+
+
+# -- demo ----------------------------------------------------------------------------------------
+
+
+def test_demo_passes_its_self_check() -> None:
+    result = run("demo", "puma560", "--seconds", "0.01")
+    assert result.exit_code == 0
+    for title in ("Robot", "A worked state", "Self-check", "Operation counts", "Speed"):
+        assert f"\n{title}\n{'=' * len(title)}\n" in result.stdout
+    assert "checks passed" in result.stdout and "FAILED" not in result.stdout
+
+
+def test_self_check_covers_every_function_and_method(tmp_path: Path) -> None:
+    checks = self_check(lw.load("iiwa14"))
+    assert all(check.ok for check in checks)
+    found = {(check.function, check.against.split(",")[0]) for check in checks}
+    assert {(f, m) for f, methods in FUNCTIONS.items() for m in methods} <= found
+    assert all(check.ok for check in self_check(lw.load(branching(tmp_path))))
+
+
+def test_demo_fails_when_a_check_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    bad = [Check("bias", "nothing", 1.0), Check("bias", "nothing", float("nan"))]
+    monkeypatch.setattr("linkwise.cli.demo.self_check", lambda robot: bad)
+    result = run("demo", "puma560", "--seconds", "0.01")
+    assert result.exit_code == 1
+    assert "2 of 2 checks FAILED" in result.stdout
+
+
+def test_self_check_notices_a_wrong_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = lw.Robot.kinetic_energy
+    monkeypatch.setattr(lw.Robot, "kinetic_energy", lambda self, q, qd: 1.001 * right(self, q, qd))
+    failed = {check.function for check in selfcheck.self_check(lw.load("puma560")) if not check.ok}
+    assert failed == {"kinetic_energy"}
+
+
+# -- pieces --------------------------------------------------------------------------------------
+
+
+def test_tables_line_up() -> None:
+    text = aligned(("name", "ns", "<via"), [("a", "1.0", "x"), ("longer", "1,000.0", "yy")])
+    assert text.splitlines() == [
+        "name         ns  via",
+        "------  -------  ---",
+        "a           1.0  x",
+        "longer  1,000.0  yy",
+    ]
+
+
+def test_units() -> None:
+    assert [duration(x) for x in (5.0, 1500.0, 2.5e6, 3e9)] == ["5 ns", "1.5 µs", "2.5 ms", "3 s"]
+    assert [file_size(x) for x in (5, 2048, 3 << 20)] == ["5 bytes", "2.0 KiB", "3.0 MiB"]
+
+
+def test_measuring_keeps_places_of_what_is_missing() -> None:
+    way = Way("nothing", "pass", {})
+    one, missing = measure([way, None], 0.001)
+    assert one is not None and one > 0 and missing is None
+
+
+def test_one_core_gives_back_the_others() -> None:
+    if not hasattr(os, "sched_getaffinity"):
+        pytest.skip("no affinity on this system")
+    before = os.sched_getaffinity(0)
+    with ThreadPoolExecutor(1) as pool:
+        with one_core() as pinned:
+            inside = pool.submit(os.sched_getaffinity, 0).result()  # a thread started while pinned
+            assert not pinned or len(os.sched_getaffinity(0)) == len(inside) == 1
+        assert pool.submit(os.sched_getaffinity, 0).result() == before
+    assert os.sched_getaffinity(0) == before
+
+
+def test_limit_counts_the_busier_pipe() -> None:
+    count = lw.OperationCount(multiplications=100, additions=100, divisions=0, sincos=0, fused=50)
+    assert Peak(multiplies=1.0, mixed=2.0).bound(count, 4) == pytest.approx(25.0)
+    assert Peak(multiplies=2.0, mixed=2.0).bound(count, 4) == pytest.approx(18.75)
+
+
+# -- real processes ------------------------------------------------------------------------------
+
+
+def test_process_prints_and_exits(kernel_cache: Path) -> None:
+    done = linkwise("info", "puma560")
+    assert done.returncode == 0 and done.stderr == ""
+    assert "puma560" in done.stdout
+
+
+def test_process_prints_what_the_encoding_has() -> None:
+    done = linkwise("info", "puma560", PYTHONIOENCODING="iso8859-5")
+    assert done.returncode == 0 and done.stderr == ""
+    assert "m/s?" in done.stdout
+
+
+def test_process_fails_without_a_traceback() -> None:
+    done = linkwise("info", "nowhere.urdf")
+    assert done.returncode == 1 and done.stdout == ""
+    assert done.stderr.startswith("linkwise: error: ") and "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
+def test_process_ends_quietly_when_nobody_reads() -> None:
+    home = str(Path(lw.__file__).parents[1])
+    command = f'"{sys.executable}" -m linkwise.cli.main source iiwa14 forward_dynamics | true'
+    env = os.environ | {"PYTHONPATH": home}
+    done = subprocess.run(["sh", "-c", command], env=env, capture_output=True, text=True)
+    assert done.stderr == ""
+
+
+def test_cache_that_cannot_be_used_is_a_warning(tmp_path: Path) -> None:
+    place = tmp_path / "a file"
+    place.write_text("in the way")
+    done = linkwise("demo", "puma560", "--seconds", "0.001", LINKWISE_CACHE=str(place))
+    assert done.returncode == 0, done.stderr
+    assert "linkwise: warning: kernel cache not used" in done.stderr

@@ -1,0 +1,276 @@
+"""What tests share: real robots, random trees, and the one place where tolerances come from.
+
+Helpers are handed out as session fixtures (pytest runs with ``--import-mode=importlib``, under
+which test files cannot import one another):
+
+    assert_close   the tolerance of every numerical test
+    robot_path     the URDF of a real robot, or a skip
+    load_robot     the same, loaded without its warnings
+    real_robot     parametrised: each of REAL_ROBOTS, loaded
+    random_robot   (rng, joints) -> description of a random tree
+    descriptions   the same as a Hypothesis strategy, drawn with ``data.draw(descriptions())``
+    evaluate       run a function uncompiled over a NumPy batch, real or complex
+"""
+
+from __future__ import annotations
+
+import site
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+import linkwise as lw
+from linkwise.model.description import (
+    BodyInertia,
+    JointDescription,
+    LinkDescription,
+    Pose,
+    RobotDescription,
+)
+from linkwise.trace.tracer import evaluate as evaluate_task
+from linkwise.trace.tracer import flatten
+
+# -- the kernel cache ---------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session", autouse=True)
+def private_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A kernel cache for this session (and xdist worker) alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("kernels")
+        patch.setenv("LINKWISE_CACHE", str(folder))
+        yield folder
+
+
+# -- tolerances ---------------------------------------------------------------------------------
+
+# Roundings that a result of the longest test robots may collect, relative to its largest entry.
+ROUNDINGS = 200
+
+
+def _assert_close(
+    actual: Any,
+    expected: Any,
+    *,
+    cond: Any = 1.0,
+    scale: Any = None,
+    dtype: Any = np.float64,
+) -> None:
+    """Agree to rounding: ``|actual - expected| <= ROUNDINGS eps cond scale``, state by state.
+
+    The first axis counts states. ``scale`` is the size of what was added up, where that is not
+    the largest entry of the state's expected result; ``cond`` is a condition number per state.
+    """
+    actual, expected = np.asarray(actual), np.asarray(expected)
+    assert actual.shape == expected.shape
+    states = expected.shape[0] if expected.ndim else 1
+    error = np.abs(actual - expected).reshape(states, -1).max(axis=1)
+    if scale is None:
+        scale = np.abs(expected).reshape(states, -1).max(axis=1)
+    limit = ROUNDINGS * np.finfo(dtype).eps * np.asarray(cond) * np.asarray(scale)
+    bad = ~(error <= limit)  # a NaN is bad
+    worst = int(np.argmax(np.where(np.isnan(error), np.inf, error - limit)))
+    assert not bad.any(), (
+        f"{bad.sum()} of {states} states differ; worst is state {worst}: off by {error[worst]:.3g}"
+        f", allowed {np.broadcast_to(limit, states)[worst]:.3g}"
+    )
+
+
+@pytest.fixture(scope="session")
+def assert_close() -> Callable[..., None]:
+    return _assert_close
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(20240607)
+
+
+# -- real robots --------------------------------------------------------------------------------
+
+REAL_ROBOTS = {
+    "ur5": "ur_description/urdf/ur5_robot.urdf",
+    "xarm7": "xarm_description/urdf/xarm7.urdf",
+    "kinova": "kinova_description/robots/kinova.urdf",
+    "panda": "panda_description/urdf/panda.urdf",
+    "allegro": "allegro_hand_description/urdf/allegro_right_hand.urdf",
+    "anymal": "anymal_b_simple_description/robots/anymal.urdf",
+    "solo12": "solo_description/robots/solo12.urdf",
+    "talos": "talos_data/robots/talos_reduced.urdf",
+}
+
+
+@dataclass(frozen=True)
+class RealRobot:
+    name: str
+    path: Path
+    robot: lw.Robot
+
+
+def _robot_path(name: str) -> Path:
+    """A robot of example-robot-data, found without importing Pinocchio."""
+    for folder in site.getsitepackages():
+        robots = Path(folder, "cmeel.prefix", "share", "example-robot-data", "robots")
+        if robots.is_dir():
+            return robots / REAL_ROBOTS[name]
+    pytest.skip("example-robot-data is not installed")
+
+
+def _load_robot(name: str) -> lw.Robot:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lw.RobotFileWarning)
+        return lw.load(_robot_path(name), strict=False)
+
+
+@pytest.fixture(scope="session")
+def robot_path() -> Callable[[str], Path]:
+    return _robot_path
+
+
+@pytest.fixture(scope="session")
+def load_robot() -> Callable[[str], lw.Robot]:
+    return _load_robot
+
+
+@pytest.fixture(scope="session", params=REAL_ROBOTS)
+def real_robot(request: pytest.FixtureRequest) -> RealRobot:
+    return RealRobot(request.param, _robot_path(request.param), _load_robot(request.param))
+
+
+# -- random trees -------------------------------------------------------------------------------
+
+MOVING = ("revolute", "continuous", "prismatic")
+KINDS = (*MOVING, "fixed")
+PLACES = ("any", "quarter turns", "parallel")
+
+
+def _rotation(rng: np.random.Generator) -> np.ndarray:
+    Q, _ = np.linalg.qr(rng.normal(size=(3, 3)))
+    return Q * np.sign(np.linalg.det(Q))
+
+
+def _quarter_turns(rng: np.random.Generator) -> np.ndarray:
+    """One of the 24 rotations whose entries are exactly 0 and ±1."""
+    P = np.eye(3)[rng.permutation(3)] * rng.choice([-1.0, 1.0], 3)
+    return P * np.linalg.det(P).round()
+
+
+def _place(place: str, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rotation, translation and axis of a joint."""
+    if place == "any":
+        axis = rng.normal(size=3)
+        return _rotation(rng), rng.uniform(-0.5, 0.5, 3), axis / np.linalg.norm(axis)
+    R = np.eye(3) if place == "parallel" else _quarter_turns(rng)
+    axis = np.eye(3)[2 if place == "parallel" else rng.integers(3)]
+    return R, rng.uniform(-0.5, 0.5, 3) * rng.integers(0, 2, 3), axis * rng.choice([-1.0, 1.0])
+
+
+def _body(rng: np.random.Generator) -> BodyInertia:
+    """A body that can exist: positive second moments about its centre of mass."""
+    mass, R = rng.uniform(0.2, 5.0), _rotation(rng)
+    second = mass * R @ np.diag(rng.uniform(0.01, 0.2, 3) ** 2) @ R.T
+    tensor = np.trace(second) * np.eye(3) - second
+    upper = (float(tensor[i, j]) for i, j in zip(*np.triu_indices(3), strict=True))
+    com = (float(x) for x in rng.uniform(-0.3, 0.3, 3))
+    return BodyInertia(mass, tuple(com), tuple(upper))
+
+
+def _tuples(R: np.ndarray) -> Any:
+    return tuple(tuple(map(float, row)) for row in R)
+
+
+def _describe(
+    parents: Sequence[int],
+    kinds: Sequence[str],
+    places: Sequence[str],
+    armature: bool,
+    rng: np.random.Generator,
+) -> RobotDescription:
+    """Joint ``j{i}`` holds link ``l{i}`` on link ``l{parents[i]}`` (-1: ``base``)."""
+    links = [LinkDescription("base")]
+    joints = []
+    for i, (parent, kind, place) in enumerate(zip(parents, kinds, places, strict=True)):
+        R, p, axis = _place(place, rng)
+        massless = kind == "fixed" and rng.random() < 0.5
+        links.append(LinkDescription(f"l{i}", None if massless else _body(rng)))
+        rotor = float(rng.uniform(0.01, 0.5)) if armature and rng.random() < 0.5 else 0.0
+        joints.append(
+            JointDescription(
+                f"j{i}",
+                kind,
+                "base" if parent < 0 else f"l{parent}",
+                f"l{i}",
+                Pose(_tuples(R), tuple(map(float, p))),
+                tuple(map(float, axis)),
+                armature=rotor,
+            )
+        )
+    gravity = tuple(float(x) for x in rng.uniform(-10.0, 10.0, 3))
+    return RobotDescription("random", tuple(links), tuple(joints), gravity, base="base")
+
+
+def _random_robot(rng: np.random.Generator, joints: int, *, armature: bool = True) -> Any:
+    """A description with branches, every kind of joint, and every kind of placement."""
+    parents = [int(rng.integers(max(-1, i - 3), i)) for i in range(joints)]
+    kinds = [str(rng.choice(MOVING if i == 0 else KINDS)) for i in range(joints)]
+    places = [str(rng.choice(PLACES)) for _ in range(joints)]
+    return _describe(parents, kinds, places, armature, rng)
+
+
+@st.composite
+def _descriptions(draw: st.DrawFn, max_joints: int = 30, armature: bool = True) -> Any:
+    """Random trees whose structure shrinks; their real numbers come from a seed."""
+    n = draw(st.integers(1, max_joints))
+    parents = [draw(st.integers(-1, i - 1)) for i in range(n)]
+    if draw(st.booleans()):  # a chain, or nearly: deep trees are rare among random parents
+        parents = [max(parent, i - 1 - parent % 2) for i, parent in enumerate(parents)]
+    kinds = [draw(st.sampled_from(MOVING if i == 0 else KINDS)) for i in range(n)]
+    places = [draw(st.sampled_from(PLACES)) for _ in range(n)]
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    return _describe(parents, kinds, places, armature and draw(st.booleans()), rng)
+
+
+@pytest.fixture(scope="session")
+def random_robot() -> Callable[..., RobotDescription]:
+    return _random_robot
+
+
+@pytest.fixture(scope="session")
+def descriptions() -> Callable[..., st.SearchStrategy[RobotDescription]]:
+    return _descriptions
+
+
+# -- running equations uncompiled ---------------------------------------------------------------
+
+
+def _evaluate(
+    robot: lw.Robot,
+    function: str,
+    *values: Any,
+    method: str = "auto",
+    frame: str | None = None,
+    axes: str = "base",
+    f_ext: dict[str, Any] | None = None,
+    regrouped: bool = True,
+) -> np.ndarray:
+    """The equations of a function over a batch: values (states, n), any real or complex dtype."""
+    f_ext = f_ext or {}
+    task = robot._task(function, method, frame, axes, tuple(f_ext))
+    if not regrouped:
+        task = replace(task, algorithm=replace(task.algorithm, regrouped=False))
+    columns = [list(np.asarray(v).T) for v in (*values, *f_ext.values())]
+    entries = list(flatten(evaluate_task(task, robot.tree, *columns)))
+    states = np.asarray(values[0]).shape[:1]
+    rows = np.stack([np.broadcast_to(x, states) for x in entries], axis=-1)
+    return rows.reshape(*states, *task.algorithm.output_shape(robot.tree))
+
+
+@pytest.fixture(scope="session")
+def evaluate() -> Callable[..., np.ndarray]:
+    return _evaluate

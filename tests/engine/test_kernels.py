@@ -1,0 +1,949 @@
+"""Compiled kernels against the interpreter and against exact numbers, and what they may touch."""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import itertools
+import math
+import mmap
+import operator
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.algorithms import FUNCTIONS, Algorithm
+from linkwise.backends.c.render import render_c
+from linkwise.backends.llvm import compile as llvm_compile
+from linkwise.backends.llvm import run
+from linkwise.backends.llvm.entry import Signature
+from linkwise.backends.llvm.module import BATCH, CALL, lanes_for, render_module
+from linkwise.backends.llvm.sincos import LIMIT_FUSED, LIMIT_PLAIN
+from linkwise.backends.llvm.target import Target, host
+from linkwise.backends.reference import interpret
+from linkwise.load import robot_from
+from linkwise.model.description import (
+    BodyInertia,
+    JointDescription,
+    LinkDescription,
+    Pose,
+    RobotDescription,
+)
+from linkwise.trace.expr import Expr, Graph, reachable
+from linkwise.trace.fuse import fuse
+from linkwise.trace.program import Block, Carry, Port, Program, Repeat
+from linkwise.trace.schedule import FREE, schedule
+from linkwise.trace.tracer import Task, trace
+from linkwise.trace.verify import verify
+
+DTYPES = ("float64", "float32")
+TOLERANCE = {"float64": 1e-13, "float32": 1e-5}  # relative to a state's largest number
+ALL = [a for methods in FUNCTIONS.values() for a in methods.values()]
+LANES = {dtype: lanes_for(host(), dtype, BATCH).width for dtype in DTYPES}
+WIDTHS = [w for w in (16, 32, 64) if w <= host().register_bytes]
+TARGETS = [
+    replace(host(), register_bytes=width, fused=fused)
+    for width in WIDTHS
+    for fused in ((True, False) if host().fused else (False,))
+]
+
+each_target = pytest.mark.parametrize(
+    "target", TARGETS, ids=lambda t: f"{8 * t.register_bytes}bit-{'fma' if t.fused else 'plain'}"
+)
+each_dtype = pytest.mark.parametrize("dtype", DTYPES)
+each_algorithm = pytest.mark.parametrize("algorithm", ALL, ids=lambda a: f"{a.function}-{a.method}")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LINKWISE_CACHE", str(tmp_path_factory.mktemp("kernels") / "cache"))
+        yield
+
+
+def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
+    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+# -- programs by hand ---------------------------------------------------------------------------
+
+
+def program_of(results: list[Expr], *ports: Port, name: str = "by hand") -> Program:
+    """One block that computes the results."""
+    return verify(Program(name, ports, (Block(schedule(results)),), tuple(results)))
+
+
+def compiled(program: Program, target: Target, dtype: str) -> run.BatchKernel:
+    signature = Signature(program.inputs, (len(program.results),))
+    ir = render_module(program, signature, target, dtype, BATCH)
+    code = llvm_compile.to_object(ir, target)
+    return run.BatchKernel(code, target, signature, lanes_for(target, dtype, BATCH).width)
+
+
+def run_kernel(kernel: run.BatchKernel, *inputs: np.ndarray) -> np.ndarray:
+    out = np.full((len(inputs[0]), kernel.signature.output_size), 7.0, inputs[0].dtype)
+    kernel([np.ascontiguousarray(a) for a in inputs], out, 1)
+    return out
+
+
+def assert_close(
+    result: np.ndarray, expected: np.ndarray, tolerance: float, condition: Any = 1.0
+) -> None:
+    """Agree relative to a state's largest entry, or to 1 where that cancels to less."""
+    largest = np.maximum(np.abs(expected).max(axis=1, keepdims=True), 1.0)
+    error = np.abs(result - expected) / (largest * np.reshape(condition, (-1, 1)))
+    assert error.max() <= tolerance, f"off by {error.max():.3g} of the largest entry"
+
+
+# -- every function against the interpreter -----------------------------------------------------
+
+
+def tree_robot(seed: int, joints: int) -> lw.Robot:
+    """A small tree of random links; rotors keep its mass matrix well conditioned."""
+    rng = np.random.default_rng(seed)
+    links, moving = [LinkDescription("base")], []
+    for i in range(joints):
+        turn, _ = np.linalg.qr(rng.normal(size=(3, 3)))
+        turn *= np.sign(np.linalg.det(turn))
+        axis = rng.normal(size=3)
+        axis /= np.linalg.norm(axis)
+        pose = Pose(tuple(map(tuple, turn.tolist())), tuple(rng.uniform(-0.5, 0.5, 3).tolist()))  # type: ignore[arg-type]
+        tensor = (0.2, 0.01, -0.02, 0.3, 0.03, 0.25)
+        links.append(
+            LinkDescription(f"l{i}", BodyInertia(rng.uniform(0.5, 2), (0.1, 0.0, -0.1), tensor))
+        )
+        parent = max(-1, i - 1 - int(rng.integers(2))) if seed else i - 1
+        moving.append(
+            JointDescription(
+                f"j{i}",
+                "prismatic" if rng.random() < 0.3 else "revolute",
+                "base" if parent < 0 else f"l{parent}",
+                f"l{i}",
+                pose,
+                tuple(axis.tolist()),
+                armature=0.5,
+            )
+        )
+    gravity = (0.3, -0.2, -9.81)
+    return robot_from(RobotDescription("tree", tuple(links), tuple(moving), gravity, base="base"))
+
+
+@cache
+def trees() -> list[lw.Robot]:
+    return [tree_robot(seed, joints) for seed, joints in ((0, 7), (1, 1), (2, 4), (3, 9))]
+
+
+def task_of(algorithm: Algorithm, robot: lw.Robot, axes: str = "base") -> Task | None:
+    """The algorithm on the robot's last frame; None where that makes no sense."""
+    frame = robot.tree.frames[robot.frame_names[-1]] if algorithm.takes_frame else None
+    if algorithm.function == "operational_inertia":
+        assert frame is not None
+        if len(robot.tree.path(frame.link)) < 6:
+            return None
+    return Task(algorithm, frame, axes)
+
+
+@each_dtype
+@each_algorithm
+def test_every_kernel_agrees_with_the_interpreter(algorithm: Algorithm, dtype: str) -> None:
+    tried = 0
+    for robot, axes in itertools.product(trees(), ("base", "body")):
+        task = task_of(algorithm, robot, axes)
+        if task is None or (axes == "body" and not algorithm.takes_axes):
+            continue
+        tried += 1
+        program = verify(trace(task, robot.tree))
+        rng = np.random.default_rng(robot.nv)
+        inputs = [
+            rng.uniform(-2, 2, (3 * LANES[dtype] + 1, p.size)).astype(dtype) for p in program.inputs
+        ]
+        result = run_kernel(compiled(program, host(), dtype), *inputs)
+        # float32 inputs are exact in float64, so only the kernel's own arithmetic differs
+        wide = {p.name: a.astype(float) for p, a in zip(program.inputs, inputs, strict=True)}
+        expected = interpret(program, wide)
+        assert_close(result, expected, TOLERANCE[dtype], _condition(algorithm, expected))
+    assert tried
+
+
+def _condition(algorithm: Algorithm, result: np.ndarray) -> Any:
+    """How much a solve may magnify rounding, state by state."""
+    if algorithm.function == "operational_inertia":
+        return np.linalg.cond(result.reshape(-1, 6, 6))
+    return 1.0
+
+
+@each_dtype
+@pytest.mark.parametrize("external", [1, 2])
+def test_kernels_with_external_wrenches_agree_with_the_interpreter(
+    dtype: str, external: int
+) -> None:
+    robot = trees()[3]
+    for algorithm in (a for a in ALL if a.takes_external):
+        frames = tuple(robot.tree.frames[f"l{k}"] for k in (8, 4)[:external])
+        program = verify(trace(Task(algorithm, None, "base", frames), robot.tree))
+        rng = np.random.default_rng(external)
+        inputs = [
+            rng.uniform(-2, 2, (LANES[dtype] + 3, p.size)).astype(dtype) for p in program.inputs
+        ]
+        result = run_kernel(compiled(program, host(), dtype), *inputs)
+        wide = {p.name: a.astype(float) for p, a in zip(program.inputs, inputs, strict=True)}
+        expected = interpret(program, wide)
+        assert_close(result, expected, TOLERANCE[dtype], _condition(algorithm, expected))
+
+
+@each_target
+@each_dtype
+def test_every_target_agrees_with_the_interpreter(target: Target, dtype: str) -> None:
+    robot = trees()[2]
+    for algorithm in ALL:
+        task = task_of(algorithm, robot)
+        if task is None:
+            continue
+        program = trace(task, robot.tree)
+        rng = np.random.default_rng(3)
+        inputs = [rng.uniform(-2, 2, (11, p.size)).astype(dtype) for p in program.inputs]
+        result = run_kernel(compiled(program, target, dtype), *inputs)
+        wide = {p.name: a.astype(float) for p, a in zip(program.inputs, inputs, strict=True)}
+        expected = interpret(program, wide)
+        assert_close(result, expected, TOLERANCE[dtype], _condition(algorithm, expected))
+
+
+@each_dtype
+def test_lane_width_does_not_change_a_bit(dtype: str) -> None:
+    robot = trees()[0]
+    for algorithm in ALL:
+        program = trace(task_of(algorithm, robot) or Task(algorithm), robot.tree)
+        rng = np.random.default_rng(4)
+        inputs = [rng.uniform(-2, 2, (19, p.size)).astype(dtype) for p in program.inputs]
+        results = [
+            run_kernel(compiled(program, replace(host(), register_bytes=w), dtype), *inputs)
+            for w in WIDTHS
+        ]
+        assert all(same_bits(r, results[0]) for r in results), algorithm.function
+
+
+# -- memory -------------------------------------------------------------------------------------
+
+MEMORY_TASKS = (
+    "forward_dynamics", "mass_matrix", "kinetic_energy", "jacobian", "forward_kinematics",
+)  # fmt: skip
+
+
+def memory_kernels(dtype: str) -> Iterator[tuple[str, run.BatchKernel]]:
+    robot = lw.load("iiwa14")  # seven joints: no row is a whole number of registers
+    for function in MEMORY_TASKS:
+        task = task_of(next(iter(FUNCTIONS[function].values())), robot)
+        assert task is not None
+        yield function, robot._kernels.batch(task, dtype)
+
+
+@each_dtype
+def test_nothing_is_written_outside_the_output(dtype: str) -> None:
+    edge = 64
+    pattern = np.frombuffer(b"\xa5" * 8 * edge, dtype)[:edge]
+    for function, kernel in memory_kernels(dtype):
+        for count in range(1, 2 * LANES[dtype] + 2):
+            rng = np.random.default_rng(count)
+            sizes = [*(p.size for p in kernel.signature.inputs), kernel.signature.output_size]
+            pools = [np.concatenate([pattern, np.zeros(count * n, dtype), pattern]) for n in sizes]
+            inner = [p[edge:-edge].reshape(count, n) for p, n in zip(pools, sizes, strict=True)]
+            for a in inner[:-1]:
+                a[...] = rng.uniform(-2, 2, a.shape)
+            before = [a.copy() for a in inner[:-1]]
+            inner[-1][...] = np.nan
+            kernel(inner[:-1], inner[-1], 1)
+            for pool in pools:
+                assert same_bits(pool[:edge], pattern) and same_bits(pool[-edge:], pattern), count
+            assert all(same_bits(a, b) for a, b in zip(inner[:-1], before, strict=True))
+            assert np.isfinite(inner[-1]).all(), f"{function}: {count} states, some not written"
+
+
+@each_dtype
+def test_a_range_of_rows_writes_only_its_rows(dtype: str) -> None:
+    lanes = LANES[dtype]
+    for _, kernel in memory_kernels(dtype):
+        rng = np.random.default_rng(1)
+        count = 3 * lanes + 2
+        inputs = [
+            rng.uniform(-2, 2, (count, p.size)).astype(dtype) for p in kernel.signature.inputs
+        ]
+        whole = run_kernel(kernel, *inputs)
+        out = np.empty_like(whole)
+        pointers = [a.ctypes.data for a in (*inputs, out)]
+        ports = (ctypes.c_void_p * len(pointers))(*pointers)
+        for begin, end in ((0, 0), (0, 1), (1, 2), (1, lanes + 1), (lanes, count), (count, count)):
+            out[...] = 7.0
+            kernel._function(ctypes.addressof(ports), begin, end)
+            assert same_bits(out[begin:end], whole[begin:end])
+            assert (out[:begin] == 7.0).all() and (out[end:] == 7.0).all()
+
+
+class GuardedPages:
+    """Room between two pages that may not be touched; arrays are put against either of them."""
+
+    def __init__(self, size: int) -> None:
+        page = mmap.PAGESIZE
+        self.room = -(-size // page) * page
+        self.map = mmap.mmap(-1, self.room + 2 * page)
+        self.bytes = np.frombuffer(self.map, np.uint8)
+        protect = ctypes.CDLL(None, use_errno=True).mprotect
+        protect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+        start = self.bytes.ctypes.data
+        for at in (start, start + page + self.room):
+            if protect(at, page, 0) != 0:
+                raise OSError(ctypes.get_errno(), "mprotect")
+        self.inner = self.bytes[page : page + self.room]
+
+    def array(self, shape: tuple[int, ...], dtype: str, at_end: bool) -> np.ndarray:
+        size = math.prod(shape) * np.dtype(dtype).itemsize
+        part = self.inner[self.room - size :] if at_end else self.inner[:size]
+        return part.view(dtype).reshape(shape)
+
+
+def in_child(work: Callable[[], None]) -> str:
+    """How a forked child that runs ``work`` ends: an empty string if well."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            work()
+            code = 0
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        return f"killed by signal {os.WTERMSIG(status)}"
+    return "" if os.WEXITSTATUS(status) == 0 else "failed"
+
+
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="protects pages as Linux does")
+fork_warning = pytest.mark.filterwarnings(
+    "ignore:.*multi-threaded, use of fork.*:DeprecationWarning"
+)
+
+
+@on_linux
+@fork_warning
+def test_guarded_pages_do_guard() -> None:
+    def read_too_far() -> None:
+        faulthandler.disable()  # this crash is meant to be
+        pages = GuardedPages(100)
+        array = pages.array((4,), "float64", at_end=True)
+        ctypes.c_double.from_address(array.ctypes.data + array.nbytes).value  # noqa: B018
+
+    assert in_child(read_too_far) in ("killed by signal 11", "killed by signal 7")
+
+
+@on_linux
+@fork_warning
+@pytest.mark.parametrize("at_end", [True, False], ids=["page after", "page before"])
+@each_dtype
+def test_nothing_is_read_or_written_out_of_bounds(dtype: str, at_end: bool) -> None:
+    kernels = dict(memory_kernels(dtype))
+    most = 2 * LANES[dtype] + 1
+
+    def work() -> None:
+        for kernel in kernels.values():
+            sizes = [*(p.size for p in kernel.signature.inputs), kernel.signature.output_size]
+            pages = [GuardedPages(most * n * 8) for n in sizes]
+            for count in range(1, most + 1):
+                arrays = [
+                    p.array((count, n), dtype, at_end) for p, n in zip(pages, sizes, strict=True)
+                ]
+                for a in arrays[:-1]:
+                    a[...] = np.linspace(-2, 2, a.size).reshape(a.shape)
+                expected = run_kernel(kernel, *(a.copy() for a in arrays[:-1]))
+                kernel(arrays[:-1], arrays[-1], 1)
+                assert same_bits(arrays[-1], expected)
+
+    assert in_child(work) == ""
+
+
+@on_linux
+@fork_warning
+@pytest.mark.skipif(not run.fast_calls_possible(), reason="no compiled single-state calls")
+@pytest.mark.parametrize("at_end", [True, False], ids=["page after", "page before"])
+def test_single_calls_stay_in_bounds(at_end: bool) -> None:
+    robot = lw.load("iiwa14")
+    rng = np.random.default_rng(0)
+    q, qd, tau = rng.uniform(-2, 2, (3, 7))
+    expected = robot.forward_dynamics(q, qd, tau)
+    matrix = robot.mass_matrix(q)
+
+    def work() -> None:
+        pages = [GuardedPages(49 * 8) for _ in range(5)]
+        inputs = [p.array((7,), "float64", at_end) for p in pages[:3]]
+        for a, b in zip(inputs, (q, qd, tau), strict=True):
+            a[...] = b
+        out = pages[3].array((7,), "float64", at_end)
+        assert same_bits(robot.forward_dynamics(*inputs), expected)
+        assert robot.forward_dynamics(*inputs, out=out) is out
+        assert same_bits(out, expected)
+        square = pages[4].array((7, 7), "float64", at_end)
+        assert robot.mass_matrix(inputs[0], out=square) is square
+        assert same_bits(square, matrix)
+
+    assert in_child(work) == ""
+
+
+# -- sine and cosine ----------------------------------------------------------------------------
+
+# The last operation rounds a number of size up to 1 once (eps/4), the reduced angle carries an
+# error of up to eps/4 (eps/2 after the long reduction, which rounds twice), and the polynomials add
+# a little. Measured: 1.7e-16 within the limit and 1.94e-16 beyond it for float64, and 9.2e-8 for
+# float32.
+SINCOS_ERROR = {"float64": 2.2e-16, "float32": 1.1e-7}
+
+
+def sincos_program(angles: int = 1) -> Program:
+    graph = Graph()
+    xs = [graph.input("x", i) for i in range(angles)]
+    results = [graph.node(op, x) for x in xs for op in ("sin", "cos")]
+    return program_of(results, Port("x", angles), name="sincos")
+
+
+@cache
+def sincos_kernel(target: Target, dtype: str) -> run.BatchKernel:
+    return compiled(sincos_program(), target, dtype)
+
+
+def right_angles(multiples: np.ndarray, dtype: str) -> np.ndarray:
+    """The numbers nearest to k pi/2, and their neighbours."""
+    with mpmath.workprec(400):
+        near = np.array([float(int(k) * mpmath.pi / 2) for k in multiples]).astype(dtype)
+    up, down = (np.nextafter(near, np.array(x, dtype)) for x in (np.inf, -np.inf))
+    return np.concatenate([near, up, down, -near])
+
+
+def around(limit: float, dtype: str) -> np.ndarray:
+    steps = np.arange(-40, 41) * np.finfo(dtype).eps
+    near = (limit * (1.0 + steps)).astype(dtype)
+    return np.concatenate([near, -near])
+
+
+@cache
+def angles(dtype: str) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(2)
+    info = np.finfo(dtype)
+    bits = info.bits
+    limits = (LIMIT_FUSED[bits], LIMIT_PLAIN[bits])
+    largest = float(info.max)
+    exact_powers = 2.0 ** np.arange(-30, np.log2(largest) // 1)
+    huge = [1e22, 1e300, 6381956970095103.0 * 2.0**797, largest] if bits == 64 else [1e22, largest]
+    sets = {
+        "usual": rng.uniform(-10, 10, 4000),
+        "one turn": np.linspace(-np.pi, np.pi, 1001),
+        "octants": np.pi / 4 * rng.integers(1, 60, 500) * (1 + 1e-4 * rng.normal(size=500)),
+        "thousands": rng.uniform(-1e4, 1e4, 1000),
+        "up to the limits": np.concatenate([x * rng.uniform(-1, 1, 800) for x in limits]),
+        "large": np.exp(rng.uniform(np.log(1e3), np.log(largest), 1500)),
+        "powers": np.concatenate([exact_powers, -exact_powers]),
+        "huge": np.array([*huge, *(-x for x in huge)]),
+        "tiny": np.concatenate([10.0 ** rng.uniform(-30, -1, 300), [info.tiny, info.eps]]),
+        "subnormal": float(info.smallest_subnormal) * np.array([1, 2, 3, 1000, -1, -77]),
+        "zero": np.array([0.0, -0.0]),
+    }
+    return {k: v.astype(dtype) for k, v in sets.items()} | {
+        "at the limits": np.concatenate([around(x, dtype) for x in limits]),
+        "right angles": right_angles(rng.integers(1, 2**19 if bits == 64 else 2**9, 300), dtype),
+        "large right angles": right_angles(
+            rng.integers(1, 2**45 if bits == 64 else 2**30, 200), dtype
+        ),
+    }
+
+
+@cache
+def exact(dtype: str, name: str) -> np.ndarray:
+    """Sine and cosine (n, 2, 2): each the sum of two doubles."""
+    rows = []
+    with mpmath.workprec(200):
+        for x in angles(dtype)[name].astype(float).tolist():
+            for y in (mpmath.sin(x), mpmath.cos(x)):
+                rows.append((float(y), float(y - float(y))))
+    return np.array(rows).reshape(-1, 2, 2)
+
+
+@each_target
+@each_dtype
+@pytest.mark.parametrize("name", angles("float64"))
+def test_sincos_is_right_to_rounding(target: Target, dtype: str, name: str) -> None:
+    x = angles(dtype)[name]
+    result = run_kernel(sincos_kernel(target, dtype), x[:, None]).astype(float)
+    expected = exact(dtype, name)
+    error = np.abs((result - expected[:, :, 0]) - expected[:, :, 1])
+    worst = np.unravel_index(np.argmax(error), error.shape)
+    assert error.max() <= SINCOS_ERROR[dtype], f"{('sin', 'cos')[worst[1]]} of {x[worst[0]]!r}"
+
+
+@each_target
+@each_dtype
+def test_sines_of_small_angles_keep_their_digits(target: Target, dtype: str) -> None:
+    for name in ("tiny", "subnormal", "zero"):
+        x = angles(dtype)[name]
+        sine = run_kernel(sincos_kernel(target, dtype), x[:, None])[:, 0].astype(float)
+        expected = exact(dtype, name)[:, 0, 0]
+        np.testing.assert_array_less(
+            np.abs(sine - expected), 2 * np.finfo(dtype).eps * np.abs(expected) + 1e-320
+        )
+
+
+@each_target
+@each_dtype
+def test_sincos_of_what_is_no_angle(target: Target, dtype: str) -> None:
+    x = np.array([np.nan, np.inf, -np.inf, -np.nan], dtype)[:, None]
+    assert np.isnan(run_kernel(sincos_kernel(target, dtype), x)).all()
+
+
+@each_target
+@each_dtype
+def test_a_large_angle_does_not_touch_its_neighbours(target: Target, dtype: str) -> None:
+    kernel = sincos_kernel(target, dtype)
+    lanes = kernel.width
+    rng = np.random.default_rng(6)
+    small = rng.uniform(-10, 10, (2 * lanes, 1)).astype(dtype)
+    expected = run_kernel(kernel, small)
+    strange = [1e6, 1e9, 1e22, float(np.finfo(dtype).max), np.inf, -np.inf, np.nan]
+    for value, lane in itertools.product(strange, range(2 * lanes)):
+        x = small.copy()
+        x[lane] = value
+        result = run_kernel(kernel, x)
+        others = np.arange(2 * lanes) != lane
+        assert same_bits(result[others], expected[others]), (value, lane)
+        alone = run_kernel(kernel, np.full((lanes, 1), value, dtype))
+        assert same_bits(result[lane], alone[0]), "the same in every lane"
+
+
+@pytest.mark.skipif(not run.fast_calls_possible(), reason="no compiled single-state calls")
+@pytest.mark.parametrize("fused", sorted({False, host().fused}))
+def test_one_state_has_the_sincos_of_a_batch(fused: bool) -> None:
+    """For one state, angles go side by side: any number of them, and any of them large."""
+    target = replace(host(), fused=fused)
+    rng = np.random.default_rng(8)
+
+    def general(*_: Any, **__: Any) -> None:
+        raise AssertionError("took the general path")
+
+    for count in (1, 2, target.lanes(8) - 1, target.lanes(8), 2 * target.lanes(8) + 1):
+        program = sincos_program(count)
+        signature = Signature(program.inputs, (2 * count,))
+        ir = render_module(program, signature, target, "float64", CALL)
+        code = llvm_compile.to_object(ir, target)
+        call = run.fast_function(code, target, "float64", "sincos", "sincos", general)
+        rows = rng.uniform(-10, 10, (count + 2, count))
+        rows[np.arange(count), np.arange(count)] = rng.choice([1e12, np.inf, np.nan, -1e300], count)
+        batch = run_kernel(compiled(program, target, "float64"), rows)
+        for row, expected in zip(rows, batch, strict=True):
+            result = call(np.ascontiguousarray(row))
+            np.testing.assert_array_equal(result, expected)
+            finite = np.isfinite(expected)
+            assert same_bits(result[finite], expected[finite])
+
+
+# -- loops --------------------------------------------------------------------------------------
+
+
+def body_of(results: list[Expr], known: list[Expr]) -> Block:
+    """The nodes a loop's body computes: not its carried values, nor what came before."""
+    made = {n.id for n in known}
+    return Block(tuple(n for n in schedule(results) if n.op != "carry" and n.id not in made))
+
+
+def square_root(limit: int) -> Program:
+    """Newton's iteration from 1, until a step is small; then a last block uses the result."""
+    graph = Graph()
+    a = graph.input("a", 0)
+    x = graph.node("carry", value="x")
+    following = 0.5 * (x + a / x)
+    step = x - following
+    active = step * step - 1e-24 * (x * x)
+    before = Block(schedule([graph.one, a]))
+    loop = Repeat(
+        limit,
+        (Carry(x, graph.one, following),),
+        body_of([following, active], list(before.nodes)),
+        active,
+    )
+    rest = x * x - a
+    after = body_of([rest], list(before.nodes))
+    return verify(Program("root", (Port("a", 1),), (before, loop, after), (x, rest)))
+
+
+@each_target
+@each_dtype
+def test_a_loop_stops_state_by_state(target: Target, dtype: str) -> None:
+    program = square_root(60)
+    kernel = compiled(program, target, dtype)
+    rng = np.random.default_rng(5)
+    wide = 3 * kernel.width + 1
+    a = np.exp(rng.uniform(-20, 20, (wide, 1))).astype(dtype)  # two steps, or thirty
+    a[::4] = 1.0  # none
+    result = run_kernel(kernel, a)
+    # a state stops where its next step would be below 1e-12 of it
+    tolerance = max(2e-12, 4 * np.finfo(dtype).eps)
+    np.testing.assert_allclose(result[:, :1], np.sqrt(a), rtol=tolerance)
+    np.testing.assert_allclose(result[:, 0], interpret(program, {"a": a})[:, 0], rtol=tolerance)
+    for k in range(wide):  # a state's neighbours neither keep it going nor stop it
+        alone = run_kernel(kernel, np.repeat(a[k : k + 1], kernel.width, axis=0))
+        assert same_bits(alone[0], result[k])
+
+
+@each_target
+@each_dtype
+@pytest.mark.parametrize("limit", [1, 2, 5])
+def test_a_loop_ends_at_its_limit(target: Target, dtype: str, limit: int) -> None:
+    program = square_root(limit)
+    kernel = compiled(program, target, dtype)
+    a = np.array([1.0, 1e6, 4.0, 1e9, 0.25, 1.0, 2.0, 1e-6, 3.0], dtype)[:, None]
+    result = run_kernel(kernel, a)
+    x = np.ones_like(a)
+    for _ in range(limit):
+        following = (x + a / x) / 2
+        x = np.where((x - following) ** 2 - np.array(1e-24, dtype) * x * x > 0, following, x)
+    np.testing.assert_allclose(result[:, :1], x, rtol=8 * np.finfo(dtype).eps)
+    np.testing.assert_allclose(
+        result[:, 0], interpret(program, {"a": a})[:, 0], rtol=8 * np.finfo(dtype).eps
+    )
+
+
+@each_target
+@pytest.mark.parametrize("limit", [1, 3])
+@pytest.mark.xfail(
+    reason="render.py keeps a loop body's values after the loop, from before its last step"
+)
+def test_a_node_of_a_loop_body_is_computed_anew_after_the_loop(target: Target, limit: int) -> None:
+    """``x * x`` is in the body and, for the final x, after it."""
+    program = square_root(limit)
+    a = np.array([1.0, 1e6, 4.0, 1e9, 0.25])[:, None]
+    result = run_kernel(compiled(program, target, "float64"), a)
+    np.testing.assert_allclose(result[:, 1], result[:, 0] ** 2 - a[:, 0], rtol=1e-12)
+
+
+@each_target
+def test_a_loop_in_which_no_state_is_active(target: Target) -> None:
+    kernel = compiled(square_root(60), target, "float64")
+    for value in (1.0, np.nan):  # already there; never comparable
+        result = run_kernel(kernel, np.full((kernel.width + 1, 1), value))
+        assert (result[:, 0] == 1.0).all(), "a state that never ran keeps its start"
+
+
+def fibonacci() -> Program:
+    """Two carried values that are each other's next, and a count: all step at once."""
+    graph = Graph()
+    n = graph.input("n", 0)
+    a, b, k = (graph.node("carry", value=name) for name in "abk")
+    active = n - k
+    following = [b, a + b, k + 1.0]
+    before = Block(schedule([graph.zero, graph.one, n]))
+    carries = tuple(
+        Carry(c, s, f)
+        for c, s, f in zip((a, b, k), (graph.zero, graph.one, graph.zero), following, strict=True)
+    )
+    loop = Repeat(50, carries, body_of([*following, active], list(before.nodes)), active)
+    return verify(Program("fibonacci", (Port("n", 1),), (before, loop), (a, b, k)))
+
+
+@each_target
+@each_dtype
+def test_carried_values_step_together(target: Target, dtype: str) -> None:
+    program = fibonacci()
+    kernel = compiled(program, target, dtype)
+    n = (np.arange(2 * kernel.width + 3) * 7 % 23).astype(dtype)[:, None]
+    result = run_kernel(kernel, n)
+    numbers = [0, 1]
+    while len(numbers) < 30:
+        numbers.append(numbers[-2] + numbers[-1])
+    expected = [[numbers[int(k)], numbers[int(k) + 1], k] for k in n[:, 0]]
+    np.testing.assert_array_equal(result, np.array(expected, dtype))
+    np.testing.assert_array_equal(interpret(program, {"n": n}), result)
+
+
+def fixed_point_of_cosine() -> Program:
+    """``x = cos(w x)``: a sine inside a loop, of an angle that only some states make large."""
+    graph = Graph()
+    w = graph.input("w", 0)
+    x = graph.node("carry", value="x")
+    following = graph.node("cos", w * x)
+    step = x - following
+    active = step * step - 1e-20
+    before = Block(schedule([graph.one]))
+    body = body_of([following, active], list(before.nodes))
+    loop = Repeat(100, (Carry(x, graph.one, following),), body, active)
+    return verify(Program("cosine", (Port("w", 1),), (before, loop), (x,)))
+
+
+@each_target
+def test_sines_inside_a_loop(target: Target) -> None:
+    program = fixed_point_of_cosine()
+    kernel = compiled(program, target, "float64")
+    w = np.linspace(0.0, 1.0, 2 * kernel.width + 1)[:, None]
+    result = run_kernel(kernel, w)
+    np.testing.assert_allclose(result, np.cos(w * result), atol=2e-10)
+    np.testing.assert_allclose(result, interpret(program, {"w": w}), atol=1e-9)
+    w[1] = 1e12  # wanders for ever, alone
+    others = np.arange(len(w)) != 1
+    assert same_bits(run_kernel(kernel, w)[others], result[others])
+
+
+# -- C ------------------------------------------------------------------------------------------
+
+COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+needs_c = pytest.mark.skipif(
+    COMPILER is None or sys.platform == "win32", reason="no C compiler (cc, gcc or clang) here"
+)
+
+
+def c_library(folder: Path, *sources: str) -> ctypes.CDLL:
+    (folder / "kernel.c").write_text("\n".join(sources))
+    assert COMPILER is not None
+    command = [
+        COMPILER,
+        "-O1",
+        "-shared",
+        "-fPIC",
+        "-Wall",
+        "-Werror",
+        "-o",
+        "kernel.so",
+        "kernel.c",
+        "-lm",
+    ]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return ctypes.CDLL(str(folder / "kernel.so"))
+
+
+def run_c(library: ctypes.CDLL, name: str, *inputs: np.ndarray, size: int) -> np.ndarray:
+    out = np.zeros((len(inputs[0]), size))
+    function = library[name]
+    for k in range(len(out)):
+        rows = [np.ascontiguousarray(a[k], float) for a in inputs]
+        function(
+            *(ctypes.c_void_p(r.ctypes.data) for r in rows), ctypes.c_void_p(out[k].ctypes.data)
+        )
+    return out
+
+
+@needs_c
+@pytest.mark.parametrize("name", ["puma560", "iiwa14"])
+def test_generated_c_computes_the_same(name: str, tmp_path: Path) -> None:
+    robot = lw.load(name)
+    frame = robot.frame_names[-1]
+    chosen = [(a, frame if a.takes_frame else None) for a in ALL]
+    sources = [robot.source(a.function, backend="c", method=a.method, frame=f) for a, f in chosen]
+    library = c_library(tmp_path, *sources)
+    rng = np.random.default_rng(9)
+    for algorithm, at in chosen:
+        program = trace(robot._task(algorithm.function, algorithm.method, at), robot.tree)
+        inputs = [rng.uniform(-2, 2, (5, p.size)) for p in program.inputs]
+        symbol = f"{algorithm.function}_{algorithm.method}"
+        result = run_c(library, symbol, *inputs, size=len(program.results))
+        expected = interpret(
+            program, {p.name: a for p, a in zip(program.inputs, inputs, strict=True)}
+        )
+        assert_close(result, expected, TOLERANCE["float64"], _condition(algorithm, expected))
+
+
+@needs_c
+def test_loops_in_c(tmp_path: Path) -> None:
+    programs = [square_root(60), fibonacci(), fixed_point_of_cosine()]
+    library = c_library(tmp_path, *(render_c(p, "nobody") for p in programs))
+    for program, values in zip(
+        programs, ([1.0, 2.0, 1e6, 1e-6], [0.0, 1.0, 17.0], [0.0, 0.5, 1.0]), strict=True
+    ):
+        inputs = np.array(values)[:, None]
+        result = run_c(library, program.name, inputs, size=len(program.results))
+        expected = interpret(program, {program.inputs[0].name: inputs})
+        np.testing.assert_allclose(result, expected, rtol=1e-14, atol=1e-9)
+
+
+@needs_c
+@pytest.mark.xfail(reason="fms of a negative constant is written fma(a, b, --2.5)")
+def test_negative_constants_in_c(tmp_path: Path) -> None:
+    graph = Graph()
+    x, y = graph.input("x", 0), graph.input("x", 1)
+    # each product is used once, so that it is fused with the constant
+    raw = [x * y - (-2.5), (-2.5) - x * x, y * y + (-2.5), x - (-2.5), -2.5 * y - (-1.5)]
+    program = program_of(fuse(graph, raw), Port("x", 2), name="signs")
+    library = c_library(tmp_path, render_c(program, "nobody"))
+    inputs = np.array([[1.5, -2.0], [0.25, 3.0]])
+    result = run_c(library, "signs", inputs, size=len(raw))
+    np.testing.assert_allclose(result, interpret(program, {"x": inputs}), rtol=1e-15)
+
+
+# -- the graph ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def graph() -> Graph:
+    return Graph()
+
+
+def test_work_that_is_known_is_folded_away(graph: Graph) -> None:
+    a, b = graph.input("x", 0), graph.input("x", 1)
+    zero, one = graph.zero, graph.one
+    assert a * 0.0 is zero and 0.0 * a is zero and a * -0.0 is zero
+    assert a * 1.0 is a and 1.0 * a is a
+    assert a + 0.0 is a and 0.0 + a is a and a - 0.0 is a
+    assert a - a is zero and a / a is one and 0.0 / a is zero and a / 1.0 is a
+    assert a - (a - b) is b and (a - b) + b is a and b + (a - b) is a
+    assert (a + b) - a is b and (a + b) - b is a
+    assert a * (1.0 / a) is one and (1.0 / a) * a is one
+    assert a * (b * (1.0 / a)) is b and ((1.0 / a) * b) * a is b
+
+
+def test_constants_are_computed(graph: Graph) -> None:
+    two, three = graph.const(2.0), graph.const(3.0)
+    nodes = [two + three, two - three, two * three, two / three, -two]
+    assert [(n.op, n.value) for n in nodes] == [("const", x) for x in (5.0, -1.0, 6.0, 2 / 3, -2.0)]
+    a = graph.input("x", 0)
+    assert 2.0 * (3.0 * a) is 6.0 * a, "factors are gathered"
+    assert (a / 4.0).op == "mul", "a division by a constant is a product"
+    assert graph.const(-0.0) is graph.zero and math.copysign(1.0, graph.zero.value) == 1.0
+
+
+def test_signs_are_pulled_outward(graph: Graph) -> None:
+    a, b = graph.input("x", 0), graph.input("x", 1)
+    assert graph.neg(graph.neg(a)) is a
+    assert (-a) * b is -(a * b) and a * (-b) is -(a * b) and (-a) * (-b) is a * b
+    assert a + (-b) is a - b and (-a) + b is b - a and a - (-b) is a + b
+    assert -(a - b) is b - a
+    assert a * -1.0 is -a and -2.0 * a is -(2.0 * a)
+    assert (-a) - b is -(a + b)
+    assert a / (-b) is -(a / b)
+
+
+def test_equal_expressions_are_one_node(graph: Graph) -> None:
+    a, b = graph.input("x", 0), graph.input("x", 1)
+    assert a + b is b + a and a * b is b * a
+    assert a - b is not b - a and a / b is not b / a
+    assert graph.input("x", 0) is a and graph.input("y", 0) is not a
+    assert graph.const(2) is graph.const(2.0)
+    before = len(graph.nodes)
+    assert (b * a + 3.0) is (3.0 + a * b)
+    assert len(graph.nodes) == before + 2, "a constant and a sum; the product was there"
+
+
+OPERATORS: tuple[Callable[[Any, Any], Any], ...] = (
+    operator.add, operator.sub, operator.mul, operator.truediv, lambda a, _: -a,
+)  # fmt: skip
+
+
+def test_folding_does_not_change_values() -> None:
+    """Every rule at random: a folded graph and plain floats agree."""
+    rng = np.random.default_rng(12)
+    for seed in range(200):
+        graph, values = Graph(), rng.uniform(0.5, 2.0, 3) * rng.choice([-1.0, 1.0], 3)
+        pairs: list[tuple[Expr, float]] = [(graph.input("x", i), v) for i, v in enumerate(values)]
+        pairs += [(graph.const(c), c) for c in (0.0, 1.0, -1.0, 2.0, -3.0)]
+        for _ in range(25):
+            (x, u), (y, v) = (pairs[rng.integers(len(pairs))] for _ in range(2))
+            op = OPERATORS[rng.integers(len(OPERATORS))]
+            if (op is operator.truediv and abs(v) < 1e-2) or max(abs(u), abs(v)) > 1e4:
+                continue
+            pairs.append((op(x, y), op(u, v)))
+        nodes = [n for n, _ in pairs]
+        result = interpret(program_of(nodes, Port("x", 3)), {"x": values[None]})[0]
+        expected = np.array([v for _, v in pairs])
+        np.testing.assert_allclose(result, expected, rtol=1e-9, atol=1e-7, err_msg=str(seed))
+
+
+# -- fusing and scheduling ----------------------------------------------------------------------
+
+
+def random_graph(seed: int, size: int = 60) -> tuple[Graph, list[Expr]]:
+    rng = np.random.default_rng(seed)
+    graph = Graph()
+    nodes = [graph.input("x", i) for i in range(4)]
+    for _ in range(size):
+        a, b = (nodes[int(rng.integers(max(0, len(nodes) - 12), len(nodes)))] for _ in range(2))
+        choice = rng.random()
+        if choice < 0.4:
+            nodes.append(a * b * 0.7)
+        elif choice < 0.65:
+            nodes.append(a + b)
+        elif choice < 0.9:
+            nodes.append(a - b)
+        else:
+            nodes.append(graph.node("sin", a))
+    picked = rng.choice(len(nodes), 6)
+    return graph, [nodes[int(k)] for k in picked]
+
+
+def count(program: Program, *ops: str) -> int:
+    return sum(n.op in ops for n in program.nodes())
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_fusing_changes_nothing_but_rounding(seed: int) -> None:
+    graph, results = random_graph(seed)
+    plain = program_of(results, Port("x", 4))
+    fused = program_of(fuse(graph, results), Port("x", 4))
+    x = np.random.default_rng(seed).uniform(-1, 1, (20, 4))
+    # the interpreter rounds a fused product too: the very same operations
+    np.testing.assert_array_equal(interpret(fused, {"x": x}), interpret(plain, {"x": x}))
+    compiled_ones = [run_kernel(compiled(p, host(), "float64"), x) for p in (plain, fused)]
+    scale = max(1.0, np.abs(compiled_ones[0]).max())
+    np.testing.assert_allclose(*compiled_ones, rtol=0, atol=1e-12 * scale)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_fusing_never_computes_a_product_twice(seed: int) -> None:
+    graph, results = random_graph(seed)
+    plain = program_of(results, Port("x", 4))
+    fused = program_of(fuse(graph, results), Port("x", 4))
+    both = count(fused, "fma", "fms", "fnma")
+    assert count(fused, "mul") + both == count(plain, "mul")
+    assert count(fused, "add", "sub") + both == count(plain, "add", "sub")
+    assert count(fused, "sin", "neg", "div") == count(plain, "sin", "neg", "div")
+
+
+def test_a_product_is_fused_only_where_it_is_used_once(graph: Graph) -> None:
+    a, b, c = (graph.input("x", i) for i in range(3))
+    product = a * b
+    (once,) = fuse(graph, [product + c])
+    assert once.op == "fma" and once.args == (a, b, c)
+    assert fuse(graph, [product - c])[0].op == "fms"
+    assert fuse(graph, [a * c - b * c])[0].op in ("fms", "fnma"), "one of the two is enough"
+    assert fuse(graph, [c - product])[0].op == "fnma"
+    assert [r.op for r in fuse(graph, [product + c, product - c])] == ["add", "sub"]
+    assert [r.op for r in fuse(graph, [product + c, product])] == ["add", "mul"]
+    assert fuse(graph, [product + product])[0].op == "add"
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_schedule_is_every_needed_node_once_in_order(seed: int) -> None:
+    graph, results = random_graph(seed, 150)
+    for wanted in (results, fuse(graph, results), results + results, [graph.one], []):
+        order = schedule(wanted)
+        ids = [n.id for n in order]
+        assert len(set(ids)) == len(ids)
+        assert set(ids) == {n.id for n in reachable(wanted)}
+        place = {id_: k for k, id_ in enumerate(ids)}
+        assert all(place[a.id] < place[n.id] for n in order for a in n.args)
+
+
+@each_algorithm
+def test_traced_programs_contain_only_what_they_need(algorithm: Algorithm) -> None:
+    robot = trees()[0]
+    task = task_of(algorithm, robot)
+    assert task is not None
+    program = verify(trace(task, robot.tree))
+    assert {n.id for n in program.nodes()} == {n.id for n in reachable(list(program.results))}
+    for node in program.nodes():
+        values = [a.value for a in node.args if a.op == "const"]
+        assert node.op in FREE or len(values) < len(node.args), "an operation on constants"
+        if node.op == "mul":
+            assert not {0.0, 1.0, -1.0} & set(values), "a product with 0 or 1"
+        if node.op in ("add", "sub"):
+            assert 0.0 not in values, "a sum with 0"

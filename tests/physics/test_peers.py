@@ -1,0 +1,366 @@
+"""Every public function against Pinocchio and MuJoCo, on real robots.
+
+linkwise evaluates all states in one call, the peers one by one. Joints are matched by name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+
+pin = pytest.importorskip("pinocchio", reason="Pinocchio (pip install pin) is not installed")
+
+STATES = 200
+GRAVITY = 9.81
+BASE, BODY = "base", "body"
+REFERENCE = {BASE: pin.LOCAL_WORLD_ALIGNED, BODY: pin.LOCAL}
+
+# Pinocchio orders spatial vectors (linear, angular)
+SWAP = [3, 4, 5, 0, 1, 2]
+
+
+# -- Pinocchio ----------------------------------------------------------------------------------
+
+
+@dataclass
+class Pinocchio:
+    """A Pinocchio model that speaks in linkwise's joint order."""
+
+    model: Any
+    data: Any
+    order: np.ndarray  # order[k]: Pinocchio's velocity index of linkwise's joint k
+    joints: list[Any]
+
+    def q(self, q: np.ndarray) -> np.ndarray:
+        """One configuration; a continuous joint is (cos, sin) there."""
+        out = pin.neutral(self.model)
+        for joint, angle in zip(self.joints, q, strict=True):
+            values = [angle] if joint.nq == 1 else [np.cos(angle), np.sin(angle)]
+            out[joint.idx_q : joint.idx_q + joint.nq] = values
+        return out
+
+    def v(self, v: np.ndarray) -> np.ndarray:
+        out = np.zeros(self.model.nv)
+        out[self.order] = v
+        return out
+
+    def matrix(self, M: np.ndarray) -> np.ndarray:
+        return M[np.ix_(self.order, self.order)]
+
+    def frame(self, name: str) -> int:
+        return self.model.getFrameId(name, pin.FrameType.BODY)
+
+
+@dataclass
+class Case:
+    """A robot in both libraries, random states, and a few of its frames."""
+
+    robot: lw.Robot
+    pin: Pinocchio
+    q: np.ndarray
+    qd: np.ndarray
+    u: np.ndarray  # joint accelerations or torques
+
+    @property
+    def frames(self) -> list[str]:
+        """Tips and frames in between, on moving and on fixed links."""
+        names = self.robot.frame_names
+        return [names[i] for i in np.unique(np.linspace(0, len(names) - 1, 8).astype(int))]
+
+    @property
+    def few_frames(self) -> list[str]:
+        moving = [f for f in self.robot.frame_names if self.robot.tree.frames[f].link >= 0]
+        return [moving[len(moving) // 2], moving[-1]]
+
+    def each(self, one: Callable[..., Any], *values: np.ndarray) -> np.ndarray:
+        """Pinocchio's answers for every state; the first value is q, the rest are rates."""
+        p = self.pin
+        answers = []
+        for row in zip(*values, strict=True):
+            answers.append(np.array(one(p.model, p.data, p.q(row[0]), *map(p.v, row[1:]))))
+        return np.array(answers)
+
+    def each_rate(self, one: Callable[..., Any], *values: np.ndarray) -> np.ndarray:
+        return self.each(one, *values)[:, self.pin.order]
+
+    def wrenches(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        return {name: rng.uniform(-20.0, 20.0, (STATES, 6)) for name in self.few_frames}
+
+    def joint_forces(self, k: int, f_ext: dict[str, np.ndarray]) -> Any:
+        """Wrenches of state k, moved to Pinocchio's joint frames."""
+        p = self.pin
+        pin.framesForwardKinematics(p.model, p.data, p.q(self.q[k]))
+        forces = [pin.Force.Zero() for _ in range(p.model.njoints)]
+        for name, wrench in f_ext.items():
+            placement = p.data.oMf[p.frame(name)]
+            at_frame = pin.Force(wrench[k][3:], wrench[k][:3])
+            world = pin.SE3(np.eye(3), placement.translation).act(at_frame)
+            joint = p.model.frames[p.frame(name)].parentJoint
+            forces[joint] += p.data.oMi[joint].actInv(world)
+        vector = pin.StdVec_Force()
+        vector.extend(forces)
+        return vector
+
+
+@pytest.fixture(scope="module")
+def case(real_robot: Any) -> Case:
+    robot = real_robot.robot
+    model = pin.buildModelFromUrdf(str(real_robot.path))
+    model.gravity.linear = np.array([0.0, 0.0, -GRAVITY])
+    joints = [model.joints[model.getJointId(name)] for name in robot.joint_names]
+    order = np.array([joint.idx_v for joint in joints])
+    rng = np.random.default_rng(7)
+    q, qd, u = rng.uniform(-3.0, 3.0, (3, STATES, robot.nv))
+    return Case(robot, Pinocchio(model, model.createData(), order, joints), q, qd, u)
+
+
+def test_same_joints(case: Case) -> None:
+    assert case.robot.nv == case.pin.model.nv
+    assert sorted(case.robot.joint_names) == sorted(list(case.pin.model.names)[1:])
+
+
+def test_forward_kinematics(case: Case, assert_close: Any) -> None:
+    def poses(model: Any, data: Any, q: np.ndarray) -> list[Any]:
+        pin.framesForwardKinematics(model, data, q)
+        return [data.oMf[case.pin.frame(name)].homogeneous for name in case.frames]
+
+    expected = case.each(poses, case.q)
+    for i, name in enumerate(case.frames):
+        assert_close(case.robot.forward_kinematics(case.q, name), expected[:, i])
+
+
+@pytest.mark.parametrize("axes", [BASE, BODY])
+def test_jacobian(case: Case, axes: str, assert_close: Any) -> None:
+    for name in case.few_frames:
+        frame = case.pin.frame(name)
+
+        def one(model: Any, data: Any, q: np.ndarray, frame: int = frame) -> Any:
+            J = pin.computeFrameJacobian(model, data, q, frame, REFERENCE[axes])
+            return J[SWAP][:, case.pin.order]
+
+        assert_close(case.robot.jacobian(case.q, name, axes=axes), case.each(one, case.q))
+
+
+@pytest.mark.parametrize("axes", [BASE, BODY])
+def test_jacobian_dot_qd(case: Case, axes: str, assert_close: Any) -> None:
+    """In base axes the classical acceleration, in body axes the rate of the body's velocity."""
+    acceleration = {
+        BASE: pin.getFrameClassicalAcceleration,
+        BODY: pin.getFrameAcceleration,
+    }[axes]
+    for name in case.few_frames:
+        frame = case.pin.frame(name)
+
+        def one(model: Any, data: Any, q: np.ndarray, qd: np.ndarray, frame: int = frame) -> Any:
+            pin.forwardKinematics(model, data, q, qd, np.zeros(model.nv))
+            return acceleration(model, data, frame, REFERENCE[axes]).vector[SWAP]
+
+        expected = case.each(one, case.q, case.qd)
+        actual = case.robot.jacobian_dot_qd(case.q, case.qd, name, axes=axes)
+        assert_close(actual, expected, scale=(case.qd**2).sum(axis=1))  # (rad/s)² at a metre
+
+
+def test_inverse_dynamics(case: Case, assert_close: Any) -> None:
+    expected = case.each_rate(pin.rnea, case.q, case.qd, case.u)
+    assert_close(case.robot.inverse_dynamics(case.q, case.qd, case.u), expected)
+
+
+def test_bias(case: Case, assert_close: Any) -> None:
+    expected = case.each_rate(pin.nonLinearEffects, case.q, case.qd)
+    assert_close(case.robot.bias(case.q, case.qd), expected)
+
+
+def test_gravity_torque(case: Case, assert_close: Any) -> None:
+    expected = case.each_rate(pin.computeGeneralizedGravity, case.q)
+    assert_close(case.robot.gravity_torque(case.q), expected)
+
+
+def _masses(case: Case) -> np.ndarray:
+    def one(model: Any, data: Any, q: np.ndarray) -> Any:
+        upper = np.triu(pin.crba(model, data, q))
+        return case.pin.matrix(upper + np.triu(upper, 1).T)
+
+    return case.each(one, case.q)
+
+
+def test_mass_matrix(case: Case, assert_close: Any) -> None:
+    assert_close(case.robot.mass_matrix(case.q), _masses(case))
+
+
+@pytest.mark.parametrize("method", ["crba", "aba"])
+def test_mass_matrix_inverse(case: Case, method: str, assert_close: Any) -> None:
+    M = _masses(case)
+    actual = case.robot.mass_matrix_inverse(case.q, method=method)
+    assert_close(actual, np.linalg.inv(M), cond=np.linalg.cond(M))
+
+
+@pytest.mark.parametrize("method", ["crba", "aba"])
+def test_forward_dynamics(case: Case, method: str, assert_close: Any) -> None:
+    expected = case.each_rate(pin.aba, case.q, case.qd, case.u)
+    actual = case.robot.forward_dynamics(case.q, case.qd, case.u, method=method)
+    assert_close(actual, expected, cond=np.linalg.cond(_masses(case)))
+
+
+def test_kinetic_energy(case: Case, assert_close: Any) -> None:
+    expected = case.each(pin.computeKineticEnergy, case.q, case.qd)
+    assert_close(case.robot.kinetic_energy(case.q, case.qd), expected)
+
+
+def test_potential_energy(case: Case, assert_close: Any) -> None:
+    """Both count moving links only; a height may pass through zero, so its range is the scale."""
+    expected = case.each(pin.computePotentialEnergy, case.q)
+    actual = case.robot.potential_energy(case.q)
+    assert_close(actual, expected, scale=np.abs(expected).max())
+
+
+@pytest.mark.parametrize("axes", [BASE, BODY])
+def test_operational_inertia(case: Case, axes: str, assert_close: Any) -> None:
+    """Against dense algebra on Pinocchio's J and M; two inversions, two condition numbers."""
+    tree, M = case.robot.tree, _masses(case)
+    deep = [f for f in case.robot.frame_names if len(tree.path(tree.frames[f].link)) >= 6]
+    if not deep:
+        pytest.skip("no frame is moved by six joints")
+    frame = case.pin.frame(deep[-1])
+
+    def one(model: Any, data: Any, q: np.ndarray) -> Any:
+        J = pin.computeFrameJacobian(model, data, q, frame, REFERENCE[axes])
+        return J[SWAP][:, case.pin.order]
+
+    J = case.each(one, case.q)
+    inverse = J @ np.linalg.solve(M, J.mT)
+    cond = np.linalg.cond(M) + np.linalg.cond(inverse)
+    actual = case.robot.operational_inertia(case.q, deep[-1], axes=axes)
+    assert_close(actual, np.linalg.inv(inverse), cond=cond)
+
+
+def test_external_wrenches_on_inverse_dynamics(
+    case: Case, rng: np.random.Generator, assert_close: Any
+) -> None:
+    f_ext, p = case.wrenches(rng), case.pin
+    expected = [
+        pin.rnea(p.model, p.data, p.q(q), p.v(qd), p.v(u), case.joint_forces(k, f_ext))[p.order]
+        for k, (q, qd, u) in enumerate(zip(case.q, case.qd, case.u, strict=True))
+    ]
+    assert_close(case.robot.inverse_dynamics(case.q, case.qd, case.u, f_ext=f_ext), expected)
+    still = np.zeros_like(case.u)
+    bias = case.robot.inverse_dynamics(case.q, case.qd, still, f_ext=f_ext)
+    assert_close(case.robot.bias(case.q, case.qd, f_ext=f_ext), bias)
+    gravity = case.robot.inverse_dynamics(case.q, still, still, f_ext=f_ext)
+    assert_close(case.robot.gravity_torque(case.q, f_ext=f_ext), gravity)
+
+
+@pytest.mark.parametrize("method", ["crba", "aba"])
+def test_external_wrenches_on_forward_dynamics(
+    case: Case, method: str, rng: np.random.Generator, assert_close: Any
+) -> None:
+    f_ext, p = case.wrenches(rng), case.pin
+    expected = [
+        pin.aba(p.model, p.data, p.q(q), p.v(qd), p.v(u), case.joint_forces(k, f_ext))[p.order]
+        for k, (q, qd, u) in enumerate(zip(case.q, case.qd, case.u, strict=True))
+    ]
+    actual = case.robot.forward_dynamics(case.q, case.qd, case.u, method=method, f_ext=f_ext)
+    assert_close(actual, expected, cond=np.linalg.cond(_masses(case)))
+
+
+# -- MuJoCo -------------------------------------------------------------------------------------
+
+COMPILER = (
+    '<mujoco><compiler fusestatic="false" balanceinertia="false" discardvisual="true"/></mujoco>'
+)
+
+
+def without_geometry(urdf: str) -> str:
+    """A URDF with no meshes to look for, and MuJoCo told to change nothing."""
+    urdf = re.sub(r"<!--.*?-->", "", urdf, flags=re.DOTALL)
+    for tag in ("visual", "collision", "transmission", "gazebo"):
+        urdf = re.sub(rf"<{tag}\b[^>]*/>", "", urdf)
+        urdf = re.sub(rf"<{tag}\b.*?</{tag}>", "", urdf, flags=re.DOTALL)
+    return urdf.replace("</robot>", f"{COMPILER}</robot>")
+
+
+@dataclass
+class MuJoCo:
+    robot: lw.Robot
+    model: Any
+    data: Any
+    order: np.ndarray
+    q: np.ndarray
+    qd: np.ndarray
+    u: np.ndarray
+
+
+# not the Allegro hand: MuJoCo refuses its link_3.0, whose inertia breaks the triangle inequality
+# before its fixed tip is added
+@pytest.fixture(scope="module", params=["ur5", "xarm7", "kinova", "panda", "solo12", "talos"])
+def mujoco_case(
+    request: pytest.FixtureRequest,
+    load_robot: Callable[[str], lw.Robot],
+    robot_path: Callable[[str], Path],
+) -> MuJoCo:
+    mujoco = pytest.importorskip("mujoco", reason="MuJoCo (pip install mujoco) is not installed")
+    robot = load_robot(request.param)
+    model = mujoco.MjModel.from_xml_string(without_geometry(robot_path(request.param).read_text()))
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
+    order = np.array([model.joint(name).dofadr[0] for name in robot.joint_names])
+    model.opt.gravity[:] = robot.gravity
+    model.dof_damping[:] = 0.0
+    model.dof_armature[:] = 0.0
+    model.dof_frictionloss[:] = 0.0
+    rng = np.random.default_rng(11)
+    q, qd, u = rng.uniform(-3.0, 3.0, (3, STATES, robot.nv))
+    return MuJoCo(robot, model, mujoco.MjData(model), order, q, qd, u)
+
+
+def mujoco_answers(case: MuJoCo, read: Callable[[Any, Any], Any]) -> np.ndarray:
+    """``read(mujoco, data)`` at every state, after a forward and an inverse pass."""
+    import mujoco
+
+    answers = []
+    for q, qd, u in zip(case.q, case.qd, case.u, strict=True):
+        case.data.qpos[case.order], case.data.qvel[case.order] = q, qd
+        mujoco.mj_forward(case.model, case.data)
+        case.data.qacc[case.order] = u
+        mujoco.mj_inverse(case.model, case.data)
+        answers.append(np.array(read(mujoco, case.data)))
+    return np.array(answers)
+
+
+def test_mujoco_mass_matrix(mujoco_case: MuJoCo, assert_close: Any) -> None:
+    def full(mujoco: Any, data: Any) -> np.ndarray:
+        M = np.zeros((mujoco_case.model.nv, mujoco_case.model.nv))
+        mujoco.mj_fullM(mujoco_case.model, data, M)
+        return M[np.ix_(mujoco_case.order, mujoco_case.order)]
+
+    assert_close(mujoco_case.robot.mass_matrix(mujoco_case.q), mujoco_answers(mujoco_case, full))
+
+
+def test_mujoco_bias(mujoco_case: MuJoCo, assert_close: Any) -> None:
+    expected = mujoco_answers(mujoco_case, lambda _, d: d.qfrc_bias[mujoco_case.order])
+    assert_close(mujoco_case.robot.bias(mujoco_case.q, mujoco_case.qd), expected)
+
+
+def test_mujoco_inverse_dynamics(mujoco_case: MuJoCo, assert_close: Any) -> None:
+    c = mujoco_case
+    expected = mujoco_answers(c, lambda _, d: d.qfrc_inverse[c.order])
+    assert_close(c.robot.inverse_dynamics(c.q, c.qd, c.u), expected)
+
+
+def test_mujoco_forward_kinematics(mujoco_case: MuJoCo, assert_close: Any) -> None:
+    c = mujoco_case
+    bodies = {c.model.body(i).name for i in range(c.model.nbody)}
+    for name in [f for f in c.robot.frame_names if f in bodies][-8:]:
+
+        def pose(_: Any, data: Any, name: str = name) -> np.ndarray:
+            body = data.body(name)
+            return np.column_stack([body.xmat.reshape(3, 3), body.xpos])
+
+        actual = c.robot.forward_kinematics(c.q, name)[:, :3]
+        assert_close(actual, mujoco_answers(c, pose))
