@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwise.backends.llvm.run import available_cores
+from linkwise.backends.llvm.run import BatchKernel
 
 Array = NDArray[Any]
 FLOATS = (np.dtype("float32"), np.dtype("float64"))
@@ -26,6 +26,9 @@ class Batch:
 
 def prepare(function: str, ports: Sequence[tuple[str, int]], values: Sequence[Any]) -> Batch:
     """Check and broadcast the arguments of a call."""
+    ready = _ready(ports, values)
+    if ready is not None:
+        return ready
     given = [
         _read(function, name, size, value)
         for (name, size), value in zip(ports, values, strict=True)
@@ -40,6 +43,25 @@ def prepare(function: str, ports: Sequence[tuple[str, int]], values: Sequence[An
             "could add, apart from the last axis"
         ) from None
     rows = tuple(_rows(a, shape, dtype) for a in given)
+    return Batch(rows, shape, dtype.name)
+
+
+def _ready(ports: Sequence[tuple[str, int]], values: Sequence[Any]) -> Batch | None:
+    """The arguments of most calls need nothing done: contiguous, of one dtype and one shape."""
+    first = values[0]
+    if type(first) is not np.ndarray or first.dtype not in FLOATS:
+        return None
+    dtype, shape = first.dtype, first.shape[:-1]
+    for (_, size), a in zip(ports, values, strict=True):
+        if (
+            type(a) is not np.ndarray
+            or a.dtype is not dtype
+            or a.shape != (*shape, size)
+            or not a.flags.c_contiguous
+            or not a.flags.aligned
+        ):
+            return None
+    rows = tuple(a.reshape(-1, a.shape[-1]) for a in values) if len(shape) != 1 else tuple(values)
     return Batch(rows, shape, dtype.name)
 
 
@@ -74,22 +96,32 @@ def fill(
     out: Array | None,
     shape: tuple[int, ...],
     batch: Batch,
-    run: Callable[[tuple[Array, ...], Array], None],
+    kernel: BatchKernel,
+    threads: int | None,
 ) -> Array:
     """Run into ``out`` where it can be written directly, else into a fresh array and copy."""
-    states = batch.rows[0].shape[0]
-    target = None if out is None else _check_out(out, shape, batch.dtype)
-    direct = target is not None and target.flags.c_contiguous and target.flags.aligned
-    if direct and target is not None and any(np.may_share_memory(target, a) for a in batch.rows):
-        direct = False
-    result = target if direct and target is not None else np.empty(shape, batch.dtype)
-    if states:
-        run(batch.rows, result.reshape(states, -1))
-    if target is None:
+    if out is None:
+        result = np.empty(shape, batch.dtype)
+        _run(kernel, batch, result, threads)
         return result if shape else result[()]
-    if not direct:
+    target = _check_out(out, shape, batch.dtype)
+    if (
+        target.flags.c_contiguous
+        and target.flags.aligned
+        and not any(np.may_share_memory(target, a) for a in batch.rows)
+    ):
+        _run(kernel, batch, target, threads)
+    else:
+        result = np.empty(shape, batch.dtype)
+        _run(kernel, batch, result, threads)
         target[...] = result
     return target
+
+
+def _run(kernel: BatchKernel, batch: Batch, result: Array, threads: int | None) -> None:
+    states = batch.rows[0].shape[0]
+    if states:
+        kernel(batch.rows, result.reshape(states, -1), threads)
 
 
 def deliver(out: Array | None, result: Array, dtype: str) -> Array:
@@ -124,13 +156,12 @@ def wrenches(f_ext: Mapping[str, ArrayLike] | None) -> dict[str, ArrayLike]:
     return dict(f_ext)
 
 
-def thread_count(threads: int | None) -> int:
-    """How many threads a call may use."""
+def check_threads(threads: int | None) -> None:
+    """Refuse a number of threads that is none."""
     if threads is None:
-        return available_cores()
+        return
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
         raise ValueError(f"threads is {threads!r}; expected a positive integer or None")
-    return threads
 
 
 def plain_state(values: Sequence[Any]) -> bool:

@@ -95,8 +95,8 @@ class Kernels:
 
     def _key(self, task: Task, dtype: str, entry: str) -> str:
         parts = (
-            self.tree.digest, task.name, task.frame, task.axes, task.external, task.status, dtype, entry,
-            host().identity, source_digest(),
+            self.tree.digest, task.name, task.frame, task.axes, task.external, task.status,
+            dtype, entry, host().identity, source_digest(),
         )  # fmt: skip
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 

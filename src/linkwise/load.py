@@ -5,42 +5,49 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from linkwise.errors import RobotFileError, RobotFileWarning
 from linkwise.io.dh import Row, describe_dh
 from linkwise.io.urdf import read_urdf
-from linkwise.model.bodies import Policy
-from linkwise.model.build import build
+from linkwise.model import edit
 from linkwise.model.description import RobotDescription
 from linkwise.models import BUNDLED
 from linkwise.robot import Robot
 
 REPAIRS = (None, "nearest")
+BASES = ("fixed", "free")
 
 
 def load(
     source: str | os.PathLike[str],
     *,
+    base: str = "fixed",
+    gravity: Sequence[float] | None = None,
+    friction: bool = False,
     strict: bool = True,
     repair: str | None = None,
     package_dirs: Sequence[str | os.PathLike[str]] = (),
 ) -> Robot:
     """Load a robot: the path of a URDF file, or the name of a bundled robot.
 
+    ``base="free"`` lets the base fly: six more degrees of freedom, first in ``q`` and ``qd``.
+    ``gravity`` replaces (0, 0, -9.81). ``friction=True`` lets the dynamics use the file's joint
+    damping and Coulomb friction; they are otherwise kept as data.
+
     A body that cannot exist (no mass, indefinite inertia, triangle inequality broken) is refused
     with its place in the file; ``strict=False`` takes it as written with a warning,
     ``repair="nearest"`` replaces it by the nearest body that can exist and logs what changed.
     ``package_dirs`` are further folders for ``package://`` paths.
     """
-    _check_repair(repair)
+    options = Options(base, gravity, friction, strict, repair)
     if isinstance(source, str) and source in BUNDLED and not Path(source).exists():
-        return _bundled(source)
+        return _bundled(source, options)
     if not Path(source).exists():
         names = ", ".join(sorted(BUNDLED))
         raise RobotFileError(f"{source}: no such file; bundled robots are {names}")
-    description = read_urdf(source, package_dirs=package_dirs)
-    return robot_from(description, strict=strict, repair=repair)
+    return options.robot(read_urdf(source, package_dirs=package_dirs))
 
 
 def from_dh(
@@ -48,6 +55,7 @@ def from_dh(
     convention: str = "standard",
     *,
     name: str = "dh",
+    base: str = "fixed",
     gravity: Sequence[float] = (0.0, 0.0, -9.81),
     strict: bool = True,
     repair: str | None = None,
@@ -56,25 +64,40 @@ def from_dh(
 
     ``convention``: ``"standard"`` (link frame at the far end) or ``"modified"`` (Craig).
     """
-    _check_repair(repair)
-    return robot_from(describe_dh(rows, convention, name, gravity), strict=strict, repair=repair)
+    options = Options(base, None, False, strict, repair)
+    return options.robot(describe_dh(rows, convention, name, gravity))
 
 
-def robot_from(
-    description: RobotDescription, *, strict: bool = True, repair: str | None = None
-) -> Robot:
-    """Build a robot from a description."""
-    return Robot(description, strict=strict, repair=repair, friction=friction)
+@dataclass(frozen=True)
+class Options:
+    """What is the same for every way to a robot."""
+
+    base: str = "fixed"
+    gravity: Sequence[float] | None = None
+    friction: bool = False
+    strict: bool = True
+    repair: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse unknown words before any file is read."""
+        if self.base not in BASES:
+            raise ValueError(f"base {self.base!r}: expected 'fixed' or 'free'")
+        if self.repair not in REPAIRS:
+            raise ValueError(f"repair {self.repair!r}: expected None or 'nearest'")
+
+    def robot(self, description: RobotDescription) -> Robot:
+        """Build a robot from a description."""
+        if self.gravity is not None:
+            description = edit.set_gravity(description, self.gravity)
+        if self.base == "free":
+            description = edit.free_base(description)
+        return Robot(description, strict=self.strict, repair=self.repair, friction=self.friction)
 
 
-def _bundled(name: str) -> Robot:
+def _bundled(name: str, options: Options) -> Robot:
     """A bundled robot; where its published numbers break a rule, models/ says so, not a warning."""
     bundled = BUNDLED[name]
+    options = replace(options, strict=options.strict and bundled.strict)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RobotFileWarning)
-        return robot_from(bundled.describe(), strict=bundled.strict)
-
-
-def _check_repair(repair: str | None) -> None:
-    if repair not in REPAIRS:
-        raise ValueError(f"repair {repair!r}: expected None or 'nearest'")
+        return options.robot(bundled.describe())

@@ -7,7 +7,7 @@ import difflib
 import math
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from linkwise import arrays
 from linkwise.algorithms import FUNCTIONS, Algorithm
 from linkwise.backends.c.render import render_c
+from linkwise.backends.llvm.run import BatchKernel
 from linkwise.choose import choose_method
 from linkwise.compile import Kernels
 from linkwise.errors import RobotFileWarning
@@ -30,6 +31,15 @@ from linkwise.trace.tracer import Task, evaluate, trace
 Array = NDArray[Any]
 Wrenches = Mapping[str, ArrayLike]
 Result = Any  # an array; with ``status=True`` the pair (array, status bits)
+
+
+class Plan(NamedTuple):
+    """What one kind of call needs, worked out when it is first made."""
+
+    task: Task
+    ports: list[tuple[str, int]]  # arguments and their lengths
+    output: tuple[int, ...]
+    kernels: dict[str, BatchKernel]  # by dtype
 
 
 class Robot:
@@ -55,6 +65,7 @@ class Robot:
         self._tree = build(description, self._policy)
         self._kernels = Kernels(self._tree)
         self._fast: dict[tuple[str, ...], Callable[..., Array]] = {}
+        self._plans: dict[tuple[Any, ...], Plan] = {}
 
     # -- what it is -----------------------------------------------------------------------------
 
@@ -85,7 +96,7 @@ class Robot:
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """Joints with numbers of their own in ``q``, in that order; followers are not among them."""
+        """Joints with numbers of their own in ``q``, in that order; followers have none."""
         return tuple(link.joint_name for link in self._tree.links if link.follows is None)
 
     @property
@@ -117,7 +128,7 @@ class Robot:
     def random_q(
         self, rng: np.random.Generator | int | None = None, size: int | tuple[int, ...] = ()
     ) -> Array:
-        """Random configurations (..., nq) within the limits; unlimited joints within ±pi or ±1 m."""
+        """Random configurations (..., nq) within limits; joints without, in ±pi or ±1 m."""
         return configuration.random(self._tree, np.random.default_rng(rng), size)
 
     def integrate(self, q: ArrayLike, v: ArrayLike, dt: ArrayLike = 1.0) -> Array:
@@ -183,7 +194,9 @@ class Robot:
         ``method``: ``"crba"`` (mass matrix and LᵀDL factors), ``"aba"`` (articulated bodies), or
         ``"auto"``, whichever is faster for this robot.
         """
-        return self._run("forward_dynamics", (q, qd, tau), out, threads, status, method, f_ext=f_ext)
+        return self._run(
+            "forward_dynamics", (q, qd, tau), out, threads, status, method, f_ext=f_ext
+        )
 
     def mass_matrix(
         self,
@@ -426,27 +439,35 @@ class Robot:
         frame: str | None = None,
         axes: str = "base",
         f_ext: Wrenches | None = None,
-    ) -> Array:
+    ) -> Result:
         """The general path: any dtype, layout, batch and option."""
         wrenches = arrays.wrenches(f_ext)
-        task = self._task(function, method, frame, axes, tuple(wrenches))
-        ports = [(port.name, port.size) for port in task.ports(self._tree)]
-        labels = [f"f_ext[{name!r}]" for name in wrenches]
-        ports[len(values) :] = [(label, 6) for label in labels]
-        batch = arrays.prepare(function, ports, (*values, *wrenches.values()))
-        shape = (*batch.shape, *task.algorithm.output_shape(self._tree))
-        count = arrays.thread_count(threads)
+        key = (function, method, frame, axes, tuple(wrenches))
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plans[key] = self._plan(*key)
+        batch = arrays.prepare(function, plan.ports, (*values, *wrenches.values()))
+        shape = (*batch.shape, *plan.output)
+        arrays.check_threads(threads)
         if status:
-            return self._run_with_status(task, batch, shape, out, count)
-        if method == "auto" and not wrenches and arrays.plain_state(values):
-            fast = self._fast_function(function, task, frame, axes)
+            return self._run_with_status(plan.task, batch, shape, out, threads)
+        if method == "auto" and not wrenches and not batch.shape and arrays.plain_state(values):
+            fast = self._fast_function(function, plan.task, frame, axes)
             if fast is not None and out is None:
                 return fast(*values)
+        kernel = plan.kernels.get(batch.dtype)
+        if kernel is None:
+            kernel = plan.kernels[batch.dtype] = self._kernels.batch(plan.task, batch.dtype)
+        return arrays.fill(out, shape, batch, kernel, threads)
 
-        def run(rows: tuple[Array, ...], result: Array) -> None:
-            self._kernels.batch(task, batch.dtype)(rows, result, count)
-
-        return arrays.fill(out, shape, batch, run)
+    def _plan(
+        self, function: str, method: str, frame: str | None, axes: str, external: tuple[str, ...]
+    ) -> Plan:
+        """What to compute for a call, and the names and sizes of its arguments."""
+        task = self._task(function, method, frame, axes, external)
+        arguments = list(task.algorithm.input_sizes(self._tree))
+        wrenches = [(f"f_ext[{name!r}]", 6) for name in external]
+        return Plan(task, arguments + wrenches, task.algorithm.output_shape(self._tree), {})
 
     def _run_with_status(
         self,
@@ -454,7 +475,7 @@ class Robot:
         batch: arrays.Batch,
         shape: tuple[int, ...],
         out: Array | None,
-        threads: int,
+        threads: int | None,
     ) -> tuple[Array, Array]:
         """The result, and one byte per state (see `Status`)."""
         watched = dataclasses.replace(task, status=True)

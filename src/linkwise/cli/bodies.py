@@ -55,7 +55,7 @@ def _body(tree: Tree, i: int, parent: int) -> Body:
     return Body(
         name=link.joint_name,
         parent=parent,
-        kind=link.joint.kind,
+        kind=type(link.joint).__name__.lower(),
         rotation=rotation(link.placement),
         position=np.array([float(x) for x in link.placement.r]),
         mass=mass,

@@ -36,6 +36,8 @@ def find_peers(robot: Robot, frame: str) -> tuple[list[Peer], dict[str, str]]:
     found: list[Peer] = []
     missing: dict[str, str] = {}
     kinds: dict[str, Any] = {"pinocchio": Pinocchio, "mujoco": MuJoCo}
+    if robot.tree.coupled or any(link.joint.nq != 1 for link in robot.tree.links):
+        return [], dict.fromkeys(kinds, "compared on robots of one-degree joints only")
     for name, kind in kinds.items():
         try:
             found.append(kind(robot, frame))

@@ -122,7 +122,7 @@ class _Checker:
         units = np.eye(self.robot.nv)
         still = np.zeros_like(q)[:, None, :]
         tau = self.robot.inverse_dynamics(q[:, None, :], still, units)
-        return (tau - g[:, None, :]).swapaxes(-1, -2)
+        return np.asarray((tau - g[:, None, :]).swapaxes(-1, -2))
 
     def _slope(self) -> Array:
         slopes = [

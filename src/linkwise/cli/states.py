@@ -33,6 +33,6 @@ class States:
 def random_states(robot: Robot, count: int, seed: int = 0) -> States:
     """States within the joint limits, and moderate rates and torques."""
     rng = np.random.default_rng(seed)
-    lower, upper = np.clip(robot.position_limits, -np.pi, np.pi)
-    q = rng.uniform(lower, upper, (count, robot.nv))
-    return States(q, rng.uniform(-1, 1, q.shape), rng.uniform(-10, 10, q.shape))
+    shape = (count, robot.nv)
+    q = robot.random_q(rng, count)
+    return States(q, rng.uniform(-1, 1, shape), rng.uniform(-10, 10, shape))

@@ -28,7 +28,7 @@ def multiply(a: Array, b: Array) -> Array:
 
 def conjugate(q: Array) -> Array:
     """The opposite turn."""
-    return q * np.array([1.0, -1.0, -1.0, -1.0], q.dtype)
+    return np.asarray(q * np.array([1.0, -1.0, -1.0, -1.0], q.dtype))
 
 
 def rotate(q: Array, v: Array) -> Array:

@@ -6,6 +6,8 @@ batch, the last incomplete tile, and the call from Python.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from linkwise.backends.llvm.rows import load_column, pack, store_columns, unpack
 from linkwise.backends.llvm.sincos import cold_reduction, emit_sincos
 from linkwise.backends.llvm.types import Lanes, Lines
@@ -72,7 +74,7 @@ class Renderer:
             some = angles[start : start + wide.width]
             some += [some[-1]] * (wide.width - len(some))
             vectors.append(pack(self.out, wide, some))
-        pairs = []
+        pairs: list[tuple[str, str]] = []
         for sines, cosines in emit_sincos(self.out, wide, self.fused, vectors):
             both = unpack(self.out, wide, sines), unpack(self.out, wide, cosines)
             pairs += zip(*both, strict=True)
@@ -105,8 +107,8 @@ class Renderer:
             return self.out.let(f"{BINARY[node.op]} {T} {args[0]}, {args[1]}")
         if node.op == "neg":
             return self.out.let(f"fneg {T} {args[0]}")
-        if node.op in ("sign", "flag", "finite"):
-            return getattr(self, f"_{node.op}")(args[0])
+        if node.op in UNARY:
+            return UNARY[node.op](self, args[0])
         if node.op == "eps":
             return self.lanes.constant(self.lanes.number.eps)
         return self._multiply_add(*FUSED[node.op], *args)
@@ -230,6 +232,13 @@ class Renderer:
         out.start(done)
         for carry, new in zip(loop.carries, stepped, strict=True):
             self.values[carry.value.id] = new
+
+
+UNARY: dict[str, Callable[[Renderer, str], str]] = {
+    "sign": Renderer._sign,
+    "flag": Renderer._flag,
+    "finite": Renderer._finite,
+}
 
 
 def _store_groups(

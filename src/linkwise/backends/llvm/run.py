@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.backends.llvm.compile import BATCH_TYPE, Loaded
-from linkwise.backends.llvm.entry import Signature
+from linkwise.backends.llvm.entry import ARRAY_DATA, Signature
 from linkwise.backends.llvm.module import BATCH, CALL
 from linkwise.backends.llvm.target import Target
 
@@ -33,15 +33,23 @@ class BatchKernel:
         self._function = BATCH_TYPE(self._loaded.address)
         self.signature, self.width = signature, width
         numbers = sum(port.size for port in signature.inputs) + signature.output_size
+        self._ports = ctypes.c_void_p * (len(signature.inputs) + 1)
         self._cost = 3.0 * numbers  # rough nanoseconds per state, to decide about threads
 
-    def __call__(self, inputs: Sequence[NDArray[Any]], out: NDArray[Any], threads: int) -> None:
-        """Fill ``out`` (states, size) from inputs (states, size), all contiguous."""
-        states = out.shape[0]
-        pointers = [a.__array_interface__["data"][0] for a in (*inputs, out)]
-        ports = (ctypes.c_void_p * len(pointers))(*pointers)
+    def __call__(
+        self, inputs: Sequence[NDArray[Any]], out: NDArray[Any], threads: int | None = None
+    ) -> None:
+        """Fill ``out`` (states, size) from inputs (states, size), all contiguous.
+
+        ``threads`` is the most that may be used; None leaves it to the work and the machine.
+        """
+        ports = self._ports(*map(data_address, inputs), data_address(out))
         held = (ports, *inputs, out)
-        first, *others = self._split(states, threads)
+        worth = int(out.shape[0] * self._cost / WORTH_A_THREAD)
+        if worth <= 1 or threads == 1:
+            self._part(held, 0, out.shape[0])
+            return
+        first, *others = self._split(out.shape[0], min(worth, threads or available_cores()))
         futures = [_pool().submit(self._part, held, *part) for part in others]
         try:
             self._part(held, *first)
@@ -56,12 +64,17 @@ class BatchKernel:
         self._function(ctypes.addressof(held[0]), begin, end)
 
     def _split(self, states: int, threads: int) -> list[tuple[int, int]]:
-        """Ranges of whole tiles, one per thread that is worth its while."""
-        worth = max(1, int(states * self._cost / WORTH_A_THREAD))
-        threads = max(1, min(threads, worth))
+        """Ranges of whole tiles, one per thread."""
         tiles = -(-states // self.width)
         edges = [min(states, tiles * k // threads * self.width) for k in range(threads + 1)]
         return list(itertools.pairwise(edges))
+
+
+def data_address(array: NDArray[Any]) -> int:
+    """Where an array's numbers are."""
+    if fast_calls_possible():  # NumPy's own accessors take as long as the rest of a call
+        return ctypes.c_void_p.from_address(id(array) + ARRAY_DATA).value or 0
+    return int(array.__array_interface__["data"][0])
 
 
 _pools: dict[int, ThreadPoolExecutor] = {}
