@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import math
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -18,7 +17,6 @@ from linkwise.backends.c.render import render_c
 from linkwise.backends.llvm.run import BatchKernel
 from linkwise.choose import choose_method
 from linkwise.compile import Kernels
-from linkwise.errors import RobotFileWarning
 from linkwise.model import configuration
 from linkwise.model.bodies import Policy
 from linkwise.model.build import build
@@ -60,10 +58,19 @@ class Robot:
         repair: str | None = None,
         friction: bool = False,
     ) -> None:
-        self._policy = Policy(strict, repair, friction)
-        self._description = description
-        self._tree = build(description, self._policy)
-        self._kernels = Kernels(self._tree)
+        policy = Policy(strict, repair, friction)
+        self._set(description, policy, build(description, policy))
+
+    @classmethod
+    def from_tree(cls, tree: Tree, name: str = "robot") -> Robot:
+        """A robot made of links and joints directly, for joint kinds that no file knows."""
+        robot = cls.__new__(cls)
+        robot._set(RobotDescription(name, (), ()), Policy(), tree)
+        return robot
+
+    def _set(self, description: RobotDescription, policy: Policy, tree: Tree) -> None:
+        self._description, self._policy, self._tree = description, policy, tree
+        self._kernels = Kernels(tree)
         self._fast: dict[tuple[str, ...], Callable[..., Array]] = {}
         self._plans: dict[tuple[Any, ...], Plan] = {}
 
@@ -153,13 +160,17 @@ class Robot:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Robot):
             return NotImplemented
-        return (self._description, self._policy) == (other._description, other._policy)
+        return self._content() == other._content()
 
     def __hash__(self) -> int:
-        return hash((self._description, self._policy))
+        return hash(self._content())
+
+    def _content(self) -> tuple[Any, ...]:
+        """All that makes one robot differ from another."""
+        return self._description, self._policy, self._tree.digest
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _remade, (self._description, self._policy)
+        return _remade, (self._description, self._policy, self._tree)
 
     # -- dynamics -------------------------------------------------------------------------------
 
@@ -511,10 +522,8 @@ class Robot:
         return lambda *values: self._run(function, values, None, None, frame=frame, axes=axes)
 
 
-def _remade(description: RobotDescription, policy: Policy) -> Robot:
+def _remade(description: RobotDescription, policy: Policy, tree: Tree) -> Robot:
     """A robot from its pickle; what loading had to say about it was said then."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RobotFileWarning)
-        return Robot(
-            description, strict=policy.strict, repair=policy.repair, friction=policy.friction
-        )
+    robot = Robot.__new__(Robot)
+    robot._set(description, policy, tree)
+    return robot

@@ -269,7 +269,6 @@ UNREADABLE: dict[str, tuple[Any, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.xfail(strict=True, reason="io/dh.py: these reach Python's own errors")
 @pytest.mark.parametrize("problem", UNREADABLE)
 def test_what_cannot_be_read_is_a_located_error(problem: str) -> None:
     rows, options = UNREADABLE[problem]

@@ -16,7 +16,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from linkwise.algorithms import FUNCTIONS
-from linkwise.model.build import build
 from linkwise.model.description import (
     BodyInertia,
     JointDescription,
@@ -55,7 +54,7 @@ class State:
 def draw(descriptions: Any) -> Callable[..., State]:
     def one(data: st.DataObject, max_joints: int = 30) -> State:
         description = data.draw(descriptions(max_joints))
-        robot = Robot(build(description))
+        robot = Robot(description)
         rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
         return State(description, robot, *rng.uniform(-3, 3, (3, STATES, robot.nv)), rng)
 
@@ -207,7 +206,7 @@ def test_energy_is_conserved_in_free_swing(
     method: str, random_robot: Any, rng: np.random.Generator
 ) -> None:
     """Half a second of Runge-Kutta steps: what is left is the integrator's error, O(dt⁴)."""
-    robot = Robot(build(random_robot(rng, 8)))
+    robot = Robot(random_robot(rng, 8))
     none = np.zeros(robot.nv)
 
     def slope(y: np.ndarray) -> np.ndarray:
@@ -317,7 +316,7 @@ def test_external_wrench_accelerates_as_its_generalised_force(
 
 def same_mechanics(s: State, other: RobotDescription, evaluate: Any, assert_close: Any) -> None:
     """Torques, masses and energy of the two descriptions agree, joint by joint."""
-    robot = Robot(build(other))
+    robot = Robot(other)
     order = [robot.joint_names.index(name) for name in s.robot.joint_names]
     back = np.argsort(order)  # this robot's values in the other's order: v[:, back]
     moved = [v[:, back] for v in (s.q, s.qd, s.u)]
@@ -385,7 +384,7 @@ def test_choice_of_link_frames_does_not_matter(
     G = np.eye(4)
     G[:3, :3], G[:3, 3] = turned[frame]
     expected = evaluate(s.robot, "forward_kinematics", s.q, frame=frame) @ G
-    moved = evaluate(Robot(build(other)), "forward_kinematics", s.q, frame=frame)
+    moved = evaluate(Robot(other), "forward_kinematics", s.q, frame=frame)
     assert_close(moved, expected)
 
 
@@ -437,7 +436,7 @@ def test_compiled_kernels_agree(
     rng: np.random.Generator,
     assert_close: Any,
 ) -> None:
-    robot = Robot(build(random_robot(rng, joints)))
+    robot = Robot(random_robot(rng, joints))
     names = ("q", "qd", "qdd", "tau")
     values = dict(zip(names, rng.uniform(-3, 3, (4, 50, robot.nv)), strict=True))
     cond = np.linalg.cond(evaluate(robot, "mass_matrix", values["q"]))

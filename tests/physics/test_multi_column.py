@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from linkwise.algorithms import FUNCTIONS
-from linkwise.model.joints import PRISMATIC, REVOLUTE, Joint
+from linkwise.model.joints import Joint, Prismatic, Revolute
 from linkwise.model.tree import Frame, Link, Tree
 from linkwise.robot import Robot
 from linkwise.spatial import Motion, RigidInertia, Sym3, Transform, Turn, Vec3, sincos
@@ -24,37 +24,43 @@ X, Y, Z, O = (Vec3(*row) for row in (*np.eye(3).tolist(), [0.0, 0.0, 0.0]))  # n
 NOTHING = RigidInertia.zero()
 
 
+class Own(Joint):
+    """A joint defined here: constant columns, a transform, and a part of Σ that it leaves alone."""
+
+    def __init__(
+        self, columns: tuple[Motion, ...], transform: Callable[[Any], Transform], slides: bool
+    ) -> None:
+        self._columns, self._transform, self._slides = columns, transform, slides
+        self.nq = self.nv = len(columns)  # type: ignore[misc]
+
+    def transform(self, q: Any) -> Transform:
+        return self._transform(q)
+
+    def columns(self, q: Any) -> tuple[Motion, ...]:
+        return self._columns
+
+    def unaffected(self, body: RigidInertia) -> RigidInertia:
+        return RigidInertia(0.0, O, body.second) if self._slides else NOTHING
+
+
 def turn(angle: Any) -> tuple[Turn, ...]:
     s, c = sincos(angle)
     return (Turn("z", c, s),)
 
 
-def keep(_: RigidInertia) -> RigidInertia:
-    return NOTHING
-
-
-def give_second_moment(body: RigidInertia) -> RigidInertia:
-    return RigidInertia(0.0, O, body.second)
-
-
-CYLINDRICAL = Joint(
-    "cylindrical", 2, (Motion(Z, O), Motion(O, Z)),
-    lambda q: Transform(Vec3(0.0, 0.0, q[1]), turn(q[0])), keep,
-)  # fmt: skip
-PLANAR = Joint(
-    "planar", 3, (Motion(O, X), Motion(O, Y), Motion(Z, O)),
-    lambda q: Transform(Vec3(q[0], q[1], 0.0), turn(q[2])), keep,
-)  # fmt: skip
-TRANSLATION = Joint(
-    "translation", 3, (Motion(O, X), Motion(O, Y), Motion(O, Z)),
-    lambda q: Transform(Vec3(q[0], q[1], q[2])), give_second_moment,
-)  # fmt: skip
-SLIDE_X = Joint(
-    "slide x", 1, (Motion(O, X),), lambda q: Transform(Vec3(q[0], 0.0, 0.0)), give_second_moment
+PUSH = {axis: Motion(O, axis) for axis in (X, Y, Z)}
+REVOLUTE, PRISMATIC = Revolute(), Prismatic()
+CYLINDRICAL = Own(
+    (Motion(Z, O), PUSH[Z]), lambda q: Transform(Vec3(0.0, 0.0, q[1]), turn(q[0])), False
 )
-SLIDE_Y = Joint(
-    "slide y", 1, (Motion(O, Y),), lambda q: Transform(Vec3(0.0, q[0], 0.0)), give_second_moment
+PLANAR = Own(
+    (PUSH[X], PUSH[Y], Motion(Z, O)),
+    lambda q: Transform(Vec3(q[0], q[1], 0.0), turn(q[2])),
+    False,
 )
+TRANSLATION = Own((PUSH[X], PUSH[Y], PUSH[Z]), lambda q: Transform(Vec3(q[0], q[1], q[2])), True)
+SLIDE_X = Own((PUSH[X],), lambda q: Transform(Vec3(q[0], 0.0, 0.0)), True)
+SLIDE_Y = Own((PUSH[Y],), lambda q: Transform(Vec3(0.0, q[0], 0.0)), True)
 
 CHAIN_OF = {
     REVOLUTE: (REVOLUTE,),
@@ -138,7 +144,8 @@ def grow(machine: str, rng: np.random.Generator, apart: bool) -> Tree:
 @pytest.fixture(params=MACHINES)
 def pair(request: pytest.FixtureRequest, rng: np.random.Generator) -> Pair:
     whole, parts = (
-        Robot(grow(request.param, np.random.default_rng(3), apart)) for apart in (False, True)
+        Robot.from_tree(grow(request.param, np.random.default_rng(3), apart))
+        for apart in (False, True)
     )
     q, qd, u = rng.uniform(-2, 2, (3, STATES, whole.nv))
     A = np.broadcast_to(np.eye(whole.nv), (STATES, whole.nv, whole.nv)).copy()

@@ -5,7 +5,6 @@ What is left between them is rounding, times the condition number where a system
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,6 @@ import pytest
 
 import linkwise as lw
 from linkwise.algorithms import FUNCTIONS
-from linkwise.model.build import build
-from linkwise.model.tree import Link, Tree
-from linkwise.spatial import RigidInertia, Sym3, Transform, Turn, Vec3
 from linkwise.trace.tracer import evaluate
 
 mpmath = pytest.importorskip("mpmath", reason="mpmath is not installed")
@@ -29,7 +25,7 @@ DRIVERS = [(f, m) for f, methods in FUNCTIONS.items() for m in methods]
 @pytest.fixture(scope="module", params=["iiwa14", "puma560", "tree"])
 def robot(request: pytest.FixtureRequest, random_robot: Any) -> lw.Robot:
     if request.param == "tree":
-        return lw.Robot(build(random_robot(np.random.default_rng(5), 14)), "tree")
+        return lw.Robot(random_robot(np.random.default_rng(5), 14))
     return lw.load(request.param)
 
 
@@ -49,31 +45,6 @@ def options(robot: lw.Robot, function: str, method: str) -> dict[str, Any]:
     return chosen | ({"frame": robot.frame_names[-1]} if frame else {})
 
 
-def exact_tree(tree: Tree) -> Tree:
-    """The tree with its constants as mpmath numbers, so that no sum of two is rounded to float64.
-
-    A turn's sine and cosine are brought back onto the unit circle, from which float64 keeps them.
-    """
-    mpf = mpmath.mpf
-
-    def turn(t: Turn) -> Turn:
-        size = mpmath.hypot(t.c, t.s)
-        return Turn(t.axis, t.c / size, t.s / size)
-
-    def link(k: Link) -> Link:
-        body, place = k.inertia, k.placement
-        return replace(
-            k,
-            placement=Transform(Vec3(*map(mpf, place.r)), tuple(map(turn, place.turns))),
-            inertia=RigidInertia(
-                mpf(body.m), Vec3(*map(mpf, body.h)), Sym3(*map(mpf, body.second))
-            ),
-            armature=tuple(map(mpf, k.armature)),
-        )
-
-    return Tree(tuple(map(link, tree.links)), tuple(map(mpf, tree.gravity)), tree.frames)
-
-
 def rounded(result: Any) -> np.ndarray:
     return np.array(result, dtype=object).astype(float)
 
@@ -85,10 +56,9 @@ def precise(
     task = robot._task(function, method, options(robot, function, method).get("frame"))
     results = []
     with mpmath.workdps(DIGITS):
-        tree = exact_tree(robot.tree)
         for row in rows(function, method, states):
             scalars = [[mpmath.mpf(float(x)) for x in value] for value in row]
-            results.append(rounded(evaluate(task, tree, *scalars)))
+            results.append(rounded(evaluate(task, robot.tree, *scalars)))
     return np.array(results)
 
 
@@ -139,7 +109,6 @@ def test_plain_floats_are_right_to_rounding(
 def test_fifty_digits_are_fifty_digits(robot: lw.Robot, method: str, states: Any) -> None:
     """Forward dynamics undoes inverse dynamics, to all digits but those the solve costs."""
     with mpmath.workdps(DIGITS):
-        tree = exact_tree(robot.tree)
         q, qd, qdd = ([mpmath.mpf(float(x)) for x in states[k][0]] for k in ("q", "qd", "qdd"))
         tau = evaluate(robot._task("inverse_dynamics"), tree, q, qd, qdd)
         back = evaluate(robot._task("forward_dynamics", method), tree, q, qd, tau)
@@ -148,7 +117,6 @@ def test_fifty_digits_are_fifty_digits(robot: lw.Robot, method: str, states: Any
         )
 
 
-@pytest.mark.xfail(strict=True, reason="evaluate adds float64 constants before they meet mpmath")
 def test_evaluate_has_as_many_digits_as_asked_for(states: Any, robot: lw.Robot) -> None:
     with mpmath.workdps(DIGITS):
         q, qd, qdd = ([mpmath.mpf(float(x)) for x in states[k][0]] for k in ("q", "qd", "qdd"))

@@ -61,6 +61,7 @@ def describe_dh(
     table = Where(f"<DH table {name!r}>")
     if convention not in CONVENTIONS:
         raise table.error(f"convention {convention!r}; expected 'standard' or 'modified'")
+    rows = list(rows)
     if not rows:
         raise table.error("no rows; expected one per joint")
     checked = [_row(row, Where(table.path, i + 1, f"row {i + 1}")) for i, row in enumerate(rows)]
@@ -138,14 +139,15 @@ def _row(row: Row, where: Where) -> DHRow:
         raise where.error(f"a {type(row).__name__}; expected a DHRow or a mapping of its columns")
     if row.kind not in KINDS:
         raise where.error(f"kind {row.kind!r}; expected 'revolute' or 'prismatic'")
-    values: dict[str, Any] = {"kind": row.kind, "name": str(row.name)}
+    if not isinstance(row.name, str):
+        raise where.error(f"name is {row.name!r}; expected text")
+    values: dict[str, Any] = {"kind": row.kind, "name": row.name}
     for key in known:
         if key in ("kind", "name", "com", "inertia"):
             continue
         values[key] = _number(getattr(row, key), key, where, unbounded=key in UNBOUNDED)
     values["com"] = _vector(row.com, 3, "com", where)
-    size = 3 if len(tuple(row.inertia)) == 3 else 6
-    values["inertia"] = _vector(row.inertia, size, "inertia", where)
+    values["inertia"] = _vector(row.inertia, (3, 6), "inertia", where)
     return _signs(DHRow(**values), where)
 
 
@@ -168,10 +170,15 @@ def _number(value: Any, name: str, where: Where, unbounded: bool = False) -> flo
     return number
 
 
-def _vector(values: Sequence[float], size: int, name: str, where: Where) -> Any:
-    values = tuple(values)
-    if len(values) != size:
-        raise where.error(f"{name} has {len(values)} numbers; expected {size}")
+def _vector(values: Any, sizes: int | tuple[int, ...], name: str, where: Where) -> Any:
+    sizes = (sizes,) if isinstance(sizes, int) else sizes
+    expected = " or ".join(map(str, sizes))
+    try:
+        values = tuple(values)
+    except TypeError:
+        raise where.error(f"{name} is {values!r}; expected {expected} numbers") from None
+    if len(values) not in sizes:
+        raise where.error(f"{name} has {len(values)} numbers; expected {expected}")
     return tuple(_number(x, name, where) for x in values)
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from linkwise.model.description import Limits
 from linkwise.model.joints import Joint, Stance
-from linkwise.spatial import RigidInertia, Scalar, Transform, Turn, Vec3, sign
+from linkwise.spatial import RigidInertia, Scalar, Sym3, Transform, Turn, Vec3, constant, sign
 
 UNLIMITED = Limits()
 BASE = -1  # index of the link that does not move
@@ -183,11 +183,40 @@ class Tree:
         """The same tree with other links."""
         return replace(self, links=tuple(links))
 
+    def with_constants_like(self, like: Scalar) -> Tree:
+        """The same tree with constants of another kind of number, where that kind asks for it.
+
+        Sums of two constants then keep its precision, and turns are turns to its last digit.
+        """
+        if isinstance(constant(like, 1.0), float):
+            return self
+        links = [_precise(link, like) for link in self.links]
+        gravity = tuple(constant(like, x) for x in self.gravity)
+        return replace(self, links=tuple(links), gravity=(gravity[0], gravity[1], gravity[2]))
+
     @cached_property
     def digest(self) -> str:
         """Hash of structure, constants and gravity: equal digests mean equal programs."""
         parts = [_constants(link) for link in self.links]
         return hashlib.sha256(repr((parts, self.gravity)).encode()).hexdigest()
+
+
+def _precise(link: Link, like: Scalar) -> Link:
+    def lift(values: Iterable[float]) -> list[Scalar]:
+        return [constant(like, x) for x in values]
+
+    def turn(t: Turn) -> Turn:
+        c, s = lift((t.c, t.s))
+        size = (c * c + s * s) ** 0.5
+        return Turn(t.axis, c / size, s / size)
+
+    body, place = link.inertia, link.placement
+    return replace(
+        link,
+        placement=Transform(Vec3(*lift(place.r)), tuple(turn(t) for t in place.turns)),
+        inertia=RigidInertia(*lift((body.m,)), Vec3(*lift(body.h)), Sym3(*lift(body.second))),
+        armature=tuple(lift(link.armature)),
+    )
 
 
 def _own_q(link: Link, q: Sequence[Scalar]) -> Sequence[Scalar]:

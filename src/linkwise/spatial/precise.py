@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mpmath
 
-from linkwise.spatial.scalar import sign, sincos
+from linkwise.spatial.scalar import constant, sign, sincos
 
 
 @sincos.register(mpmath.mpf)
@@ -15,3 +15,8 @@ def _(angle: mpmath.mpf) -> tuple[mpmath.mpf, mpmath.mpf]:
 @sign.register(mpmath.mpf)
 def _(x: mpmath.mpf) -> mpmath.mpf:
     return mpmath.sign(x)
+
+
+@constant.register(mpmath.mpf)
+def _(like: mpmath.mpf, x: float) -> mpmath.mpf:
+    return mpmath.mpf(x)

@@ -37,6 +37,12 @@ def _(angle: Any) -> tuple[Any, Any]:
 
 
 @singledispatch
+def constant(like: Scalar, x: float) -> Scalar:
+    """A link's constant as the kind of number ``like`` is; a float unless the kind asks for more."""
+    return x
+
+
+@singledispatch
 def sign(x: Scalar) -> Scalar:
     """1, 0 or -1 as x is positive, zero or negative; NaN for NaN."""
     raise TypeError(f"sign: no rule for {type(x).__name__}; register one")

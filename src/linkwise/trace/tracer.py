@@ -52,7 +52,8 @@ def evaluate(task: Task, tree: Tree, *values: Sequence[Any]) -> Any:
         options["axes"] = task.axes
     if task.external:
         options["external"] = tuple(zip(task.external, values[arguments:], strict=True))
-    return task.algorithm.driver(task.tree(tree), *values[:arguments], **options)
+    prepared = task.tree(tree.with_constants_like(values[0][0]))
+    return task.algorithm.driver(prepared, *values[:arguments], **options)
 
 
 def trace(task: Task, tree: Tree) -> Program:
