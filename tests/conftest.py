@@ -125,7 +125,7 @@ def _robot_path(name: str) -> Path:
 def _load_robot(name: str) -> lw.Robot:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lw.RobotFileWarning)
-        return lw.load(_robot_path(name), strict=False)
+        return lw.load(_robot_path(name), strict=False, mimic="free")
 
 
 @pytest.fixture(scope="session")

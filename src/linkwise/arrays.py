@@ -160,7 +160,7 @@ def check_threads(threads: int | None) -> None:
     """Refuse a number of threads that is none."""
     if threads is None:
         return
-    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+    if isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1:
         raise ValueError(f"threads is {threads!r}; expected a positive integer or None")
 
 

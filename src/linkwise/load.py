@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from linkwise.errors import RobotFileError, RobotFileWarning
+from linkwise.errors import RobotFileError
 from linkwise.io.dh import Row, describe_dh
 from linkwise.io.urdf import read_urdf
 from linkwise.model import edit
+from linkwise.model.bodies import Policy
 from linkwise.model.description import RobotDescription
 from linkwise.models import BUNDLED
 from linkwise.robot import Robot
 
 REPAIRS = (None, "nearest")
 BASES = ("fixed", "free")
+MIMICS = ("follow", "free")
 
 
 def load(
@@ -26,6 +27,7 @@ def load(
     base: str = "fixed",
     gravity: Sequence[float] | None = None,
     friction: bool = False,
+    mimic: str = "follow",
     strict: bool = True,
     repair: str | None = None,
     package_dirs: Sequence[str | os.PathLike[str]] = (),
@@ -34,14 +36,15 @@ def load(
 
     ``base="free"`` lets the base fly: six more degrees of freedom, first in ``q`` and ``qd``.
     ``gravity`` replaces (0, 0, -9.81). ``friction=True`` lets the dynamics use the file's joint
-    damping and Coulomb friction; they are otherwise kept as data.
+    damping and Coulomb friction; they are otherwise kept as data. Mimic joints follow the joint
+    they name; ``mimic="free"`` gives them numbers of their own, as Pinocchio does by default.
 
     A body that cannot exist (no mass, indefinite inertia, triangle inequality broken) is refused
     with its place in the file; ``strict=False`` takes it as written with a warning,
     ``repair="nearest"`` replaces it by the nearest body that can exist and logs what changed.
     ``package_dirs`` are further folders for ``package://`` paths.
     """
-    options = Options(base, gravity, friction, strict, repair)
+    options = Options(base, gravity, friction, strict, repair, mimic)
     if isinstance(source, str) and source in BUNDLED and not Path(source).exists():
         return _bundled(source, options)
     if not Path(source).exists():
@@ -77,27 +80,31 @@ class Options:
     friction: bool = False
     strict: bool = True
     repair: str | None = None
+    mimic: str = "follow"
+    quiet: bool = False
 
     def __post_init__(self) -> None:
         """Refuse unknown words before any file is read."""
         if self.base not in BASES:
             raise ValueError(f"base {self.base!r}: expected 'fixed' or 'free'")
+        if self.mimic not in MIMICS:
+            raise ValueError(f"mimic {self.mimic!r}: expected 'follow' or 'free'")
         if self.repair not in REPAIRS:
             raise ValueError(f"repair {self.repair!r}: expected None or 'nearest'")
 
     def robot(self, description: RobotDescription) -> Robot:
         """Build a robot from a description."""
+        if self.mimic == "free":
+            description = edit.free_mimics(description)
         if self.gravity is not None:
             description = edit.set_gravity(description, self.gravity)
         if self.base == "free":
             description = edit.free_base(description)
-        return Robot(description, strict=self.strict, repair=self.repair, friction=self.friction)
+        return Robot(description, Policy(self.strict, self.repair, self.friction, self.quiet))
 
 
 def _bundled(name: str, options: Options) -> Robot:
     """A bundled robot; where its published numbers break a rule, models/ says so, not a warning."""
     bundled = BUNDLED[name]
-    options = replace(options, strict=options.strict and bundled.strict)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RobotFileWarning)
-        return options.robot(bundled.describe())
+    options = replace(options, strict=options.strict and bundled.strict, quiet=True)
+    return options.robot(bundled.describe())

@@ -21,7 +21,7 @@ from linkwise.model import configuration
 from linkwise.model.bodies import Policy
 from linkwise.model.build import build
 from linkwise.model.description import RobotDescription
-from linkwise.model.tree import Frame, Tree
+from linkwise.model.tree import BASE, Frame, Tree
 from linkwise.summary import summary
 from linkwise.trace.program import OperationCount, count_operations
 from linkwise.trace.tracer import Task, evaluate, trace
@@ -40,6 +40,14 @@ class Plan(NamedTuple):
     kernels: dict[str, BatchKernel]  # by dtype
 
 
+class FramePlace(NamedTuple):
+    """A frame's place on the robot."""
+
+    name: str
+    link: str  # the moving link that carries it, or "base"
+    pose: Array  # (4, 4), in that link's own frame
+
+
 class Robot:
     """A robot and its compiled functions.
 
@@ -50,15 +58,8 @@ class Robot:
     and may be called from any number of threads.
     """
 
-    def __init__(
-        self,
-        description: RobotDescription,
-        *,
-        strict: bool = True,
-        repair: str | None = None,
-        friction: bool = False,
-    ) -> None:
-        policy = Policy(strict, repair, friction)
+    def __init__(self, description: RobotDescription, policy: Policy | None = None) -> None:
+        policy = policy or Policy()
         self._set(description, policy, build(description, policy))
 
     @classmethod
@@ -125,6 +126,13 @@ class Robot:
     def position_limits(self) -> Array:
         """Lower and upper limits of ``q`` (2, nq); infinite where there are none."""
         return configuration.position_limits(self._tree)
+
+    def frame(self, name: str) -> FramePlace:
+        """Where a frame is fixed: the moving link that carries it, and its pose in that link."""
+        at = self._frame(name)
+        link = "base" if at.link == BASE else self._tree.links[at.link].name
+        own = self._tree.frames.get(link, at)
+        return FramePlace(name, link, _relative(own, at))
 
     # -- configurations -------------------------------------------------------------------------
 
@@ -293,7 +301,7 @@ class Robot:
         status: bool = False,
     ) -> Result:
         """Pose of a frame (..., 4, 4): takes its coordinates to base coordinates."""
-        fast = self._fast.get(("forward_kinematics", frame))
+        fast = self._fast.get(("forward_kinematics", frame)) if type(frame) is str else None
         if fast is not None and out is None and threads is None and not status:
             return fast(q)
         return self._run("forward_kinematics", (q,), out, threads, status, frame=frame)
@@ -313,7 +321,7 @@ class Robot:
         In base axes (Pinocchio's LOCAL_WORLD_ALIGNED with the row blocks swapped), or with
         ``axes="body"`` in the frame's own (its LOCAL).
         """
-        fast = self._fast.get(("jacobian", frame, axes))
+        fast = self._fast.get(("jacobian", frame, axes)) if type(frame) is str else None
         if fast is not None and out is None and threads is None and not status:
             return fast(q)
         return self._run("jacobian", (q,), out, threads, status, frame=frame, axes=axes)
@@ -330,7 +338,7 @@ class Robot:
         status: bool = False,
     ) -> Result:
         """``J̇ qd`` (..., 6): the frame's acceleration at constant joint rates, gravity aside."""
-        fast = self._fast.get(("jacobian_dot_qd", frame, axes))
+        fast = self._fast.get(("jacobian_dot_qd", frame, axes)) if type(frame) is str else None
         if fast is not None and out is None and threads is None and not status:
             return fast(q, qd)
         return self._run("jacobian_dot_qd", (q, qd), out, threads, status, frame=frame, axes=axes)
@@ -520,6 +528,15 @@ class Robot:
             method: Callable[..., Any] = getattr(type(self), function).__get__(self)
             return method
         return lambda *values: self._run(function, values, None, None, frame=frame, axes=axes)
+
+
+def _relative(a: Frame, b: Frame) -> Array:
+    """Pose of frame b in frame a, both on one link."""
+    Ra, Rb = np.array(a.rotation), np.array(b.rotation)
+    pose = np.eye(4)
+    pose[:3, :3] = Ra.T @ Rb
+    pose[:3, 3] = Ra.T @ (np.array(b.origin) - np.array(a.origin))
+    return pose
 
 
 def _remade(description: RobotDescription, policy: Policy, tree: Tree) -> Robot:

@@ -164,9 +164,6 @@ def test_compile_storm_on_many_fresh_robots(
     assert all(result == expected for result in results)
 
 
-@pytest.mark.xfail(
-    reason="load() silences a bundled robot's warnings with catch_warnings, which all threads share"
-)
 def test_loading_bundled_robots_from_many_threads() -> None:
     for _ in range(5):
         assert len(at_once(THREADS, lambda k: [lw.load("puma560") for _ in range(5)])) == THREADS

@@ -80,7 +80,7 @@ def test_fixed_links_count_with_the_body_that_carries_them(tmp_path):
 
 def test_fixed_links_are_frames(tmp_path):
     robot = lw.load(urdf(tmp_path, fixed_mass="2"))
-    assert robot.frame_names == ("base", "arm", "tool")
+    assert robot.frame_names == ("base", "arm", "tool", "hinge", "mount")
     assert robot.link_names == ("arm",)
     pose = robot.forward_kinematics([pi / 2], "tool")
     np.testing.assert_allclose(pose[:3, 3], [0.0, 0.1, 0.0], atol=1e-16)

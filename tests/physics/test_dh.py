@@ -204,7 +204,7 @@ BAD_ROWS = {
     "nan limit": ({"upper": nan}, "upper is nan; expected a finite number"),
     "short com": ({"com": (1.0, 2.0)}, "com has 2 numbers; expected 3"),
     "bad com": ({"com": (1.0, "x", 2.0)}, "com is 'x'; expected a number"),
-    "short inertia": ({"inertia": (1.0,) * 4}, "inertia has 4 numbers; expected 6"),
+    "short inertia": ({"inertia": (1.0,) * 4}, "inertia has 4 numbers; expected 3 or 6"),
     "negative mass": ({"mass": -1.0}, "mass is -1; expected zero or more"),
     "negative armature": ({"armature": -0.5}, "armature is -0.5; expected zero or more"),
     "negative motor": ({"motor_inertia": -2.0}, "motor_inertia is -2; expected zero or more"),

@@ -70,14 +70,18 @@ class Case:
     u: np.ndarray  # joint accelerations or torques
 
     @property
+    def links(self) -> list[str]:
+        return [link.name for link in self.robot.description.links]
+
+    @property
     def frames(self) -> list[str]:
         """Tips and frames in between, on moving and on fixed links."""
-        names = self.robot.frame_names
+        names = self.links
         return [names[i] for i in np.unique(np.linspace(0, len(names) - 1, 8).astype(int))]
 
     @property
     def few_frames(self) -> list[str]:
-        moving = [f for f in self.robot.frame_names if self.robot.tree.frames[f].link >= 0]
+        moving = [f for f in self.links if self.robot.tree.frames[f].link >= 0]
         return [moving[len(moving) // 2], moving[-1]]
 
     def each(self, one: Callable[..., Any], *values: np.ndarray) -> np.ndarray:
@@ -225,7 +229,7 @@ def test_potential_energy(case: Case, assert_close: Any) -> None:
 def test_operational_inertia(case: Case, axes: str, assert_close: Any) -> None:
     """Against dense algebra on Pinocchio's J and M; two inversions, two condition numbers."""
     tree, M = case.robot.tree, _masses(case)
-    deep = [f for f in case.robot.frame_names if len(tree.path(tree.frames[f].link)) >= 6]
+    deep = [f for f in case.links if len(tree.path(tree.frames[f].link)) >= 6]
     if not deep:
         pytest.skip("no frame is moved by six joints")
     frame = case.pin.frame(deep[-1])

@@ -118,7 +118,7 @@ def find_robot(place: Path) -> Path:
 def _load(path: Path) -> Robot:
     with warnings.catch_warnings():  # what these files leave to be ignored is known
         warnings.simplefilter("ignore", RobotFileWarning)
-        return load(path)
+        return load(path, mimic="free")  # as Pinocchio reads it
 
 
 def _lines(xarm7: Path, talos: Path, settings: Settings, peak: Peak) -> Iterator[Line]:

@@ -31,13 +31,27 @@ from linkwise.model.description import (
     JointDescription,
     Limits,
     LinkDescription,
+    Mimic,
     Pose,
     RobotDescription,
     Rotation,
     Triple,
 )
 
-JOINT_KINDS = ("revolute", "continuous", "prismatic", "fixed")
+# joint types of URDF, and beyond it those that `save` writes, with the kinds they are
+JOINT_KINDS = {
+    "revolute": "revolute",
+    "continuous": "continuous",
+    "prismatic": "prismatic",
+    "fixed": "fixed",
+    "floating": "free",
+    "planar": "planar",
+    "spherical": "spherical",
+    "universal": "universal",
+    "helical": "helical",
+}
+FOLLOWING = ("revolute", "continuous", "prismatic", "helical")
+LIMITED = ("revolute", "prismatic", "helical", "universal", "planar")
 _SHAPES = ("mesh", "box", "cylinder", "sphere", "capsule")
 _TENSOR = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 _SNAP = 2.0**-52
@@ -53,16 +67,19 @@ _URDF = Vocabulary(
     elements={
         "robot": _words("name version", "link joint material"),
         "link": _words("name type", "inertial visual collision"),
-        "joint": _words("name type dont_collapse", "origin parent child axis limit dynamics mimic"),
+        "joint": _words(
+            "name type dont_collapse", "origin parent child axis axis2 limit dynamics mimic"
+        ),
         "inertial": _words("", "origin mass inertia"),
         "origin": _words("xyz rpy", strict=True),
         "mass": _words("value", strict=True),
         "inertia": _words(" ".join(_TENSOR), strict=True),
         "parent": _words("link", strict=True),
         "child": _words("link", strict=True),
-        "axis": _words("xyz", strict=True),
+        "axis": _words("xyz pitch", strict=True),
+        "axis2": _words("xyz", strict=True),
         "limit": _words("lower upper velocity effort"),
-        "dynamics": _words("damping friction"),
+        "dynamics": _words("damping friction armature"),
         "mimic": _words("joint multiplier offset", strict=True),
         "visual": _words("name", "origin geometry material"),
         "collision": _words("name", "origin geometry material"),
@@ -222,21 +239,27 @@ def _colour(material: Node | None, colours: Mapping[str, _Rgba]) -> _Rgba | None
 
 
 def _joint(node: Node) -> JointDescription:
-    name, kind = node.text("name"), node.text("type")
-    if kind not in JOINT_KINDS:
+    name, named = node.text("name"), node.text("type")
+    if named not in JOINT_KINDS:
         known = ", ".join(JOINT_KINDS)
-        raise node.error(f"type={quote(kind)} is not supported; expected one of {known}")
+        raise node.error(f"type={quote(named)} is not supported; expected one of {known}")
+    kind = JOINT_KINDS[named]
     dynamics = node.child("dynamics")
+    axis = _axis(node, kind)
     return JointDescription(
         name=name,
         kind=kind,
         parent=node.required_child("parent").text("link"),
         child=node.required_child("child").text("link"),
         origin=_origin(node),
-        axis=_axis(node, kind),
+        axis=axis,
+        second_axis=_second_axis(node, kind, axis),
+        pitch=_pitch(node, kind),
+        mimic=_mimic(node),
         limits=_limits(node, kind),
         damping=0.0 if dynamics is None else dynamics.number("damping", 0.0, minimum=0.0),
         friction=0.0 if dynamics is None else dynamics.number("friction", 0.0, minimum=0.0),
+        armature=0.0 if dynamics is None else dynamics.number("armature", 0.0, minimum=0.0),
         where=node.where,
     )
 
@@ -244,12 +267,46 @@ def _joint(node: Node) -> JointDescription:
 def _axis(joint: Node, kind: str) -> Triple:
     """Return the unit axis; a fixed joint has none, and files often write zeros there."""
     node = joint.child("axis")
-    x, y, z = _triple(node, "xyz") if node is not None else (1.0, 0.0, 0.0)
-    if kind == "fixed":
+    if node is None or kind in ("fixed", "free", "spherical"):
         return (1.0, 0.0, 0.0)
+    return _direction(node)
+
+
+def _second_axis(joint: Node, kind: str, axis: Triple) -> Triple:
+    """The second axis of a universal joint, at a right angle to the first."""
+    if kind != "universal":
+        return (1.0, 0.0, 0.0)
+    node = joint.required_child("axis2")
+    second = _direction(node)
+    if abs(sum(a * b for a, b in zip(axis, second, strict=True))) > 1e-9:
+        raise node.error(f"xyz={quote(node.text('xyz'))} is not at a right angle to <axis>")
+    return second
+
+
+def _pitch(joint: Node, kind: str) -> float:
+    """Metres per radian of a helical joint."""
+    node = joint.child("axis")
+    if kind != "helical":
+        return 0.0
+    if node is None:
+        raise joint.error("has no <axis>; expected one with a pitch")
+    return node.number("pitch")
+
+
+def _mimic(joint: Node) -> Mimic | None:
+    """What a joint follows; where it is fixed, files often leave the words in."""
+    node = joint.child("mimic")
+    if node is None:
+        return None
+    mimic = Mimic(node.text("joint"), node.number("multiplier", 1.0), node.number("offset", 0.0))
+    return None if joint.text("type") == "fixed" else mimic
+
+
+def _direction(node: Node) -> Triple:
+    """A unit vector from an element's xyz."""
+    x, y, z = _triple(node, "xyz")
     largest = max(abs(x), abs(y), abs(z))
     if largest == 0.0:
-        assert node is not None
         raise node.error("xyz=(0 0 0) has no direction; expected a vector that is not zero")
     x, y, z = x / largest, y / largest, z / largest  # so that no length overflows
     length = hypot(x, y, z)
@@ -259,7 +316,7 @@ def _axis(joint: Node, kind: str) -> Triple:
 def _limits(joint: Node, kind: str) -> Limits:
     node = joint.child("limit")
     if node is None:
-        if kind in ("revolute", "prismatic"):
+        if kind in LIMITED:
             joint.where.warn("has no <limit>: the joint is not limited")
         return Limits()
     lower, upper = node.number("lower", 0.0), node.number("upper", 0.0)
@@ -267,7 +324,7 @@ def _limits(joint: Node, kind: str) -> Limits:
     effort = node.number("effort", inf, minimum=0.0)
     if kind == "fixed":
         return Limits()
-    if kind == "continuous":
+    if kind not in LIMITED:
         return Limits(velocity=velocity, effort=effort)
     if not {"lower", "upper"} & node.attributes.keys():
         node.where.warn("has neither lower nor upper: the joint's range is not limited")
@@ -278,13 +335,12 @@ def _limits(joint: Node, kind: str) -> Limits:
 
 
 def _check_mimics(joints: list[Node]) -> None:
-    """Check what mimic joints follow; they are independent joints for now."""
+    """Check what mimic joints follow: another joint of one degree that follows none."""
     mimics = {node.text("name"): node.child("mimic") for node in joints}
+    kinds = {node.text("name"): node.text("type") for node in joints}
     for name, mimic in mimics.items():
         if mimic is None:
             continue
-        mimic.number("multiplier", 1.0)
-        mimic.number("offset", 0.0)
         target = mimic.text("joint")
         if target not in mimics:
             raise mimic.error(f"joint={quote(target)} {_unknown(target, mimics)}")
@@ -292,7 +348,10 @@ def _check_mimics(joints: list[Node]) -> None:
             raise mimic.error(f"joint={quote(target)} is the joint itself; expected another joint")
         if mimics[target] is not None:
             raise mimic.error(f"joint={quote(target)} is a mimic too; expected a joint that is not")
-        mimic.where.warn(f"follows {quote(target)}: treated as an independent joint")
+        for joint in (name, target) if kinds[name] != "fixed" else ():
+            if kinds[joint] not in FOLLOWING:
+                known = ", ".join(FOLLOWING)
+                raise mimic.error(f"{quote(joint)} is {kinds[joint]}; expected one of {known}")
 
 
 # --- poses ---------------------------------------------------------------------------------

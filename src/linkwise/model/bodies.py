@@ -28,6 +28,7 @@ class Policy:
     strict: bool = True  # refuse it; otherwise warn and take it as written
     repair: str | None = None  # "nearest": replace it by the nearest body that can exist
     friction: bool = False  # let the dynamics use damping and Coulomb friction
+    quiet: bool = False  # take what is not strict without a warning: said elsewhere
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,8 @@ def check_body(
         return _nearest(body, where, problem)
     if policy.strict or body.mass <= 0.0:
         raise where.error(problem)
-    where.warn(f"{problem}; taken as written (strict=False)")
+    if not policy.quiet:
+        where.warn(f"{problem}; taken as written (strict=False)")
     return body
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import reduce
 
@@ -61,10 +60,10 @@ def build(description: RobotDescription, policy: Policy | None = None) -> Tree:
             bodies, kinds, checked, chosen, slices, strict=True
         )
     ]
-    frames = dict(_base_frames(on_base))
+    places = {link.name: _frame(BASE, R, p) for link, R, p in on_base}
     for i, (body, (frame, _)) in enumerate(zip(bodies, chosen, strict=True)):
-        frames |= dict(_frames(i, body, *frame))
-    return Tree(tuple(links), description.gravity, frames)
+        places |= _link_frames(i, body, *frame)
+    return Tree(tuple(links), description.gravity, _all_frames(description, places))
 
 
 def _slices(bodies: list[Body], kinds: list[Joint]) -> list[tuple[int, int, Follows | None]]:
@@ -149,14 +148,23 @@ def _frame(link: int, R: Array, p: Array) -> Frame:
     return Frame(link, (float(p[0]), float(p[1]), float(p[2])), rows)
 
 
-def _base_frames(
-    members: list[tuple[LinkDescription, Array, Array]],
-) -> Iterator[tuple[str, Frame]]:
-    for link, R, p in members:
-        yield link.name, _frame(BASE, R, p)
+def _link_frames(i: int, body: Body, G: Array, origin: Array) -> dict[str, Frame]:
+    """Frames of a body's links, seen from the frame chosen for it."""
+    return {link.name: _frame(i, G.T @ R, G.T @ (p - origin)) for link, R, p in body.members}
 
 
-def _frames(i: int, body: Body, G: Array, origin: Array) -> Iterator[tuple[str, Frame]]:
-    """Named frames of a body's links, seen from the frame chosen for it."""
-    for link, R, p in body.members:
-        yield link.name, _frame(i, G.T @ R, G.T @ (p - origin))
+def _all_frames(description: RobotDescription, links: dict[str, Frame]) -> dict[str, Frame]:
+    """Frames of links; of joints, which are their child's, unless a link has the name; others."""
+    frames = dict(links)
+    for joint in description.joints:
+        frames.setdefault(joint.name, links[joint.child])
+    for extra in description.frames:
+        if extra.name in frames:
+            raise description.where.error(f"frame '{extra.name}' is already a link or joint")
+        if extra.link not in links:
+            raise description.where.error(f"frame '{extra.name}': no link '{extra.link}'")
+        at = links[extra.link]
+        R, p = np.array(at.rotation), np.array(at.origin)
+        own_R, own_p = pose_arrays(extra.origin)
+        frames[extra.name] = _frame(at.link, R @ own_R, p + R @ own_p)
+    return frames

@@ -97,6 +97,15 @@ class JointDescription:
 
 
 @dataclass(frozen=True)
+class FrameDescription:
+    """A frame of interest fixed to a link: a tool point, a sensor."""
+
+    name: str
+    link: str
+    origin: Pose = Pose()
+
+
+@dataclass(frozen=True)
 class RobotDescription:
     """A whole robot as the file describes it, structure already validated by the reader."""
 
@@ -105,4 +114,5 @@ class RobotDescription:
     joints: tuple[JointDescription, ...]
     gravity: Triple = (0.0, 0.0, -9.81)
     where: Where = field(default=NOWHERE, compare=False, repr=False)
-    base: str = field(default="")  # the root link
+    base: str = ""  # the root link
+    frames: tuple[FrameDescription, ...] = ()  # besides those of links and joints

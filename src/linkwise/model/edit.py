@@ -17,6 +17,11 @@ def set_gravity(robot: RobotDescription, gravity: Sequence[float]) -> RobotDescr
     return replace(robot, gravity=(values[0], values[1], values[2]))
 
 
+def free_mimics(robot: RobotDescription) -> RobotDescription:
+    """The same robot with every joint on its own."""
+    return replace(robot, joints=tuple(replace(joint, mimic=None) for joint in robot.joints))
+
+
 def free_base(robot: RobotDescription, joint: str = "base") -> RobotDescription:
     """The same robot on a free-flying base: a free joint between a new link and the old base."""
     world = _unused("world", [link.name for link in robot.links])

@@ -9,7 +9,18 @@ from functools import cached_property
 
 from linkwise.model.description import Limits
 from linkwise.model.joints import Joint, Stance
-from linkwise.spatial import RigidInertia, Scalar, Sym3, Transform, Turn, Vec3, constant, sign
+from linkwise.spatial import (
+    Mat3,
+    RigidInertia,
+    Rotation,
+    Scalar,
+    Sym3,
+    Transform,
+    Turn,
+    Vec3,
+    constant,
+    sign,
+)
 
 UNLIMITED = Limits()
 BASE = -1  # index of the link that does not move
@@ -205,16 +216,19 @@ def _precise(link: Link, like: Scalar) -> Link:
     def lift(values: Iterable[float]) -> list[Scalar]:
         return [constant(like, x) for x in values]
 
-    def turn(t: Turn) -> Turn:
+    def turn(t: Turn | Rotation) -> Turn | Rotation:
+        if isinstance(t, Rotation):
+            return Rotation(Mat3(*(Vec3(*lift(row)) for row in t.E.rows)))
         c, s = lift((t.c, t.s))
         size = (c * c + s * s) ** 0.5
         return Turn(t.axis, c / size, s / size)
 
     body, place = link.inertia, link.placement
+    mass = constant(like, body.m)
     return replace(
         link,
         placement=Transform(Vec3(*lift(place.r)), tuple(turn(t) for t in place.turns)),
-        inertia=RigidInertia(*lift((body.m,)), Vec3(*lift(body.h)), Sym3(*lift(body.second))),
+        inertia=RigidInertia(mass, Vec3(*lift(body.h)), Sym3(*lift(body.second))),
         armature=tuple(lift(link.armature)),
     )
 

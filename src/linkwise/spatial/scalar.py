@@ -38,7 +38,7 @@ def _(angle: Any) -> tuple[Any, Any]:
 
 @singledispatch
 def constant(like: Scalar, x: float) -> Scalar:
-    """A link's constant as the kind of number ``like`` is; a float unless the kind asks for more."""
+    """A link's constant as the kind of number ``like`` is: a float, unless it asks for more."""
     return x
 
 

@@ -76,7 +76,7 @@ class _Writer:
     def value(self, node: Expr) -> str:
         """How a node is written where it is used."""
         if node.op == "const":
-            return repr(node.value)
+            return repr(node.value) if node.value >= 0.0 else f"({node.value!r})"
         if node.op == "input":
             port, index = node.value
             return f"{_word(port)}[{index}]"

@@ -230,6 +230,8 @@ class Renderer:
             phis.append(f"  {name} = phi {T} [ {start}, %{before} ], [ {new}, %{tail} ]")
         out.text[at:at] = phis
         out.start(done)
+        for node in loop.body.nodes:  # computed before the last step: no use after the loop
+            self.values.pop(node.id, None)
         for carry, new in zip(loop.carries, stepped, strict=True):
             self.values[carry.value.id] = new
 

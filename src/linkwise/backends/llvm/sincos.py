@@ -1,4 +1,4 @@
-"""Sine and cosine in line, accurate to rounding for every finite angle.
+"""Sine and cosine in line, for every finite angle to 2.2e-16 (float32: 1.1e-7) absolute.
 
     n = round(x 2/pi),  r = x - n pi/2  (pi/2 in parts; with fused multiply-adds the first step is
     exact),  sin r and cos r by polynomials on |r| <= pi/4, then swapped and signed by n mod 4.
