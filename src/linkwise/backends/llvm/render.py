@@ -31,7 +31,7 @@ class Renderer:
         self._last_nodes = last.nodes if isinstance(last, Block) else ()
         self.ports = {port.name: k for k, port in enumerate(program.inputs)}
         self.unread = {(p.name, i) for p in program.inputs for i in range(p.size)}
-        self.nothings: list[str] = []
+        self.watched: list[str] = []
         self.guard = ""
         self.guarded: dict[int, str] = {}
         self.turned: dict[tuple[str, ...], list[str]] = {}
@@ -157,24 +157,24 @@ class Renderer:
         return self.values[node.id]
 
     def _load(self, port: str, index: int) -> str:
-        """One input of every state, and ``x - x`` for the guard: zero, or NaN if not finite."""
+        """One input of every state; it also goes to the guard."""
         base = f"%in{self.ports[port]}"
         x = load_column(self.out, self.lanes, base, self.sizes[port], index)
         self.unread.discard((port, index))
-        self.nothings.append(self.out.let(f"fsub {self.lanes.type} {x}, {x}"))
+        self.watched.append(x)
         return x
 
     def _guard(self) -> str:
-        """Zero where every input of the state is finite, else NaN."""
+        """Zero where every input of the state is finite, else NaN: their sum, less itself."""
         if not self.guard:
             for port, index in sorted(self.unread):
                 self._load(port, index)
-            terms, T = self.nothings, self.lanes.type
+            terms, T = self.watched, self.lanes.type
             while len(terms) > 1:
                 pairs = zip(terms[::2], terms[1::2], strict=False)
                 rest = terms[len(terms) - len(terms) % 2 :]
                 terms = [self.out.let(f"fadd {T} {a}, {b}") for a, b in pairs] + rest
-            self.guard = terms[0]
+            self.guard = self.out.let(f"fsub {T} {terms[0]}, {terms[0]}")
         return self.guard
 
     def _result(self, index: int) -> str:

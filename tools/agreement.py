@@ -1,0 +1,412 @@
+"""Every URDF of example-robot-data against Pinocchio, as a table: docs/agreement.md.
+
+    python tools/agreement.py               compare all robots, write the table
+    python tools/agreement.py ur5 talos     compare those whose path has the word, print the rows
+
+Fixed and free base, random states within limits: poses and Jacobians of every link, mass matrix,
+inverse dynamics, forward dynamics by both methods. An error is the largest difference over the
+largest entry of Pinocchio's result, state by state. The command fails if an error is above its
+limit, or if a robot does not load that is not on the reviewed list below.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+import linkwise as lw
+from linkwise.model.tree import Link
+
+TABLE = Path(__file__).resolve().parents[1] / "docs" / "agreement.md"
+LIMIT = 1e-10  # relative; forward dynamics is also allowed ROUNDINGS eps cond(M)
+ROUNDINGS = 50
+STATES = 8
+QUANTITIES = ("pose", "J", "M", "ID", "FD crba", "FD aba")
+SWAP = [3, 4, 5, 0, 1, 2]  # Pinocchio orders spatial vectors (linear, angular)
+
+# -- the reviewed list --------------------------------------------------------------------------
+# Robots that are refused, and the words of the error that say why. All of these are faults of the
+# files: Pinocchio, which checks neither names nor inertias, loads all but ur3.urdf.
+
+NO_JOINT = "the robot has no moving joint"
+MASSLESS = "has mass 0 kg"
+REFUSED = {
+    "alex_description/urdf/alex_psyonic_hands.urdf": (
+        'joint="index_q1" does not exist',
+        "left hand's mimic joints name joints that are not in the file",
+    ),
+    "human_description/robots/human.urdf": (
+        MASSLESS,
+        "virtual links without mass between the joints of hips, shoulders, ...",
+    ),
+    "romeo_description/urdf/romeo.urdf": (MASSLESS, "fingers without mass: M is singular"),
+    "romeo_description/urdf/romeo_laas_small.urdf": (
+        MASSLESS,
+        "grippers without mass, and bodies with negative inertias: M is singular",
+    ),
+    "ur_description/urdf/ur3.urdf": ("has no <link>", "an unexpanded xacro file"),
+}
+# refused on a fixed base, where nothing moves
+REFUSED_FIXED = {
+    "hector_description/robots/quadrotor_base.urdf": (NO_JOINT, "one body: only a free base moves"),
+    "iris_description/robots/iris_simple.urdf": (NO_JOINT, "one body: only a free base moves"),
+}
+# refused unless strict=False, with which they are compared all the same
+IMPOSSIBLE_BODIES = {
+    "icub_description/robots/icub.urdf": "hip links with zero inertia",
+    "icub_description/robots/icub_reduced.urdf": "hip links with zero inertia",
+    "romeo_description/urdf/romeo_small.urdf": "triangle inequality broken at both shoulders",
+}
+
+
+class Disagreement(Exception):
+    """A robot that should load and does not, or the other way round."""
+
+
+# -- one robot in both libraries ----------------------------------------------------------------
+
+
+def robots_folder() -> Path:
+    """Where example-robot-data keeps its robots."""
+    for folder in map(Path, sys.path):
+        robots = folder / "cmeel.prefix" / "share" / "example-robot-data" / "robots"
+        if robots.is_dir():
+            return robots
+    raise SystemExit("example-robot-data is not installed (pip install example-robot-data)")
+
+
+def all_robots(words: Sequence[str] = ()) -> list[str]:
+    """URDFs, relative to the folder, whose path has one of the words."""
+    root = robots_folder()
+    paths = sorted(str(path.relative_to(root)) for path in root.rglob("*.urdf"))
+    return [path for path in paths if not words or any(word in path for word in words)]
+
+
+@dataclass
+class Pair:
+    """One robot in both libraries, and the way from linkwise's numbers to Pinocchio's."""
+
+    robot: lw.Robot
+    model: Any
+    data: Any
+    frames: list[tuple[str, int]] = field(default_factory=list)
+
+    def joints(self) -> Iterator[tuple[Link, Any]]:
+        """Joints with numbers of their own, in both libraries."""
+        for link in self.robot.tree.links:
+            if link.follows is None:
+                known = self.model.existJointName(link.joint_name)
+                yield link, self.model.joints[self.model.getJointId(link.joint_name) if known else 1]
+
+    def q(self, q: np.ndarray) -> np.ndarray:
+        """One configuration in Pinocchio's numbers."""
+        out = pin.neutral(self.model)
+        for link, joint in self.joints():
+            own = q[link.q_index : link.q_index + link.joint.nq]
+            out[joint.idx_q : joint.idx_q + joint.nq] = _pin_q(link.kind, joint.nq, own)
+        return out
+
+    def rates(self, q: np.ndarray) -> np.ndarray:
+        """The matrix from linkwise's joint rates to Pinocchio's."""
+        out = np.zeros((self.model.nv, self.robot.nv))
+        for link, joint in self.joints():
+            own = q[link.q_index : link.q_index + link.joint.nq]
+            rows = slice(joint.idx_v, joint.idx_v + joint.nv)
+            out[rows, link.v_index : link.v_index + link.joint.nv] = _pin_rates(link, own)
+        return out
+
+
+def _pin_q(kind: str, size: int, own: np.ndarray) -> Sequence[float]:
+    if kind == "free":
+        return [*own[4:], *own[1:4], own[0]]
+    if kind == "spherical":
+        return [*own[1:], own[0]]
+    if kind == "planar":
+        return [own[0], own[1], np.cos(own[2]), np.sin(own[2])]
+    return own if size == len(own) else [np.cos(own[0]), np.sin(own[0])]
+
+
+def _pin_rates(link: Link, own: np.ndarray) -> np.ndarray:
+    if link.kind == "free":
+        return np.eye(6)[SWAP]
+    if link.kind == "planar":
+        raise Disagreement("no robot of example-robot-data has a planar joint; one has now")
+    return np.eye(link.joint.nv)
+
+
+def _load(path: str, base: str, mimic: str) -> lw.Robot:
+    """The robot; strict only where its bodies can exist."""
+    file = robots_folder() / path
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lw.RobotFileWarning)
+        if path not in IMPOSSIBLE_BODIES:
+            return lw.load(file, base=base, mimic=mimic)
+        try:
+            lw.load(file, base=base, mimic=mimic)
+        except lw.RobotFileError:
+            return lw.load(file, base=base, mimic=mimic, strict=False)
+        raise Disagreement(f"{path}: loads, though it is on the list of impossible bodies")
+
+
+def _pair(path: str, base: str, mimic: str) -> Pair:
+    robot = _load(path, base, mimic)
+    root = [pin.JointModelFreeFlyer()] if base == "free" else []
+    model = pin.buildModelFromUrdf(str(robots_folder() / path), *root, mimic == "follow")
+    model.gravity.linear = np.array(robot.gravity)
+    body = pin.FrameType.BODY
+    names = [link.name for link in robot.description.links if model.existFrame(link.name, body)]
+    frames = [(name, model.getFrameId(name, body)) for name in names]
+    return Pair(robot, model, model.createData(), frames)
+
+
+# -- comparing ----------------------------------------------------------------------------------
+
+
+def relative(actual: np.ndarray, expected: np.ndarray) -> float:
+    """Largest difference over largest entry, worst state."""
+    states = len(expected)
+    error = np.abs(actual - expected).reshape(states, -1).max(axis=1)
+    return float((error / np.abs(expected).reshape(states, -1).max(axis=1)).max())
+
+
+def _second_opinion(robot: lw.Robot, function: str, q: np.ndarray, frame: str) -> np.ndarray:
+    """The equations of a function of a frame, uncompiled: a kernel per frame is a long wait."""
+    result = robot.evaluate(function, list(q.T), frame=frame)
+    rows = [[np.broadcast_to(x, len(q)) for x in row] for row in result]
+    return np.moveaxis(np.array(rows), -1, 0)
+
+
+@dataclass
+class States:
+    """Random states, and what Pinocchio says of each."""
+
+    pair: Pair
+    q: np.ndarray
+    qd: np.ndarray
+    u: np.ndarray  # joint accelerations or torques
+
+    def each(self, one: Callable[..., Any]) -> np.ndarray:
+        """``one(model, data, q, B)`` at every state; B takes linkwise's rates to Pinocchio's."""
+        p = self.pair
+        return np.array([one(k, p.q(q), p.rates(q)) for k, q in enumerate(self.q)])
+
+    def mass_matrices(self) -> np.ndarray:
+        """Mass matrices."""
+        model, data = self.pair.model, self.pair.data
+
+        def one(_: int, q: np.ndarray, B: np.ndarray) -> np.ndarray:
+            upper = np.triu(pin.crba(model, data, q))
+            return B.T @ (upper + np.triu(upper, 1).T) @ B
+
+        return self.each(one)
+
+    def torques(self) -> np.ndarray:
+        """Inverse dynamics."""
+        model, data = self.pair.model, self.pair.data
+        return self.each(
+            lambda k, q, B: B.T @ pin.rnea(model, data, q, B @ self.qd[k], B @ self.u[k])
+        )
+
+    def accelerations(self, M: np.ndarray) -> np.ndarray:
+        """Forward dynamics: Pinocchio's ABA, which does not know followers, or its M and bias."""
+        model, data = self.pair.model, self.pair.data
+
+        def one(k: int, q: np.ndarray, B: np.ndarray) -> np.ndarray:
+            if not self.pair.robot.tree.coupled:
+                return B.T @ pin.aba(model, data, q, B @ self.qd[k], B @ self.u[k])
+            bias = B.T @ pin.nonLinearEffects(model, data, q, B @ self.qd[k])
+            return np.linalg.solve(M[k], self.u[k] - bias)
+
+        return self.each(one)
+
+    def kinematics(self) -> tuple[np.ndarray, np.ndarray]:
+        """Poses and Jacobians of all frames: (states, frames, 4, 4) and (states, frames, 6, nv)."""
+        model, data = self.pair.model, self.pair.data
+
+        def one(_: int, q: np.ndarray, B: np.ndarray) -> list[np.ndarray]:
+            pin.computeJointJacobians(model, data, q)
+            pin.updateFramePlacements(model, data)
+            answers = []
+            for _, frame in self.pair.frames:
+                J = pin.getFrameJacobian(model, data, frame, pin.LOCAL_WORLD_ALIGNED)
+                answers.append(np.hstack([data.oMf[frame].homogeneous[:3], _rows(J[SWAP] @ B)]))
+            return np.array(answers)
+
+        both = self.each(one)
+        return both[..., :4].reshape(*both.shape[:2], 3, 4), _columns(both[..., 4:])
+
+
+def _rows(J: np.ndarray) -> np.ndarray:
+    """(6, nv) as (3, 2 nv), beside a pose."""
+    return np.hstack([J[:3], J[3:]])
+
+
+def _columns(rows: np.ndarray) -> np.ndarray:
+    half = rows.shape[-1] // 2
+    return np.concatenate([rows[..., :half], rows[..., half:]], axis=-2)
+
+
+@dataclass
+class Row:
+    """One line of the table."""
+
+    path: str
+    base: str
+    mimic: str
+    nv: int = 0
+    frames: int = 0
+    cond: float = 0.0
+    errors: dict[str, float] = field(default_factory=dict)
+    note: str = ""
+
+    def limit(self, quantity: str) -> float:
+        """What an error may be."""
+        if quantity.startswith("FD"):
+            return max(LIMIT, ROUNDINGS * float(np.finfo(float).eps) * self.cond)
+        return LIMIT
+
+    @property
+    def bad(self) -> list[str]:
+        """Quantities whose error is above its limit."""
+        return [name for name, x in self.errors.items() if not x <= self.limit(name)]
+
+
+def compare(path: str, base: str, mimic: str = "free", states: int = STATES) -> Row:
+    """Errors of one robot, or the reason why it does not load."""
+    expected = REFUSED.get(path) or (REFUSED_FIXED.get(path) if base == "fixed" else None)
+    try:
+        pair = _pair(path, base, mimic)
+    except lw.RobotFileError as error:
+        if expected is None or expected[0] not in str(error):
+            raise Disagreement(f"{path}, {base} base: refused and not on the list: {error}") from error
+        return Row(path, base, mimic, note=f"refused: {expected[1]}")
+    if expected is not None:
+        raise Disagreement(f"{path}, {base} base: loads, though it is on the reviewed list")
+    rng = np.random.default_rng(20240607)
+    q = pair.robot.random_q(rng, states)
+    qd, u = rng.uniform(-3.0, 3.0, (2, states, pair.robot.nv))
+    row = _compare(States(pair, q, qd, u), Row(path, base, mimic))
+    if path in IMPOSSIBLE_BODIES:
+        row.note = f"strict=False: {IMPOSSIBLE_BODIES[path]}"
+    return row
+
+
+def _compare(s: States, row: Row) -> Row:
+    robot, M = s.pair.robot, s.mass_matrices()
+    row.nv, row.frames, row.cond = robot.nv, len(s.pair.frames), float(np.linalg.cond(M).max())
+    poses, J = s.kinematics()
+    errors = {name: 0.0 for name in QUANTITIES}
+    for i, (name, _) in enumerate(s.pair.frames):
+        pose = _second_opinion(robot, "forward_kinematics", s.q, name)[:, :3]
+        errors["pose"] = max(errors["pose"], relative(pose, poses[:, i]))
+        if np.any(J[:, i]):
+            own = _second_opinion(robot, "jacobian", s.q, name)
+            errors["J"] = max(errors["J"], relative(own, J[:, i]))
+    tip = s.pair.frames[-1][0]  # compiled, one frame
+    errors["pose"] = max(
+        errors["pose"], relative(robot.forward_kinematics(s.q, tip)[:, :3], poses[:, -1])
+    )
+    if np.any(J[:, -1]):
+        errors["J"] = max(errors["J"], relative(robot.jacobian(s.q, tip), J[:, -1]))
+    errors["M"] = relative(robot.mass_matrix(s.q), M)
+    errors["ID"] = relative(robot.inverse_dynamics(s.q, s.qd, s.u), s.torques())
+    qdd = s.accelerations(M)
+    for method in ("crba", "aba"):
+        own = robot.forward_dynamics(s.q, s.qd, s.u, method=method)
+        errors[f"FD {method}"] = relative(own, qdd)
+    row.errors = errors
+    return row
+
+
+def rows_of(path: str, states: int = STATES) -> list[Row]:
+    """Fixed and free base; where the file has mimic joints, also with these following."""
+    rows = [compare(path, base, "free", states) for base in ("fixed", "free")]
+    if rows[1].errors and _load(path, "free", "follow").tree.coupled:
+        bases = [row.base for row in rows if row.errors]
+        rows += [compare(path, base, "follow", states) for base in bases]
+    return rows
+
+
+# -- the table ----------------------------------------------------------------------------------
+
+
+def table(rows: Sequence[Row]) -> str:
+    """The rows as aligned Markdown."""
+    head = ["robot", "base", "mimic", "nv", "links", *QUANTITIES, "cond(M)", "status"]
+    body = [head] + [_cells(row) for row in rows]
+    widths = [max(len(line[k]) for line in body) for k in range(len(head))]
+    lines = ["| " + " | ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)) + " |" for r in body]
+    rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
+    return "\n".join([lines[0], rule, *lines[1:]])
+
+
+def _cells(row: Row) -> list[str]:
+    if not row.errors:
+        return [row.path, row.base, row.mimic, *[""] * (len(QUANTITIES) + 3), row.note]
+    errors = [f"{row.errors[name]:.0e}" for name in QUANTITIES]
+    status = "above limit: " + ", ".join(row.bad) if row.bad else row.note or "agrees"
+    size = [str(row.nv), str(row.frames)]
+    return [row.path, row.base, row.mimic, *size, *errors, f"{row.cond:.0e}", status]
+
+
+def page(rows: Sequence[Row]) -> str:
+    """docs/agreement.md."""
+    compared = [row for row in rows if row.errors]
+    worst = {name: max(row.errors[name] for row in compared) for name in QUANTITIES}
+    loaded = {row.path for row in compared}
+    refused = sorted({row.path for row in rows} - loaded)
+    summary = ", ".join(f"{name} {x:.0e}" for name, x in worst.items())
+    return f"""# Agreement with Pinocchio on public robots
+
+Made by `make agreement` (`tools/agreement.py`): all {len(loaded) + len(refused)} URDFs of
+example-robot-data, Pinocchio {pin.__version__}, {STATES} random states each. {len(loaded)} load and
+are compared on a fixed and on a free base; {len(refused)} are refused for the reason given.
+
+Errors are the largest difference over the largest entry, worst state. Worst of all robots:
+{summary}. The limit is {LIMIT:g}; forward dynamics solves with M and is also allowed
+{ROUNDINGS} roundings times its condition number, which is listed.
+
+- `mimic` "free": mimic joints on their own, as Pinocchio does by default. "follow": tied to the
+  joint they name, against Pinocchio's `mimic=True` (forward dynamics against its M and bias, as
+  its ABA does not know such joints).
+- `pose`, `J`: of every link of the file.
+- `strict=False` in the status: the file has bodies that cannot exist. `linkwise.load` refuses them
+  with their place in the file, and takes them as written only when told to.
+
+{table(rows)}
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Compare, print the rows; write the table when all robots were asked for."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("words", nargs="*", help="only robots whose path has one of these words")
+    words = parser.parse_args(arguments).words
+    rows: list[Row] = []
+    failures: list[str] = []
+    for path in all_robots(words):
+        try:
+            found = rows_of(path)
+        except Disagreement as problem:
+            failures.append(str(problem))
+            continue
+        rows += found
+        for row in found:
+            print("  ".join(_cells(row)), flush=True)
+    failures += [f"{r.path}, {r.base}, {r.mimic}: {', '.join(r.bad)}" for r in rows if r.bad]
+    if failures:
+        raise SystemExit("\n".join(["robots that disagree:", *failures]))
+    if not words:
+        TABLE.write_text(page(rows), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
