@@ -31,7 +31,7 @@ class Renderer:
         self._last_nodes = last.nodes if isinstance(last, Block) else ()
         self.ports = {port.name: k for k, port in enumerate(program.inputs)}
         self.unread = {(p.name, i) for p in program.inputs for i in range(p.size)}
-        self.watched: list[str] = []
+        self.sum = ""  # of the inputs read so far
         self.guard = ""
         self.guarded: dict[int, str] = {}
         self.turned: dict[tuple[str, ...], list[str]] = {}
@@ -157,11 +157,11 @@ class Renderer:
         return self.values[node.id]
 
     def _load(self, port: str, index: int) -> str:
-        """One input of every state; it also goes to the guard."""
+        """One input of every state; it also goes into the sum that the guard looks at."""
         base = f"%in{self.ports[port]}"
         x = load_column(self.out, self.lanes, base, self.sizes[port], index)
         self.unread.discard((port, index))
-        self.watched.append(x)
+        self.sum = self.out.let(f"fadd {self.lanes.type} {self.sum}, {x}") if self.sum else x
         return x
 
     def _guard(self) -> str:
@@ -169,12 +169,7 @@ class Renderer:
         if not self.guard:
             for port, index in sorted(self.unread):
                 self._load(port, index)
-            terms, T = self.watched, self.lanes.type
-            while len(terms) > 1:
-                pairs = zip(terms[::2], terms[1::2], strict=False)
-                rest = terms[len(terms) - len(terms) % 2 :]
-                terms = [self.out.let(f"fadd {T} {a}, {b}") for a, b in pairs] + rest
-            self.guard = self.out.let(f"fsub {T} {terms[0]}, {terms[0]}")
+            self.guard = self.out.let(f"fsub {self.lanes.type} {self.sum}, {self.sum}")
         return self.guard
 
     def _result(self, index: int) -> str:
