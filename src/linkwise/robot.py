@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import inspect
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -515,8 +516,7 @@ class Robot:
         if key in self._fast:
             return self._fast[key]
         general = self._general(function, frame, axes)
-        doc = f"{function}: compiled for {self.name}"
-        fast = self._kernels.call(task, function, doc, general)
+        fast = self._kernels.call(task, function, _documentation(type(self), function), general)
         if fast is not None:
             self._fast[key] = fast
             if frame is None:
@@ -528,6 +528,14 @@ class Robot:
             method: Callable[..., Any] = getattr(type(self), function).__get__(self)
             return method
         return lambda *values: self._run(function, values, None, None, frame=frame, axes=axes)
+
+
+def _documentation(cls: type, function: str) -> str:
+    """A method's signature and docstring, in the form built-in functions carry them."""
+    method = getattr(cls, function)
+    kept = [p.replace(annotation=p.empty) for p in inspect.signature(method).parameters.values()]
+    signature = inspect.Signature(kept[1:])
+    return f"{function}{signature}\n--\n\n{inspect.getdoc(method)}"
 
 
 def _relative(a: Frame, b: Frame) -> Array:
