@@ -1,11 +1,12 @@
 # make run   sets up and runs the main job on a bundled robot
 # make test  sets up and runs the tests
+# make reliability  puts thousands of faults into files, states and caches, and prints a card
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 ROBOT ?= iiwa14
 
-.PHONY: run test lint bench clean
+.PHONY: run test lint bench reliability identities agreement clean
 
 run: $(VENV)/.ready
 	$(BIN)/linkwise demo $(ROBOT)
@@ -20,6 +21,18 @@ lint: $(VENV)/.ready
 
 bench: $(VENV)/.ready
 	$(BIN)/linkwise bench --suite
+
+reliability: $(VENV)/.ready
+	$(BIN)/python tools/reliability.py --json reliability.json
+
+# every identity on 10,400 random trees and states
+identities: $(VENV)/.ready
+	LINKWISE_CASES=10400 $(BIN)/python -m pytest -q -n auto tests/physics/test_identities_all.py
+
+# docs/agreement.md and docs/compile_time.md
+agreement: $(VENV)/.ready
+	$(BIN)/python tools/agreement.py
+	$(BIN)/python tools/compile_curve.py
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -7,8 +7,12 @@ which test files cannot import one another):
     robot_path     the URDF of a real robot, or a skip
     load_robot     the same, loaded without its warnings
     real_robot     parametrised: each of REAL_ROBOTS, loaded
-    random_robot   (rng, joints) -> description of a random tree
+    random_robot   (rng, joints) -> description of a random tree; ``kinds=ALL_KINDS`` for all of
+                   them, ``mimic=True`` for followers, ``base="free"`` for a flying base
     descriptions   the same as a Hypothesis strategy, drawn with ``data.draw(descriptions())``
+    all_kinds      ALL_KINDS: every joint kind there is
+    random_states  (robot, rng, states) -> q on its manifold, qd and u
+    q_rate         (robot, q, v) -> how q changes at rates v; complex q too
     evaluate       run a function uncompiled over a NumPy batch, real or complex
 """
 
@@ -26,10 +30,12 @@ import pytest
 from hypothesis import strategies as st
 
 import linkwise as lw
+from linkwise.model import edit
 from linkwise.model.description import (
     BodyInertia,
     JointDescription,
     LinkDescription,
+    Mimic,
     Pose,
     RobotDescription,
 )
@@ -147,6 +153,8 @@ def real_robot(request: pytest.FixtureRequest) -> RealRobot:
 
 MOVING = ("revolute", "continuous", "prismatic")
 KINDS = (*MOVING, "fixed")
+ALL_KINDS = (*KINDS, "helical", "universal", "planar", "spherical", "free")
+ONE_NUMBER = ("revolute", "continuous", "prismatic", "helical")  # kinds that may drive and follow
 PLACES = ("any", "quarter turns", "parallel")
 
 
@@ -191,6 +199,7 @@ def _describe(
     places: Sequence[str],
     armature: bool,
     rng: np.random.Generator,
+    friction: bool = False,
 ) -> RobotDescription:
     """Joint ``j{i}`` holds link ``l{i}`` on link ``l{parents[i]}`` (-1: ``base``)."""
     links = [LinkDescription("base")]
@@ -209,31 +218,148 @@ def _describe(
                 Pose(_tuples(R), tuple(map(float, p))),
                 tuple(map(float, axis)),
                 armature=rotor,
+                **_details(kind, axis, friction, rng),
             )
         )
     gravity = tuple(float(x) for x in rng.uniform(-10.0, 10.0, 3))
     return RobotDescription("random", tuple(links), tuple(joints), gravity, base="base")
 
 
-def _random_robot(rng: np.random.Generator, joints: int, *, armature: bool = True) -> Any:
+def _details(kind: str, axis: np.ndarray, friction: bool, rng: np.random.Generator) -> Any:
+    """What only some joints have: a second axis, a pitch, losses."""
+    details: dict[str, Any] = {}
+    if kind == "universal":
+        second = np.cross(axis, np.eye(3)[np.argmin(np.abs(axis))])
+        details["second_axis"] = tuple(map(float, second / np.linalg.norm(second)))
+    if kind == "helical":
+        details["pitch"] = float(rng.uniform(-0.3, 0.3))
+    if friction and rng.random() < 0.5:
+        details |= {"damping": float(rng.uniform(0, 2)), "friction": float(rng.uniform(0, 2))}
+    return details
+
+
+def _with_followers(description: RobotDescription, rng: np.random.Generator) -> RobotDescription:
+    """About one joint in three follows another joint of one number, wherever in the tree."""
+    single = [j.name for j in description.joints if j.kind in ONE_NUMBER]
+    rng.shuffle(single)
+    drivers = single[: (2 * len(single) + 2) // 3]
+    ties = {
+        name: Mimic(str(rng.choice(drivers)), *map(float, rng.uniform(-1.5, 1.5, 2)))
+        for name in single[len(drivers) :]
+    }
+    joints = tuple(replace(j, mimic=ties.get(j.name)) for j in description.joints)
+    return replace(description, joints=joints)
+
+
+def _on_free_base(description: RobotDescription, rng: np.random.Generator) -> RobotDescription:
+    """The robot flies; its base gets a body, with nothing else to carry it."""
+    first, *rest = description.links
+    return edit.free_base(replace(description, links=(replace(first, inertia=_body(rng)), *rest)))
+
+
+def _finish(
+    description: RobotDescription, mimic: bool, base: str, rng: np.random.Generator
+) -> RobotDescription:
+    if mimic:
+        description = _with_followers(description, rng)
+    return _on_free_base(description, rng) if base == "free" else description
+
+
+def _random_robot(
+    rng: np.random.Generator,
+    joints: int,
+    *,
+    armature: bool = True,
+    kinds: Sequence[str] = KINDS,
+    chain: bool = False,
+    friction: bool = False,
+    mimic: bool = False,
+    base: str = "fixed",
+) -> Any:
     """A description with branches, every kind of joint, and every kind of placement."""
-    parents = [int(rng.integers(max(-1, i - 3), i)) for i in range(joints)]
-    kinds = [str(rng.choice(MOVING if i == 0 else KINDS)) for i in range(joints)]
+    parents = [i - 1 if chain else int(rng.integers(max(-1, i - 3), i)) for i in range(joints)]
+    moving = [kind for kind in kinds if kind != "fixed"]
+    chosen = [str(rng.choice(moving if i == 0 else list(kinds))) for i in range(joints)]
     places = [str(rng.choice(PLACES)) for _ in range(joints)]
-    return _describe(parents, kinds, places, armature, rng)
+    description = _describe(parents, chosen, places, armature, rng, friction)
+    return _finish(description, mimic, base, rng)
 
 
 @st.composite
-def _descriptions(draw: st.DrawFn, max_joints: int = 30, armature: bool = True) -> Any:
-    """Random trees whose structure shrinks; their real numbers come from a seed."""
+def _descriptions(
+    draw: st.DrawFn,
+    max_joints: int = 30,
+    armature: bool = True,
+    *,
+    kinds: Sequence[str] = KINDS,
+    friction: bool = False,
+    mimic: bool = False,
+    base: str = "fixed",
+) -> Any:
+    """Random trees whose structure shrinks; their real numbers come from a seed.
+
+    ``mimic`` and ``friction`` allow followers and losses; ``base="any"`` draws fixed or free.
+    """
     n = draw(st.integers(1, max_joints))
     parents = [draw(st.integers(-1, i - 1)) for i in range(n)]
     if draw(st.booleans()):  # a chain, or nearly: deep trees are rare among random parents
         parents = [max(parent, i - 1 - parent % 2) for i, parent in enumerate(parents)]
-    kinds = [draw(st.sampled_from(MOVING if i == 0 else KINDS)) for i in range(n)]
+    moving = [kind for kind in kinds if kind != "fixed"]
+    chosen = [draw(st.sampled_from(moving if i == 0 else list(kinds))) for i in range(n)]
     places = [draw(st.sampled_from(PLACES)) for _ in range(n)]
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    return _describe(parents, kinds, places, armature and draw(st.booleans()), rng)
+    rotors = armature and draw(st.booleans())
+    description = _describe(parents, chosen, places, rotors, rng, friction and draw(st.booleans()))
+    if base == "any":
+        base = draw(st.sampled_from(["fixed", "free"]))
+    return _finish(description, mimic and draw(st.booleans()), base, rng)
+
+
+@pytest.fixture(scope="session")
+def all_kinds() -> tuple[str, ...]:
+    return ALL_KINDS
+
+
+# -- states on the configuration manifold -------------------------------------------------------
+
+
+def _random_states(
+    robot: lw.Robot, rng: np.random.Generator, states: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Configurations (unit quaternions), rates, and accelerations or torques."""
+    qd, u = rng.uniform(-3, 3, (2, states, robot.nv))
+    return robot.random_q(rng, states), qd, u
+
+
+def _q_rate(robot: lw.Robot, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """``dq/dt`` at rates v (states, nv): half the product of quaternions, and turned rates."""
+    out = np.zeros((*np.broadcast_shapes(q.shape[:-1], v.shape[:-1]), robot.nq), q.dtype)
+    for link in robot.tree.links:
+        if link.follows is not None:
+            continue
+        a, b = link.q_index, link.v_index
+        if link.kind not in ("spherical", "free"):
+            out[..., a : a + link.joint.nq] = v[..., b : b + link.joint.nv]
+            continue
+        w, u = q[..., a : a + 1], q[..., a + 1 : a + 4]
+        turn = v[..., b : b + 3]
+        out[..., a : a + 1] = -0.5 * (u * turn).sum(axis=-1, keepdims=True)
+        out[..., a + 1 : a + 4] = 0.5 * (w * turn + np.cross(u, turn))
+        if link.kind == "free":
+            push = v[..., b + 3 : b + 6]
+            twice = 2.0 * np.cross(u, push)
+            out[..., a + 4 : a + 7] = push + w * twice + np.cross(u, twice)
+    return out
+
+
+@pytest.fixture(scope="session")
+def random_states() -> Callable[..., tuple[np.ndarray, ...]]:
+    return _random_states
+
+
+@pytest.fixture(scope="session")
+def q_rate() -> Callable[..., np.ndarray]:
+    return _q_rate
 
 
 @pytest.fixture(scope="session")

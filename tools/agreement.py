@@ -43,14 +43,10 @@ REFUSED = {
         'joint="index_q1" does not exist',
         "left hand's mimic joints name joints that are not in the file",
     ),
-    "human_description/robots/human.urdf": (
-        MASSLESS,
-        "virtual links without mass between the joints of hips, shoulders, ...",
-    ),
     "romeo_description/urdf/romeo.urdf": (MASSLESS, "fingers without mass: M is singular"),
     "romeo_description/urdf/romeo_laas_small.urdf": (
-        MASSLESS,
-        "grippers without mass, and bodies with negative inertias: M is singular",
+        "principal inertias",
+        "grippers without mass (M is singular), and bodies with negative inertias",
     ),
     "ur_description/urdf/ur3.urdf": ("has no <link>", "an unexpanded xacro file"),
 }
@@ -99,28 +95,36 @@ class Pair:
     data: Any
     frames: list[tuple[str, int]] = field(default_factory=list)
 
-    def joints(self) -> Iterator[tuple[Link, Any]]:
-        """Joints with numbers of their own, in both libraries."""
+    @property
+    def ties(self) -> bool:
+        """Whether Pinocchio's model has followers too."""
+        return bool(self.model.nv == self.robot.nv)
+
+    def joints(self) -> Iterator[tuple[Link, Any, float, float]]:
+        """Joints in both libraries, and what ties the first's numbers to the second's."""
         for link in self.robot.tree.links:
-            if link.follows is None:
+            tie = link.follows
+            if tie is None or not self.ties:
                 known = self.model.existJointName(link.joint_name)
-                yield link, self.model.joints[self.model.getJointId(link.joint_name) if known else 1]
+                index = self.model.getJointId(link.joint_name) if known else 1  # the free base
+                factor, offset = (tie.multiplier, tie.offset) if tie else (1.0, 0.0)
+                yield link, self.model.joints[index], factor, offset
 
     def q(self, q: np.ndarray) -> np.ndarray:
         """One configuration in Pinocchio's numbers."""
         out = pin.neutral(self.model)
-        for link, joint in self.joints():
-            own = q[link.q_index : link.q_index + link.joint.nq]
+        for link, joint, factor, offset in self.joints():
+            own = factor * q[link.q_index : link.q_index + link.joint.nq] + offset
             out[joint.idx_q : joint.idx_q + joint.nq] = _pin_q(link.kind, joint.nq, own)
         return out
 
-    def rates(self, q: np.ndarray) -> np.ndarray:
+    def rates(self) -> np.ndarray:
         """The matrix from linkwise's joint rates to Pinocchio's."""
         out = np.zeros((self.model.nv, self.robot.nv))
-        for link, joint in self.joints():
-            own = q[link.q_index : link.q_index + link.joint.nq]
+        for link, joint, factor, _ in self.joints():
             rows = slice(joint.idx_v, joint.idx_v + joint.nv)
-            out[rows, link.v_index : link.v_index + link.joint.nv] = _pin_rates(link, own)
+            columns = slice(link.v_index, link.v_index + link.joint.nv)
+            out[rows, columns] = factor * _pin_rates(link)
         return out
 
 
@@ -134,12 +138,10 @@ def _pin_q(kind: str, size: int, own: np.ndarray) -> Sequence[float]:
     return own if size == len(own) else [np.cos(own[0]), np.sin(own[0])]
 
 
-def _pin_rates(link: Link, own: np.ndarray) -> np.ndarray:
-    if link.kind == "free":
-        return np.eye(6)[SWAP]
+def _pin_rates(link: Link) -> np.ndarray:
     if link.kind == "planar":
-        raise Disagreement("no robot of example-robot-data has a planar joint; one has now")
-    return np.eye(link.joint.nv)
+        raise Disagreement("no robot of example-robot-data had a planar joint; one has now")
+    return np.eye(6)[SWAP] if link.kind == "free" else np.eye(link.joint.nv)
 
 
 def _load(path: str, base: str, mimic: str) -> lw.Robot:
@@ -156,10 +158,20 @@ def _load(path: str, base: str, mimic: str) -> lw.Robot:
         raise Disagreement(f"{path}: loads, though it is on the list of impossible bodies")
 
 
+def _model(path: str, base: str, ties: bool) -> Any:
+    """Pinocchio's model; it takes followers only where their drivers come first."""
+    root = [pin.JointModelFreeFlyer()] if base == "free" else []
+    try:
+        return pin.buildModelFromUrdf(path, *root, ties)
+    except ValueError as error:
+        if not ties or "mimic" not in str(error):
+            raise
+        return pin.buildModelFromUrdf(path, *root, False)
+
+
 def _pair(path: str, base: str, mimic: str) -> Pair:
     robot = _load(path, base, mimic)
-    root = [pin.JointModelFreeFlyer()] if base == "free" else []
-    model = pin.buildModelFromUrdf(str(robots_folder() / path), *root, mimic == "follow")
+    model = _model(str(robots_folder() / path), base, mimic == "follow")
     model.gravity.linear = np.array(robot.gravity)
     body = pin.FrameType.BODY
     names = [link.name for link in robot.description.links if model.existFrame(link.name, body)]
@@ -194,9 +206,9 @@ class States:
     u: np.ndarray  # joint accelerations or torques
 
     def each(self, one: Callable[..., Any]) -> np.ndarray:
-        """``one(model, data, q, B)`` at every state; B takes linkwise's rates to Pinocchio's."""
-        p = self.pair
-        return np.array([one(k, p.q(q), p.rates(q)) for k, q in enumerate(self.q)])
+        """``one(k, q, B)`` at every state k; B takes linkwise's rates to Pinocchio's."""
+        B = self.pair.rates()
+        return np.array([one(k, self.pair.q(q), B) for k, q in enumerate(self.q)])
 
     def mass_matrices(self) -> np.ndarray:
         """Mass matrices."""
@@ -286,7 +298,9 @@ def compare(path: str, base: str, mimic: str = "free", states: int = STATES) -> 
         pair = _pair(path, base, mimic)
     except lw.RobotFileError as error:
         if expected is None or expected[0] not in str(error):
-            raise Disagreement(f"{path}, {base} base: refused and not on the list: {error}") from error
+            raise Disagreement(
+                f"{path}, {base} base: refused and not on the list: {error}"
+            ) from error
         return Row(path, base, mimic, note=f"refused: {expected[1]}")
     if expected is not None:
         raise Disagreement(f"{path}, {base} base: loads, though it is on the reviewed list")
@@ -343,7 +357,9 @@ def table(rows: Sequence[Row]) -> str:
     head = ["robot", "base", "mimic", "nv", "links", *QUANTITIES, "cond(M)", "status"]
     body = [head] + [_cells(row) for row in rows]
     widths = [max(len(line[k]) for line in body) for k in range(len(head))]
-    lines = ["| " + " | ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)) + " |" for r in body]
+    lines = [
+        "| " + " | ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)) + " |" for r in body
+    ]
     rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
     return "\n".join([lines[0], rule, *lines[1:]])
 
@@ -375,8 +391,9 @@ Errors are the largest difference over the largest entry, worst state. Worst of 
 {ROUNDINGS} roundings times its condition number, which is listed.
 
 - `mimic` "free": mimic joints on their own, as Pinocchio does by default. "follow": tied to the
-  joint they name, against Pinocchio's `mimic=True` (forward dynamics against its M and bias, as
-  its ABA does not know such joints).
+  joint they name, against Pinocchio's `mimic=True`, or where that does not take the file (Talos'
+  grippers) against `GᵀMG` of its model without ties. Its ABA does not know followers: forward
+  dynamics is compared with a solve of its M and bias.
 - `pose`, `J`: of every link of the file.
 - `strict=False` in the status: the file has bodies that cannot exist. `linkwise.load` refuses them
   with their place in the file, and takes them as written only when told to.

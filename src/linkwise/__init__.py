@@ -6,23 +6,29 @@
 6
 """
 
+from linkwise.builder import Builder
 from linkwise.cache import CacheWarning
 from linkwise.errors import BackendUnavailable, RobotFileError, RobotFileWarning
 from linkwise.io.dh import DHRow
-from linkwise.load import from_dh, load
+from linkwise.load import from_dh, from_mujoco, from_pinocchio, load
 from linkwise.robot import Robot
 from linkwise.trace.program import OperationCount
+from linkwise.trace.status import Status
 
 __version__ = "0.1.0"
 
 __all__ = [
     "BackendUnavailable",
+    "Builder",
     "CacheWarning",
     "DHRow",
     "OperationCount",
     "Robot",
     "RobotFileError",
     "RobotFileWarning",
+    "Status",
     "from_dh",
+    "from_mujoco",
+    "from_pinocchio",
     "load",
 ]

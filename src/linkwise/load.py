@@ -1,4 +1,4 @@
-"""Ways to a robot: a file, a bundled name, a DH table."""
+"""Ways to a robot: a file, a bundled name, a DH table, a model of another library."""
 
 from __future__ import annotations
 
@@ -6,9 +6,14 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from linkwise.errors import RobotFileError
+from linkwise.io.detect import MJCF, detect
 from linkwise.io.dh import Row, describe_dh
+from linkwise.io.mjcf import read_mjcf
+from linkwise.io.mjmodel import describe_mjmodel
+from linkwise.io.pinocchio import describe_pinocchio
 from linkwise.io.urdf import read_urdf
 from linkwise.model import edit
 from linkwise.model.bodies import Policy
@@ -32,17 +37,21 @@ def load(
     repair: str | None = None,
     package_dirs: Sequence[str | os.PathLike[str]] = (),
 ) -> Robot:
-    """Load a robot: the path of a URDF file, or the name of a bundled robot.
+    """Load a robot: the path of a URDF or MJCF file, or the name of a bundled robot.
+
+    What the file is, its content says, not its ending; MJCF is compiled by MuJoCo, an extra
+    (``pip install 'linkwise[mujoco]'``).
 
     ``base="free"`` lets the base fly: six more degrees of freedom, first in ``q`` and ``qd``.
-    ``gravity`` replaces (0, 0, -9.81). ``friction=True`` lets the dynamics use the file's joint
-    damping and Coulomb friction; they are otherwise kept as data. Mimic joints follow the joint
-    they name; ``mimic="free"`` gives them numbers of their own, as Pinocchio does by default.
+    ``gravity`` replaces the file's, which in a URDF is (0, 0, -9.81). ``friction=True`` lets the
+    dynamics use the file's joint damping and Coulomb friction; they are otherwise kept as data.
+    Mimic joints follow the joint they name; ``mimic="free"`` gives them numbers of their own, as
+    Pinocchio does by default.
 
     A body that cannot exist (no mass, indefinite inertia, triangle inequality broken) is refused
     with its place in the file; ``strict=False`` takes it as written with a warning,
     ``repair="nearest"`` replaces it by the nearest body that can exist and logs what changed.
-    ``package_dirs`` are further folders for ``package://`` paths.
+    ``package_dirs`` are further folders for ``package://`` paths and for included files.
     """
     options = Options(base, gravity, friction, strict, repair, mimic)
     if isinstance(source, str) and source in BUNDLED and not Path(source).exists():
@@ -50,7 +59,51 @@ def load(
     if not Path(source).exists():
         names = ", ".join(sorted(BUNDLED))
         raise RobotFileError(f"{source}: no such file; bundled robots are {names}")
-    return options.robot(read_urdf(source, package_dirs=package_dirs))
+    read = read_mjcf if detect(source) == MJCF else read_urdf
+    return options.robot(read(source, package_dirs=package_dirs))
+
+
+def from_mujoco(
+    model: Any,
+    *,
+    name: str = "",
+    base: str = "fixed",
+    gravity: Sequence[float] | None = None,
+    friction: bool = False,
+    mimic: str = "follow",
+    strict: bool = True,
+    repair: str | None = None,
+) -> Robot:
+    """Make a robot from a `mujoco.MjModel` in memory; options as in `load`.
+
+    Numbers of hinges, slides and balls are MuJoCo's. A free joint has position, then quaternion
+    there, and (linear in world axes, angular in body axes) velocities; here quaternion, then
+    position, and (angular, linear), both in body axes.
+    """
+    options = Options(base, gravity, friction, strict, repair, mimic)
+    return options.robot(describe_mjmodel(model, name))
+
+
+def from_pinocchio(
+    model: Any,
+    *,
+    name: str = "",
+    base: str = "fixed",
+    gravity: Sequence[float] | None = None,
+    friction: bool = False,
+    mimic: str = "follow",
+    strict: bool = True,
+    repair: str | None = None,
+) -> Robot:
+    """Make a robot from a `pinocchio.Model` in memory; options as in `load`.
+
+    Joints keep their names and go depth first, which may not be Pinocchio's order. Continuous
+    joints are angles here, cosine and sine there; quaternions start with w here, end with it
+    there; a free joint is quaternion, position and (angular, linear) here, both the other way
+    round there; a planar joint's rates are along the joint's axes here, along the link's there.
+    """
+    options = Options(base, gravity, friction, strict, repair, mimic)
+    return options.robot(describe_pinocchio(model, name))
 
 
 def from_dh(

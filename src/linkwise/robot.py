@@ -6,6 +6,7 @@ import dataclasses
 import difflib
 import inspect
 import math
+import os
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -18,7 +19,8 @@ from linkwise.backends.c.render import render_c
 from linkwise.backends.llvm.run import BatchKernel
 from linkwise.choose import choose_method
 from linkwise.compile import Kernels
-from linkwise.model import configuration
+from linkwise.io.urdf_write import save_urdf
+from linkwise.model import configuration, edit
 from linkwise.model.bodies import Policy
 from linkwise.model.build import build
 from linkwise.model.description import RobotDescription
@@ -180,6 +182,123 @@ class Robot:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _remade, (self._description, self._policy, self._tree)
+
+    # -- other robots ---------------------------------------------------------------------------
+
+    @property
+    def armature(self) -> Array:
+        """Rotor inertia (nv) of each degree of freedom."""
+        return self._of_joints("armature")
+
+    @property
+    def damping(self) -> Array:
+        """Viscous friction (nv), as described; dynamics uses it after ``friction=True``."""
+        return self._of_joints("damping")
+
+    @property
+    def friction(self) -> Array:
+        """Coulomb friction (nv), as described; dynamics uses it after ``friction=True``."""
+        return self._of_joints("friction")
+
+    def lock(self, configuration: Mapping[str, ArrayLike]) -> Robot:
+        """A robot with joints held at values, ``{"elbow": 1.2}``; their followers are held too."""
+        return self._edited(edit.lock(self._described(), configuration))
+
+    def attach_payload(
+        self,
+        link: str,
+        mass: float,
+        com: ArrayLike = (0.0, 0.0, 0.0),
+        inertia: ArrayLike = (0.0, 0.0, 0.0),
+        name: str = "payload",
+    ) -> Robot:
+        """A robot with a rigid body fixed to a link: ``com`` in the link's axes, inertia about it.
+
+        Inertia as (xx, yy, zz), (xx, xy, xz, yy, yz, zz) or 3 by 3; none for a point mass.
+        """
+        return self._edited(edit.attach_payload(self._described(), link, mass, com, inertia, name))
+
+    def attach(
+        self, other: Robot, link: str, pose: ArrayLike | None = None, prefix: str = ""
+    ) -> Robot:
+        """Two robots in one: the other's base fixed at a pose (4, 4) on a link of this one.
+
+        ``prefix`` goes before every name of the other.
+        """
+        return self._edited(edit.attach(self._described(), other._described(), link, pose, prefix))
+
+    def sub_chain(self, base: str, tip: str) -> Robot:
+        """The links from one to another further out, and what is fixed to them, as a robot.
+
+        Gravity is that of the base link with every joint inboard of it at rest.
+        """
+        return self._edited(edit.sub_chain(self._described(), base, tip))
+
+    def change_base(self, link: str) -> Robot:
+        """The same machine held by another link; joints and link frames keep their meaning.
+
+        The order of joints follows the new tree (see ``joint_names``); gravity keeps its direction
+        at rest.
+        """
+        return self._edited(edit.change_base(self._described(), link))
+
+    def set_inertia(
+        self,
+        link: str,
+        mass: float | None = None,
+        com: ArrayLike | None = None,
+        inertia: ArrayLike | None = None,
+    ) -> Robot:
+        """A robot with another mass, centre of mass or inertia about it on a link."""
+        return self._edited(edit.set_inertia(self._described(), link, mass, com, inertia))
+
+    def set_joint(self, joint: str, **fields: Any) -> Robot:
+        """A robot with other numbers on a joint.
+
+        ``limits=(lower, upper)``, ``velocity``, ``effort``, ``armature``, ``damping``,
+        ``friction``.
+        """
+        return self._edited(edit.set_joint(self._described(), joint, **fields))
+
+    def rename(self, names: Mapping[str, str] | None = None, *, name: str | None = None) -> Robot:
+        """A robot whose links, joints and frames (``{old: new}``), or itself, have other names."""
+        return self._edited(edit.rename(self._described(), names, name))
+
+    def with_frame(self, name: str, link: str, pose: ArrayLike | None = None) -> Robot:
+        """A robot with one more named frame, at a pose (4, 4) on a link."""
+        return self._edited(edit.add_frame(self._described(), name, link, pose))
+
+    def with_gravity(self, gravity: ArrayLike) -> Robot:
+        """The robot under another gravity, m/s² in base axes."""
+        return self._edited(edit.set_gravity(self._described(), gravity))
+
+    def with_free_base(self, joint: str = "base") -> Robot:
+        """The robot on a free-flying base: six more degrees of freedom, first in ``q``, ``qd``."""
+        return self._edited(edit.free_base(self._described(), joint))
+
+    def with_friction(self, friction: bool = True) -> Robot:
+        """The robot whose dynamics uses its joints' damping and Coulomb friction, or not."""
+        return Robot(self._described(), dataclasses.replace(self._policy, friction=bool(friction)))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the robot as a URDF file; `load` gives it back. Gravity is not in a URDF."""
+        save_urdf(self._described(), path)
+
+    def _described(self) -> RobotDescription:
+        if not self._description.links:
+            raise ValueError(f"robot {self.name!r} was made from a tree; expected a description")
+        return self._description
+
+    def _edited(self, description: RobotDescription) -> Robot:
+        return Robot(description, self._policy)
+
+    def _of_joints(self, field: str) -> Array:
+        """A number of each joint's description, for each of its degrees of freedom."""
+        described = {joint.name: joint for joint in self._description.joints}
+        own = [link for link in self._tree.links if link.follows is None]
+        parts = [getattr(described.get(x.joint_name, x), field) for x in own]
+        sizes = [x.joint.nv for x in own]
+        return np.concatenate([np.broadcast_to(p, n) for p, n in zip(parts, sizes, strict=True)])
 
     # -- dynamics -------------------------------------------------------------------------------
 

@@ -173,7 +173,7 @@ def test_a_doctype_is_refused(attack: str) -> None:
 
 
 def test_an_undefined_entity_is_refused() -> None:
-    assert "arm.xml:2: not well-formed XML: undefined entity" in refusal("<r>\n&x;</r>")
+    assert "arm.xml:2: <r>: not well-formed XML: undefined entity" in refusal("<r>\n&x;</r>")
 
 
 @pytest.mark.parametrize("depth", [101, 100_000])
@@ -209,15 +209,15 @@ def test_a_giant_attribute_makes_a_short_message() -> None:
     [
         (b"", "arm.xml:1: the file is empty; expected an XML document"),
         (b" \n\t", "arm.xml:1: the file is empty"),
-        (b"<a>\n</b>", "arm.xml:2: not well-formed XML: mismatched tag, column 3"),
-        (b"<a>\n<b>", "arm.xml:2: not well-formed XML: no element found"),
-        (b"<a/>\n<b/>", "arm.xml:2: not well-formed XML: junk after document element"),
-        (b"<a x='1' x='2'/>", "arm.xml:1: not well-formed XML: duplicate attribute"),
-        (b"<a>\x00</a>", "arm.xml:1: not well-formed XML"),
-        (b"<a>&#0;</a>", "arm.xml:1: not well-formed XML: reference to invalid character"),
+        (b"<a>\n</b>", "arm.xml:2: </b>: not well-formed XML: mismatched tag, column 3"),
+        (b"<a>\n<b>", "arm.xml:2: <b>: not well-formed XML: no element found"),
+        (b"<a/>\n<b/>", "arm.xml:2: <b>: not well-formed XML: junk after document element"),
+        (b"<a x='1' x='2'/>", "arm.xml:1: <a>: not well-formed XML: duplicate attribute"),
+        (b"<a>\x00</a>", "arm.xml:1: <a>: not well-formed XML"),
+        (b"<a>&#0;</a>", "arm.xml:1: <a>: not well-formed XML: reference to invalid character"),
         (b"\x00" * 100, "arm.xml:1: not well-formed XML"),
         (b"solid cube", "arm.xml:1: not well-formed XML: syntax error"),
-        (b"<a v='\xff'/>", "arm.xml:1: not well-formed XML: not well-formed (invalid token)"),
+        (b"<a v='\xff'/>", "arm.xml:1: <a>: not well-formed XML: not well-formed (invalid token)"),
         ("<a/>".encode("utf-32"), "arm.xml:1: not well-formed XML"),
         ("<a/>".encode("utf-16")[:-1], "arm.xml:1: not well-formed XML"),
         (b"<?xml version='1.0' encoding='utf-7'?><a/>", '<?xml?>: encoding="utf-7" is not read'),
@@ -230,7 +230,7 @@ def test_broken_documents_are_located(data: bytes, message: str) -> None:
 
 
 def test_text_that_is_not_unicode_is_refused() -> None:
-    assert "arm.xml:1: not well-formed XML" in refusal("<a>\ud800</a>")
+    assert "arm.xml:1: <a>: not well-formed XML" in refusal("<a>\ud800</a>")
 
 
 @pytest.mark.parametrize(

@@ -246,7 +246,7 @@ def test_bodies_that_cannot_exist_are_named(problem: str, convention: str) -> No
 BAD_TABLES: dict[str, tuple[Any, dict[str, Any], str]] = {
     "convention": ([BODY], {"convention": "craig"}, "convention 'craig'; expected 'standard' or"),
     "no rows": ([], {}, "no rows; expected one per joint"),
-    "same names": ([BODY | {"name": "j"}] * 2, {}, "expected them to differ"),
+    "same names": ([BODY | {"name": "j"}] * 2, {}, ":2: row 2: name 'j' is row 1's; expected"),
     "gravity": ([BODY], {"gravity": (0.0, -9.81)}, "gravity has 2 numbers; expected 3"),
     "bad gravity": ([BODY], {"gravity": (0, 0, nan)}, "gravity is nan; expected a finite number"),
 }
@@ -257,7 +257,7 @@ def test_bad_tables_are_named(problem: str) -> None:
     rows, options, expected = BAD_TABLES[problem]
     with pytest.raises(lw.RobotFileError) as refused:
         lw.from_dh(rows, **options)
-    assert str(refused.value).startswith("<DH table 'dh'>: ")
+    assert str(refused.value).startswith("<DH table 'dh'>:")
     assert expected in str(refused.value)
 
 

@@ -16,6 +16,7 @@ import linkwise
 from linkwise.cache import CacheWarning
 from linkwise.cli.bench import bench
 from linkwise.cli.cache import cache
+from linkwise.cli.check import check
 from linkwise.cli.demo import demo
 from linkwise.cli.info import info
 from linkwise.cli.source import source
@@ -119,7 +120,7 @@ def main() -> None:
     """Robot dynamics, compiled link by link."""
 
 
-for command in (info, bench, source, cache, demo):
+for command in (info, check, bench, source, cache, demo):
     main.add_command(command)
 
 if __name__ == "__main__":

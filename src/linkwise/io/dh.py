@@ -11,6 +11,7 @@ import numpy as np
 
 from linkwise.errors import Where
 from linkwise.model.description import (
+    LARGEST,
     BodyInertia,
     JointDescription,
     Limits,
@@ -73,12 +74,19 @@ def describe_dh(
         new_links, new_joints = parts(i + 1, row, links[-1].name, where)
         links += new_links
         joints += new_joints
-    names = [joint.name for joint in joints]
-    if len(set(names)) != len(names):
-        raise table.error(f"joint names {names}; expected them to differ")
+    _check_names(joints)
     return RobotDescription(
         name, tuple(links), tuple(joints), _vector(gravity, 3, "gravity", table), table, "base"
     )
+
+
+def _check_names(joints: Sequence[JointDescription]) -> None:
+    seen: dict[str, Where] = {}
+    for joint in joints:
+        if joint.name in seen:
+            first = seen[joint.name].element
+            raise joint.where.error(f"name {joint.name!r} is {first}'s; expected them to differ")
+        seen[joint.name] = joint.where
 
 
 def _standard(
@@ -167,6 +175,8 @@ def _number(value: Any, name: str, where: Where, unbounded: bool = False) -> flo
         raise where.error(f"{name} is {value!r}; expected a number") from None
     if math.isnan(number) or (math.isinf(number) and not unbounded):
         raise where.error(f"{name} is {number}; expected a finite number")
+    if abs(number) > LARGEST and not unbounded:
+        raise where.error(f"{name} is {number:g}; expected at most {LARGEST:g}")
     return number
 
 

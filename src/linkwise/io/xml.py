@@ -13,14 +13,14 @@ import re
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
-from functools import lru_cache
 from math import inf, isfinite
 from typing import TypeAlias
 from urllib.parse import unquote
 from xml.parsers import expat
 
 from linkwise.errors import RobotFileError, Where
+from linkwise.errors import quote as quote
+from linkwise.errors import suggestion as suggestion
 
 PathLike: TypeAlias = str | os.PathLike[str]
 Floats: TypeAlias = tuple[float, ...]
@@ -30,6 +30,7 @@ _LONGEST_NUMBER = _MOST_UNKNOWN = 100
 _SPACE = " \t\r\n"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/[/]+")
 _XACRO = "xacro runs code and is never expanded implicitly: run xacro first, then read its output"
+_TAG = re.compile(rb"</?[A-Za-z_][A-Za-z0-9_:.-]{0,60}")
 _ENCODINGS = ("utf-8", "utf-16", "us-ascii", "iso-8859-1", "windows-1252")
 
 
@@ -44,23 +45,6 @@ class ReadLimits:
 
 
 DEFAULT_LIMITS = ReadLimits()
-
-
-def quote(text: str, longest: int = 60) -> str:
-    """Write a value from a file so that it fits on one line of a message."""
-    short = text if len(text) <= longest else text[:longest] + "..."
-    return '"' + "".join(c if c.isprintable() else ascii(c)[1:-1] for c in short) + '"'
-
-
-@lru_cache(maxsize=256)
-def suggestion(word: str, known: frozenset[str]) -> str | None:
-    """Return the known word that ``word`` was probably meant to be."""
-    if len(word) > 100:
-        return None
-    folded, lower = word.lower(), {k.lower(): k for k in sorted(known)}
-    swapped = [k for k in lower if sorted(k) == sorted(folded)]
-    close = swapped or get_close_matches(folded, lower, n=1, cutoff=0.8)
-    return lower[close[0]] if close else None
 
 
 def parse_number(text: str) -> float | None:
@@ -127,17 +111,25 @@ class Node:
             raise self.error(f"{key}={quote(value)} is empty; expected some text")
         return value
 
-    def number(self, key: str, default: float | None = None, minimum: float = -inf) -> float:
+    def number(
+        self,
+        key: str,
+        default: float | None = None,
+        minimum: float = -inf,
+        largest: float = inf,
+    ) -> float:
         """Return a finite number, at least ``minimum``; required unless there is a default."""
         if key not in self.attributes and default is not None:
             return default
-        (value,) = self.numbers(key, 1)
+        (value,) = self.numbers(key, 1, largest=largest)
         if value < minimum:
             raise self.error(f"{key}={value:g} is too small; expected at least {minimum:g}")
         return value
 
-    def numbers(self, key: str, count: int, default: Floats | None = None) -> Floats:
-        """Return exactly ``count`` finite numbers; required unless there is a default."""
+    def numbers(
+        self, key: str, count: int, default: Floats | None = None, largest: float = inf
+    ) -> Floats:
+        """Return ``count`` finite numbers, none beyond ±``largest``; required without a default."""
         if key not in self.attributes and default is not None:
             return default
         text = self.text(key)
@@ -150,6 +142,8 @@ class Node:
             bad = next(word for word in words if parse_number(word) is None)
             found = f"{key}={quote(text)}" + (f", {quote(bad)}" if count > 1 else "")
             raise self.error(f"{found} is not such a number; expected {wanted}")
+        if max(map(abs, values)) > largest:
+            raise self.error(f"{key}={quote(text)} is too large; expected at most {largest:g}")
         return values
 
 
@@ -184,14 +178,14 @@ class _Builder:
         label = _named(tag, name) if name else owner
         self._open.append(_Open(tag, attributes, self.line(), owner, label))
         self._count += 1
-        self._stop_when(len(self._open) > self.limits.max_depth, "max_depth", tag)
-        self._stop_when(self._count > self.limits.max_elements, "max_elements", tag)
+        if len(self._open) > self.limits.max_depth:
+            raise self._too_many(tag, f"max_depth of at most {self.limits.max_depth}")
+        if self._count > self.limits.max_elements:
+            raise self._too_many(tag, f"max_elements of at most {self.limits.max_elements}")
 
-    def _stop_when(self, exceeded: bool, limit: str, tag: str) -> None:
-        if exceeded:
-            most = getattr(self.limits, limit)
-            place = Where(self.path, self.line(), f"<{quote(tag)[1:-1]}>")
-            raise place.error(f"too many elements; expected {limit} of at most {most}")
+    def _too_many(self, tag: str, limit: str) -> RobotFileError:
+        place = Where(self.path, self.line(), f"<{quote(tag)[1:-1]}>")
+        return place.error(f"too many elements; expected {limit}")
 
     def end(self, tag: str) -> None:
         done = self._open.pop()
@@ -230,11 +224,21 @@ def parse_xml(data: bytes | str, path: str, limits: ReadLimits = DEFAULT_LIMITS)
     try:
         parser.Parse(raw, True)
     except expat.ExpatError as problem:
-        place = Where(path, problem.lineno)
+        place = Where(path, problem.lineno, _tag_before(raw, parser.ErrorByteIndex))
         reason = f"{expat.ErrorString(problem.code)}, column {problem.offset + 1}"
         raise place.error(f"not well-formed XML: {reason}; expected an XML document") from None
     assert builder.root is not None  # the parser refuses a document without an element
     return builder.root
+
+
+def _tag_before(raw: bytes, at: int) -> str:
+    """The tag that a parser stopped in or after, as far as bytes can tell."""
+    begins = raw.rfind(b"<", 0, at + 1)
+    while begins >= 0:
+        if tag := _TAG.match(raw, begins):
+            return f"{tag[0].decode('ascii')}>"
+        begins = raw.rfind(b"<", 0, begins)
+    return ""
 
 
 def read_xml(path: PathLike, limits: ReadLimits = DEFAULT_LIMITS) -> Node:
@@ -341,7 +345,7 @@ class FileRoots:
         file = os.path.abspath(os.fspath(path))
         own: list[str] = []
         for folder in (os.path.dirname(file), os.path.dirname(os.path.realpath(file))):
-            own += [os.path.realpath(folder), *_package_root(os.path.realpath(folder))]
+            own += [os.path.realpath(folder), *package_root(os.path.realpath(folder))]
         return cls(os.path.dirname(file), tuple(dict.fromkeys(own)), packages)
 
     def resolve(self, text: str, where: Where) -> str:
@@ -390,7 +394,7 @@ class FileRoots:
         return text
 
 
-def _package_root(folder: str) -> list[str]:
+def package_root(folder: str) -> list[str]:
     """Return the nearest folder upwards with a package.xml, if any."""
     while folder != os.path.dirname(folder):
         if os.path.isfile(os.path.join(folder, "package.xml")):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,8 @@ class Policy:
     strict: bool = True  # refuse it; otherwise warn and take it as written
     repair: str | None = None  # "nearest": replace it by the nearest body that can exist
     friction: bool = False  # let the dynamics use damping and Coulomb friction
-    quiet: bool = False  # take what is not strict without a warning: said elsewhere
+    # take what is not strict without a warning: said elsewhere
+    quiet: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,17 @@ class Moments:
     def seen_in(self, R: Array, p: Array) -> Moments:
         """The same body in a frame that sits at rotation R, origin p of this one."""
         return self.placed(R.T, -R.T @ p)
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether every number is; products of a file's numbers can overflow."""
+        parts = [self.mass, *self.first, *self.second.ravel(), *self.central().ravel()]
+        return bool(np.isfinite(parts).all())
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether there is neither mass nor inertia."""
+        return self.mass == 0.0 and not self.first.any() and not self.second.any()
 
     def central(self) -> Array:
         """Second moment about the centre of mass."""
@@ -95,9 +107,16 @@ def check_body(
     body: Moments, joint: JointDescription, link: LinkDescription, policy: Policy
 ) -> Moments:
     """The body if it can exist (or as the policy says), else a located error."""
-    where = link.where if link.where.line is not None else joint.where
+    where = place_of(joint, link)
+    if not body.is_finite:
+        raise where.error(
+            f"the body moved by joint '{joint.name}' has a mass or inertia that is not finite; "
+            "expected finite numbers"
+        )
     if body.mass == 0.0 and joint.armature > 0.0:
         return body  # the rotor is what joint and neighbours feel
+    if body.is_nothing:
+        return body  # judged by what it carries, once the tree is built (model/massless.py)
     problem = _problem(body, joint)
     if problem is None:
         return body
@@ -110,12 +129,22 @@ def check_body(
     return body
 
 
+def place_of(joint: JointDescription, link: LinkDescription) -> Where:
+    """Where to say that something is wrong with a body: its link, or else its joint."""
+    return link.where if link.where.line is not None else joint.where
+
+
+def no_mass(body: Moments, joint: JointDescription) -> str:
+    """What is wrong with a moving body without mass."""
+    return (
+        f"the body moved by joint '{joint.name}' has mass {body.mass:g} kg; expected a "
+        "positive mass (or armature on the joint, or links beyond it whose mass the joint moves)"
+    )
+
+
 def _problem(body: Moments, joint: JointDescription) -> str | None:
     if body.mass <= 0.0:
-        return (
-            f"the body moved by joint '{joint.name}' has mass {body.mass:g} kg; expected a "
-            "positive mass (or armature on the joint)"
-        )
+        return no_mass(body, joint)
     central = body.central()
     least, _, most = np.linalg.eigvalsh(central)
     principal = np.sort(np.trace(central) - np.linalg.eigvalsh(central))

@@ -7,10 +7,20 @@ from functools import reduce
 
 import numpy as np
 
-from linkwise.model.bodies import NOTHING, Moments, Policy, check_body, moments, rigid_inertia
+from linkwise.model.bodies import (
+    NOTHING,
+    Moments,
+    Policy,
+    check_body,
+    moments,
+    no_mass,
+    place_of,
+    rigid_inertia,
+)
 from linkwise.model.description import JointDescription, LinkDescription, RobotDescription
 from linkwise.model.frames import Array, Placed, choose_frames, pose_arrays, tidy_rotation
 from linkwise.model.joints import FIXED, Joint, make_joint
+from linkwise.model.massless import joint_without_inertia
 from linkwise.model.tree import BASE, Follows, Frame, Link, Tree
 from linkwise.spatial import Transform
 
@@ -43,9 +53,10 @@ def build(description: RobotDescription, policy: Policy | None = None) -> Tree:
     bodies, on_base = _merge_fixed(description)
     if not bodies:
         raise description.where.error("the robot has no moving joint; expected at least one")
-    checked = [
-        check_body(body.moments(), body.joint, body.members[0][0], policy) for body in bodies
-    ]
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused, by name
+        checked = [
+            check_body(body.moments(), body.joint, body.members[0][0], policy) for body in bodies
+        ]
     kinds = [make_joint(body.joint.kind, body.joint.pitch) for body in bodies]
     chosen = choose_frames(
         [
@@ -63,7 +74,20 @@ def build(description: RobotDescription, policy: Policy | None = None) -> Tree:
     places = {link.name: _frame(BASE, R, p) for link, R, p in on_base}
     for i, (body, (frame, _)) in enumerate(zip(bodies, chosen, strict=True)):
         places |= _link_frames(i, body, *frame)
-    return Tree(tuple(links), description.gravity, _all_frames(description, places))
+    tree = Tree(tuple(links), description.gravity, _all_frames(description, places))
+    _check_massless(tree, bodies, checked)
+    return tree
+
+
+def _check_massless(tree: Tree, bodies: list[Body], checked: list[Moments]) -> None:
+    """Links without mass may stand between links with mass that their joints move."""
+    nothing = [i for i, mass in enumerate(checked) if mass.is_nothing]
+    if all(bodies[i].joint.armature > 0.0 for i in nothing):
+        return
+    at = joint_without_inertia(tree, nothing)
+    if at is not None:
+        joint = bodies[at].joint
+        raise place_of(joint, bodies[at].members[0][0]).error(no_mass(checked[at], joint))
 
 
 def _slices(bodies: list[Body], kinds: list[Joint]) -> list[tuple[int, int, Follows | None]]:

@@ -14,6 +14,7 @@ from linkwise.errors import NOWHERE, Where
 Triple = tuple[float, float, float]
 Rotation = tuple[Triple, Triple, Triple]  # rows; takes child coordinates to parent coordinates
 
+LARGEST = 1e30  # no mass, length or inertia is larger; products of a few stay finite
 IDENTITY: Rotation = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 

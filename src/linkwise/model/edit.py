@@ -2,19 +2,41 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
+from typing import Any
 
-from linkwise.model.description import JointDescription, LinkDescription, RobotDescription
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwise.model import values
+from linkwise.model.description import (
+    BodyInertia,
+    FrameDescription,
+    JointDescription,
+    Limits,
+    LinkDescription,
+    Pose,
+    RobotDescription,
+)
+from linkwise.model.find import find_joint, find_link, names_of, outward, way_to
+from linkwise.model.frames import Array, Placed, own_axes, pose_arrays
+from linkwise.model.joints import FIXED, make_joint
+from linkwise.model.tree import BASE
+from linkwise.spatial import Vec3
+
+# kinds whose motion is undone by turning the axis round, so that q keeps its meaning
+REVERSIBLE = (FIXED, "revolute", "continuous", "prismatic", "helical")
+UNIT = 1e-6  # how far from 1 the length of a quaternion may be
+
+# --- the whole robot -----------------------------------------------------------------------
 
 
-def set_gravity(robot: RobotDescription, gravity: Sequence[float]) -> RobotDescription:
+def set_gravity(robot: RobotDescription, gravity: ArrayLike) -> RobotDescription:
     """The same robot under another gravity, m/s² in base axes."""
-    values = tuple(float(x) for x in gravity)
-    if len(values) != 3 or not all(map(math.isfinite, values)):
-        raise ValueError(f"gravity {gravity!r}: expected three finite numbers")
-    return replace(robot, gravity=(values[0], values[1], values[2]))
+    return replace(robot, gravity=values.triple("gravity", gravity))
 
 
 def free_mimics(robot: RobotDescription) -> RobotDescription:
@@ -31,7 +53,324 @@ def free_base(robot: RobotDescription, joint: str = "base") -> RobotDescription:
     return replace(robot, links=links, joints=(fly, *robot.joints), base=world)
 
 
-def _unused(name: str, taken: Sequence[str]) -> str:
+def rename(
+    robot: RobotDescription, names: Mapping[str, str] | None = None, name: str | None = None
+) -> RobotDescription:
+    """The same robot with links, joints and frames called otherwise, and perhaps itself.
+
+    A link and a joint that share a name are renamed together. Names may be swapped.
+    """
+    names = dict(names or {})
+    known = names_of(robot)
+    for old, new in names.items():
+        if old not in known:
+            raise values.unknown("link, joint or frame", old, robot.name, known)
+        values.name(f"the new name of {old!r}", new)
+    stay = known.keys() - names.keys()
+    times = Counter(names.values())
+    for new in times:
+        if new in stay or times[new] > 1:
+            raise ValueError(f"rename: two things would be called {new!r}; expected a new name")
+    renamed = _renamed(robot, names)
+    return renamed if name is None else replace(renamed, name=values.name("the name", name))
+
+
+# --- links and frames ----------------------------------------------------------------------
+
+
+def set_inertia(
+    robot: RobotDescription,
+    link: str,
+    mass: float | None = None,
+    com: ArrayLike | None = None,
+    inertia: ArrayLike | None = None,
+) -> RobotDescription:
+    """The same robot with another mass, centre of mass (link axes) or inertia about it on a link.
+
+    The inertia is (xx, yy, zz), (xx, xy, xz, yy, yz, zz) or a 3 by 3 matrix. What is not given
+    stays.
+    """
+    own = find_link(robot, link)
+    old = own.inertia or BodyInertia(0.0)
+    body = values.body(
+        f"link {link!r}",
+        old.mass if mass is None else mass,
+        old.com if com is None else com,
+        old.tensor if inertia is None else inertia,
+    )
+    links = (replace(own, inertia=body) if own is each else each for each in robot.links)
+    return replace(robot, links=tuple(links))
+
+
+def attach_payload(
+    robot: RobotDescription,
+    link: str,
+    mass: float,
+    com: ArrayLike = (0.0, 0.0, 0.0),
+    inertia: ArrayLike = (0.0, 0.0, 0.0),
+    name: str = "payload",
+) -> RobotDescription:
+    """The robot with a rigid body fixed to a link: a new link ``name`` in the same place.
+
+    ``com`` is in the link's axes; ``inertia`` about the centre of mass, zero for a point mass.
+    """
+    find_link(robot, link)
+    _check_new(robot, "payload", name)
+    payload = LinkDescription(
+        name, values.body(f"payload {name!r}", mass, com, inertia), where=robot.where
+    )
+    weld = JointDescription(name, FIXED, link, name, where=robot.where)
+    return replace(robot, links=(*robot.links, payload), joints=(*robot.joints, weld))
+
+
+def add_frame(
+    robot: RobotDescription, name: str, link: str, pose: ArrayLike | Pose | None = None
+) -> RobotDescription:
+    """The robot with one more named frame, at a pose (4, 4) on a link."""
+    find_link(robot, link)
+    _check_new(robot, "frame", name)
+    frame = FrameDescription(name, link, values.pose(f"pose of frame {name!r}", pose))
+    return replace(robot, frames=(*robot.frames, frame))
+
+
+# --- joints --------------------------------------------------------------------------------
+
+
+def set_joint(
+    robot: RobotDescription,
+    joint: str,
+    *,
+    limits: Sequence[float] | Limits | None = None,
+    velocity: float | None = None,
+    effort: float | None = None,
+    armature: float | None = None,
+    damping: float | None = None,
+    friction: float | None = None,
+) -> RobotDescription:
+    """The same robot with other limits (lower, upper), rotor inertia or friction on a joint."""
+    own = find_joint(robot, joint)
+    what = f"joint {joint!r}"
+    if own.kind == FIXED:
+        raise ValueError(f"{what} is fixed; expected one that moves")
+    old = own.limits
+    if not isinstance(limits, Limits):
+        limits = values.limits(
+            what,
+            (old.lower, old.upper) if limits is None else limits,
+            old.velocity if velocity is None else velocity,
+            old.effort if effort is None else effort,
+        )
+    given = {"armature": armature, "damping": damping, "friction": friction}
+    numbers: dict[str, Any] = {
+        key: values.positive(f"{what}: {key}", x) for key, x in given.items() if x is not None
+    }
+    new = replace(own, limits=limits, **numbers)
+    return replace(robot, joints=tuple(new if own is each else each for each in robot.joints))
+
+
+def lock(robot: RobotDescription, configuration: Mapping[str, ArrayLike]) -> RobotDescription:
+    """The robot with joints held for good: a number each, or as many as the joint has in ``q``.
+
+    Joints that follow a locked one are held where that puts them.
+    """
+    held: dict[str, Array] = {}
+    for name, value in configuration.items():
+        joint = find_joint(robot, name)
+        if joint.kind == FIXED:
+            raise ValueError(f"lock: joint {name!r} is fixed; expected one that moves")
+        if joint.mimic is not None:
+            driver = joint.mimic.joint
+            raise ValueError(
+                f"lock: joint {name!r} follows {driver!r}; expected {driver!r} to be locked, "
+                "which holds both"
+            )
+        held[name] = _own_configuration(joint, value)
+    for joint in robot.joints:
+        if joint.mimic is not None and joint.mimic.joint in held:
+            at = held[joint.mimic.joint]
+            held[joint.name] = joint.mimic.multiplier * at + joint.mimic.offset
+    joints = (_held(each, held[each.name]) if each.name in held else each for each in robot.joints)
+    return replace(robot, joints=tuple(joints))
+
+
+def _own_configuration(joint: JointDescription, value: ArrayLike) -> Array:
+    """A joint's own numbers in q, checked."""
+    kind = make_joint(joint.kind, joint.pitch)
+    shapes = ((), (1,)) if kind.nq == 1 else ((kind.nq,),)
+    q = values.numbers(f"lock: value of joint {joint.name!r}", value, *shapes).reshape(-1)
+    if joint.kind in ("spherical", "free") and abs(np.linalg.norm(q[:4]) - 1.0) > UNIT:
+        raise ValueError(
+            f"lock: value of joint {joint.name!r} is {value!r}; expected it to start with a unit "
+            "quaternion (w, x, y, z)"
+        )
+    return q
+
+
+def _held(joint: JointDescription, q: Array) -> JointDescription:
+    """The fixed joint that a joint is at a configuration."""
+    kind = make_joint(joint.kind, joint.pitch)
+    R, p = pose_arrays(joint.origin)
+    axes = R @ own_axes(Placed(BASE, kind, joint.axis, joint.second_axis, R, p))
+    X = kind.transform(q.tolist())
+    turn = np.column_stack([list(X.rotate_back(Vec3(*e))) for e in np.eye(3).tolist()])
+    origin = values.pose_of(axes @ turn @ axes.T @ R, p + axes @ np.array(list(X.r)))
+    return JointDescription(joint.name, FIXED, joint.parent, joint.child, origin, where=joint.where)
+
+
+# --- chains and trees ----------------------------------------------------------------------
+
+
+def attach(
+    robot: RobotDescription,
+    other: RobotDescription,
+    link: str,
+    pose: ArrayLike | Pose | None = None,
+    prefix: str = "",
+) -> RobotDescription:
+    """Two robots in one: the other's base fixed at a pose (4, 4) on a link of this one.
+
+    ``prefix`` goes before every name of the other, whose gravity is not used.
+    """
+    find_link(robot, link)
+    if prefix:
+        other = _renamed(other, {name: prefix + name for name in names_of(other)})
+    taken = names_of(robot)
+    both = [name for name in names_of(other) if name in taken]
+    if both:
+        raise ValueError(
+            f"attach: robots {robot.name!r} and {other.name!r} both have "
+            f"{values.some(both)}; expected different names (prefix= goes before the other's)"
+        )
+    name = _unused(f"{other.base}_mount", taken | names_of(other))
+    place = values.pose("attach: pose", pose)
+    mount = JointDescription(name, FIXED, link, other.base, place, where=other.where)
+    return replace(
+        robot,
+        links=robot.links + other.links,
+        joints=(*robot.joints, mount, *other.joints),
+        frames=robot.frames + other.frames,
+    )
+
+
+def sub_chain(robot: RobotDescription, base: str, tip: str) -> RobotDescription:
+    """The links from one to another further out, and what is fixed to them, as a robot.
+
+    Gravity is that of the base link with every joint inboard of it at rest.
+    """
+    way, inboard = way_to(robot, tip), way_to(robot, base)
+    path = {joint.name for joint in way[len(inboard) :]}
+    if way[: len(inboard)] != inboard or not path:
+        raise ValueError(
+            f"sub_chain: link {tip!r} is not further out than {base!r}; expected a base on the way "
+            f"to {tip!r}: {values.some([joint.parent for joint in way])}"
+        )
+    links, joints = {base}, set[str]()
+    for joint in outward(robot):
+        if joint.parent in links and (joint.name in path or joint.kind == FIXED):
+            links.add(joint.child)
+            joints.add(joint.name)
+    _check_drivers(robot, joints)
+    return replace(
+        robot,
+        links=tuple(each for each in robot.links if each.name in links),
+        joints=tuple(each for each in robot.joints if each.name in joints),
+        frames=tuple(each for each in robot.frames if each.link in links),
+        gravity=_gravity_at(robot, inboard),
+        base=base,
+    )
+
+
+def change_base(robot: RobotDescription, link: str) -> RobotDescription:
+    """The same machine held by another link: joints on the way to it are turned round.
+
+    Every joint variable and every link's frame keep their meaning; the order of ``q`` follows the
+    new tree. A turned joint moves a link without mass, on which the old parent is fixed. Gravity
+    keeps its direction at rest.
+    """
+    find_link(robot, link)
+    way = way_to(robot, link)
+    stuck = [joint for joint in way if joint.kind not in REVERSIBLE]
+    if stuck:
+        raise ValueError(
+            f"change_base: joint {stuck[0].name!r} on the way to {link!r} is {stuck[0].kind}; "
+            f"expected only {', '.join(REVERSIBLE)}, whose values mean the same from either side"
+        )
+    links, joints = list(robot.links), list[JointDescription]()
+    turned, taken = {joint.name for joint in way}, names_of(robot)
+    for joint in robot.joints:
+        if joint.name not in turned:
+            joints.append(joint)
+            continue
+        helper = _unused(f"{joint.name}_turned", taken)
+        parts = _turned(joint, helper)
+        joints += parts
+        if len(parts) > 1:
+            links.append(LinkDescription(helper, where=joint.where))
+    gravity = _gravity_at(robot, way)
+    return replace(robot, links=tuple(links), joints=tuple(joints), base=link, gravity=gravity)
+
+
+def _turned(joint: JointDescription, helper: str) -> list[JointDescription]:
+    """A joint seen from its child: ``(O J(q))⁻¹ = J(q)⁻¹ O⁻¹``, and J⁻¹ has the opposite axis."""
+    back = values.inverse(joint.origin)
+    if joint.kind == FIXED:
+        return [replace(joint, parent=joint.child, child=joint.parent, origin=back)]
+    x, y, z = joint.axis
+    axis = (0.0 - x, 0.0 - y, 0.0 - z)
+    turned = replace(joint, parent=joint.child, child=joint.parent, origin=Pose(), axis=axis)
+    if joint.origin == Pose():
+        return [turned]
+    mount = JointDescription(helper, FIXED, helper, joint.parent, back, where=joint.where)
+    return [replace(turned, child=helper), mount]
+
+
+# --- checks and parts ----------------------------------------------------------------------
+
+
+def _check_new(robot: RobotDescription, what: str, name: str) -> None:
+    if values.name(f"{what}: name", name) in names_of(robot):
+        raise ValueError(
+            f"{what} {name!r}: robot {robot.name!r} has a link, joint or frame of that name; "
+            "expected a new one"
+        )
+
+
+def _check_drivers(robot: RobotDescription, kept: Container[str]) -> None:
+    """No joint that is kept may follow one that is not."""
+    for joint in robot.joints:
+        if joint.name in kept and joint.mimic is not None and joint.mimic.joint not in kept:
+            raise ValueError(
+                f"sub_chain: joint {joint.name!r} follows {joint.mimic.joint!r}, which is not on "
+                "the chain; expected it to be locked first, or the robot loaded with mimic='free'"
+            )
+
+
+def _gravity_at(robot: RobotDescription, way: list[JointDescription]) -> tuple[float, float, float]:
+    """Gravity in the axes that the base has after some joints at rest."""
+    turns = (np.array(joint.origin.rotation) for joint in way)
+    R = np.array(values.pose_of(reduce(np.matmul, turns, np.eye(3)), np.zeros(3)).rotation)
+    return values.triple("gravity", R.T @ np.array(robot.gravity))
+
+
+def _renamed(robot: RobotDescription, names: Mapping[str, str]) -> RobotDescription:
+    def of(name: str) -> str:
+        return names.get(name, name)
+
+    def joint(each: JointDescription) -> JointDescription:
+        mimic = each.mimic and replace(each.mimic, joint=of(each.mimic.joint))
+        parent, child = of(each.parent), of(each.child)
+        return replace(each, name=of(each.name), parent=parent, child=child, mimic=mimic)
+
+    return replace(
+        robot,
+        links=tuple(replace(each, name=of(each.name)) for each in robot.links),
+        joints=tuple(map(joint, robot.joints)),
+        frames=tuple(replace(f, name=of(f.name), link=of(f.link)) for f in robot.frames),
+        base=of(robot.base),
+    )
+
+
+def _unused(name: str, taken: Container[str]) -> str:
     while name in taken:
         name += "_"
     return name

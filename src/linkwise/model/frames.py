@@ -67,7 +67,7 @@ def _turn_to_first_child(joints: list[Placed]) -> list[Array]:
     first = {joint.parent: joint for joint in reversed(joints)}
     axes = []
     for i, joint in enumerate(joints):
-        G = _own_axes(joint)
+        G = own_axes(joint)
         child = first.get(i)
         if child is not None and joint.joint.turns_freely:
             G = tidy_rotation(G @ _about_z(*_facing(G, child)))
@@ -75,7 +75,7 @@ def _turn_to_first_child(joints: list[Placed]) -> list[Array]:
     return axes
 
 
-def _own_axes(joint: Placed) -> Array:
+def own_axes(joint: Placed) -> Array:
     """Axes a joint kind asks for: z on its axis; x on a second one; a ball keeps the file's."""
     if isinstance(joint.joint, (Spherical, Free)):
         return np.eye(3)
@@ -88,7 +88,7 @@ def _own_axes(joint: Placed) -> Array:
 
 def _facing(G: Array, child: Placed) -> tuple[float, float]:
     """Cosine and sine of the turn about z that makes the child's axis (or origin) fit."""
-    z = G.T @ child.R @ _own_axes(child)[:, 2]
+    z = G.T @ child.R @ own_axes(child)[:, 2]
     r = G.T @ child.p
     if np.hypot(z[0], z[1]) > 8 * EPS:
         c, s = z[1], -z[0]  # the new y lies along the axis

@@ -69,3 +69,9 @@ def reciprocal(x: Scalar, scale: Scalar = 0.0) -> Scalar:
     pivot can be watched.
     """
     return 1.0 / x
+
+
+@reciprocal.register(float)
+@reciprocal.register(int)
+def _(x: float, scale: float = 0.0) -> float:
+    return 1.0 / x if x else math.inf  # a constant pivot that vanishes is told by results, no raise

@@ -216,6 +216,8 @@ class Graph:
         """``a / b``."""
         if b is self.one or a is self.zero:
             return a
+        if b is self.zero:  # a pivot that vanishes: for the state's status to tell, not to fold
+            return self.node("div", a, b)
         if a.op == "const" and b.op == "const":
             return self.const(_float(a) / _float(b))
         if a is b:

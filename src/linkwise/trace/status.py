@@ -60,6 +60,8 @@ def _bad_pivots(graph: Graph) -> Iterator[Expr]:
     for pivot, scale in graph.pivots:
         if pivot.op != "const":
             yield 1.0 - graph.node("flag", pivot - least * scale)
+        elif not pivot.value > 0.0:
+            yield graph.one
 
 
 def _any(graph: Graph, flags: Iterator[Expr]) -> Expr:

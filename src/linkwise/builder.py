@@ -1,0 +1,199 @@
+"""`Builder`: a robot written in Python, link by link and joint by joint."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from numpy.typing import ArrayLike
+
+from linkwise.errors import Where, quote
+from linkwise.io.rpy import rpy_rotation
+from linkwise.load import Options
+from linkwise.model import edit, values
+from linkwise.model.description import (
+    FrameDescription,
+    Geometry,
+    JointDescription,
+    Limits,
+    LinkDescription,
+    Mimic,
+    Pose,
+    RobotDescription,
+    Triple,
+)
+from linkwise.model.joints import FIXED, JOINTS
+from linkwise.model.structure import check_mimics, check_tree
+from linkwise.robot import Robot
+
+KINDS = (FIXED, *JOINTS)
+BASE = "base"  # a parent of this name need not be declared
+ZEROS = (0.0, 0.0, 0.0)
+
+
+class Builder:
+    """Links and joints in any order; `build` checks that they make one tree.
+
+    >>> b = Builder("pendulum")
+    >>> b = b.link("rod", mass=1.0, com=(0.0, 0.0, -0.5), inertia=(0.1, 0.1, 0.01))
+    >>> b = b.joint("pivot", "revolute", parent="base", child="rod", axis=(0.0, 1.0, 0.0))
+    >>> b.build().nv
+    1
+
+    Every method returns the builder. Values are checked when given, names when built. SI units.
+    """
+
+    def __init__(self, name: str = "robot", *, gravity: ArrayLike = (0.0, 0.0, -9.81)) -> None:
+        self._name = values.name("builder: name", name)
+        self._gravity = values.triple("gravity", gravity)
+        self._links: list[LinkDescription] = []
+        self._joints: list[JointDescription] = []
+        self._frames: list[FrameDescription] = []
+
+    def __repr__(self) -> str:
+        return f"<Builder {self._name!r}: {len(self._links)} links, {len(self._joints)} joints>"
+
+    def link(
+        self,
+        name: str,
+        *,
+        mass: float | None = None,
+        com: ArrayLike = ZEROS,
+        inertia: ArrayLike = ZEROS,
+        visuals: Iterable[Geometry] = (),
+        collisions: Iterable[Geometry] = (),
+    ) -> Builder:
+        """Add a link; ``inertia`` is about the centre of mass, both in the link's axes.
+
+        (xx, yy, zz), (xx, xy, xz, yy, yz, zz) or a 3 by 3 matrix. Without mass, the link is a mere
+        frame.
+        """
+        values.name("link: name", name)
+        body = None if mass is None else values.body(f"link {name!r}", mass, com, inertia)
+        shapes, solids = tuple(visuals), tuple(collisions)
+        self._links.append(
+            LinkDescription(name, body, shapes, solids, self._where(f"link {quote(name)}"))
+        )
+        return self
+
+    def joint(
+        self,
+        name: str,
+        kind: str,
+        *,
+        parent: str,
+        child: str,
+        axis: ArrayLike = (0.0, 0.0, 1.0),
+        xyz: ArrayLike = ZEROS,
+        rpy: ArrayLike = ZEROS,
+        limits: Sequence[float] | Limits = values.UNBOUNDED,
+        velocity: float = math.inf,
+        effort: float = math.inf,
+        armature: float = 0.0,
+        damping: float = 0.0,
+        friction: float = 0.0,
+        mimic: str | tuple[str, float, float] | None = None,
+        second_axis: ArrayLike = (1.0, 0.0, 0.0),
+        pitch: float = 0.0,
+    ) -> Builder:
+        """Add a joint, whose frame is its child's, at ``xyz`` and ``rpy`` in the parent's.
+
+        ``kind``: fixed, revolute, continuous, prismatic, helical (``pitch`` in m/rad), universal
+        (``second_axis``), planar, spherical or free. ``axis`` is in the joint's frame; ``limits``
+        are (lower, upper). ``mimic`` is the joint to follow, or (joint, multiplier, offset).
+        """
+        what = f"joint {values.name('joint: name', name)!r}"
+        _check_kind(what, kind)
+        first, second = _axes(what, kind, axis, second_axis)
+        follows = None if mimic is None else _mimic(what, mimic)
+        self._joints.append(
+            JointDescription(
+                name, kind, parent, child, _pose(what, xyz, rpy), first, second,
+                values.number(f"{what}: pitch", pitch), follows,
+                values.limits(what, limits, velocity, effort),
+                values.positive(f"{what}: armature", armature),
+                values.positive(f"{what}: damping", damping),
+                values.positive(f"{what}: friction", friction),
+                self._where(f"joint {quote(name)}"),
+            )
+        )  # fmt: skip
+        return self
+
+    def frame(
+        self, name: str, link: str, *, xyz: ArrayLike = ZEROS, rpy: ArrayLike = ZEROS
+    ) -> Builder:
+        """Add a named frame on a link: a tool point, a sensor."""
+        what = f"frame {values.name('frame: name', name)!r}"
+        self._frames.append(FrameDescription(name, link, _pose(what, xyz, rpy)))
+        return self
+
+    def describe(self) -> RobotDescription:
+        """What was built so far, checked to be one tree of links."""
+        where, links = self._where(), list(self._links)
+        declared = {link.name for link in links}
+        if BASE not in declared and any(joint.parent == BASE for joint in self._joints):
+            links.insert(0, LinkDescription(BASE, where=where))
+        if not links:
+            raise where.error("has no link; expected at least one")
+        base = check_tree(links, self._joints)
+        check_mimics(self._joints)
+        robot = RobotDescription(
+            self._name, tuple(links), tuple(self._joints), self._gravity, where, base
+        )
+        for frame in self._frames:
+            robot = edit.add_frame(robot, frame.name, frame.link, frame.origin)
+        return robot
+
+    def build(
+        self,
+        *,
+        base: str = "fixed",
+        friction: bool = False,
+        strict: bool = True,
+        repair: str | None = None,
+    ) -> Robot:
+        """The robot; options as in `load`."""
+        options = Options(base, None, friction, strict, repair)
+        return options.robot(self.describe())
+
+    def _where(self, element: str = "") -> Where:
+        return Where(f"<builder {self._name!r}>", None, element)
+
+
+def _check_kind(what: str, kind: str) -> None:
+    if kind not in KINDS:
+        raise ValueError(f"{what}: kind is {kind!r}; expected one of {', '.join(KINDS)}")
+
+
+def _axes(what: str, kind: str, axis: ArrayLike, second: ArrayLike) -> tuple[Triple, Triple]:
+    """The axis, and the second of a universal joint; the defaults where there is none."""
+    first = values.direction(f"{what}: axis", axis)
+    if kind in (FIXED, "spherical", "free"):
+        first = JointDescription.axis
+    if kind != "universal":
+        return first, JointDescription.second_axis
+    other = values.direction(f"{what}: second_axis", second)
+    if abs(sum(a * b for a, b in zip(first, other, strict=True))) > 1e-9:
+        raise ValueError(
+            f"{what}: second_axis is {second!r}; expected a right angle to axis {axis!r}"
+        )
+    return first, other
+
+
+def _mimic(what: str, mimic: str | tuple[str, float, float]) -> Mimic:
+    parts = (mimic, 1.0, 0.0) if isinstance(mimic, str) else tuple(mimic)
+    if len(parts) != 3 or not isinstance(parts[0], str):
+        raise ValueError(
+            f"{what}: mimic is {mimic!r}; expected a joint's name, or (name, multiplier, offset)"
+        )
+    driver, multiplier, offset = parts
+    return Mimic(
+        str(driver),
+        values.number(f"{what}: mimic multiplier", multiplier),
+        values.number(f"{what}: mimic offset", offset),
+    )
+
+
+def _pose(what: str, xyz: ArrayLike, rpy: ArrayLike) -> Pose:
+    angles = values.triple(f"{what}: rpy", rpy)
+    return Pose(rpy_rotation(*angles), values.triple(f"{what}: xyz", xyz))

@@ -1,0 +1,132 @@
+"""Read an MJCF file: our own safe reading first, then MuJoCo's compiler, then a description.
+
+MuJoCo is never shown the file itself. The file and what it includes are parsed under the same
+limits as any robot file, every path is held to the declared folders, and MuJoCo compiles a text
+written from that, one element a line, so that whatever it objects to has a place in the file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from linkwise.errors import BackendUnavailable, RobotFileError, Where
+from linkwise.io.mjcf_text import Document, Element, flatten
+from linkwise.io.mjmodel import Locate, describe_mjmodel
+from linkwise.io.xml import DEFAULT_LIMITS, FileRoots, PathLike, ReadLimits, quote, read_xml
+from linkwise.model.description import RobotDescription
+
+_LINE = re.compile(r"\b[Ll]ine(?: number)?[ =](\d+)")
+_ELEMENT = re.compile(r"\s*Element (?:name )?'[^']*'.*", re.DOTALL)
+_PREFIX = re.compile(r"^(?:XML )?(?:[Pp]arse )?(?:Error: ?|error )+")
+
+
+def read_mjcf(
+    path: PathLike,
+    *,
+    package_dirs: Sequence[PathLike] = (),
+    limits: ReadLimits = DEFAULT_LIMITS,
+) -> RobotDescription:
+    """Read an MJCF file; it may name files under its own folder and under ``package_dirs``."""
+    root = read_xml(path, limits)
+    if root.tag != "mujoco":
+        raise root.error(f"the root element is <{quote(root.tag)[1:-1]}>; expected <mujoco>")
+    document = flatten(root, FileRoots.of(path, package_dirs), limits)
+    model = _compile(document, 1.0)
+    if document.stand_ins:
+        _check_inertias(document, model)
+    if model.nbody > limits.max_links:
+        raise root.error(f"{model.nbody} bodies; expected max_links of at most {limits.max_links}")
+    name = root.attributes.get("model", "").strip()
+    stem = os.path.splitext(os.path.basename(os.fspath(path)))[0]
+    return describe_mjmodel(model, name or stem, _locator(document, model))
+
+
+def _compile(document: Document, size: float) -> Any:
+    """MuJoCo's model of a document; meshes that are not there have this size."""
+    try:
+        import mujoco
+    except ImportError:
+        raise BackendUnavailable(
+            "MJCF files are compiled by MuJoCo, which is not installed: "
+            "pip install 'linkwise[mujoco]'"
+        ) from None
+    said: list[str] = []
+    before = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(said.append)  # else MuJoCo prints, and writes a log file here
+    try:
+        model = mujoco.MjModel.from_xml_string(document.text(size))
+    except (ValueError, RuntimeError) as problem:
+        raise _located(document, str(problem)) from None
+    finally:
+        mujoco.set_mju_user_warning(before)
+    for message in (m for m in said if "singular" not in m):  # that is judged later, by name
+        document.root.where.warn(f"{quote(message.strip(), 300)[1:-1]} (says MuJoCo's compiler)")
+    return model
+
+
+def _located(document: Document, message: str) -> RobotFileError:
+    """MuJoCo's objection, with the place in the file of the line that it names."""
+    line = _LINE.search(message)
+    where = document.root.where
+    if line is not None and 0 < int(line[1]) <= len(document.elements):
+        where = document.elements[int(line[1]) - 1].node.where
+    words = _PREFIX.sub("", _ELEMENT.sub("", message).strip())
+    return where.error(f"{quote(words, 300)[1:-1]} (says MuJoCo's compiler)")
+
+
+def _check_inertias(document: Document, model: Any) -> None:
+    """Refuse bodies whose inertia depends on a mesh that is not there."""
+    other = _compile(document, 2.0)
+    same = (model.body_mass == other.body_mass) & (model.body_inertia == other.body_inertia).all(1)
+    same &= (model.body_ipos == other.body_ipos).all(1)
+    for body in np.flatnonzero(~same):
+        missing = ", ".join(sorted({quote(name) for name in document.stand_ins}))
+        raise _locator(document, model)("body", int(body)).error(
+            f"its inertia comes from its shapes, and a mesh is not there ({missing}); expected "
+            "an <inertial>, or the file"
+        )
+    for name, where in document.stand_ins.items():
+        where.warn(f"{quote(name)} is not there: the shape is left out")
+
+
+def _locator(document: Document, model: Any) -> Locate:
+    """Places of a model's elements: by name, or by order where both have as many."""
+    whole = document.root.where
+    bodies, joints = document.bodies(), document.joints()
+    found: dict[str, tuple[list[Element], int, Any]] = {
+        "body": (bodies, model.nbody - 1, model.name_bodyadr[1:]),
+        "joint": (joints, model.njnt, model.name_jntadr),
+        "site": (document.tagged("site"), model.nsite, model.name_siteadr),
+        "equality": (document.inside("equality"), model.neq, model.name_eqadr),
+        "actuator": (document.inside("actuator"), getattr(model, "nactuator", model.nu), ()),
+        "tendon": (document.inside("tendon"), model.ntendon, ()),
+        "pair": (document.tagged("pair"), model.npair, ()),
+        "flex": (document.tagged("flex") + document.tagged("flexcomp"), -1, ()),
+    }
+    named = {
+        kind: {e.node.attributes["name"]: e for e in elements if e.node.attributes.get("name")}
+        for kind, (elements, _, _) in found.items()
+    }
+
+    def locate(kind: str, index: int) -> Where:
+        if kind == "model":
+            return whole
+        if kind == "body":
+            index -= 1  # the world is no element
+        elements, count, addresses = found[kind]
+        name = _name(model, addresses[index]) if 0 <= index < len(addresses) else ""
+        if name in named[kind]:
+            return named[kind][name].node.where
+        in_order = 0 <= index < len(elements) and len(elements) == count
+        return elements[index].node.where if in_order else whole
+
+    return locate
+
+
+def _name(model: Any, address: int) -> str:
+    return bytes(model.names[address:]).split(b"\0", 1)[0].decode(errors="replace")

@@ -1,0 +1,275 @@
+"""A compiled `mujoco.MjModel` -> description: bodies, joints, sites; what else there is is named.
+
+The model is only read, so this needs no import of mujoco. MuJoCo's conventions, and linkwise's:
+
+| joint | MuJoCo qpos, qvel | linkwise q, qd |
+|---|---|---|
+| hinge, slide | value, rate | the same numbers, ``ref`` included |
+| ball | quaternion (w, x, y, z), angular velocity in body axes | the same |
+| free | position, quaternion; linear velocity in world axes, angular in body axes | quaternion, position; angular, linear velocity, both in body axes |
+
+A body's joints act one after another, each about its own anchor. All but the last move a link
+without mass named ``body/joint``; so does the last where its anchor is not the body's origin.
+"""  # noqa: E501
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from linkwise.errors import Where
+from linkwise.io.mjequality import mimics
+from linkwise.io.mjshapes import body_shapes
+from linkwise.io.poses import (
+    body_inertia,
+    check_finite,
+    check_unit,
+    pose,
+    quaternion_matrix,
+    triple,
+    turn_matrix,
+    unit,
+)
+from linkwise.model.description import (
+    FrameDescription,
+    JointDescription,
+    Limits,
+    LinkDescription,
+    Mimic,
+    Pose,
+    RobotDescription,
+)
+
+Locate = Callable[[str, int], Where]  # ("joint", 3) -> its place
+
+FREE, BALL, SLIDE, HINGE = range(4)  # mjtJoint
+WORLD = 0
+NO_GRAVITY = 1 << 7  # mjDSBL_GRAVITY
+BODY_NUMBERS = ("body_pos", "body_quat", "body_mass", "body_ipos", "body_iquat", "body_inertia")
+JOINT_NUMBERS = ("jnt_pos", "jnt_axis", "jnt_range")
+JOINT_TRANSMISSIONS = (0, 1)  # mjTRN_JOINT, mjTRN_JOINTINPARENT
+
+
+def describe_mjmodel(model: Any, name: str = "", locate: Locate | None = None) -> RobotDescription:
+    """Describe a compiled model; ``locate`` says where an element of it was written."""
+    name = name or _text(model, 0) or "robot"
+    whole = Where(f"<mujoco.MjModel {name!r}>")
+    names = _Names(model)
+    reader = _Reader(model, names, locate or _in_memory(whole, names))
+    _name_what_is_ignored(model, reader.locate)
+    for body in range(1, model.nbody):
+        reader.add_body(body)
+    return RobotDescription(
+        name,
+        tuple(reader.links),
+        tuple(reader.joints),
+        (0.0, 0.0, 0.0) if model.opt.disableflags & NO_GRAVITY else triple(model.opt.gravity),
+        whole if locate is None else locate("model", 0),
+        reader.links[0].name,
+        tuple(_sites(model, names, reader)),
+    )
+
+
+def _text(model: Any, address: int) -> str:
+    return bytes(model.names[address:]).split(b"\0", 1)[0].decode(errors="replace")
+
+
+def _in_memory(whole: Where, names: _Names) -> Locate:
+    def locate(kind: str, index: int) -> Where:
+        known = {"body": names.bodies, "joint": names.joints}.get(kind)
+        label = f"<{kind} {index}>" if known is None else f'<{kind} name="{known[index]}">'
+        return whole if kind == "model" else Where(whole.path, None, label)
+
+    return locate
+
+
+class _Names:
+    """Names for all bodies and joints: MuJoCo's own, or their number where they have none."""
+
+    def __init__(self, model: Any) -> None:
+        self.bodies = _filled("body", [_text(model, a) for a in model.name_bodyadr])
+        self.joints = _filled("joint", [_text(model, a) for a in model.name_jntadr])
+        self.sites = _filled("site", [_text(model, a) for a in model.name_siteadr])
+
+
+def _filled(kind: str, names: list[str]) -> list[str]:
+    """Names with no gaps: ``body3`` for the body 3 that has none."""
+    taken = set(names)
+    return [name or unused(f"{kind}{i}", taken) for i, name in enumerate(names)]
+
+
+def unused(name: str, taken: set[str]) -> str:
+    """The name, made longer until nothing else has it."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
+class _Reader:
+    """Collects links and joints, body by body; MuJoCo's bodies come depth first."""
+
+    def __init__(self, model: Any, names: _Names, locate: Locate) -> None:
+        self.model, self.names, self.locate = model, names, locate
+        self.taken_links, self.taken_joints = set(names.bodies), set(names.joints)
+        self.mimics: dict[int, Mimic] = mimics(model, names.joints, locate)
+        world = locate("body", WORLD)
+        self.links = [
+            LinkDescription(names.bodies[WORLD], None, *body_shapes(model, WORLD), where=world)
+        ]
+        self.joints: list[JointDescription] = []
+
+    def add_body(self, body: int) -> None:
+        """The body's joints, one after another, then the body itself."""
+        m, where = self.model, self.locate("body", body)
+        check_finite(where, *((key, getattr(m, key)[body]) for key in BODY_NUMBERS))
+        check_unit(where, *((key, getattr(m, key)[body]) for key in ("body_quat", "body_iquat")))
+        name, parent = self.names.bodies[body], self.names.bodies[m.body_parentid[body]]
+        R, p = quaternion_matrix(m.body_quat[body]), np.array(m.body_pos[body])
+        joints = range(m.body_jntadr[body], m.body_jntadr[body] + m.body_jntnum[body])
+        for joint in joints:
+            self._check_joint(joint)
+            anchor = _anchor(m, joint)
+            if m.jnt_type[joint] == FREE:
+                R, p = np.eye(3), np.zeros(3)
+            R, p = _placed(m, joint, R, p + R @ anchor)
+            last = joint == joints[-1] and not anchor.any()
+            child = name if last else unused(f"{name}/{self.names.joints[joint]}", self.taken_links)
+            self._add_joint(joint, parent, child, pose(R, p))
+            if not last:
+                self.links.append(LinkDescription(child, where=where))
+            parent, R, p = child, np.eye(3), -anchor
+        visuals, collisions = body_shapes(m, body)
+        self.links.append(LinkDescription(name, _inertia(m, body), visuals, collisions, where))
+        if parent != name:
+            mount = unused(f"{name}/mount" if joints else f"{name}/weld", self.taken_joints)
+            weld = JointDescription(mount, "fixed", parent, name, pose(R, p), where=where)
+            self.joints.append(weld)
+
+    def _check_joint(self, joint: int) -> None:
+        m, where = self.model, self.locate("joint", joint)
+        check_finite(where, *((key, getattr(m, key)[joint]) for key in JOINT_NUMBERS))
+        check_finite(where, ("qpos0", m.qpos0[m.jnt_qposadr[joint]]))
+        if m.jnt_type[joint] in (HINGE, SLIDE):
+            check_unit(where, ("jnt_axis", m.jnt_axis[joint]))
+
+    def _add_joint(self, joint: int, parent: str, child: str, origin: Pose) -> None:
+        m, where = self.model, self.locate("joint", joint)
+        dof = m.jnt_dofadr[joint]
+        one_axis = m.jnt_type[joint] in (HINGE, SLIDE)
+        self.joints.append(
+            JointDescription(
+                name=self.names.joints[joint],
+                kind=_kind(m, joint),
+                parent=parent,
+                child=child,
+                origin=origin,
+                axis=unit(m.jnt_axis[joint]) if one_axis else (0.0, 0.0, 1.0),
+                mimic=self.mimics.get(joint),
+                limits=_limits(m, joint, where),
+                armature=_one(m.dof_armature, m, joint, "armature", where) + _rotors(m, joint),
+                damping=_one(m.dof_damping, m, joint, "damping", where),
+                friction=_one(m.dof_frictionloss, m, joint, "frictionloss", where),
+                where=where,
+            )
+        )
+        if m.jnt_type[joint] == FREE and m.dof_armature[dof] != 0.0:
+            where.warn("armature of a free joint is taken along body axes; MuJoCo's, world axes")
+
+
+def _anchor(m: Any, joint: int) -> Any:
+    """The point a joint turns about, in body axes; a slide and a free joint have none."""
+    turns = m.jnt_type[joint] in (HINGE, BALL)
+    return np.array(m.jnt_pos[joint]) if turns else np.zeros(3)
+
+
+def _placed(m: Any, joint: int, R: Any, p: Any) -> tuple[Any, Any]:
+    """A joint's frame, moved back by its value at rest: ``qpos0`` is where the body is drawn."""
+    axis, rest = unit(m.jnt_axis[joint]), float(m.qpos0[m.jnt_qposadr[joint]])
+    kind = m.jnt_type[joint]
+    if kind == HINGE and rest != 0.0:
+        R = R @ turn_matrix(axis, -rest)
+    if kind == SLIDE:
+        p = p - R @ (rest * np.array(axis))
+    return R, p
+
+
+def _kind(m: Any, joint: int) -> str:
+    kind = m.jnt_type[joint]
+    if kind == HINGE:
+        return "revolute" if m.jnt_limited[joint] else "continuous"
+    return {FREE: "free", BALL: "spherical", SLIDE: "prismatic"}[int(kind)]
+
+
+def _limits(m: Any, joint: int, where: Where) -> Limits:
+    effort = np.inf
+    if m.jnt_actfrclimited[joint]:
+        effort = float(np.abs(m.jnt_actfrcrange[joint]).max())
+    if not m.jnt_limited[joint]:
+        return Limits(effort=effort)
+    if m.jnt_type[joint] not in (HINGE, SLIDE):
+        where.warn("the range of a ball joint is not read: the joint is not limited")
+        return Limits(effort=effort)
+    lower, upper = (float(x) for x in m.jnt_range[joint])
+    return Limits(lower, upper, effort=effort)
+
+
+def _one(values: Any, m: Any, joint: int, what: str, where: Where) -> float:
+    """A number that all degrees of freedom of a joint share."""
+    start = m.jnt_dofadr[joint]
+    own = values[start : start + {FREE: 6, BALL: 3}.get(int(m.jnt_type[joint]), 1)]
+    check_finite(where, (what, own))
+    if own[0] < 0.0:
+        raise where.error(f"{what} is {own[0]:g}; expected zero or more")
+    if not (own == own[0]).all():
+        raise where.error(f"{what} {own.tolist()} differs between its axes; expected one number")
+    return float(own[0])
+
+
+def _rotors(m: Any, joint: int) -> float:
+    """Armature of the actuators on a joint, as the joint feels it (MuJoCo 3.4 and later)."""
+    if not hasattr(m, "actuator_armature") or m.jnt_type[joint] not in (HINGE, SLIDE):
+        return 0.0
+    on_joint = np.isin(m.actuator_trntype, JOINT_TRANSMISSIONS) & (m.actuator_trnid[:, 0] == joint)
+    return float((m.actuator_armature[on_joint] * m.actuator_gear[on_joint, 0] ** 2).sum())
+
+
+def _inertia(m: Any, body: int) -> Any:
+    turn = quaternion_matrix(m.body_iquat[body])
+    tensor = turn @ np.diag(m.body_inertia[body]) @ turn.T
+    return body_inertia(float(m.body_mass[body]), m.body_ipos[body], tensor)
+
+
+def _sites(m: Any, names: _Names, reader: _Reader) -> Iterable[FrameDescription]:
+    """Frames at the sites; one that shares its name with a body or joint is renamed."""
+    taken = reader.taken_links | reader.taken_joints | set(names.sites)
+    for i, name in enumerate(names.sites):
+        used = name
+        if name in reader.taken_links or name in reader.taken_joints:
+            used = unused(f"{name}_site", taken)
+            reader.locate("site", i).warn(f"the name is a body's or joint's too: called \"{used}\"")
+        where = pose(quaternion_matrix(m.site_quat[i]), m.site_pos[i])
+        yield FrameDescription(used, names.bodies[m.site_bodyid[i]], where)
+
+
+def _name_what_is_ignored(m: Any, locate: Locate) -> None:
+    """Warn about what has a part in MuJoCo's dynamics and none in linkwise's."""
+    for kind, count in (("actuator", m.nu), ("tendon", m.ntendon), ("pair", m.npair)):
+        if count:
+            locate(kind, 0).warn(f"{count} <{kind}> not read: ignored")
+    if getattr(m, "nflex", 0):
+        locate("flex", 0).warn("deformable bodies (flex) are not read: ignored")
+    for body in np.flatnonzero(m.body_gravcomp):
+        locate("body", int(body)).warn("gravcomp is not read: ignored")
+    for body in np.flatnonzero(m.body_mocapid >= 0):
+        locate("body", int(body)).warn("a mocap body is taken as fixed to the world")
+    for joint in np.flatnonzero(m.jnt_stiffness):
+        locate("joint", int(joint)).warn("the spring (stiffness) is not read: ignored")
+    poly = getattr(m, "dof_dampingpoly", None)
+    for dof in () if poly is None else np.flatnonzero(np.any(poly, axis=1)):
+        place = locate("joint", int(m.dof_jntid[dof]))
+        place.warn("only the linear part of damping is read: the rest is ignored")
+    if m.opt.density or m.opt.viscosity:
+        locate("model", 0).warn("the fluid (density, viscosity) is not read: ignored")

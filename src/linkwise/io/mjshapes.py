@@ -1,0 +1,63 @@
+"""Geoms of a compiled MuJoCo model, as shapes for viewers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linkwise.io.poses import pose, quaternion_matrix, triple
+from linkwise.model.description import Geometry
+
+SPHERE, CAPSULE, CYLINDER, BOX, MESH = 2, 3, 5, 6, 7  # mjtGeom
+SHOWN = 3  # groups below this are drawn by MuJoCo's viewer
+
+Shapes = tuple[Geometry, ...]
+
+
+def body_shapes(m: Any, body: int) -> tuple[Shapes, Shapes]:
+    """Visual and collision shapes of a body; kinds that descriptions do not know are left out."""
+    start = m.body_geomadr[body]
+    visuals: list[Geometry] = []
+    collisions: list[Geometry] = []
+    for geom in range(start, start + m.body_geomnum[body]):
+        shape = _shape(m, geom)
+        if shape is None:
+            continue
+        if m.geom_group[geom] < SHOWN:
+            visuals.append(shape)
+        if m.geom_contype[geom] or m.geom_conaffinity[geom]:
+            collisions.append(shape)
+    return tuple(visuals), tuple(collisions)
+
+
+def _shape(m: Any, geom: int) -> Geometry | None:
+    kind = int(m.geom_type[geom])
+    R, p = quaternion_matrix(m.geom_quat[geom]), np.array(m.geom_pos[geom])
+    red, green, blue, alpha = (float(x) for x in m.geom_rgba[geom])
+    rgba = red, green, blue, alpha
+    radius, half, depth = (float(x) for x in m.geom_size[geom])
+    if kind == SPHERE:
+        return Geometry("sphere", (radius,), origin=pose(R, p), rgba=rgba)
+    if kind in (CAPSULE, CYLINDER):
+        word = "capsule" if kind == CAPSULE else "cylinder"
+        return Geometry(word, (radius, 2 * half), origin=pose(R, p), rgba=rgba)
+    if kind == BOX:
+        return Geometry("box", (2 * radius, 2 * half, 2 * depth), origin=pose(R, p), rgba=rgba)
+    return _mesh(m, geom, R, p, rgba) if kind == MESH else None
+
+
+def _mesh(m: Any, geom: int, R: Any, p: Any, rgba: Any) -> Geometry | None:
+    """A mesh in the axes of its file: MuJoCo moves it to its centre and principal axes."""
+    mesh = int(m.geom_dataid[geom])
+    path = _path(m, mesh)
+    if not path:
+        return None
+    R = R @ quaternion_matrix(m.mesh_quat[mesh]).T
+    origin = pose(R, p - R @ np.array(m.mesh_pos[mesh]))
+    return Geometry("mesh", path=path, scale=triple(m.mesh_scale[mesh]), origin=origin, rgba=rgba)
+
+
+def _path(m: Any, mesh: int) -> str:
+    address = int(m.mesh_pathadr[mesh])
+    return "" if address < 0 else bytes(m.paths[address:]).split(b"\0", 1)[0].decode()

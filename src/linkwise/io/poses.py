@@ -1,0 +1,72 @@
+"""Poses from what other libraries hold in memory: quaternions, matrices, arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linkwise.errors import Where
+from linkwise.model.description import BodyInertia, Pose, Triple
+from linkwise.model.frames import Array, tidy_rotation
+
+HUGE = 1e100  # numbers from here on overflow once they are multiplied
+
+
+def triple(values: Any) -> Triple:
+    """Three floats; no negative zeros."""
+    x, y, z = (float(v) + 0.0 for v in values)
+    return x, y, z
+
+
+def unit(values: Any) -> Triple:
+    """A direction of length one."""
+    vector = np.asarray(values, dtype=float)
+    return triple(vector / np.linalg.norm(vector))
+
+
+def quaternion_matrix(quat: Any) -> Array:
+    """The rotation matrix of a quaternion (w, x, y, z) of any length but zero."""
+    w, x, y, z = np.asarray(quat, dtype=float) / np.linalg.norm(quat)
+    return np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+
+
+def turn_matrix(axis: Any, angle: float) -> Array:
+    """The rotation matrix of a turn about a unit axis."""
+    half = 0.5 * angle
+    return quaternion_matrix([np.cos(half), *(np.sin(half) * np.asarray(axis, dtype=float))])
+
+
+def pose(rotation: Any, translation: Any) -> Pose:
+    """A pose from a matrix and a vector, rounding noise around 0 and 1 removed."""
+    rows = [triple(row) for row in tidy_rotation(np.asarray(rotation, dtype=float))]
+    return Pose((rows[0], rows[1], rows[2]), triple(translation))
+
+
+def body_inertia(mass: float, com: Any, tensor: Array) -> BodyInertia | None:
+    """A body's inertia about its centre of mass in link axes; None where there is nothing."""
+    if mass == 0.0 and not np.any(tensor):
+        return None
+    xx, xy, xz, yy, yz, zz = (float(tensor[i, j]) for i, j in zip(*np.triu_indices(3), strict=True))
+    return BodyInertia(float(mass), triple(com), (xx, xy, xz, yy, yz, zz))
+
+
+def check_finite(where: Where, *named: tuple[str, Any]) -> None:
+    """Refuse numbers that are not finite, or whose products would not be, by name."""
+    for name, values in named:
+        if not (np.abs(np.asarray(values, dtype=float)) < HUGE).all():
+            raise where.error(f"{name} is {np.asarray(values).tolist()}; expected finite numbers")
+
+
+def check_unit(where: Where, *named: tuple[str, Any]) -> None:
+    """Refuse axes and quaternions whose length is not one, by name."""
+    for name, values in named:
+        if not abs(float(np.linalg.norm(values)) - 1.0) < 1e-6:
+            found = np.asarray(values).tolist()
+            raise where.error(f"{name} is {found}; expected a vector of length one")

@@ -1,0 +1,52 @@
+"""Finding one's way around a description."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from linkwise.model import values
+from linkwise.model.description import JointDescription, LinkDescription, RobotDescription
+
+
+def names_of(robot: RobotDescription) -> dict[str, None]:
+    """All names of links, joints and frames, each once."""
+    parts = (robot.links, robot.joints, robot.frames)
+    return {each.name: None for part in parts for each in part}
+
+
+def find_link(robot: RobotDescription, name: str) -> LinkDescription:
+    """The link of a name."""
+    for link in robot.links:
+        if link.name == name:
+            return link
+    raise values.unknown("link", name, robot.name, [link.name for link in robot.links])
+
+
+def find_joint(robot: RobotDescription, name: str) -> JointDescription:
+    """The joint of a name."""
+    for joint in robot.joints:
+        if joint.name == name:
+            return joint
+    raise values.unknown("joint", name, robot.name, [joint.name for joint in robot.joints])
+
+
+def way_to(robot: RobotDescription, link: str) -> list[JointDescription]:
+    """Joints from the base out to a link."""
+    inboard = {joint.child: joint for joint in robot.joints}
+    name, way = find_link(robot, link).name, list[JointDescription]()
+    while name in inboard:
+        way.append(inboard[name])
+        name = inboard[name].parent
+    return way[::-1]
+
+
+def outward(robot: RobotDescription) -> Iterable[JointDescription]:
+    """Every joint, those nearer the base first."""
+    children: dict[str, list[JointDescription]] = {}
+    for joint in robot.joints:
+        children.setdefault(joint.parent, []).append(joint)
+    todo = [robot.base]
+    while todo:
+        for joint in children.get(todo.pop(), []):
+            yield joint
+            todo.append(joint.child)

@@ -1,0 +1,72 @@
+"""Joints that move no inertia: whether links without mass leave the mass matrix regular.
+
+The mass matrix is positive definite exactly when the articulated inertia that each joint feels,
+``D = Sᵀ IA S``, is [RBDA section 7.3]. One configuration decides: a joint that moves inertia at
+some configuration moves it at almost every one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwise.model.joints import Stance
+from linkwise.model.tree import BASE, Link, Tree
+from linkwise.spatial import Motion, RigidInertia, Vec3
+
+Array = NDArray[np.float64]
+
+# A joint's articulated inertia over the inertia it feels with all joints beyond it locked: below
+# this it is rounding.
+REGULAR = 1e-10
+
+_UNITS = [Vec3(*row) for row in np.eye(3).tolist()]
+_ZERO = Vec3(0.0, 0.0, 0.0)
+_MOTIONS = [Motion(u, _ZERO) for u in _UNITS] + [Motion(_ZERO, u) for u in _UNITS]
+
+
+def joint_without_inertia(tree: Tree, suspects: Sequence[int]) -> int | None:
+    """The outermost of these links whose joint moves no inertia, at a random configuration."""
+    rng = np.random.default_rng(1)
+    wanted = set(suspects)
+    articulated = [np.zeros((6, 6)) for _ in tree.links]
+    locked = [np.zeros((6, 6)) for _ in tree.links]
+    for i in reversed(range(len(tree.links))):
+        link = tree.links[i]
+        own = _inertia(link.inertia)
+        IA, Ic = articulated[i] + own, locked[i] + own
+        stance = _somewhere(link, rng)
+        S = np.array([list(column) for column in stance.S]).T
+        D = S.T @ IA @ S + np.diag(link.armature)
+        if i in wanted and not _regular(D, S.T @ Ic @ S + np.diag(link.armature)):
+            return i
+        if link.parent != BASE:
+            U = IA @ S
+            X = np.array([list(stance.X.motion(m)) for m in _MOTIONS]).T
+            articulated[link.parent] += X.T @ (IA - U @ np.linalg.pinv(D, hermitian=True) @ U.T) @ X
+            locked[link.parent] += X.T @ Ic @ X
+    return None
+
+
+def _somewhere(link: Link, rng: np.random.Generator) -> Stance:
+    """The joint at a configuration that is special in no way."""
+    joint = link.joint
+    return link.stance(joint.integrate(joint.neutral(), rng.uniform(0.3, 0.9, joint.nv)).tolist())
+
+
+def _inertia(body: RigidInertia) -> Array:
+    """A rigid inertia as a 6x6 matrix, (angular, linear)."""
+    r, h = body.rotational(), body.h
+    coupling = np.array([[0.0, -h.z, h.y], [h.z, 0.0, -h.x], [-h.y, h.x, 0.0]])
+    rotational = np.array([[r.xx, r.xy, r.xz], [r.xy, r.yy, r.yz], [r.xz, r.yz, r.zz]])
+    return np.block([[rotational, coupling], [coupling.T, body.m * np.eye(3)]])
+
+
+def _regular(D: Array, whole: Array) -> bool:
+    diagonal = np.diag(whole)
+    if not (diagonal > 0.0).all():
+        return False
+    size = np.sqrt(diagonal)
+    return bool(np.linalg.eigvalsh(D / np.outer(size, size))[0] > REGULAR)

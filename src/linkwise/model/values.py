@@ -1,0 +1,177 @@
+"""What users write in code -> numbers and records of a description, checked.
+
+Every function is told what the value is, as messages name it: ``link 'hand': mass``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwise.model.description import IDENTITY, LARGEST, BodyInertia, Limits, Pose, Triple
+from linkwise.model.frames import tidy_rotation
+
+Array = NDArray[np.float64]
+LOOSE = 1e-6  # a rotation may be this far from orthonormal (float32, seven digits): it is tidied
+UNBOUNDED = (-math.inf, math.inf)
+
+
+def numbers(what: str, value: Any, *shapes: tuple[int, ...]) -> Array:
+    """An array of finite real numbers of one of some shapes."""
+    wanted = " or ".join(_shape_words(shape) for shape in shapes)
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind not in "fiu":
+            raise TypeError
+        array = array.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{what} is {value!r}; expected {wanted}") from None
+    if array.shape not in shapes or not np.isfinite(array).all():
+        raise ValueError(f"{what} is {value!r}; expected {wanted}")
+    if np.abs(array).max(initial=0.0) > LARGEST:
+        raise ValueError(f"{what} is {value!r}; expected at most {LARGEST:g}")
+    return array + 0.0
+
+
+def _shape_words(shape: tuple[int, ...]) -> str:
+    if shape == ():
+        return "a finite number"
+    if len(shape) == 1:
+        return f"{shape[0]} finite numbers"
+    return f"a {' by '.join(map(str, shape))} array of finite numbers"
+
+
+def number(what: str, value: Any) -> float:
+    """A finite number."""
+    return float(numbers(what, value, ()))
+
+
+def positive(what: str, value: Any, *, unbounded: bool = False) -> float:
+    """A number that is zero or more, and finite unless it may be unbounded."""
+    if unbounded and isinstance(value, float) and value == math.inf:
+        return value
+    checked = number(what, value)
+    if checked < 0.0:
+        raise ValueError(f"{what} is {checked:g}; expected zero or more")
+    return checked
+
+
+def triple(what: str, value: Any) -> Triple:
+    """Three finite numbers."""
+    x, y, z = numbers(what, value, (3,)).tolist()
+    return x, y, z
+
+
+def direction(what: str, value: Any) -> Triple:
+    """A unit vector along three numbers; one that is such already stays as it is."""
+    vector = numbers(what, value, (3,))
+    largest = np.abs(vector).max()
+    if largest == 0.0:
+        raise ValueError(f"{what} is {value!r}, which has no direction; expected one not zero")
+    if abs(np.linalg.norm(vector) - 1.0) <= 2.0**-51:
+        return _triple(vector)
+    vector = vector / largest
+    return _triple(vector / np.linalg.norm(vector) + 0.0)
+
+
+def body(what: str, mass: Any, com: Any, inertia: Any) -> BodyInertia:
+    """A rigid body: centre of mass in link axes, inertia about it in link axes.
+
+    The inertia is (xx, yy, zz), (xx, xy, xz, yy, yz, zz) or a symmetric 3 by 3 matrix.
+    """
+    tensor = numbers(f"{what}: inertia", inertia, (3,), (6,), (3, 3))
+    if tensor.shape == (3,):
+        tensor = np.diag(tensor)
+    if tensor.shape == (3, 3):
+        if np.abs(tensor - tensor.T).max() > 1e-12 * np.abs(tensor).max():
+            raise ValueError(f"{what}: inertia is {inertia!r}; expected it to be symmetric")
+        tensor = tensor[np.triu_indices(3)]
+    xx, xy, xz, yy, yz, zz = tensor.tolist()
+    return BodyInertia(
+        positive(f"{what}: mass", mass), triple(f"{what}: com", com), (xx, xy, xz, yy, yz, zz)
+    )
+
+
+def limits(
+    what: str, bounds: Any = UNBOUNDED, velocity: Any = math.inf, effort: Any = math.inf
+) -> Limits:
+    """Joint limits; infinite numbers mean none."""
+    if isinstance(bounds, Limits):
+        bounds, velocity, effort = (bounds.lower, bounds.upper), bounds.velocity, bounds.effort
+    try:
+        lower, upper = (float(x) for x in bounds)
+    except (TypeError, ValueError):
+        raise ValueError(f"{what}: limits are {bounds!r}; expected (lower, upper)") from None
+    if not lower <= upper or lower == math.inf or upper == -math.inf:
+        raise ValueError(f"{what}: limits are ({lower:g}, {upper:g}); expected lower <= upper")
+    return Limits(
+        lower,
+        upper,
+        positive(f"{what}: velocity", velocity, unbounded=True),
+        positive(f"{what}: effort", effort, unbounded=True),
+    )
+
+
+def pose(what: str, value: ArrayLike | Pose | None) -> Pose:
+    """A pose from a 4 by 4 array; None is the identity."""
+    if value is None or isinstance(value, Pose):
+        return value or Pose()
+    T = numbers(what, value, (4, 4))
+    R = T[:3, :3]
+    off = float(np.abs(R.T @ R - np.eye(3)).max())
+    if off > LOOSE or np.linalg.det(R) < 0.0 or np.abs(T[3] - [0.0, 0.0, 0.0, 1.0]).max() > LOOSE:
+        raise ValueError(
+            f"{what} is {T.tolist()}; expected a rotation (orthonormal, right-handed), a "
+            "translation, and (0, 0, 0, 1) in the last row"
+        )
+    return pose_of(_nearest_rotation(R) if off > 4 * np.finfo(float).eps else R, T[:3, 3])
+
+
+def pose_of(R: Array, p: Array) -> Pose:
+    """A pose from a rotation and a translation known to be right."""
+    rows = [_triple(row) for row in tidy_rotation(R) + 0.0]
+    return Pose((rows[0], rows[1], rows[2]), _triple(p + 0.0))
+
+
+def inverse(place: Pose) -> Pose:
+    """Where the parent sits in the child."""
+    if place.rotation == IDENTITY:
+        return pose_of(np.eye(3), -np.array(place.translation))
+    R = np.array(place.rotation)
+    return pose_of(R.T, -R.T @ np.array(place.translation))
+
+
+def name(what: str, value: Any) -> str:
+    """Some text."""
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"{what} is {value!r}; expected some text")
+    return value
+
+
+def unknown(what: str, given: object, robot: str, known: Iterable[str]) -> ValueError:
+    """The error for a name that stands for nothing, with those it is close to."""
+    known = list(known)
+    near = difflib.get_close_matches(str(given), known, 3)
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"it has {some(known)}"
+    return ValueError(f"{what} {given!r}: robot {robot!r} has no such {what}; {hint}")
+
+
+def some(names: list[str]) -> str:
+    """The first few names, for a message."""
+    shown = ", ".join(map(repr, names[:8]))
+    return (shown + ", ..." if len(names) > 8 else shown) or "none"
+
+
+def _triple(values: Array) -> Triple:
+    x, y, z = (float(v) for v in values)
+    return x, y, z
+
+
+def _nearest_rotation(R: Array) -> Array:
+    left, _, right = np.linalg.svd(R)
+    return np.asarray(left @ right)

@@ -1,0 +1,410 @@
+"""``linkwise check``: every problem with its place and a suggestion; repairs on request."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import linkwise as lw
+from linkwise.cli.lint import MOST, lint
+from linkwise.cli.main import main
+
+GOOD = """<?xml version="1.0"?>
+<!-- whose it is -->
+<robot name="arm">
+  <!-- a note -->
+  <link name="base"/>
+  <link name="upper">
+    <inertial>
+      <origin xyz="0 0 0.1"/>
+      <mass value="2"/>
+      <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/>
+    </inertial>
+  </link>
+  <link name="fore">
+    <inertial>
+      <mass value="1"/>
+      <inertia ixx="0.2" ixy="0" ixz="0" iyy="0.2" iyz="0" izz="0.2"/>
+    </inertial>
+  </link>
+  <joint name="shoulder" type="revolute">
+    <parent link="base"/>
+    <child link="upper"/>
+    <axis xyz="0 0 1"/>
+    <limit lower="-1" upper="2" velocity="3" effort="4"/>
+  </joint>
+  <joint name="elbow" type="continuous">
+    <parent link="upper"/>
+    <child link="fore"/>
+    <axis xyz="0 1 0"/>
+  </joint>
+</robot>
+"""
+
+
+def changed(*edits: str) -> str:
+    """The arm with each ``old`` (once in the file) replaced by the ``new`` after it."""
+    text = GOOD
+    for old, new in zip(edits[::2], edits[1::2], strict=True):
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    return text
+
+
+def run(path: Path, text: str, *arguments: str) -> Result:
+    path.write_text(text, encoding="utf-8")
+    return CliRunner().invoke(main, ["check", str(path), *arguments])
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "arm.urdf"
+
+
+# -- what is told ---------------------------------------------------------------------------------
+
+
+def test_a_clean_file(path: Path) -> None:
+    result = run(path, GOOD)
+    assert (result.exit_code, result.output) == (0, "0 errors, 0 warnings\n")
+
+
+def test_warnings_alone_exit_with_0(path: Path) -> None:
+    result = run(path, changed("</robot>", '<transmission name="t"/></robot>'))
+    assert result.exit_code == 0
+    assert result.output == (
+        f'{path}:30: warning: <transmission name="t">: <transmission> is not read: ignored, '
+        "here and below\n    suggestion: delete it if it is not needed\n0 errors, 1 warning\n"
+    )
+
+
+ONE = {
+    "misspelt element": (
+        ('<mass value="2"/>', '<mas value="2"/>'),
+        9, '<link name="upper"> <mas>', "unknown element <mas>; expected <mass>",
+        "rename it to <mass>",
+    ),
+    "misspelt attribute": (
+        ('xyz="0 0 0.1"', 'xzy="0 0 0.1"'),
+        8, '<link name="upper"> <origin>', 'unknown attribute xzy="0 0 0.1"; expected xyz',
+        "rename it to xyz=",
+    ),
+    "not a number": (
+        ('<mass value="2"/>', '<mass value="nan"/>'),
+        9, '<link name="upper"> <mass>', 'value="nan" is not such a number; expected 1 finite',
+        "write 1 finite decimal number, such as 0.5 or 1e-3",
+    ),
+    "too small": (
+        ('velocity="3"', 'velocity="-3"'),
+        23, '<joint name="shoulder"> <limit>', "velocity=-3 is too small; expected at least 0",
+        "write a number of 0 or more",
+    ),
+    "too large": (
+        ('<mass value="2"/>', '<mass value="1e99"/>'),
+        9, '<link name="upper"> <mass>', 'value="1e99" is too large; expected at most 1e+30',
+        "check the unit and the exponent",
+    ),
+    "limits exchanged": (
+        ('lower="-1" upper="2"', 'lower="2" upper="-1"'),
+        23, '<joint name="shoulder"> <limit>', "lower=2 is above upper=-1; expected lower <= upper",
+        "exchange lower and upper, if that was meant",
+    ),
+    "no axis": (
+        ('"0 0 1"', '"0 0 0"'),
+        22, '<joint name="shoulder"> <axis>', "xyz=(0 0 0) has no direction",
+        'write the direction the joint moves in, such as xyz="0 0 1"',
+    ),
+    "unknown parent": (
+        ('<parent link="upper"/>', '<parent link="uper"/>'),
+        25, '<joint name="elbow">', 'parent link "uper" does not exist',
+        'write "upper", if that was meant',
+    ),
+    "unknown child": (
+        ('<child link="fore"/>', '<child link="nowhere"/>'),
+        25, '<joint name="elbow">', 'child link "nowhere" does not exist',
+        "name a link of this file, or add that link",
+    ),
+    "no parent": (
+        ('<parent link="upper"/>', ""),
+        25, '<joint name="elbow">', "has no <parent>; expected exactly one",
+        'add <parent link="..."/> with the name of a link',
+    ),
+    "no type": (
+        (' type="continuous"', ""),
+        25, '<joint name="elbow">', "has no type attribute",
+        "write the value",
+    ),
+    "unknown type": (
+        ('type="continuous"', 'type="ball"'),
+        25, '<joint name="elbow">', 'type="ball" is not supported',
+        "use revolute, continuous, prismatic, fixed, floating or planar",
+    ),
+    "two of one name": (
+        ('<joint name="elbow"', '<joint name="shoulder"'),
+        25, '<joint name="shoulder">', 'joint name "shoulder" is already used (line 19)',
+        "give one of them another name",
+    ),
+    "itself": (
+        ('<parent link="upper"/>', '<parent link="fore"/>'),
+        25, '<joint name="elbow">', 'parent and child are both "fore"',
+        "name two different links",
+    ),
+    "stray link": (
+        ('<link name="base"/>', '<link name="base"/><link name="stray"/>'),
+        5, '<link name="stray">', "expected one root link, got 2",
+        "add a joint that holds this link, or delete the link",
+    ),
+    "cycle": (
+        ('<parent link="base"/>', '<parent link="fore"/>'),
+        19, '<joint name="shoulder">', "closes a cycle of 2 links",
+        "let one of these joints start at a link outside the cycle",
+    ),
+    "mimic": (
+        ('<axis xyz="0 1 0"/>', '<axis xyz="0 1 0"/><mimic joint="wrist"/>'),
+        28, '<joint name="elbow"> <mimic>', 'joint="wrist" does not exist',
+        "follow a revolute, continuous or prismatic joint that follows none",
+    ),
+    "impossible inertia": (
+        ('iyy="0.2" iyz="0" izz="0.2"', 'iyy="0.2" iyz="0" izz="0.9"'),
+        13, '<link name="fore">', "has principal inertias (0.2, 0.2, 0.9)",
+        "take mass, centre and inertia from one source; --repair writes the nearest possible",
+    ),
+    "no mass": (
+        ('<mass value="1"/>', '<mass value="0"/>'),
+        13, '<link name="fore">', "has mass 0 kg",
+        "add an <inertial> to the link, or make its joint fixed",
+    ),
+    "outside": (
+        ('<link name="base"/>', '<link name="base"><visual><geometry>'
+         '<mesh filename="/etc/passwd"/></geometry></visual></link>'),
+        5, '<link name="base"> <mesh>', '"/etc/passwd" leads out of the declared folders',
+        "keep meshes in the package of the file, and name them by package://",
+    ),
+    "no shape": (
+        ('<link name="base"/>', '<link name="base"><visual><geometry/></visual></link>'),
+        5, '<link name="base"> <geometry>', "has 0 shapes",
+        "keep one shape; write a second <visual> or <collision> for another",
+    ),
+    "misplaced": (
+        ('<link name="base"/>', '<link name="base"/><limit lower="1"/>'),
+        5, '<robot name="arm"> <limit>', "<limit> inside <robot>; expected it inside <joint>",
+        "move it into <joint>",
+    ),
+    "xacro": (
+        ('xyz="0 0 0.1"', 'xyz="0 0 ${h}"'),
+        8, '<link name="upper"> <origin>', "is a xacro expression",
+        "run xacro on this file and check what it writes",
+    ),
+    "broken XML": (
+        ('<mass value="2"/>', '<mass value="2">'),
+        11, "</inertial>", "not well-formed XML: mismatched tag",
+        "repair the XML first: the rest of the file was not looked at",
+    ),
+    "another format": (
+        ('<robot name="arm">', '<mujoco name="arm">', "</robot>", "</mujoco>"),
+        3, '<mujoco name="arm">', "the root element is <mujoco>; expected <robot>",
+        "give a URDF file, whose root element is <robot>",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ONE)
+def test_one_defect_is_one_problem_with_place_and_suggestion(kind: str, path: Path) -> None:
+    edits, line, element, message, suggestion = ONE[kind]
+    result = run(path, changed(*edits))
+    assert result.exit_code == 1
+    first, second, last = result.output.splitlines()
+    assert first.startswith(f"{path}:{line}: error: {element}: ")
+    assert message in first
+    assert second == f"    suggestion: {suggestion}"
+    assert last == "1 error, 0 warnings"
+
+
+MANY = changed(
+    '<mass value="2"/>', '<mas value="2"/>',
+    'izz="0.1"', 'izz="0.9"',
+    '<mass value="1"/>', '<mass value="1_0"/>',
+    '"0 0 1"', '"0 0 2"',
+    'lower="-1" upper="2"', 'lower="2" upper="-1"',
+    '<parent link="upper"/>', '<parent link="uper"/><parent link="uper"/>',
+    'type="continuous"', 'type="revolute"',
+)  # fmt: skip
+
+
+def test_every_problem_of_a_bad_file_is_told_in_order_of_lines(path: Path) -> None:
+    result = run(path, MANY)
+    places = [x for x in result.output.splitlines() if x.startswith(str(path))]
+    found = [(int(x.split(":")[1]), x.split(": ")[1]) for x in places]
+    assert found == [
+        (6, "error"),  # the body, once its mass could be read
+        (9, "error"),
+        (15, "error"),
+        (22, "warning"),
+        (23, "error"),
+        (25, "error"),
+        (25, "warning"),
+        (26, "error"),
+    ]
+    assert result.output.endswith("6 errors, 2 warnings\n")
+
+
+def test_there_is_an_end_to_it(path: Path) -> None:
+    links = "".join(f'<link name="l{k}"><inertail/></link>\n' for k in range(2 * MOST))
+    result = run(path, changed('<link name="base"/>', '<link name="base"/>' + links))
+    assert f"stopped after {MOST} problems\n{MOST} errors, 0 warnings" in result.output
+
+
+def test_json(path: Path) -> None:
+    result = run(path, changed('"0 0 1"', '"0 0 0"'), "--json")
+    assert result.exit_code == 1
+    facts = json.loads(result.output)
+    assert (facts["errors"], facts["warnings"]) == (1, 0)
+    assert facts["problems"] == [
+        {
+            "path": str(path),
+            "line": 22,
+            "element": '<joint name="shoulder"> <axis>',
+            "severity": "error",
+            "message": "xyz=(0 0 0) has no direction; expected a vector that is not zero",
+            "suggestion": 'write the direction the joint moves in, such as xyz="0 0 1"',
+        }
+    ]
+
+
+def test_impossible_bodies_are_warnings_where_asked(path: Path) -> None:
+    text = changed('iyy="0.2" iyz="0" izz="0.2"', 'iyy="0.2" iyz="0" izz="0.9"')
+    result = run(path, text, "--no-strict")
+    assert result.exit_code == 0
+    assert f'{path}:13: warning: <link name="fore">: the body moved by joint' in result.output
+    assert run(path, text, "--strict").exit_code == 1
+
+
+def test_usage_errors_exit_with_2(path: Path) -> None:
+    assert CliRunner().invoke(main, ["check"]).exit_code == 2
+    assert CliRunner().invoke(main, ["check", str(path)]).exit_code == 2
+    result = run(path, GOOD, "--repair", str(path))
+    assert result.exit_code == 2
+    assert "give another file than FILE" in result.output
+    assert path.read_text() == GOOD
+
+
+def test_help_says_what_is_repaired() -> None:
+    result = CliRunner().invoke(main, ["check", "--help"])
+    assert result.exit_code == 0
+    assert "--repair OUT.urdf" in result.output and "exit code is 1" in result.output
+
+
+# -- repairs --------------------------------------------------------------------------------------
+
+
+def test_a_repair_writes_another_file_and_lists_every_change(path: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.urdf"
+    text = MANY.replace('value="1_0"', 'value="1"')
+    result = run(path, text, "--repair", str(out))
+    assert path.read_text() == text
+    told = [x for x in result.output.splitlines() if x.startswith(("repaired", str(out)))]
+    assert told == [
+        f'repaired: {path}:6: inertia of link "upper" replaced by the nearest that can exist',
+        f"repaired: {path}:9: <mas> renamed to <mass>",
+        f'repaired: {path}:22: axis xyz="0 0 2" normalised',
+        f'repaired: {path}:23: lower="2" and upper="-1" exchanged',
+        f'repaired: {path}:25: parent link "uper" changed to "upper"',
+        f'repaired: {path}:25: joint "elbow": type revolute changed to continuous',
+        f"repaired: {path}:26: removed the second <parent>",
+        f"{out}: written, 7 changes; left: 0 errors, 0 warnings",
+    ]
+    assert result.exit_code == 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        robot = lw.load(out)
+    assert robot.nv == 2
+    assert robot.position_limits[:, 0].tolist() == [-1.0, 2.0]
+
+
+def test_the_rest_of_the_file_stays(path: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.urdf"
+    run(path, changed('"0 0 1"', '"0 0 2"'), "--repair", str(out))
+    head, rest = out.read_text().split("\n", 1)
+    assert head == '<?xml version="1.0" encoding="utf-8"?>'
+    assert rest == GOOD.split("\n", 1)[1]
+
+
+def test_the_nearest_inertia_is_physical_and_near(path: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.urdf"
+    run(path, changed('iyy="0.2" iyz="0" izz="0.2"', 'iyy="0.2" iyz="0" izz="0.41"'),
+        "--repair", str(out))  # fmt: skip
+    inertia = ET.parse(out).getroot().find("link[@name='fore']/inertial/inertia")
+    assert inertia is not None
+    moments = [float(inertia.get(key, "")) for key in ("ixx", "iyy", "izz")]
+    assert np.allclose(moments, [0.205, 0.205, 0.41], rtol=1e-4)
+    assert moments[0] + moments[1] >= moments[2]
+
+
+def test_what_cannot_be_repaired_is_left_and_told(path: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.urdf"
+    text = changed('"0 0 1"', '"0 0 0"', '<mass value="2"/>', '<mas value="2"/>')
+    result = run(path, text, "--repair", str(out))
+    assert result.exit_code == 1
+    assert result.output.endswith(f"{out}: written, 1 change; left: 1 error, 0 warnings\n")
+    assert 'xyz="0 0 0"' in out.read_text()
+
+
+def test_a_second_child_that_differs_is_left(path: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.urdf"
+    text = changed('<mass value="2"/>', '<mass value="2"/><mass value="3"/>')
+    result = run(path, text, "--repair", str(out), "--json")
+    repair = json.loads(result.output)["repair"]
+    assert repair == {"path": str(out), "changes": [], "errors_left": 1}
+    assert '<mass value="2"/><mass value="3"/>' in out.read_text()
+
+
+def test_an_unreadable_number_is_never_overwritten(path: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.urdf"
+    text = changed('ixx="0.1"', 'ixx="nan"', 'izz="0.1"', 'izz="0.9"', 'lower="-1"', 'lower="inf"')
+    result = run(path, text, "--repair", str(out))
+    assert result.exit_code == 1
+    assert f"{out}: written, 0 changes; left: 2 errors, 0 warnings" in result.output
+    assert out.read_text().split("\n", 1)[1] == text.split("\n", 1)[1]
+
+
+def test_problems_at_parts_that_were_missing(path: Path, tmp_path: Path) -> None:
+    """What is put in so that reading can go on is never repaired into the file."""
+    out = tmp_path / "out.urdf"
+    text = changed('<mass value="2"/>', "<weight/>", 'izz="0.1"', 'izz="0.9"')
+    result = run(path, text, "--repair", str(out))
+    assert "has no <mass>" in result.output and "left: 2 errors, 1 warning" in result.output
+    assert "<weight/>" in out.read_text()
+
+
+def test_broken_xml_is_not_written(path: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.urdf"
+    result = run(path, "<robot", "--repair", str(out))
+    assert result.exit_code == 1
+    assert f"{out}: not written: the file cannot be read" in result.output
+    assert not out.exists()
+
+
+# -- any file -------------------------------------------------------------------------------------
+
+
+def test_no_defect_goes_unseen_and_none_breaks_the_check(path: Path) -> None:
+    """Every kind of defect of the reliability suite, in this small arm."""
+    sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+    from faults.defects import DEFECTS, spoiled
+    from faults.document import Document
+
+    document = Document(ET.fromstring(GOOD))
+    ET.indent(document.root)
+    for defect in DEFECTS:
+        for text in spoiled(document, defect):
+            path.write_text(text, encoding="utf-8")
+            report = lint(path)
+            assert report.count("error") >= 1, defect.name
+            assert all(p.suggestion and p.line for p in report.problems), defect.name

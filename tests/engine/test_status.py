@@ -1,0 +1,314 @@
+"""What is wrong with a state is told for that state, and touches no other."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.algorithms import FUNCTIONS
+from linkwise.trace.status import UNIT_TOLERANCE
+
+STATES = 37  # not a multiple of any tile
+BAD = (np.nan, np.inf, -np.inf)
+CALLS = [(function, method) for function, methods in FUNCTIONS.items() for method in methods]
+DTYPES = ("float64", "float32")
+OK, NOT_FINITE, NOT_UNIT = lw.Status.OK, lw.Status.NOT_FINITE, lw.Status.NOT_UNIT
+SINGULAR, OVERFLOW = lw.Status.SINGULAR, lw.Status.OVERFLOW
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LINKWISE_CACHE", str(tmp_path_factory.mktemp("kernels") / "cache"))
+        yield
+
+
+@cache
+def puma(base: str = "fixed") -> lw.Robot:
+    return lw.load("puma560", base=base)
+
+
+def options(robot: lw.Robot, function: str, method: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if FUNCTIONS[function][method].takes_frame:
+        found["frame"] = robot.frame_names[-1]
+    if "method" in inspect.signature(getattr(lw.Robot, function)).parameters:
+        found["method"] = method
+    return found
+
+
+def states(robot: lw.Robot, function: str, dtype: str, *shape: int) -> list[np.ndarray]:
+    """Arguments of a function, healthy ones."""
+    rng = np.random.default_rng(5)
+    sizes = next(iter(FUNCTIONS[function].values())).input_sizes(robot.tree)
+    others = [rng.normal(size=(*shape, size)) for _, size in sizes[1:]]
+    return [values.astype(dtype) for values in (robot.random_q(rng, shape), *others)]
+
+
+def same(a: Any, b: Any) -> bool:
+    return np.asarray(a).tobytes() == np.asarray(b).tobytes()
+
+
+# -- not finite -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("function", "method"), CALLS)
+def test_a_bad_number_in_any_place_spoils_its_row_only(
+    function: str, method: str, dtype: str
+) -> None:
+    robot = puma()
+    call, how = getattr(robot, function), options(robot, function, method)
+    good = states(robot, function, dtype, STATES)
+    clean, calm = call(*good, **how, status=True)
+    assert calm.dtype == np.uint8 and calm.shape == (STATES,) and not calm.any()
+    assert same(clean, call(*good, **how))
+    places = [(k, i) for k, values in enumerate(good) for i in range(values.shape[1])]
+    for turn, (k, i) in enumerate(places):
+        row = (7 * turn) % STATES
+        bad = [values.copy() for values in good]
+        bad[k][row, i] = BAD[turn % 3]
+        result, status = call(*bad, **how, status=True)
+        assert np.flatnonzero(status).tolist() == [row]
+        assert status[row] == NOT_FINITE
+        assert np.isnan(result[row]).all()
+        others = np.arange(STATES) != row
+        assert same(result[others], clean[others])
+        assert np.array_equal(call(*bad, **how), result, equal_nan=True)
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_a_bad_wrench_is_told_too(bad: float) -> None:
+    robot = puma()
+    q, qd, tau = states(robot, "forward_dynamics", "float64", 5)
+    wrench = np.zeros((5, 6))
+    clean = robot.forward_dynamics(q, qd, tau, f_ext={"link6": wrench})
+    wrench[3, 4] = bad
+    result, status = robot.forward_dynamics(q, qd, tau, f_ext={"link6": wrench}, status=True)
+    assert status.tolist() == [0, 0, 0, NOT_FINITE, 0]
+    assert np.isnan(result[3]).all()
+    assert same(result[:3], clean[:3]) and same(result[4], clean[4])
+
+
+def test_all_states_bad_and_all_states_good() -> None:
+    robot = puma()
+    q = np.full((9, 6), np.nan)
+    result, status = robot.mass_matrix(q, status=True)
+    assert np.isnan(result).all() and (status == NOT_FINITE).all()
+
+
+def test_no_word_and_no_exception_by_default(capfd: pytest.CaptureFixture[str]) -> None:
+    robot = puma()
+    with warnings.catch_warnings(), np.errstate(all="raise"):
+        warnings.simplefilter("error")
+        for q in (np.full(6, np.nan), np.full((3, 6), np.inf), np.full((3, 6), 1e300)):
+            robot.mass_matrix(q)
+            robot.inverse_dynamics(q, q, q)
+            robot.mass_matrix(q, status=True)
+    assert capfd.readouterr() == ("", "")
+
+
+# -- shapes ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (2, 3), (0,), (2, 0, 3)])
+@pytest.mark.parametrize(("function", "method"), CALLS)
+def test_status_has_the_shape_of_the_batch(
+    function: str, method: str, shape: tuple[int, ...]
+) -> None:
+    robot = puma()
+    call, how = getattr(robot, function), options(robot, function, method)
+    arguments = states(robot, function, "float64", *shape)
+    result, status = call(*arguments, **how, status=True)
+    assert status.shape == shape and status.dtype == np.uint8
+    assert not status.any()
+    assert same(result, call(*arguments, **how))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_status_with_out_and_leading_axes_that_broadcast(dtype: str) -> None:
+    robot = puma()
+    q = robot.random_q(1, (4, 1)).astype(dtype)
+    qd = np.random.default_rng(2).normal(size=(3, 6)).astype(dtype)
+    q[2, 0, 5] = np.nan
+    out = np.empty((4, 3, 6), dtype)
+    result, status = robot.bias(q, qd, out=out, status=True)
+    assert result is out
+    assert status.shape == (4, 3)
+    assert (status == np.array([[0], [0], [NOT_FINITE], [0]])).all()
+    assert np.array_equal(out, robot.bias(q, qd), equal_nan=True)
+
+
+def test_status_is_the_same_for_any_number_of_threads() -> None:
+    robot = puma()
+    q = robot.random_q(3, 20_001)
+    q[::97, 2] = np.inf
+    one, told = robot.mass_matrix(q, status=True, threads=1)
+    many, also = robot.mass_matrix(q, status=True, threads=4)
+    assert np.array_equal(one, many, equal_nan=True) and same(told, also)
+    assert np.flatnonzero(told).tolist() == list(range(0, 20_001, 97))
+
+
+# -- quaternions ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("function", "method"), CALLS)
+def test_a_quaternion_of_another_length_is_used_as_if_of_unit_length(
+    function: str, method: str, dtype: str, assert_close: Any
+) -> None:
+    robot = puma("free")
+    call, how = getattr(robot, function), options(robot, function, method)
+    good = states(robot, function, dtype, STATES)
+    clean, calm = call(*good, **how, status=True)
+    assert not calm.any()
+    bad = [values.copy() for values in good]
+    bad[0][3, :4] *= 2.0
+    bad[0][20, :4] *= 0.5
+    result, status = call(*bad, **how, status=True)
+    assert np.flatnonzero(status).tolist() == [3, 20]
+    assert (status[[3, 20]] == NOT_UNIT).all()
+    others = np.setdiff1d(np.arange(STATES), [3, 20])
+    assert same(result[others], clean[others])
+    cond = 1e4 if function in ("forward_dynamics", "mass_matrix_inverse") else 100.0
+    assert_close(result, clean, dtype=dtype, cond=cond)
+    assert same(call(*bad, **how), result)
+
+
+def test_how_far_from_unit_length_a_quaternion_may_be() -> None:
+    robot = puma("free")
+    q = np.tile(robot.neutral(), (4, 1))
+    q[:, 0] = 1.0 + UNIT_TOLERANCE * np.array([0.0, 0.9, 1.1, -1.1])
+    _, status = robot.mass_matrix(q, status=True)
+    assert status.tolist() == [OK, OK, NOT_UNIT, NOT_UNIT]
+
+
+def test_a_quaternion_of_zeros_is_told() -> None:
+    robot = puma("free")
+    q = np.tile(robot.neutral(), (2, 1))
+    q[1, :4] = 0.0
+    _, status = robot.forward_kinematics(q, "link6", status=True)
+    assert status[0] == OK and status[1] & NOT_UNIT
+
+
+def test_bits_add_up_per_state() -> None:
+    robot = puma("free")
+    q = np.tile(robot.neutral(), (3, 1))
+    q[1, 0] = np.nan  # its length is not to be judged
+    q[2, :4] *= 3.0
+    assert robot.mass_matrix(q, status=True)[1].tolist() == [OK, NOT_FINITE, NOT_UNIT]
+
+
+# -- singular -------------------------------------------------------------------------------------
+
+INVERTING = [("forward_dynamics", "crba"), ("forward_dynamics", "aba"),
+             ("mass_matrix_inverse", "crba"), ("mass_matrix_inverse", "aba")]  # fmt: skip
+
+
+def impossible(folder: Path, moment: float, shift: str) -> lw.Robot:
+    """Two turning links, the first with an inertia that cannot exist, taken as written."""
+    inertia = 'ixx="{0}" iyy="{0}" izz="{0}" ixy="0" ixz="0" iyz="0"'
+    body = (
+        '<link name="{}"><inertial><origin xyz="{}"/><mass value="1"/><inertia {}/>'
+        "</inertial></link>"
+    )
+    joint = (
+        '<joint name="{0}" type="continuous"><parent link="{1}"/><child link="{2}"/>'
+        '<origin xyz="{3}"/><axis xyz="0 0 1"/></joint>'
+    )
+    path = folder / "impossible.urdf"
+    path.write_text(
+        '<robot name="r"><link name="base"/>'
+        + body.format("a", "0 0 0", inertia.format(moment))
+        + body.format("b", shift, inertia.format(0.1))
+        + joint.format("j", "base", "a", "0 0 0")
+        + joint.format("k", "a", "b", shift)
+        + "</robot>"
+    )
+    with pytest.warns(lw.RobotFileWarning, match="taken as written"):
+        return lw.load(path, strict=False)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shift", ["0.3 0 0", "0 0 0"])  # a mass matrix that varies, and one not
+@pytest.mark.parametrize(("function", "method"), INVERTING)
+def test_an_indefinite_mass_matrix_is_told(
+    function: str, method: str, shift: str, dtype: str, tmp_path: Path
+) -> None:
+    robot = impossible(tmp_path, -3.0, shift)
+    arguments = states(robot, function, dtype, 5)
+    assert np.linalg.eigvalsh(robot.mass_matrix(arguments[0]))[:, 0].max() < 0.0
+    arguments[0][2] = np.nan
+    _, status = getattr(robot, function)(*arguments, method=method, status=True)
+    assert status.tolist() == [SINGULAR, SINGULAR, NOT_FINITE, SINGULAR, SINGULAR]
+
+
+@pytest.mark.parametrize(("function", "method"), INVERTING)
+def test_a_possible_robot_is_never_told_to_be_singular(
+    function: str, method: str, tmp_path: Path
+) -> None:
+    robot = lw.load("iiwa14")
+    arguments = states(robot, function, "float64", 2000)
+    assert not getattr(robot, function)(*arguments, method=method, status=True)[1].any()
+
+
+def test_a_joint_that_moves_nothing_gives_no_exception() -> None:
+    row = {"a": 0.0, "mass": 1.0, "inertia": (0.0, 0.0, 0.0)}  # a point on the joint's axis
+    with pytest.warns(lw.RobotFileWarning, match="principal inertias"):
+        robot = lw.from_dh([row], strict=False)
+    zero = np.zeros((3, 1))
+    for method in ("crba", "aba"):
+        result, status = robot.forward_dynamics(zero, zero, zero + 1.0, method=method, status=True)
+        assert not np.isfinite(result).any()
+        assert (status & (SINGULAR | OVERFLOW)).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_singular_pose_has_no_operational_inertia(dtype: str) -> None:
+    robot = puma()
+    q = np.array([np.zeros(6), [0.3, 0.4, 0.5, 0.6, 0.7, 0.8]], dtype)
+    result, status = robot.operational_inertia(q, "link6", status=True)
+    assert status.tolist() == [SINGULAR, OK]
+    assert same(result[1], robot.operational_inertia(q[1], "link6"))
+
+
+def test_what_inverts_nothing_is_not_singular(tmp_path: Path) -> None:
+    robot = impossible(tmp_path, -3.0, "0.3 0 0")
+    q = robot.random_q(1, 4)
+    assert not robot.mass_matrix(q, status=True)[1].any()
+    assert not robot.inverse_dynamics(q, q, q, status=True)[1].any()
+
+
+# -- overflow -------------------------------------------------------------------------------------
+
+
+def test_a_result_too_large_for_its_type_is_told() -> None:
+    robot = puma()
+    q, qd = np.zeros((3, 6)), np.ones((3, 6))
+    qd[1] = 1e200
+    _, status = robot.bias(q, qd, status=True)
+    assert status.tolist() == [OK, OVERFLOW, OK]
+    _, status = robot.bias(q.astype("f4"), np.full((3, 6), 1e25, "f4"), status=True)
+    assert (status == OVERFLOW).all()
+
+
+def test_the_bits_have_names() -> None:
+    names = {bit.name: bit.value for bit in lw.Status}
+    assert names == {
+        "NOT_FINITE": 1,
+        "NOT_UNIT": 2,
+        "SINGULAR": 4,
+        "NOT_CONVERGED": 8,
+        "OVERFLOW": 16,
+    }
+    text = (Path(__file__).parents[2] / "docs" / "status.md").read_text(encoding="utf-8")
+    for name, value in names.items():
+        assert f"| `{name}` | {value} |" in text

@@ -1,0 +1,756 @@
+"""MJCF files against MuJoCo itself: poses, mass matrix, bias, inverse and forward dynamics."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.io.xml import ReadLimits
+from linkwise.model import quaternion
+
+mujoco = pytest.importorskip("mujoco", reason="MuJoCo (pip install mujoco) is not installed")
+
+STATES = 120
+FREE, BALL = int(mujoco.mjtJoint.mjJNT_FREE), int(mujoco.mjtJoint.mjJNT_BALL)
+
+BLOCK = '<geom type="box" size=".1 .2 .3" pos=".05 -.1 .02" euler="20 30 40"/>'
+ROD = '<geom type="capsule" fromto="0 0 0 .3 .1 -.2" size=".04"/>'
+
+MODELS = {
+    "hinges": f"""
+<mujoco model="hinges">
+  <compiler angle="radian"/>
+  <worldbody>
+    <body name="a" pos="0 0 1" euler=".3 .2 .1">
+      <joint name="ja" axis="0 0 1"/>{ROD}
+      <body name="b" pos=".3 .1 0" quat=".8 .1 .5 -.2">
+        <joint name="jb" axis="1 2 -1"/>{BLOCK}
+        <body name="weld" pos="0 .2 0" axisangle="1 1 0 .7"><geom size=".05" pos=".1 0 0"/></body>
+      </body>
+      <body name="c" pos="-.3 0 .2" zaxis="1 1 1"><joint name="jc" axis="0 1 0"/>{ROD}</body>
+    </body>
+  </worldbody>
+</mujoco>""",
+    "anchors and refs": f"""
+<mujoco>
+  <compiler angle="degree"/>
+  <worldbody>
+    <body name="a" pos="0 0 1" euler="10 20 30">
+      <joint name="ja" axis="0 1 1" pos=".1 .2 .3" ref="35"/>{ROD}
+      <body name="b" pos=".3 .1 0">
+        <joint name="jb" type="slide" axis="1 0 2" ref=".4" pos="1 2 3"/>{BLOCK}
+        <body name="c" pos="0 .2 0" axisangle="0 1 0 90">
+          <joint name="jc" axis="1 0 0" pos="0 -.1 0" ref="-120"/>{ROD}
+          <site name="tip" pos=".3 .1 -.2" euler="90 0 0"/>
+        </body>
+      </body>
+    </body>
+  </worldbody>
+</mujoco>""",
+    "several joints": f"""
+<mujoco>
+  <worldbody>
+    <body name="gantry" pos="0 0 1">
+      <joint name="x" type="slide" axis="1 0 0"/>
+      <joint name="y" type="slide" axis="0 1 0" ref=".2"/>
+      <joint name="yaw" axis="0 0 1" pos=".1 0 0" ref="15"/>{BLOCK}
+      <body name="wrist" pos=".4 0 0" euler="0 30 0">
+        <joint name="w1" axis="1 0 0" pos="0 .1 0"/>
+        <joint name="w2" axis="0 1 0" pos="0 0 .2"/>
+        <joint name="w3" axis="0 .1 1"/>{ROD}
+        <body name="ball" pos=".3 .1 -.2">
+          <joint name="slip" type="slide" axis="0 0 1"/>
+          <joint name="socket" type="ball" pos=".05 .02 0"/>{BLOCK}
+        </body>
+      </body>
+    </body>
+  </worldbody>
+</mujoco>""",
+    "balls": f"""
+<mujoco>
+  <worldbody>
+    <body name="a" euler="40 0 10"><joint name="ja" type="ball" pos=".1 0 .2"/>{ROD}
+      <body name="b" pos=".3 .1 -.2" xyaxes="0 1 0 -1 0 0"><joint name="jb" type="ball"/>{BLOCK}
+        <body name="c" pos="0 0 .4"><joint name="jc"/>{ROD}</body>
+      </body>
+    </body>
+  </worldbody>
+</mujoco>""",
+    "free": f"""
+<mujoco>
+  <option gravity="1 -2 -3"/>
+  <worldbody>
+    <body name="craft" pos="1 2 3" euler="10 20 30"><freejoint name="fly"/>{BLOCK}
+      <body name="arm" pos=".2 .1 .3"><joint name="shoulder" axis="0 1 0" pos="0 0 .1"/>{ROD}
+        <body name="hand" pos=".3 .1 -.2"><joint name="grip" type="slide" axis="1 1 0"/>{ROD}
+          <site name="palm" pos="0 0 .1" quat="1 1 0 0"/>
+        </body>
+      </body>
+    </body>
+    <body name="debris" pos="-1 0 0"><joint name="drift" type="free"/>{ROD}</body>
+  </worldbody>
+</mujoco>""",
+    "inertials": f"""
+<mujoco>
+  <worldbody>
+    <body name="a">
+      <joint name="ja" axis="0 0 1" armature=".3" damping="2" frictionloss=".5" range="-60 90"/>
+      <inertial pos=".1 .2 .3" mass="2" fullinertia=".05 .06 .07 .01 -.005 .002"/>{BLOCK}
+      <body name="b" pos=".5 0 0">
+        <joint name="jb" type="slide" axis="0 1 0" armature="1.5" range="-.1 .3"/>
+        <inertial pos="0 0 .1" quat=".9 .1 .2 .3" mass="1" diaginertia=".02 .03 .04"/>
+        <body name="c" pos="0 .2 0"><joint name="jc" type="ball" armature=".02"/>{ROD}</body>
+      </body>
+    </body>
+  </worldbody>
+</mujoco>""",
+    "defaults": f"""
+<mujoco>
+  <compiler inertiafromgeom="true" angle="radian" eulerseq="zyx" autolimits="true"/>
+  <option gravity="0 -9.7 0"/>
+  <default>
+    <joint axis="0 1 0" armature=".01"/><geom density="700"/>
+    <default class="heavy"><geom density="4000"/><joint axis="1 0 0" range="-1 1"/></default>
+  </default>
+  <worldbody>
+    <geom type="plane" size="1 1 1"/>
+    <site name="origin" pos=".1 .2 .3"/>
+    <body name="fixed" pos="0 .2 0" euler=".1 .2 .3">{BLOCK}
+      <body name="a" childclass="heavy" pos="0 0 1"><joint name="ja"/>{BLOCK}
+        <inertial pos="0 0 0" mass="99" diaginertia="1 1 1"/>
+        <frame pos=".1 .1 .1" euler=".4 0 0">
+          <body name="b" pos=".3 0 0"><joint name="jb" class="main"/>{ROD}</body>
+        </frame>
+      </body>
+    </body>
+  </worldbody>
+</mujoco>""",
+    "unnamed": f"""
+<mujoco>
+  <worldbody>
+    <body pos="0 0 1"><joint axis="1 0 0"/><joint axis="0 1 0"/>{ROD}
+      <body pos=".1 0 0"><joint/>{ROD}<site pos=".1 .1 .1"/></body>
+    </body>
+    <replicate count="3" offset="0 .5 0" euler="0 0 20">
+      <body name="copy" pos="0 1 0"><joint axis="1 0 0"/>{ROD}</body>
+    </replicate>
+  </worldbody>
+</mujoco>""",
+    "geared rotors": f"""
+<mujoco>
+  <worldbody>
+    <body name="a"><joint name="ja" armature=".1"/>{BLOCK}
+      <body name="b" pos=".1 .2 .3"><joint name="jb" type="slide"/>{ROD}</body>
+    </body>
+  </worldbody>
+  <actuator><motor joint="ja" gear="5" armature=".02"/><position joint="jb" kp="9"/></actuator>
+</mujoco>""",
+}
+
+
+# -- conventions --------------------------------------------------------------------------------
+
+
+@dataclass
+class Both:
+    """One robot in both libraries, and random states of it."""
+
+    robot: lw.Robot
+    model: Any
+    data: Any
+    q: np.ndarray  # linkwise's
+    qd: np.ndarray
+    qdd: np.ndarray
+    qpos: np.ndarray  # MuJoCo's
+    qvel: np.ndarray
+    qacc: np.ndarray
+
+    def jacobian(self, k: int) -> np.ndarray:
+        """``d qvel / d qd``: linkwise's rates to MuJoCo's, at state k."""
+        J = np.eye(self.model.nv)
+        for q, v in free_joints(self.model):
+            R = rotation(self.qpos[k, q + 3 : q + 7])
+            J[v : v + 6, v : v + 6] = np.block(
+                [[np.zeros((3, 3)), R], [np.eye(3), np.zeros((3, 3))]]
+            )
+        return J
+
+    def answers(self, read: Any) -> np.ndarray:
+        """``read(data, k)`` after a forward pass at every state."""
+        out = []
+        for k in range(STATES):
+            self.data.qpos[:], self.data.qvel[:] = self.qpos[k], self.qvel[k]
+            mujoco.mj_forward(self.model, self.data)
+            out.append(np.array(read(self.data, k)))
+        return np.array(out)
+
+    def masses(self) -> np.ndarray:
+        """MuJoCo's mass matrices for linkwise's rates."""
+
+        def full(data: Any, k: int) -> np.ndarray:
+            M = np.zeros((self.model.nv, self.model.nv))
+            mujoco.mj_fullM(self.model, data, M)
+            return self.jacobian(k).T @ M @ self.jacobian(k)
+
+        return self.answers(full)
+
+
+def rotation(quat: np.ndarray) -> np.ndarray:
+    flat = np.zeros(9)
+    mujoco.mju_quat2Mat(flat, quat)
+    return flat.reshape(3, 3)
+
+
+def free_joints(model: Any) -> list[tuple[int, int]]:
+    """Where free joints start in qpos and qvel."""
+    return [
+        (int(model.jnt_qposadr[j]), int(model.jnt_dofadr[j]))
+        for j in range(model.njnt)
+        if model.jnt_type[j] == FREE
+    ]
+
+
+def to_mujoco(model: Any, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> Any:
+    """linkwise's states as MuJoCo's: a free joint is turned and its blocks swapped.
+
+    ``v_world = R v``, so ``a_world = R (a + w x v)``: rates along body axes turn with the body.
+    """
+    qpos, qvel, qacc = q.copy(), qd.copy(), qdd.copy()
+    for i, j in free_joints(model):
+        turn, place = q[:, i : i + 4], q[:, i + 4 : i + 7]
+        w, v = qd[:, j : j + 3], qd[:, j + 3 : j + 6]
+        alpha, a = qdd[:, j : j + 3], qdd[:, j + 3 : j + 6] + np.cross(w, v)
+        qpos[:, i : i + 7] = np.hstack([place, turn])
+        qvel[:, j : j + 6] = np.hstack([quaternion.rotate(turn, v), w])
+        qacc[:, j : j + 6] = np.hstack([quaternion.rotate(turn, a), alpha])
+    return qpos, qvel, qacc
+
+
+def only_dynamics(model: Any) -> Any:
+    """The model without contacts, constraints, limits, springs, damping and actuators."""
+    flags = mujoco.mjtDisableBit
+    model.opt.disableflags |= flags.mjDSBL_CONSTRAINT | flags.mjDSBL_ACTUATION
+    for name in ("mjDSBL_PASSIVE", "mjDSBL_SPRING", "mjDSBL_DAMPER"):
+        model.opt.disableflags |= getattr(flags, name, 0)
+    model.dof_damping[:] = 0.0
+    return model
+
+
+def both(robot: lw.Robot, model: Any, seed: int = 5) -> Both:
+    rng = np.random.default_rng(seed)
+    q = robot.random_q(rng, STATES)
+    qd, qdd = rng.uniform(-2.0, 2.0, (2, STATES, robot.nv))
+    model = only_dynamics(model)
+    return Both(robot, model, mujoco.MjData(model), q, qd, qdd, *to_mujoco(model, q, qd, qdd))
+
+
+def write(folder: Path, text: str, name: str = "robot.xml") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Both:
+    path = write(tmp_path_factory.mktemp("mjcf"), MODELS[request.param])
+    if request.param == "geared rotors":
+        with pytest.warns(lw.RobotFileWarning, match=r"robot\.xml:8: .*2 <actuator> not read"):
+            robot = lw.load(path)
+    else:
+        robot = lw.load(path)
+    return both(robot, mujoco.MjModel.from_xml_path(str(path)))
+
+
+# -- against MuJoCo -----------------------------------------------------------------------------
+
+
+def test_same_numbers(case: Both) -> None:
+    assert (case.robot.nq, case.robot.nv) == (case.model.nq, case.model.nv)
+    np.testing.assert_array_equal(case.robot.gravity, case.model.opt.gravity)
+
+
+def test_poses_of_bodies(case: Both, assert_close: Any) -> None:
+    for i in range(case.model.nbody):
+        name = case.model.body(i).name or f"body{i}"
+
+        def pose(data: Any, _: int, i: int = i) -> np.ndarray:
+            return np.column_stack([data.xmat[i].reshape(3, 3), data.xpos[i]])
+
+        actual = case.robot.forward_kinematics(case.q, name)[:, :3]
+        assert_close(actual, case.answers(pose))
+
+
+def test_poses_of_sites(case: Both, assert_close: Any) -> None:
+    for i in range(case.model.nsite):
+        name = case.model.site(i).name or f"site{i}"
+
+        def pose(data: Any, _: int, i: int = i) -> np.ndarray:
+            return np.column_stack([data.site_xmat[i].reshape(3, 3), data.site_xpos[i]])
+
+        assert_close(case.robot.forward_kinematics(case.q, name)[:, :3], case.answers(pose))
+
+
+def test_mass_matrix(case: Both, assert_close: Any) -> None:
+    assert_close(case.robot.mass_matrix(case.q), case.masses())
+
+
+def test_inverse_dynamics(case: Both, assert_close: Any) -> None:
+    def torques(data: Any, k: int) -> np.ndarray:
+        data.qacc[:] = case.qacc[k]
+        mujoco.mj_inverse(case.model, data)
+        return case.jacobian(k).T @ data.qfrc_inverse
+
+    actual = case.robot.inverse_dynamics(case.q, case.qd, case.qdd)
+    assert_close(actual, case.answers(torques))
+
+
+def test_bias(case: Both, assert_close: Any) -> None:
+    """MuJoCo's bias is at zero world acceleration: another point for a free joint."""
+    at_rest = np.zeros_like(case.qdd)
+    _, _, qacc = to_mujoco(case.model, case.q, case.qd, at_rest)
+    M = case.masses()
+    extra = [case.jacobian(k).T @ qacc[k] for k in range(STATES)]  # J^-1 is its transpose
+    bias = case.answers(lambda data, k: case.jacobian(k).T @ data.qfrc_bias)
+    expected = bias + np.einsum("kij,kj->ki", M, extra)
+    assert_close(case.robot.bias(case.q, case.qd), expected, scale=np.abs(expected).max())
+
+
+@pytest.mark.parametrize("method", ["crba", "aba"])
+def test_forward_dynamics(case: Both, method: str, assert_close: Any) -> None:
+    tau = np.random.default_rng(9).uniform(-5.0, 5.0, (STATES, case.robot.nv))
+
+    def accelerations(data: Any, k: int) -> np.ndarray:
+        data.qfrc_applied[:] = case.jacobian(k) @ tau[k]
+        mujoco.mj_forward(case.model, data)
+        out = case.jacobian(k).T @ data.qacc
+        for _, v in free_joints(case.model):
+            out[v + 3 : v + 6] -= np.cross(case.qd[k, v : v + 3], case.qd[k, v + 3 : v + 6])
+        return out
+
+    expected = case.answers(accelerations)
+    actual = case.robot.forward_dynamics(case.q, case.qd, tau, method=method)
+    assert_close(actual, expected, cond=np.linalg.cond(case.masses()))
+
+
+# -- what a description says --------------------------------------------------------------------
+
+
+def load_text(folder: Path, text: str, **options: Any) -> lw.Robot:
+    return lw.load(write(folder, text), **options)
+
+
+def joint(robot: lw.Robot, name: str) -> Any:
+    return next(joint for joint in robot.description.joints if joint.name == name)
+
+
+def test_joint_data(tmp_path: Path) -> None:
+    robot = load_text(tmp_path, MODELS["inertials"])
+    ja, jb = joint(robot, "ja"), joint(robot, "jb")
+    assert (ja.kind, ja.armature, ja.damping, ja.friction) == ("revolute", 0.3, 2.0, 0.5)
+    np.testing.assert_allclose([ja.limits.lower, ja.limits.upper], np.radians([-60.0, 90.0]))
+    assert (jb.kind, jb.limits.lower, jb.limits.upper) == ("prismatic", -0.1, 0.3)
+    assert ja.where.line == 5 and ja.where.element == '<joint name="ja">'
+
+
+def test_damping_counts_when_asked_for(tmp_path: Path) -> None:
+    still, moving = np.zeros(5), np.array([0.7, 0, 0, 0, 0])
+    q = load_text(tmp_path, MODELS["inertials"]).neutral()
+    with_friction = load_text(tmp_path, MODELS["inertials"], friction=True)
+    without = load_text(tmp_path, MODELS["inertials"])
+    extra = with_friction.inverse_dynamics(q, moving, still) - without.bias(q, moving)
+    np.testing.assert_allclose(extra[0], 2.0 * 0.7 + 0.5, rtol=1e-12)
+
+
+def test_names_of_links_between_joints(tmp_path: Path) -> None:
+    robot = load_text(tmp_path, MODELS["several joints"])
+    assert robot.link_names[:3] == ("gantry/x", "gantry/y", "gantry")
+    assert robot.joint_names[:6] == ("x", "y", "yaw", "w1", "w2", "w3")
+    assert "gantry/yaw" in robot.frame_names  # where its anchor is
+
+
+def test_name_and_gravity(tmp_path: Path) -> None:
+    assert load_text(tmp_path, MODELS["hinges"]).name == "hinges"
+    assert load_text(tmp_path, MODELS["free"]).name == "robot"  # the file's
+    np.testing.assert_array_equal(load_text(tmp_path, MODELS["free"]).gravity, [1, -2, -3])
+    changed = load_text(tmp_path, MODELS["free"], gravity=(0, 0, 1))
+    np.testing.assert_array_equal(changed.gravity, [0, 0, 1])
+    flag = MODELS["balls"].replace("<worldbody>", '<option><flag gravity="disable"/></option>', 1)
+    flag = flag.replace("</option>", "</option><worldbody>")
+    np.testing.assert_array_equal(load_text(tmp_path, flag).gravity, [0, 0, 0])
+
+
+def test_shapes(tmp_path: Path) -> None:
+    robot = load_text(tmp_path, MODELS["hinges"])
+    a, b = robot.description.links[1], robot.description.links[2]
+    assert [shape.kind for shape in a.visuals + b.collisions] == ["capsule", "box"]
+    assert b.collisions[0].size == (0.2, 0.4, 0.6)
+    np.testing.assert_allclose(a.visuals[0].size, (0.04, np.sqrt(0.14)))
+
+
+MIMIC = f"""
+<mujoco>
+  <compiler angle="radian"/>
+  <worldbody>
+    <body name="a"><joint name="ja" ref=".3"/>{ROD}
+      <body name="b" pos=".3 0 0"><joint name="jb" axis="0 1 0" ref="-.2"/>{BLOCK}
+        <body name="c" pos=".3 0 0"><joint name="jc" type="slide" axis="0 1 1"/>{ROD}</body>
+      </body>
+    </body>
+  </worldbody>
+  <equality>
+    <joint joint1="jc" joint2="jb" polycoef=".05 .5 0 0 0"/>
+    <joint joint1="jb" joint2="ja" polycoef=".1 -2 0 0 0"/>
+  </equality>
+</mujoco>"""
+
+
+def test_equality_of_joints_is_a_mimic(tmp_path: Path, assert_close: Any) -> None:
+    """``y - y0 = c0 + c1 (x - x0)``, through a joint that follows itself."""
+    robot = load_text(tmp_path, MIMIC)
+    assert robot.joint_names == ("ja",)
+    model = mujoco.MjModel.from_xml_string(MIMIC)
+    case = both(load_text(tmp_path, MIMIC, mimic="free"), model)
+    case.qpos[:, 1] = -0.2 + 0.1 - 2.0 * (case.qpos[:, 0] - 0.3)
+    case.qpos[:, 2] = 0.05 + 0.5 * (case.qpos[:, 1] + 0.2)
+    G = np.array([1.0, -2.0, -1.0])
+    expected = G @ case.masses() @ G
+    assert_close(robot.mass_matrix(case.qpos[:, :1])[:, 0, 0], expected)
+    pose = robot.forward_kinematics(case.qpos[:, :1], "c")[:, :3, 3]
+    assert_close(pose, case.answers(lambda data, _: data.body("c").xpos))
+
+
+# -- includes and files -------------------------------------------------------------------------
+
+
+def test_includes_are_put_in_place(tmp_path: Path) -> None:
+    (tmp_path / "parts").mkdir()
+    body = f'<body name="a"><include file="parts/joint.xml"/>{ROD}</body>'
+    write(tmp_path / "parts", f"<mujocoinclude>{body}</mujocoinclude>", "arm.xml")
+    write(tmp_path / "parts", '<mujoco>\n\n<joint name="ja"/></mujoco>', "joint.xml")
+    text = '<mujoco><worldbody><include file="parts/arm.xml"/></worldbody></mujoco>'
+    robot = load_text(tmp_path, text)
+    assert robot.joint_names == ("ja",)
+    where = joint(robot, "ja").where
+    assert where.path.endswith("parts/joint.xml") and where.line == 3
+
+
+def test_an_error_in_an_included_file_is_placed_there(tmp_path: Path) -> None:
+    write(
+        tmp_path, '<mujocoinclude>\n<body name="a">\n<joint typ="x"/></body></mujocoinclude>', "i"
+    )
+    with pytest.raises(
+        lw.RobotFileError, match=r'/i:3: <body name="a"> <joint>: .*attribute: .typ'
+    ):
+        load_text(tmp_path, '<mujoco><worldbody><include file="i"/></worldbody></mujoco>')
+
+
+def test_include_outside_the_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    outside = write(tmp_path, f"<mujoco><worldbody>{ROD}</worldbody></mujoco>", "out.xml")
+    for name in ("../out.xml", str(outside), "/etc/passwd"):
+        text = f'<mujoco>\n<include file="{name}"/></mujoco>'
+        with pytest.raises(lw.RobotFileError, match=r"robot\.xml:2: <include>: .*leads out of"):
+            load_text(tmp_path / "in", text)
+    (tmp_path / "in" / "link.xml").symlink_to(outside)
+    with pytest.raises(lw.RobotFileError, match="leads out of the declared folders"):
+        load_text(tmp_path / "in", '<mujoco><include file="link.xml"/></mujoco>')
+
+
+def test_package_dirs_declare_more_folders(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    text = f'<mujoco><worldbody><body name="a"><joint/>{ROD}</body></worldbody></mujoco>'
+    write(tmp_path, text, "out.xml")
+    main = '<mujoco><include file="../out.xml"/></mujoco>'
+    assert load_text(tmp_path / "in", main, package_dirs=[tmp_path]).nv == 1
+
+
+TRIANGLE = "".join(f"v {x}\n" for x in ("0 0 0", ".1 0 0", "0 .2 0", "0 0 .3"))
+TETRAHEDRON = TRIANGLE + "f 1 3 2\nf 1 2 4\nf 2 3 4\nf 1 4 3\n"
+MESH = """<mujoco>
+  <compiler meshdir="meshes"/>
+  <asset>
+    <mesh name="part" file="part.obj" scale="2 2 2"/>
+    <texture name="paint" type="2d" file="no.png"/><material name="m" texture="paint"/>
+  </asset>
+  <worldbody>
+    <body name="a">
+      <joint name="ja"/>{inertial}
+      <geom type="mesh" mesh="part" pos=".1 0 0" material="m"/>
+    </body>
+  </worldbody>
+</mujoco>"""
+INERTIAL = '<inertial pos="0 0 0" mass="2" diaginertia="1 1 1"/>'
+
+
+def test_meshes_under_the_folder_are_read(tmp_path: Path) -> None:
+    (tmp_path / "meshes").mkdir()
+    path = write(tmp_path / "meshes", TETRAHEDRON, "part.obj")
+    robot = load_text(tmp_path, MESH.format(inertial=""))
+    shape = robot.description.links[1].visuals[0]
+    assert (shape.kind, shape.path, shape.scale) == ("mesh", str(path.resolve()), (2, 2, 2))
+    np.testing.assert_allclose(shape.origin.translation, (0.1, 0, 0), atol=1e-6)
+    np.testing.assert_allclose(np.array(shape.origin.rotation), np.eye(3), atol=1e-6)
+    np.testing.assert_allclose(robot.tree.links[0].mass, 1000 * 0.2 * 0.4 * 0.6 / 6, rtol=1e-6)
+
+
+def test_a_missing_mesh_is_left_out_where_the_inertia_is_given(tmp_path: Path) -> None:
+    with pytest.warns(lw.RobotFileWarning, match=r'robot\.xml:4: <mesh name="part">: "part\.obj"'):
+        robot = load_text(tmp_path, MESH.format(inertial=INERTIAL))
+    assert robot.tree.links[0].mass == 2.0
+    assert robot.description.links[1].visuals == ()
+
+
+def test_a_missing_mesh_is_an_error_where_the_inertia_comes_from_it(tmp_path: Path) -> None:
+    with pytest.raises(lw.RobotFileError) as caught:
+        load_text(tmp_path, MESH.format(inertial=""))
+    message = str(caught.value)
+    assert 'robot.xml:8: <body name="a">: its inertia comes from its shapes' in message
+    assert '"part.obj"' in message
+
+
+@pytest.mark.parametrize("tag", ["mesh", "hfield", "texture"])
+def test_files_outside_the_folder_are_refused(tmp_path: Path, tag: str) -> None:
+    text = f'<mujoco><asset>\n<{tag} name="p" file="../../../etc/passwd"/></asset></mujoco>'
+    with pytest.raises(lw.RobotFileError, match=rf'robot\.xml:2: <{tag} name="p">: .*leads out of'):
+        load_text(tmp_path, text)
+
+
+def test_at_most_32_includes(tmp_path: Path) -> None:
+    for i in range(40):
+        write(tmp_path, f'<mujoco><include file="{i + 1}.xml"/></mujoco>', f"{i}.xml")
+    with pytest.raises(lw.RobotFileError, match=r"31\.xml:1: <include>: more than 32 files"):
+        lw.load(write(tmp_path, '<mujoco><include file="0.xml"/></mujoco>'))
+
+
+# -- errors -------------------------------------------------------------------------------------
+
+ARM = """<mujoco>
+  <worldbody>
+    <body name="a">
+      {joint}
+      {inertial}
+    </body>
+  </worldbody>
+  {rest}
+</mujoco>"""
+JOINT = '<joint name="ja"/>'
+
+BROKEN = {
+    "no such attribute": (
+        {"joint": '<joint name="ja" typ="hinge"/>'},
+        r':4: <joint name="ja">: .*typ',
+    ),
+    "zero axis": (
+        {"joint": '<joint name="ja" axis="0 0 0"/>'},
+        r":4: .*axis=\"0 0 0\" has no direc",
+    ),
+    "zero quat": (
+        {"inertial": '<geom name="g" size="1" quat="0 0 0 0"/>'},
+        r':5: <geom name="g">:',
+    ),
+    "huge axis": (
+        {"joint": '<joint name="ja" axis="0 1e300 0"/>'},
+        r":4: .*jnt_axis is .*; expected a vector of length one",
+    ),
+    "far away": (
+        {"rest": f'<worldbody><body pos="1e300 0 0"><joint/>{ROD}</body></worldbody>'},
+        r":8: <body>: body_pos is .*; expected finite",
+    ),
+    "not a number": (
+        {"joint": '<joint name="ja" pos="0 nan 0"/>'},
+        r':4: .*pos="0 nan 0"; expected',
+    ),
+    "infinite": (
+        {"inertial": INERTIAL.replace("2", "1e999")},
+        r':5: <body name="a"> <inertial>: mass',
+    ),
+    "negative mass": ({"inertial": INERTIAL.replace("2", "-2")}, r":5: .*mass=\"-2\" is negative"),
+    "negative rotor": ({"joint": '<joint armature="-1"/>'}, r":4: .*armature=\"-1\" is negative"),
+    "too few": (
+        {"joint": '<joint name="ja" pos="0 0"/>'},
+        r":4: .*'pos' does not have enough data",
+    ),
+    "no mass": ({"inertial": ""}, r':3: <body name="a">: mass and inertia of moving bodies'),
+    "triangle": (
+        {"inertial": INERTIAL.replace("1 1 1", "1 1 3")},
+        r':3: <body name="a">: inertia must satisfy',
+    ),
+    "indefinite": (
+        {"inertial": '<inertial pos="0 0 0" mass="1" fullinertia="1 1 1 2 0 0"/>'},
+        r':3: <body name="a">: .*positive eigenvalues',
+    ),
+    "lower above upper": (
+        {"joint": '<joint name="ja" range="2 1"/>'},
+        r":4: .*range=\"2 1\" starts above its end; expected lower",
+    ),
+    "misspelt element": (
+        {"inertial": '<inertail mass="1"/>'},
+        r":5: .*<inertail>: Schema violation",
+    ),
+    "two of a name": (
+        {"rest": '<worldbody><body name="a"/></worldbody>'},
+        r":8: .*repeated name 'a'",
+    ),
+    "unknown joint": (
+        {"rest": '<equality><joint joint1="ja" joint2="zz"/></equality>'},
+        r":8: <joint>: unknown element 'zz'",
+    ),
+    "circle of equalities": (
+        {
+            "inertial": '<joint name="jb" axis="1 0 0"/>' + INERTIAL,
+            "rest": '<equality><joint joint1="ja" joint2="jb"/>'
+            '<joint joint1="jb" joint2="ja"/></equality>',
+        },
+        r':8: <joint>: joint "jb" follows itself through "ja"',
+    ),
+    "model in a model": (
+        {"rest": '<asset><model name="m" file="m.xml"/></asset>'},
+        r':8: <model name="m">: a model inside a model is not read',
+    ),
+    "too many copies": (
+        {"rest": '<worldbody><replicate count="9999999"><body/></replicate></worldbody>'},
+        r":8: <replicate>: 9999999 copies; expected at most",
+    ),
+    "parallel hinges": (
+        {"joint": '<joint name="j1"/><joint name="j2"/>'},
+        r":3: .*joint 'j1' has mass 0 kg; expected a positive mass",
+    ),
+    "missing include": (
+        {"rest": '<include file="no.xml"/>'},
+        r':8: <include>: file="no.xml" is not',
+    ),
+    "file elsewhere": (
+        {"rest": '<numeric file="x"/>'},
+        r":8: <numeric>: file=\"x\": files are not",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_errors_say_where_and_what(name: str, tmp_path: Path) -> None:
+    parts, expected = BROKEN[name]
+    text = ARM.format(**({"joint": JOINT, "inertial": INERTIAL, "rest": ""} | parts))
+    with pytest.raises(lw.RobotFileError, match=r"robot\.xml" + expected) as caught:
+        load_text(tmp_path, text)
+    assert "\n" not in str(caught.value)
+
+
+def test_mujoco_leaves_no_log_behind(tmp_path: Path, monkeypatch: Any, capfd: Any) -> None:
+    """Its warnings would go to the terminal and to a file in the working folder."""
+    monkeypatch.chdir(tmp_path)
+    text = ARM.format(joint=BROKEN["parallel hinges"][0]["joint"], inertial=INERTIAL, rest="")
+    with pytest.raises(lw.RobotFileError):
+        load_text(tmp_path, text)
+    assert [path.name for path in tmp_path.iterdir()] == ["robot.xml"]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_many_bodies_load_quickly(tmp_path: Path) -> None:
+    bodies = "".join(
+        f'<body name="b{i}" pos="{i} 0 0"><joint name="j{i}"/>{ROD}</body>' for i in range(1000)
+    )
+    robot = load_text(tmp_path, f"<mujoco><worldbody>{bodies}</worldbody></mujoco>")
+    assert robot.nv == 1000
+
+
+def test_malformed_and_dangerous_xml(tmp_path: Path) -> None:
+    for text, expected in {
+        "<mujoco>\n<worldbody>\n</mujoco>": r"robot\.xml:3: .*not well-formed XML: mismatched tag",
+        '<!DOCTYPE a [<!ENTITY b "c">]>\n<mujoco/>': r"robot\.xml:1: <!DOCTYPE a>: .*refused",
+        "<mujocoinclude/>": r"robot\.xml:1: .*root element is <mujocoinclude>; expected <mujoco>",
+        "<mujoco/>": r"robot\.xml:1: .*no moving joint",
+        "<mujoco>" + "<body>" * 200 + "</body>" * 200 + "</mujoco>": "max_depth of at most 100",
+    }.items():
+        with pytest.raises(lw.RobotFileError, match=expected):
+            load_text(tmp_path, text)
+
+
+def test_same_file_twice(tmp_path: Path) -> None:
+    write(tmp_path, "<mujoco/>", "a.xml")
+    text = '<mujoco>\n<include file="a.xml"/>\n<include file="./a.xml"/></mujoco>'
+    with pytest.raises(lw.RobotFileError, match=r":3: <include>: .*already included .*xml:2"):
+        load_text(tmp_path, text)
+
+
+def test_limits_count_included_elements(tmp_path: Path) -> None:
+    from linkwise.io.mjcf import read_mjcf
+
+    for i in range(3):
+        write(tmp_path, f"<mujoco>{'<option/>' * 40}</mujoco>", f"{i}.xml")
+    main = "".join(f'<include file="{i}.xml"/>' for i in range(3))
+    with pytest.raises(lw.RobotFileError, match="too many elements; expected at most max_elements"):
+        read_mjcf(write(tmp_path, f"<mujoco>{main}</mujoco>"), limits=ReadLimits(max_elements=100))
+
+
+def test_without_mujoco_says_how_to_get_it(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setitem(sys.modules, "mujoco", None)
+    with pytest.raises(lw.BackendUnavailable, match=r"pip install 'linkwise\[mujoco\]'"):
+        load_text(tmp_path, MODELS["hinges"])
+
+
+IGNORED = {
+    "tendon": (
+        '<tendon><fixed name="t"><joint joint="ja" coef="1"/></fixed></tendon>',
+        r':8: <fixed name="t">: 1 <tendon> not read: ignored',
+    ),
+    "weld": (
+        '<equality><weld body1="a"/></equality>',
+        r":8: <weld>: not read: ignored \(of equality .*<weld>\)",
+    ),
+    "one joint": ('<equality><joint joint1="ja"/></equality>', r":8: .*holds one joint still"),
+    "curve": (
+        '<equality><joint joint1="ja" joint2="jb" polycoef="0 1 2 0 0"/></equality>',
+        r":8: .*is not a straight line",
+    ),
+    "inactive": (
+        '<equality><joint joint1="ja" joint2="jb" active="false"/></equality>',
+        r":8: .*not active",
+    ),
+    "second tie": (
+        '<equality><joint joint1="ja" joint2="jb"/>\n<joint joint1="ja" joint2="jb"/></equality>',
+        r":9: .*already tied to another",
+    ),
+    "mocap": (
+        '<worldbody><body name="m" mocap="true"/></worldbody>',
+        r':8: <body name="m">: a mocap body is taken as fixed',
+    ),
+    "fluid": ('<option density="1000"/>', r":1: <mujoco>: the fluid"),
+    "spring": (
+        f'<worldbody><body><joint stiffness="3"/>{ROD}</body></worldbody>',
+        r":8: <joint>: the spring \(stiffness\) is not read",
+    ),
+    "gravcomp": (
+        f'<worldbody><body gravcomp="1"><joint/>{ROD}</body></worldbody>',
+        r":8: <body>: gravcomp is not read",
+    ),
+    "ball range": (
+        f'<worldbody><body><joint type="ball" range="0 50"/>{ROD}</body></worldbody>',
+        r":8: <joint>: the range of a ball joint",
+    ),
+    "free armature": (
+        f'<worldbody><body><joint type="free" armature="1"/>{ROD}</body></worldbody>',
+        r":8: <joint>: armature of a free joint",
+    ),
+    "site named as a body": (
+        '<worldbody><site name="a"/></worldbody>',
+        r':8: <site name="a">: .*called "a_site"',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", IGNORED)
+def test_what_is_ignored_is_named(name: str, tmp_path: Path) -> None:
+    rest, expected = IGNORED[name]
+    body = '<body name="b"><joint name="jb"/><geom size=".1"/></body>' + INERTIAL
+    text = ARM.format(joint=JOINT, inertial=body, rest=rest)
+    with pytest.warns(lw.RobotFileWarning) as caught:
+        load_text(tmp_path, text)
+    messages = [str(w.message) for w in caught]
+    assert len(messages) == 1 and re.search(r"robot\.xml" + expected, messages[0]), messages

@@ -1,0 +1,93 @@
+"""Links without mass: allowed between links whose mass their joints move, refused elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.model.description import (
+    BodyInertia,
+    JointDescription,
+    LinkDescription,
+    Pose,
+    RobotDescription,
+)
+
+X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+BODY = BodyInertia(2.0, (0.1, 0.2, 0.3), (0.3, 0.01, 0.02, 0.4, 0.03, 0.5))
+
+
+def chain(*joints: tuple[Any, ...], armature: float = 0.0) -> RobotDescription:
+    """Joints (kind, axis, place, body) one after another."""
+    links, described = [LinkDescription("base")], []
+    for i, (kind, axis, place, body) in enumerate(joints):
+        links.append(LinkDescription(f"l{i}", body))
+        described.append(
+            JointDescription(
+                f"j{i}", kind, links[-2].name, f"l{i}", Pose(translation=place), axis,
+                armature=armature if i == 0 else 0.0,
+            )
+        )  # fmt: skip
+    return RobotDescription("chain", tuple(links), tuple(described), base="base")
+
+
+SLIDE, HINGE, BALL = "prismatic", "revolute", "spherical"
+HERE, THERE = (0.0, 0.0, 0.0), (0.3, 0.1, 0.2)
+ALLOWED = {
+    "gantry": [(SLIDE, X, HERE, None), (SLIDE, Y, HERE, None), (SLIDE, Z, HERE, BODY)],
+    "gimbal": [(HINGE, Z, HERE, None), (HINGE, Y, HERE, None), (HINGE, X, HERE, BODY)],
+    "parallel hinges apart": [(HINGE, Z, HERE, None), (HINGE, Z, THERE, BODY)],
+    "under a ball": [(HINGE, Z, HERE, None), (SLIDE, X, HERE, None), (BALL, Z, THERE, BODY)],
+    "after mass": [(HINGE, Z, HERE, BODY), (HINGE, Z, HERE, None), (SLIDE, X, THERE, BODY)],
+}
+REFUSED = {
+    "tip": ([(HINGE, Z, HERE, BODY), (HINGE, X, HERE, None)], "j1"),
+    "same axis": ([(HINGE, Z, HERE, None), (HINGE, Z, HERE, BODY)], "j0"),
+    "same direction": ([(SLIDE, X, HERE, None), (SLIDE, X, THERE, BODY)], "j0"),
+    "ball on a ball": ([(BALL, Z, HERE, None), (BALL, Z, HERE, BODY)], "j0"),
+    "four slides": (
+        [*((SLIDE, a, HERE, None) for a in (X, Y, Z)), (SLIDE, (0.6, 0.8, 0.0), HERE, BODY)],
+        "j0",
+    ),
+    "free": ([("free", Z, HERE, None), (HINGE, Z, HERE, BODY)], "j0"),
+}
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_it_is_the_limit_of_a_small_mass(name: str) -> None:
+    robot = lw.Robot(chain(*ALLOWED[name]))
+    speck = BodyInertia(1e-9, HERE, (1e-12, 0.0, 0.0, 1e-12, 0.0, 1e-12))
+    near = lw.Robot(
+        chain(*((kind, axis, at, body or speck) for kind, axis, at, body in ALLOWED[name]))
+    )
+    q = robot.random_q(3, 50)
+    M = robot.mass_matrix(q)
+    assert np.linalg.eigvalsh(M).min() > 0.0
+    np.testing.assert_allclose(M, near.mass_matrix(q), rtol=1e-7, atol=1e-7)
+    qd, qdd = np.random.default_rng(4).normal(size=(2, 50, robot.nv))
+    tau = robot.inverse_dynamics(q, qd, qdd)
+    cond = np.linalg.cond(M).max()
+    for method in ("crba", "aba"):
+        again = robot.forward_dynamics(q, qd, tau, method=method)
+        np.testing.assert_allclose(again, qdd, rtol=1e-12 * cond, atol=1e-12 * cond)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_joint_that_moves_no_inertia_is_named(name: str) -> None:
+    joints, blamed = REFUSED[name]
+    message = f"joint '{blamed}' has mass 0 kg; expected a positive mass"
+    with pytest.raises(lw.RobotFileError, match=message):
+        lw.Robot(chain(*joints))
+
+
+def test_armature_is_enough() -> None:
+    lw.Robot(chain(*REFUSED["same axis"][0], armature=0.1))
+
+
+def test_inertia_without_mass_is_still_refused() -> None:
+    odd = BodyInertia(0.0, HERE, (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
+    with pytest.raises(lw.RobotFileError, match="joint 'j0' has mass 0 kg"):
+        lw.Robot(chain((HINGE, Z, HERE, odd), (HINGE, X, HERE, BODY)))

@@ -1,0 +1,169 @@
+"""The reliability suite of ``tools/`` at a size that fits; ``make reliability`` runs all of it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import linkwise as lw
+
+TOOLS = Path(__file__).parents[2] / "tools"
+sys.path.insert(0, str(TOOLS))
+
+from faults import attacks, engine, files, states  # noqa: E402
+from faults.card import Card, Line  # noqa: E402
+from faults.defects import DEFECTS, spoiled  # noqa: E402
+from faults.document import ROBOTS, Document, robots_folder  # noqa: E402
+
+from reliability import FULL, QUICK, SMALL  # noqa: E402
+
+needs_robots = pytest.mark.skipif(robots_folder() is None, reason="needs example-robot-data")
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path) -> Iterator[None]:
+    with engine.cache_in(str(tmp_path / "cache")):
+        yield
+
+
+def folder() -> Path:
+    found = robots_folder()
+    assert found is not None
+    return found
+
+
+def assert_met(line: Line) -> None:
+    assert line.met, Card([line], "test")
+
+
+@needs_robots
+@pytest.mark.parametrize("name", QUICK.robots)
+def test_defects_in_real_robots_are_refused_and_named(name: str, tmp_path: Path) -> None:
+    line = files.urdf_defects(folder(), [name], tmp_path)
+    assert line.cases > 400
+    assert (line.refused, line.named) == (line.cases, line.cases), Card([line], "test")
+    assert (line.silent, line.non_finite, line.wrong) == (0, 0, 0)
+    assert_met(line)
+
+
+def test_defects_in_tables_are_refused_and_named() -> None:
+    line = files.dh_defects((3, 4))
+    assert line.refused == line.named == line.cases
+    assert_met(line)
+
+
+@needs_robots
+def test_damaged_bytes_are_read_or_refused(tmp_path: Path) -> None:
+    line = files.byte_fuzz(folder(), SMALL, 400, tmp_path)
+    assert line.refused is not None and line.refused > 200
+    assert_met(line)
+
+
+def test_hostile_xml_does_nothing(tmp_path: Path) -> None:
+    assert_met(attacks.run_xml_attacks(tmp_path.resolve()))
+
+
+def test_hostile_paths_open_nothing(tmp_path: Path) -> None:
+    line = attacks.run_path_attacks(tmp_path.resolve())
+    assert line.refused is not None and line.refused >= 20
+    assert_met(line)
+
+
+def test_bad_states_stay_alone() -> None:
+    assert_met(states.isolation({"two links": lw.from_dh([engine.LINK] * 6)}, 515))
+
+
+def test_a_damaged_cache_is_noticed(tmp_path: Path) -> None:
+    assert_met(engine.cache_faults(120, tmp_path))
+
+
+def test_killed_compilers_leave_nothing_half(tmp_path: Path) -> None:
+    assert_met(engine.kills(2, tmp_path))
+
+
+def test_threads_agree() -> None:
+    assert_met(engine.threads(16, 300, 24))
+
+
+# -- the suite itself -----------------------------------------------------------------------------
+
+
+def test_the_full_size_is_what_was_promised() -> None:
+    assert len(DEFECTS) >= 45 and len(FULL.robots) >= 10
+    assert len({defect.name for defect in DEFECTS}) == len(DEFECTS)
+    assert FULL.fuzz >= 2000 and FULL.cache >= 2000 and FULL.states >= 4096
+    assert len(attacks.xml_attacks(Path("/secret"))) >= 20
+    assert len(set(attacks.path_attacks("/secret.stl"))) >= 40
+    assert {file.partition("/")[0] for file in ROBOTS.values()}.__len__() >= 10
+
+
+@needs_robots
+def test_every_defect_finds_a_place_and_changes_the_file() -> None:
+    documents = [Document.read(folder() / ROBOTS[name]) for name in ("panda", "talos_arm")]
+    for defect in DEFECTS:
+        texts = [(d.text(), bad) for d in documents for bad in spoiled(d, defect)]
+        assert texts, defect.name
+        assert all(bad != good for good, bad in texts), defect.name
+
+
+def test_the_watch_sees_files_and_addresses(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    with attacks.watched() as seen:
+        file.read_text()
+    assert ("open", str(file)) in seen
+    with attacks.watched() as seen:
+        pass
+    assert not seen
+
+
+@pytest.mark.parametrize(
+    ("message", "named"),
+    [
+        ('a.urdf:2: <link name="b">: no', True),
+        ('a.urdf:2: <link name="b"> <mass>: no', False),
+        ('a.urdf:1: <link name="b">: no', False),
+        ('a.urdf:9: <link name="b">: no', False),
+        ('b.urdf:2: <link name="b">: no', False),
+        ("a.urdf:2: no", False),
+        ("KeyError: 'b'", False),
+    ],
+)
+def test_a_message_names_a_place_only_if_it_is_there(message: str, named: bool) -> None:
+    assert files.is_named(message, "a.urdf", '<robot>\n<link name="b"/>\n</robot>') is named
+
+
+def test_a_case_that_goes_wrong_is_counted() -> None:
+    def hang() -> lw.Robot:
+        while True:
+            pass
+
+    def crash() -> lw.Robot:
+        raise KeyError("name")
+
+    line = Line("probe", "")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files.deadline.__wrapped__, "__defaults__", (0.05,))
+        files.attempt(line, "hang", hang, lambda _: True)
+    files.attempt(line, "crash", crash, lambda _: True)
+    files.attempt(line, "accepted", lambda: lw.load("puma560"), lambda _: True)
+    assert (line.cases, line.wrong, line.silent, line.refused) == (3, 2, 1, None)
+    assert "Hang" in line.failures[0] and "KeyError" in line.failures[1]
+
+
+def test_the_card_says_what_was_missed() -> None:
+    good = Line("good", "all well", cases=10, refused=10, met=True)
+    bad = Line("bad", "none wrong", cases=1000, wrong=3, failures=["case 7: KeyError"])
+    card = Card([good, bad], "quick")
+    lines = str(card).splitlines()
+    assert lines[0].split() == [
+        *("experiment", "cases", "refused", "named", "silent", "non-finite", "wrong", "s")
+    ]
+    assert lines[3].split() == ["bad", "1,000", "-", "-", "-", "-", "3", "0", "MISSED"]
+    assert "bad: case 7: KeyError" in lines
+    assert not card.met and Card([good], "quick").met
+    assert json.loads(json.dumps(card.facts()))["lines"][1]["failures"] == ["case 7: KeyError"]

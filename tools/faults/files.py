@@ -1,0 +1,258 @@
+"""Defects in robot files and DH tables, and fuzzed bytes: who is refused, and how."""
+
+from __future__ import annotations
+
+import random
+import re
+import signal
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from math import inf, isfinite, nan
+from pathlib import Path
+from typing import Any
+
+import linkwise as lw
+from faults.card import Line, shown
+from faults.defects import DEFECTS, spoiled
+from faults.document import ROBOTS, Document
+from linkwise.trace.tracer import flatten
+
+SECONDS = 2.0  # longer is a hang
+_PLACE = re.compile(r"(?P<path>.+?):(?P<line>\d+): (?P<label><.*?>(?: <[^>]*>)?): ", re.S)
+
+
+class Hang(Exception):
+    """A case took too long."""
+
+
+@contextmanager
+def deadline(seconds: float = SECONDS) -> Iterator[None]:
+    """Interrupt what takes more processor time, or ten times that on the clock.
+
+    A machine that is busy with other things is no fault of the reader. Where the system has no
+    timers, what took too long is only noticed.
+    """
+
+    def stop(*_: object) -> None:
+        raise Hang(f"more than {seconds:g} s")
+
+    if not hasattr(signal, "setitimer"):
+        began = time.monotonic()
+        yield
+        if time.monotonic() - began > seconds:
+            stop()
+        return
+    timers = ((signal.ITIMER_PROF, signal.SIGPROF, 1.0), (signal.ITIMER_REAL, signal.SIGALRM, 10.0))
+    before = [signal.signal(number, stop) for _, number, _ in timers]
+    for timer, _, factor in timers:
+        signal.setitimer(timer, factor * seconds)
+    try:
+        yield
+    finally:
+        for (timer, number, _), handler in zip(timers, before, strict=True):
+            signal.setitimer(timer, 0.0)
+            signal.signal(number, handler)
+
+
+def is_named(message: str, path: str, text: str) -> bool:
+    """Whether a message starts with the file, a line, and an element that is on that line."""
+    place = _PLACE.match(message)
+    if place is None or place["path"] != path:
+        return False
+    tag = re.findall(r"<([^\s>]+)", place["label"])[-1]
+    lines = text.split("\n")
+    number = int(place["line"])
+    return 1 <= number <= len(lines) and f"<{tag}" in lines[number - 1]
+
+
+def gives_numbers(robot: lw.Robot) -> bool:
+    """Whether the dynamics of a robot that was accepted are finite, at rest and moving."""
+    q = [float(x) for x in robot.neutral()]
+    ones = [1.0] * robot.nv
+    torque = robot.evaluate("inverse_dynamics", q, ones, ones)
+    motion = robot.evaluate("forward_dynamics", q, ones, ones)
+    return all(isfinite(x) for x in flatten([torque, motion]))  # type: ignore[arg-type]
+
+
+def attempt(
+    line: Line, label: str, load: Callable[[], lw.Robot], named: Callable[[str], bool]
+) -> None:
+    """Try one bad input, and count what happens."""
+    line.cases += 1
+    try:
+        with deadline(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            robot = load()
+            line.count("silent")
+            line.fail(f"accepted: {label}")
+            if not gives_numbers(robot):
+                line.count("non_finite")
+                line.fail(f"accepted, not finite: {label}")
+    except lw.RobotFileError as error:
+        line.count("refused")
+        if named(str(error)):
+            line.count("named")
+        else:
+            line.fail(f"not named: {label}: {error}")
+    except Exception as error:
+        line.count("wrong")
+        line.fail(f"{label}: {type(error).__name__}: {error}")
+
+
+def _met(line: Line) -> bool:
+    enough = (line.refused or 0) >= 0.99 * line.cases
+    return enough and line.named == line.refused and not line.non_finite and not line.wrong
+
+
+def urdf_defects(folder: Path, robots: list[str], scratch: Path) -> Line:
+    """Every kind of defect in every robot, at three places."""
+    line = Line(
+        f"URDF, {len(DEFECTS)} kinds in {len(robots)} robots",
+        "at least 99 % refused, every error names file, line and element, none non-finite",
+        refused=0, named=0, silent=0, non_finite=0,
+    )  # fmt: skip
+    path = scratch / "robot.urdf"
+    documents = {name: Document.read(folder / ROBOTS[name]) for name in robots}
+    for name, document in documents.items():
+        _control(line, name, document, path)
+    jobs = [(name, defect) for name in robots for defect in DEFECTS]
+    for name, defect in shown("defects", jobs, len(jobs)):
+        for place, text in enumerate(spoiled(documents[name], defect)):
+            path.write_text(text, encoding="utf-8")
+            attempt(
+                line,
+                f"{defect.name}, {name}, place {place + 1}",
+                lambda: lw.load(path),
+                lambda message, text=text: is_named(message, str(path), text),  # type: ignore[misc]
+            )
+    line.met = _met(line)
+    return line
+
+
+def _control(line: Line, name: str, document: Document, path: Path) -> None:
+    """The same file without a defect is taken: what is refused is refused for its defect."""
+    path.write_text(document.text(), encoding="utf-8")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            lw.load(path)
+        except lw.RobotFileError as error:
+            line.wrong += 1
+            line.fail(f"{name} is refused as it is: {error}")
+
+
+# -- DH tables ------------------------------------------------------------------------------------
+
+ROW = {"a": 0.3, "alpha": 0.5, "d": 0.1, "mass": 2.0, "com": (0.1, 0.0, 0.0),
+       "inertia": (0.02, 0.03, 0.04), "lower": -1.0, "upper": 1.0}  # fmt: skip
+DH_DEFECTS: dict[str, dict[str, Any] | Any] = {
+    **{f"{key} is {bad!r}": {key: bad} for key in ("a", "alpha", "d", "theta", "mass", "armature")
+       for bad in (nan, inf, "x", None, 1j)},
+    **{f"com is {bad!r}": {"com": bad} for bad in ((0, 0), (0, 0, nan), 1.0, "abc")},
+    **{f"inertia is {bad!r}": {"inertia": bad} for bad in ((1, 2), (1,) * 7, (1, 1, inf), None)},
+    "negative mass": {"mass": -1.0},
+    "negative armature": {"armature": -1.0},
+    "negative motor inertia": {"motor_inertia": -1.0},
+    "negative effort": {"effort": -1.0},
+    "no mass": {"mass": 0.0, "inertia": (0.0, 0.0, 0.0)},  # of the last row: others carry some
+    "negative moment": {"inertia": (-0.02, 0.03, 0.04)},
+    "indefinite inertia": {"inertia": (0.02, 0.2, 0.0, 0.03, 0.0, 0.04)},
+    "triangle inequality broken": {"inertia": (0.01, 0.01, 0.5)},
+    "lower above upper": {"lower": 2.0, "upper": 1.0},
+    "limit is NaN": {"upper": nan},
+    "unknown kind": {"kind": "screw"},
+    "kind is a number": {"kind": 3},
+    "unknown column": {"length": 0.3},
+    "misspelt column": {"aplha": 0.3},
+    "name is a number": {"name": 7},
+    "name of another": {"name": "same"},
+    "mass beyond all measure": {"mass": 1e308},
+    "a length beyond all measure": {"a": 1e300},
+    "a row that is a list": [0.3, 0.5, 0.1],
+    "a row that is a number": 3.0,
+    "a row that is nothing": None,
+}  # fmt: skip
+
+
+def dh_defects(joints: tuple[int, ...] = (3, 5, 6, 7, 9)) -> Line:
+    """Every kind of defect in tables of several lengths, at three rows, in both conventions."""
+    line = Line(
+        f"DH tables, {len(DH_DEFECTS)} kinds",
+        "at least 99 % refused, every error names table and row, none non-finite",
+        refused=0, named=0, silent=0, non_finite=0,
+    )  # fmt: skip
+    tables = [(n, c) for n in joints for c in ("standard", "modified")]
+    for n, convention in tables:
+        for name, change in DH_DEFECTS.items():
+            for k in (n - 1,) if name == "no mass" else (0, n // 2, n - 1):
+                rows: list[Any] = [dict(ROW) for _ in range(n)]
+                rows[k] = {**ROW, **change} if isinstance(change, dict) else change
+                rows[(k + 1) % n].update({"name": "same"} if name == "name of another" else {})
+                attempt(
+                    line,
+                    f"{name}, {convention}, row {k + 1} of {n}",
+                    lambda rows=rows, c=convention: lw.from_dh(rows, c),  # type: ignore[misc]
+                    lambda text: re.match(r"<DH table 'dh'>:\d+: row \d+: ", text) is not None,
+                )
+    line.met = _met(line)
+    return line
+
+
+# -- fuzzed bytes ---------------------------------------------------------------------------------
+
+TOKENS = [b"<", b">", b"/>", b"</", b'"', b"&", b"]]>", b"<!--", b"-->", b"<?", b"\x00",
+          b"\xff\xfe", b"<!DOCTYPE", b"<![CDATA[", b"&#0;", b"&#x110000;", b"nan", b"1e999", b"-",
+          b"0", b"e", b"<link", b"</link>", b"<joint", b"xmlns:a='b'", b"\xc3\x28"]  # fmt: skip
+
+
+def fuzzed(data: bytes, rng: random.Random) -> bytes:
+    """The bytes after one to eight accidents."""
+    for _ in range(rng.choice((1, 1, 1, 2, 4, 8))):
+        at, size = rng.randrange(len(data) + 1), rng.choice((1, 1, 4, 40, 400))
+        kind = rng.randrange(6)
+        if kind == 0:
+            data = data[:at] + data[at + size :]
+        elif kind == 1:
+            data = data[:at] + rng.randbytes(min(size, 8)) + data[at + min(size, 8) :]
+        elif kind == 2:
+            data = data[:at] + rng.choice(TOKENS) + data[at:]
+        elif kind == 3:
+            data = data[:at] + data[at : at + size] + data[at:]
+        elif kind == 4:
+            other = rng.randrange(len(data) + 1)
+            data = data[:at] + data[other : other + size] + data[at + size :]
+        elif at < len(data):
+            data = data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1 :]
+        data = data or b"<"
+    return data
+
+
+def byte_fuzz(folder: Path, robots: list[str], cases: int, scratch: Path) -> Line:
+    """Damaged bytes: read, or refused; never anything else, and never slowly."""
+    line = Line(
+        "fuzzed bytes",
+        "no crash, no hang over 2 s, no exception but RobotFileError, none non-finite",
+        refused=0, silent=0, non_finite=0,
+    )  # fmt: skip
+    path, rng = scratch / "fuzzed.urdf", random.Random(2026)
+    originals = [(folder / ROBOTS[name]).read_bytes() for name in robots]
+    for k in shown("fuzz", range(cases), cases):
+        path.write_bytes(fuzzed(originals[k % len(originals)], rng))
+        line.cases += 1
+        try:
+            with deadline(), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                robot = lw.load(path)
+                line.count("silent")  # a changed digit leaves a robot, and a file may be just that
+                if not gives_numbers(robot):
+                    line.count("non_finite")
+                    line.fail(f"case {k}: accepted, not finite")
+        except lw.RobotFileError:
+            line.count("refused")
+        except Exception as error:
+            line.count("wrong")
+            line.fail(f"case {k}: {type(error).__name__}: {error}")
+    line.met = not line.wrong and not line.non_finite
+    return line
