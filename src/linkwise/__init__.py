@@ -12,6 +12,7 @@ from linkwise.io.dh import DHRow
 from linkwise.load import from_dh, load
 from linkwise.robot import Robot
 from linkwise.trace.program import OperationCount
+from linkwise.trace.status import Status
 
 __version__ = "0.1.0"
 
@@ -23,6 +24,7 @@ __all__ = [
     "Robot",
     "RobotFileError",
     "RobotFileWarning",
+    "Status",
     "from_dh",
     "load",
 ]
