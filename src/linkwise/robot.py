@@ -222,7 +222,7 @@ class Robot:
         flagged.
         """
         if method in ("ccg", "pcg"):
-            start = qdd0 if qdd0 is not None else np.zeros_like(tau, dtype=np.result_type(tau, 0.0))
+            start = np.zeros(self.nv, np.float32) if qdd0 is None else qdd0  # no wider than tau
             values = (q, qd, tau, start)
             return self._iterate(values, out, threads, status, method, f_ext, tol, max_iterations)
         if (tol, max_iterations, qdd0) != (None, None, None):
