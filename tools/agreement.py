@@ -104,7 +104,10 @@ class Pair:
         for link in self.robot.tree.links:
             if link.follows is None:
                 known = self.model.existJointName(link.joint_name)
-                yield link, self.model.joints[self.model.getJointId(link.joint_name) if known else 1]
+                yield (
+                    link,
+                    self.model.joints[self.model.getJointId(link.joint_name) if known else 1],
+                )
 
     def q(self, q: np.ndarray) -> np.ndarray:
         """One configuration in Pinocchio's numbers."""
@@ -286,7 +289,9 @@ def compare(path: str, base: str, mimic: str = "free", states: int = STATES) -> 
         pair = _pair(path, base, mimic)
     except lw.RobotFileError as error:
         if expected is None or expected[0] not in str(error):
-            raise Disagreement(f"{path}, {base} base: refused and not on the list: {error}") from error
+            raise Disagreement(
+                f"{path}, {base} base: refused and not on the list: {error}"
+            ) from error
         return Row(path, base, mimic, note=f"refused: {expected[1]}")
     if expected is not None:
         raise Disagreement(f"{path}, {base} base: loads, though it is on the reviewed list")
@@ -343,7 +348,9 @@ def table(rows: Sequence[Row]) -> str:
     head = ["robot", "base", "mimic", "nv", "links", *QUANTITIES, "cond(M)", "status"]
     body = [head] + [_cells(row) for row in rows]
     widths = [max(len(line[k]) for line in body) for k in range(len(head))]
-    lines = ["| " + " | ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)) + " |" for r in body]
+    lines = [
+        "| " + " | ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)) + " |" for r in body
+    ]
     rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
     return "\n".join([lines[0], rule, *lines[1:]])
 
