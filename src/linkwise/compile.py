@@ -40,8 +40,9 @@ class Kernels:
     def signature(self, task: Task) -> Signature:
         """Shapes of a task on this tree."""
         shape = task.algorithm.output_shape(self.tree)
-        if task.status:
-            shape = (math.prod(shape) + 1,)
+        extra = task.status + 2 * task.algorithm.iterates
+        if extra:
+            shape = (math.prod(shape) + extra,)
         return Signature(task.ports(self.tree), shape)
 
     def batch(self, task: Task, dtype: str) -> run.BatchKernel:
@@ -96,7 +97,7 @@ class Kernels:
     def _key(self, task: Task, dtype: str, entry: str) -> str:
         parts = (
             self.tree.digest, task.name, task.frame, task.axes, task.external, task.status,
-            dtype, entry, host().identity, source_digest(),
+            task.tolerance, task.limit, dtype, entry, host().identity, source_digest(),
         )  # fmt: skip
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 

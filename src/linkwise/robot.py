@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwise import arrays
+from linkwise import arrays, iterative
 from linkwise.algorithms import FUNCTIONS, Algorithm
 from linkwise.backends.c.render import render_c
 from linkwise.backends.llvm.run import BatchKernel
@@ -324,6 +324,9 @@ class Robot:
         *,
         method: str = "auto",
         f_ext: Wrenches | None = None,
+        tol: float | None = None,
+        max_iterations: int | None = None,
+        qdd0: ArrayLike | None = None,
         out: Array | None = None,
         threads: int | None = None,
         status: bool = False,
@@ -331,8 +334,18 @@ class Robot:
         """Joint accelerations (..., nv) under torques ``tau``.
 
         ``method``: ``"crba"`` (mass matrix and LᵀDL factors), ``"aba"`` (articulated bodies), or
-        ``"auto"``, whichever is faster for this robot.
+        ``"auto"``, whichever is faster for this robot; ``"fd1"``, ``"fd3"``, ``"fd4"`` (spatial
+        operators); ``"ccg"``, ``"pcg"`` (conjugate gradients, plain and scaled). These two take
+        ``tol``, ``max_iterations`` and a start ``qdd0``; with ``status=True`` they return
+        `Iterations` as the second part. A state that does not converge is solved by ``"aba"`` and
+        flagged.
         """
+        if method in ("ccg", "pcg"):
+            start = np.zeros(self.nv, np.float32) if qdd0 is None else qdd0  # no wider than tau
+            values = (q, qd, tau, start)
+            return self._iterate(values, out, threads, status, method, f_ext, tol, max_iterations)
+        if (tol, max_iterations, qdd0) != (None, None, None):
+            raise ValueError(f"tol, max_iterations and qdd0 are for 'ccg', 'pcg'; not {method!r}")
         return self._run(
             "forward_dynamics", (q, qd, tau), out, threads, status, method, f_ext=f_ext
         )
@@ -360,6 +373,18 @@ class Robot:
     ) -> Result:
         """Inverse of the mass matrix (..., nv, nv); ``method`` as in `forward_dynamics`."""
         return self._run("mass_matrix_inverse", (q,), out, threads, status, method)
+
+    def solve_mass(
+        self,
+        q: ArrayLike,
+        rhs: ArrayLike,
+        *,
+        out: Array | None = None,
+        threads: int | None = None,
+        status: bool = False,
+    ) -> Result:
+        """``M⁻¹ rhs`` (..., nv) without forming M; several right-hand sides on a leading axis."""
+        return self._run("solve_mass", (q, rhs), out, threads, status)
 
     def bias(
         self,
@@ -607,6 +632,30 @@ class Robot:
         arguments = list(task.algorithm.input_sizes(self._tree))
         wrenches = [(f"f_ext[{name!r}]", 6) for name in external]
         return Plan(task, arguments + wrenches, task.algorithm.output_shape(self._tree), {})
+
+    def _iterate(
+        self,
+        values: tuple[ArrayLike, ...],
+        out: Array | None,
+        threads: int | None,
+        status: bool,
+        method: str,
+        f_ext: Wrenches | None,
+        tol: float | None,
+        max_iterations: int | None,
+    ) -> Result:
+        """Forward dynamics by conjugate gradients."""
+        iterative.check_options(tol, max_iterations)
+        arrays.check_threads(threads)
+        wrenches = arrays.wrenches(f_ext)
+        plan = self._plan("forward_dynamics", method, None, "base", tuple(wrenches))
+        given = (*values, *wrenches.values())
+        batch = arrays.prepare("forward_dynamics", plan.ports, given)
+        rows, info = iterative.solve(self._kernels, plan.task, batch, tol, max_iterations, threads)
+        result = arrays.deliver(out, rows.reshape((*batch.shape, *plan.output)), batch.dtype)
+        if not status:
+            return result
+        return result, iterative.Iterations(*(x.reshape(batch.shape) for x in info))
 
     def _run_with_status(
         self,

@@ -81,7 +81,7 @@ def loop(graph: Graph, limit: int = 5) -> Program:
     return Program(
         "loop",
         (Port("x", 1),),
-        (Block((x,)), Repeat(limit, (Carry(value, x, stepped),), Block(schedule([stepped])[1:]),
+        (Block((x,)), Repeat(limit, (Carry(value, x, stepped),), Block(schedule([stepped])),
                              stepped)),
         (value,),
     )  # fmt: skip

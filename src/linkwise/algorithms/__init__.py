@@ -10,7 +10,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from linkwise.algorithms import aba, crba, energy, kinematics, operational, rnea
+from linkwise.algorithms import (
+    aba,
+    conjugate_gradient,
+    crba,
+    energy,
+    innovations,
+    kinematics,
+    operational,
+    rnea,
+)
 from linkwise.model.tree import Tree
 
 Q, V = "nq", "nv"  # lengths of inputs and outputs, as attributes of a Tree
@@ -29,6 +38,7 @@ class Algorithm:
     takes_frame: bool = False
     takes_axes: bool = False
     takes_external: bool = False
+    iterates: bool = False  # also returns iterations and the squared relative residual
 
     def output_shape(self, tree: Tree) -> tuple[int, ...]:
         """Shape of the result for one state."""
@@ -39,7 +49,7 @@ class Algorithm:
         return tuple((name, getattr(tree, size)) for name, size in self.inputs)
 
 
-_q, _qd, _qdd, _tau = ("q", Q), ("qd", V), ("qdd", V), ("tau", V)
+_q, _qd, _qdd, _tau, _qdd0 = ("q", Q), ("qd", V), ("qdd", V), ("tau", V), ("qdd0", V)
 _frame = {"takes_frame": True, "takes_axes": True}
 
 _TABLE = [
@@ -62,6 +72,16 @@ _TABLE = [
     Algorithm("jacobian_dot_qd", "sweep", kinematics.jacobian_dot_qd, (_q, _qd), (6,), **_frame),
     Algorithm("operational_inertia", "crba", operational.operational_inertia, (_q,), (6, 6), True,
               **_frame),
+    Algorithm("forward_dynamics", "fd1", innovations.fd1, (_q, _qd, _tau), (V,),
+              takes_external=True),
+    Algorithm("forward_dynamics", "fd3", innovations.fd3, (_q, _qd, _tau), (V,),
+              takes_external=True),
+    Algorithm("forward_dynamics", "fd4", aba.aba, (_q, _qd, _tau), (V,), takes_external=True),
+    Algorithm("forward_dynamics", "ccg", conjugate_gradient.ccg, (_q, _qd, _tau, _qdd0), (V,),
+              takes_external=True, iterates=True),
+    Algorithm("forward_dynamics", "pcg", conjugate_gradient.pcg, (_q, _qd, _tau, _qdd0), (V,),
+              takes_external=True, iterates=True),
+    Algorithm("solve_mass", "innovations", innovations.solve_mass, (_q, ("rhs", V)), (V,)),
 ]  # fmt: skip
 
 FUNCTIONS: dict[str, dict[str, Algorithm]] = {}

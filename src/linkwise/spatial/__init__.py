@@ -2,7 +2,7 @@
 
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
 from linkwise.spatial.motion import Force, Motion
-from linkwise.spatial.scalar import Scalar, constant, reciprocal, sign, sincos
+from linkwise.spatial.scalar import Scalar, constant, reciprocal, repeat, sign, sincos
 from linkwise.spatial.transform import Rotation, Transform, Turn
 from linkwise.spatial.vec3 import Mat3, Sym3, Vec3, cross, outer, rate_matrix
 
@@ -23,6 +23,7 @@ __all__ = [
     "outer",
     "rate_matrix",
     "reciprocal",
+    "repeat",
     "sign",
     "sincos",
 ]

@@ -8,6 +8,7 @@ nodes in ``trace/expr.py``; mpmath numbers in ``precise.py``.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from functools import singledispatch
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 
 # Any type that satisfies the sentence above; the algebra is generic over it.
 Scalar = Any
+Step = Callable[[list[Scalar]], tuple[Sequence[Scalar], Scalar]]
 
 
 @singledispatch
@@ -59,6 +61,42 @@ def _(x: float) -> float:
 @sign.register(np.complexfloating)
 def _(x: Any) -> Any:
     return np.sign(np.real(x))
+
+
+def repeat(step: Step, state: Sequence[Scalar], limit: int) -> list[Scalar]:
+    """Run ``step(state) -> (next state, active)`` at most ``limit`` times, while ``active > 0``.
+
+    With several states side by side (an array, a traced batch) each stops on its own and keeps what
+    it has.
+    """
+    for x in state:
+        rule = _repeat.dispatch(type(x))
+        if rule is not _repeat.dispatch(object):
+            return rule(x, step, state, limit)
+    return _repeat(state[0], step, state, limit)
+
+
+@singledispatch
+def _repeat(_: Scalar, step: Step, state: Sequence[Scalar], limit: int) -> list[Scalar]:
+    now = list(state)
+    for _k in range(limit):
+        new, active = step(now)
+        if not active > 0:
+            break
+        now = list(new)
+    return now
+
+
+@_repeat.register(np.ndarray)
+def _(_: Any, step: Step, state: Sequence[Scalar], limit: int) -> list[Scalar]:
+    now = [np.asarray(x) for x in state]
+    for _k in range(limit):
+        new, active = step(now)
+        going = np.asarray(active) > 0
+        if not going.any():
+            break
+        now = [np.where(going, a, b) for a, b in zip(new, now, strict=True)]
+    return now
 
 
 @singledispatch

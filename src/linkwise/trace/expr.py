@@ -8,10 +8,10 @@ plus a sign, which a fused multiply-add absorbs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
-from linkwise.spatial.scalar import reciprocal, sign, sincos
+from linkwise.spatial.scalar import Step, _repeat, reciprocal, sign, sincos
 
 # operations a program may contain, with their number of arguments
 ARITY = {
@@ -85,10 +85,32 @@ def _(x: Expr) -> Expr:
     return x.graph.node("sign", x)
 
 
+@_repeat.register(Expr)
+def _(x: Expr, step: Step, state: Sequence[Expr | float], limit: int) -> list[Expr]:
+    """Trace the step once, on carried values; what comes after the loop sees their last state."""
+    graph = x.graph
+    carries = [graph.node("carry", value=(len(graph.loops), k)) for k in range(len(state))]
+    starts = [graph.lift(s) for s in state]
+    new, active = step(list(carries))
+    nexts = [graph.lift(n) for n in new]
+    graph.loops.append(Loop(limit, carries, starts, nexts, graph.lift(active)))
+    return carries
+
+
 @reciprocal.register(Expr)
 def _(x: Expr, scale: Expr | float = 0.0) -> Expr:
     x.graph.pivots.append((x, x.graph.lift(scale)))
     return 1.0 / x
+
+
+class Loop(NamedTuple):
+    """A loop as it was traced."""
+
+    limit: int
+    carries: list[Expr]
+    starts: list[Expr]
+    nexts: list[Expr]
+    active: Expr
 
 
 class Graph:
@@ -96,6 +118,7 @@ class Graph:
 
     def __init__(self) -> None:
         self.nodes: list[Expr] = []
+        self.loops: list[Loop] = []  # in order of execution
         self.pivots: list[tuple[Expr, Expr]] = []  # what was divided by, and its scale
         self._known: dict[tuple[object, ...], Expr] = {}
         self.zero, self.one = self.const(0.0), self.const(1.0)
@@ -238,13 +261,13 @@ def _is_reciprocal(y: Expr, x: Expr) -> bool:
     return y.op == "div" and y.args[1] is x and y.args[0].value == 1.0
 
 
-def reachable(roots: Iterator[Expr] | list[Expr]) -> list[Expr]:
-    """Nodes that the roots depend on, arguments before users."""
+def reachable(roots: Iterable[Expr], known: frozenset[int] = frozenset()) -> list[Expr]:
+    """Nodes that the roots depend on, arguments before users; not beyond what is known."""
     seen: dict[int, Expr] = {}
-    stack = [r for r in roots]
+    stack = list(roots)
     while stack:
         node = stack.pop()
-        if node.id not in seen:
+        if node.id not in seen and node.id not in known:
             seen[node.id] = node
             stack.extend(node.args)
     return [seen[i] for i in sorted(seen)]

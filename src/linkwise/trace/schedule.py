@@ -15,34 +15,33 @@ from linkwise.trace.expr import Expr, reachable
 FREE = ("const", "input", "carry")
 
 
-def schedule(results: list[Expr]) -> tuple[Expr, ...]:
-    """Nodes the results need, in order of execution."""
-    nodes = reachable(results)
-    users_left = {node.id: 0 for node in nodes}
-    for node in nodes:
-        for arg in node.args:
-            users_left[arg.id] += 1
+def schedule(results: list[Expr], known: frozenset[int] = frozenset()) -> tuple[Expr, ...]:
+    """Nodes the results need beyond those already known, in order of execution."""
+    nodes = [n for n in reachable(results, known) if n.op != "carry"]
+    here = {n.id for n in nodes}
+    args = {n.id: [a for a in dict.fromkeys(n.args) if a.id in here] for n in nodes}
+    users_left = dict.fromkeys(here, 0)
+    for arg in (a for some in args.values() for a in some):
+        users_left[arg.id] += 1
     live: set[int] = set()
 
     def cost(node: Expr) -> int:
-        fresh = {a.id for a in node.args if a.op not in FREE and a.id not in live}
-        return len(fresh) - (node.id in live)
+        fresh = sum(a.op not in FREE and a.id not in live for a in args[node.id])
+        return fresh - (node.id in live)
 
     heap = [(cost(n), 0, -n.id, n) for n in nodes if users_left[n.id] == 0]
     heapq.heapify(heap)
     placed: list[Expr] = []
     while heap:
-        known, age, tie, node = heapq.heappop(heap)
+        expected, age, tie, node = heapq.heappop(heap)
         now = cost(node)
-        if now != known:
+        if now != expected:
             heapq.heappush(heap, (now, age, tie, node))
             continue
         placed.append(node)
         live.discard(node.id)
-        for arg in dict.fromkeys(node.args):
-            if arg.op not in FREE:
-                live.add(arg.id)
-        for arg in node.args:
+        live.update(a.id for a in args[node.id] if a.op not in FREE)
+        for arg in args[node.id]:
             users_left[arg.id] -= 1
             if users_left[arg.id] == 0:
                 heapq.heappush(heap, (cost(arg), -len(placed), -arg.id, arg))

@@ -9,10 +9,9 @@ from typing import Any
 from linkwise.algorithms import Algorithm
 from linkwise.model.regroup import regroup
 from linkwise.model.tree import Frame, Tree
+from linkwise.trace.assemble import assemble
 from linkwise.trace.expr import Expr, Graph
-from linkwise.trace.fuse import fuse
-from linkwise.trace.program import Block, Port, Program
-from linkwise.trace.schedule import schedule
+from linkwise.trace.program import Port, Program
 from linkwise.trace.status import status_of
 
 
@@ -25,6 +24,8 @@ class Task:
     axes: str = "base"
     external: tuple[Frame, ...] = ()
     status: bool = False  # also say, per state, what was wrong with it
+    tolerance: float = 0.0  # of an iteration: residual beside the right-hand side
+    limit: int = 0  # of an iteration: most steps
 
     def ports(self, tree: Tree) -> tuple[Port, ...]:
         """Inputs of the program: arguments, then one wrench per external frame."""
@@ -50,6 +51,8 @@ def evaluate(task: Task, tree: Tree, *values: Sequence[Any]) -> Any:
         options["frame"] = task.frame
     if task.algorithm.takes_axes:
         options["axes"] = task.axes
+    if task.algorithm.iterates:
+        options |= {"tolerance": task.tolerance, "limit": task.limit}
     if task.external:
         options["external"] = tuple(zip(task.external, values[arguments:], strict=True))
     prepared = task.tree(tree.with_constants_like(values[0][0]))
@@ -64,8 +67,8 @@ def trace(task: Task, tree: Tree) -> Program:
     results = [graph.lift(x) for x in flatten(evaluate(task, tree, *values))]
     if task.status:
         results.append(status_of(graph, tree, values, results))
-    results = fuse(graph, results)
-    return Program(task.name, ports, (Block(schedule(results)),), tuple(results), task.status)
+    regions, results = assemble(graph, results)
+    return Program(task.name, ports, regions, tuple(results), task.status)
 
 
 def flatten(nested: Any) -> Iterable[Expr | float]:

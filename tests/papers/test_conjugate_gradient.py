@@ -1,0 +1,118 @@
+"""Fijany and Scheid: conjugate gradients, matrix-free, each state on its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.algorithms import conjugate_gradient as cg
+from linkwise.trace.program import Repeat
+from linkwise.trace.tracer import trace
+from linkwise.trace.verify import verify
+
+METHODS = ["ccg", "pcg"]
+
+
+@pytest.fixture(params=["puma560", "iiwa14", "tree"])
+def robot(request: pytest.FixtureRequest, random_robot: Any) -> lw.Robot:
+    if request.param == "tree":
+        return lw.Robot(random_robot(np.random.default_rng(5), 12))
+    return lw.load(request.param)
+
+
+def test_the_sweeps_multiply_by_the_mass_matrix(robot: lw.Robot, rng: np.random.Generator) -> None:
+    q, p = (rng.normal(size=robot.nv).tolist() for _ in range(2))
+    found = cg.times_mass(robot.tree, cg.fixed_links(robot.tree, q), p)
+    expected = robot.mass_matrix(q) @ p
+    assert np.abs(np.array(found) - expected).max() <= 1e-13 * np.abs(expected).max()
+
+
+def test_diagonal_scaling_is_the_diagonal(robot: lw.Robot, rng: np.random.Generator) -> None:
+    q, r = (rng.normal(size=robot.nv).tolist() for _ in range(2))
+    scale = cg.diagonal_scaling(robot.tree, cg.fixed_links(robot.tree, q))
+    expected = np.array(r) / np.diag(robot.mass_matrix(q))
+    np.testing.assert_allclose(scale(r), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_iteration_solves_forward_dynamics(
+    robot: lw.Robot, method: str, rng: np.random.Generator
+) -> None:
+    q, qd, tau = rng.normal(size=(3, 40, robot.nv))
+    expected = robot.forward_dynamics(q, qd, tau, method="aba")
+    found, info = robot.forward_dynamics(q, qd, tau, method=method, tol=1e-11, status=True)
+    cond = np.linalg.cond(robot.mass_matrix(q)).max()
+    assert np.abs(found - expected).max() <= 1e-10 * cond * np.abs(expected).max()
+    converged = info.status == lw.Status.OK
+    assert (info.residual[converged] <= 1e-10).all()
+    assert (info.iterations > 0).all()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_state_that_does_not_converge_is_flagged_and_solved(
+    method: str, rng: np.random.Generator
+) -> None:
+    robot = lw.load("iiwa14")
+    q, qd, tau = rng.normal(size=(3, 20, 7))
+    found, info = robot.forward_dynamics(q, qd, tau, method=method, max_iterations=2, status=True)
+    assert (info.status == lw.Status.NOT_CONVERGED).all() and (info.iterations == 2).all()
+    assert np.array_equal(found, robot.forward_dynamics(q, qd, tau, method="aba"))
+
+
+def test_states_stop_on_their_own(rng: np.random.Generator) -> None:
+    """A state's result does not depend on how long its neighbours go on."""
+    robot = lw.load("puma560")
+    q, qd, tau = rng.normal(size=(3, 33, 6))
+    start = rng.normal(size=(33, 6))
+    start[::2] = robot.forward_dynamics(q, qd, tau)[::2]  # already there
+    whole, info = robot.forward_dynamics(q, qd, tau, method="pcg", qdd0=start, status=True)
+    assert (info.iterations[::2] == 0).all() and (info.iterations[1::2] > 0).all()
+    for k in range(33):
+        alone = robot.forward_dynamics(q[k], qd[k], tau[k], method="pcg", qdd0=start[k])
+        assert np.array_equal(alone, whole[k])
+
+
+def test_the_kernel_holds_one_loop(rng: np.random.Generator) -> None:
+    robot = lw.load("iiwa14")
+    program = verify(trace(robot._task("forward_dynamics", "pcg"), robot.tree))
+    loops = [region for region in program.regions if isinstance(region, Repeat)]
+    assert len(loops) == 1
+    assert len(loops[0].body.nodes) < 400, "an iteration is a body, not n copies"
+
+
+def test_a_broken_state_is_flagged_and_alone(rng: np.random.Generator) -> None:
+    robot = lw.load("puma560")
+    q, qd, tau = rng.normal(size=(3, 9, 6))
+    good = robot.forward_dynamics(q, qd, tau, method="pcg")
+    tau[4, 2] = np.nan
+    found, info = robot.forward_dynamics(q, qd, tau, method="pcg", status=True)
+    assert np.isnan(found[4]).all() and info.status[4] == lw.Status.NOT_FINITE
+    rest = np.arange(9) != 4
+    assert np.array_equal(found[rest], good[rest]) and (info.status[rest] == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": "pcg", "tol": 2.0}, "tol is 2.0; expected a number between 0 and 1"),
+        ({"method": "ccg", "max_iterations": 0}, "max_iterations is 0; expected a positive"),
+        ({"method": "aba", "tol": 1e-3}, "are for 'ccg', 'pcg'; not 'aba'"),
+    ],
+)
+def test_wrong_options_are_named(options: dict[str, Any], message: str) -> None:
+    robot = lw.load("puma560")
+    with pytest.raises(ValueError, match=message):
+        robot.forward_dynamics([0.0] * 6, [0.0] * 6, [0.0] * 6, **options)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_float32_and_leading_axes(method: str, rng: np.random.Generator) -> None:
+    robot = lw.load("puma560")
+    q, qd, tau = rng.normal(size=(3, 2, 3, 6)).astype(np.float32)
+    found = robot.forward_dynamics(q, qd, tau, method=method)
+    assert found.dtype == np.float32 and found.shape == (2, 3, 6)
+    exact = robot.forward_dynamics(*(x.astype(float) for x in (q, qd, tau)))
+    assert np.abs(found - exact).max() <= 2e-2 * np.abs(exact).max()
