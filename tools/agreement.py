@@ -2,6 +2,7 @@
 
     python tools/agreement.py               compare all robots, write the table
     python tools/agreement.py ur5 talos     compare those whose path has the word, print the rows
+    python tools/agreement.py --equations   the same equations run by NumPy: no compiler, minutes
 
 Fixed and free base, random states within limits: poses and Jacobians of every link, mass matrix,
 inverse dynamics, forward dynamics by both methods. An error is the largest difference over the
@@ -24,6 +25,7 @@ import pinocchio as pin
 
 import linkwise as lw
 from linkwise.model.tree import Link
+from linkwise.trace.tracer import flatten
 
 TABLE = Path(__file__).resolve().parents[1] / "docs" / "agreement.md"
 LIMIT = 1e-10  # relative; forward dynamics is also allowed ROUNDINGS eps cond(M)
@@ -189,11 +191,16 @@ def relative(actual: np.ndarray, expected: np.ndarray) -> float:
     return float((error / np.abs(expected).reshape(states, -1).max(axis=1)).max())
 
 
-def _second_opinion(robot: lw.Robot, function: str, q: np.ndarray, frame: str) -> np.ndarray:
-    """The equations of a function of a frame, uncompiled: a kernel per frame is a long wait."""
-    result = robot.evaluate(function, list(q.T), frame=frame)
-    rows = [[np.broadcast_to(x, len(q)) for x in row] for row in result]
-    return np.moveaxis(np.array(rows), -1, 0)
+def answer(
+    robot: lw.Robot, compiled: bool, function: str, *values: np.ndarray, **options: str
+) -> np.ndarray:
+    """A function over all states: its kernel, or its equations run by NumPy."""
+    if compiled:
+        return np.asarray(getattr(robot, function)(*values, **options))
+    result = robot.evaluate(function, *(list(value.T) for value in values), **options)
+    states = len(values[0])
+    flat = np.stack([np.broadcast_to(x, states) for x in flatten(result)], axis=-1)
+    return flat.reshape(states, len(result), -1) if isinstance(result[0], list) else flat
 
 
 @dataclass
@@ -291,7 +298,9 @@ class Row:
         return [name for name, x in self.errors.items() if not x <= self.limit(name)]
 
 
-def compare(path: str, base: str, mimic: str = "free", states: int = STATES) -> Row:
+def compare(
+    path: str, base: str, mimic: str = "free", states: int = STATES, compiled: bool = True
+) -> Row:
     """Errors of one robot, or the reason why it does not load."""
     expected = REFUSED.get(path) or (REFUSED_FIXED.get(path) if base == "fixed" else None)
     try:
@@ -307,45 +316,48 @@ def compare(path: str, base: str, mimic: str = "free", states: int = STATES) -> 
     rng = np.random.default_rng(20240607)
     q = pair.robot.random_q(rng, states)
     qd, u = rng.uniform(-3.0, 3.0, (2, states, pair.robot.nv))
-    row = _compare(States(pair, q, qd, u), Row(path, base, mimic))
+    row = _compare(States(pair, q, qd, u), Row(path, base, mimic), compiled)
     if path in IMPOSSIBLE_BODIES:
         row.note = f"strict=False: {IMPOSSIBLE_BODIES[path]}"
     return row
 
 
-def _compare(s: States, row: Row) -> Row:
+def _compare(s: States, row: Row, compiled: bool) -> Row:
     robot, M = s.pair.robot, s.mass_matrices()
     row.nv, row.frames, row.cond = robot.nv, len(s.pair.frames), float(np.linalg.cond(M).max())
-    poses, J = s.kinematics()
-    errors = {name: 0.0 for name in QUANTITIES}
-    for i, (name, _) in enumerate(s.pair.frames):
-        pose = _second_opinion(robot, "forward_kinematics", s.q, name)[:, :3]
-        errors["pose"] = max(errors["pose"], relative(pose, poses[:, i]))
-        if np.any(J[:, i]):
-            own = _second_opinion(robot, "jacobian", s.q, name)
-            errors["J"] = max(errors["J"], relative(own, J[:, i]))
-    tip = s.pair.frames[-1][0]  # compiled, one frame
-    errors["pose"] = max(
-        errors["pose"], relative(robot.forward_kinematics(s.q, tip)[:, :3], poses[:, -1])
-    )
-    if np.any(J[:, -1]):
-        errors["J"] = max(errors["J"], relative(robot.jacobian(s.q, tip), J[:, -1]))
-    errors["M"] = relative(robot.mass_matrix(s.q), M)
-    errors["ID"] = relative(robot.inverse_dynamics(s.q, s.qd, s.u), s.torques())
+    row.errors = _frames(s, compiled)
+    row.errors["M"] = relative(answer(robot, compiled, "mass_matrix", s.q), M)
+    tau = answer(robot, compiled, "inverse_dynamics", s.q, s.qd, s.u)
+    row.errors["ID"] = relative(tau, s.torques())
     qdd = s.accelerations(M)
     for method in ("crba", "aba"):
-        own = robot.forward_dynamics(s.q, s.qd, s.u, method=method)
-        errors[f"FD {method}"] = relative(own, qdd)
-    row.errors = errors
+        own = answer(robot, compiled, "forward_dynamics", s.q, s.qd, s.u, method=method)
+        row.errors[f"FD {method}"] = relative(own, qdd)
     return row
 
 
-def rows_of(path: str, states: int = STATES) -> list[Row]:
+def _frames(s: States, compiled: bool) -> dict[str, float]:
+    """Errors of poses and Jacobians; a kernel for the last frame alone: one each is a long wait."""
+    robot, (poses, J) = s.pair.robot, s.kinematics()
+    errors = {"pose": 0.0, "J": 0.0}
+    last = len(s.pair.frames) - 1
+    calls = [(i, False) for i in range(last + 1)] + ([(last, True)] if compiled else [])
+    for i, kernel in calls:
+        frame = s.pair.frames[i][0]
+        pose = answer(robot, kernel, "forward_kinematics", s.q, frame=frame)[:, :3]
+        errors["pose"] = max(errors["pose"], relative(pose, poses[:, i]))
+        if np.any(J[:, i]):
+            own = answer(robot, kernel, "jacobian", s.q, frame=frame)
+            errors["J"] = max(errors["J"], relative(own, J[:, i]))
+    return errors
+
+
+def rows_of(path: str, states: int = STATES, compiled: bool = True) -> list[Row]:
     """Fixed and free base; where the file has mimic joints, also with these following."""
-    rows = [compare(path, base, "free", states) for base in ("fixed", "free")]
+    rows = [compare(path, base, "free", states, compiled) for base in ("fixed", "free")]
     if rows[1].errors and _load(path, "free", "follow").tree.coupled:
         bases = [row.base for row in rows if row.errors]
-        rows += [compare(path, base, "follow", states) for base in bases]
+        rows += [compare(path, base, "follow", states, compiled) for base in bases]
     return rows
 
 
@@ -373,8 +385,9 @@ def _cells(row: Row) -> list[str]:
     return [row.path, row.base, row.mimic, *size, *errors, f"{row.cond:.0e}", status]
 
 
-def page(rows: Sequence[Row]) -> str:
+def page(rows: Sequence[Row], compiled: bool) -> str:
     """docs/agreement.md."""
+    how = "compiled kernels" if compiled else "equations run by NumPy (`--equations`)"
     compared = [row for row in rows if row.errors]
     worst = {name: max(row.errors[name] for row in compared) for name in QUANTITIES}
     loaded = {row.path for row in compared}
@@ -383,8 +396,9 @@ def page(rows: Sequence[Row]) -> str:
     return f"""# Agreement with Pinocchio on public robots
 
 Made by `make agreement` (`tools/agreement.py`): all {len(loaded) + len(refused)} URDFs of
-example-robot-data, Pinocchio {pin.__version__}, {STATES} random states each. {len(loaded)} load and
-are compared on a fixed and on a free base; {len(refused)} are refused for the reason given.
+example-robot-data, Pinocchio {pin.__version__}, {STATES} random states each,
+{how}. {len(loaded)} load and are compared on a fixed and on a free base; {len(refused)} are
+refused for the reason given.
 
 Errors are the largest difference over the largest entry, worst state. Worst of all robots:
 {summary}. The limit is {LIMIT:g}; forward dynamics solves with M and is also allowed
@@ -406,12 +420,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Compare, print the rows; write the table when all robots were asked for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("words", nargs="*", help="only robots whose path has one of these words")
-    words = parser.parse_args(arguments).words
+    parser.add_argument("--equations", action="store_true", help="compile nothing: quick")
+    given = parser.parse_args(arguments)
+    words, compiled = given.words, not given.equations
     rows: list[Row] = []
     failures: list[str] = []
     for path in all_robots(words):
         try:
-            found = rows_of(path)
+            found = rows_of(path, compiled=compiled)
         except Disagreement as problem:
             failures.append(str(problem))
             continue
@@ -422,7 +438,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if failures:
         raise SystemExit("\n".join(["robots that disagree:", *failures]))
     if not words:
-        TABLE.write_text(page(rows), encoding="utf-8")
+        TABLE.write_text(page(rows, compiled), encoding="utf-8")
 
 
 if __name__ == "__main__":

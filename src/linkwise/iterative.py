@@ -74,7 +74,7 @@ def _directly(
     threads: int | None,
 ) -> Array:
     """The same states by articulated bodies, which has no iteration to fail."""
-    direct = replace(task, algorithm=DIRECT, tolerance=0.0, limit=0)
+    direct = replace(task, algorithm=DIRECT, tolerance=Task.tolerance, limit=Task.limit)
     arguments = [*rows[:3], *rows[4:]]  # all but the start of the iteration
     chosen = [np.ascontiguousarray(a[which]) for a in arguments]
     out = np.empty((which.size, kernels.tree.nv), dtype)

@@ -35,6 +35,7 @@ from linkwise.cli.timing import machine, versions
               help="Threads for a batch, ours and the peers'.")  # fmt: skip
 @click.option("--dtype", type=click.Choice(["float64", "float32"]), default="float64",
               show_default=True, help="Numbers in a batch; peers always use float64.")  # fmt: skip
+@click.option("--methods", is_flag=True, help="Every method of each function, side by side.")
 @robot_options
 def bench(
     robot: str | None,
@@ -44,8 +45,8 @@ def bench(
     seconds: float,
     threads: int,
     dtype: str,
-    no_strict: bool,
-    repair: str | None,
+    methods: bool,
+    **loading: Any,
 ) -> None:
     """Measure the functions of ROBOT beside Pinocchio and MuJoCo, where they are installed.
 
@@ -60,8 +61,8 @@ def bench(
         return
     if robot is None:
         raise click.UsageError("Missing argument 'ROBOT' (or --suite).")
-    settings = Settings(batch, seconds, threads, dtype)
-    loaded = load_robot(robot, no_strict, repair)
+    settings = Settings(batch, seconds, threads, dtype, methods=methods)
+    loaded = load_robot(robot, **loading)
     contest = Contest(loaded, settings)
     if not as_json:
         _print_head(contest)

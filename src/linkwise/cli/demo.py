@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import click
 import numpy as np
 
@@ -10,7 +13,7 @@ from linkwise.cli.options import load_robot, progress, robot_options, tip
 from linkwise.cli.selfcheck import Check, check_table, self_check
 from linkwise.cli.speed import Contest, Settings, agreement_lines, footnotes, header, speed_table
 from linkwise.cli.text import aligned, heading, pairs, vector
-from linkwise.robot import Robot
+from linkwise.robot import Array, Robot
 
 FUNCTIONS = ("forward_dynamics", "inverse_dynamics", "mass_matrix", "jacobian")
 
@@ -21,14 +24,12 @@ FUNCTIONS = ("forward_dynamics", "inverse_dynamics", "mass_matrix", "jacobian")
               show_default=True, help="Time spent on each row of the speed table.")  # fmt: skip
 @robot_options
 @click.pass_context
-def demo(
-    ctx: click.Context, robot: str, seconds: float, no_strict: bool, repair: str | None
-) -> None:
+def demo(ctx: click.Context, /, robot: str, seconds: float, **loading: Any) -> None:
     """Show ROBOT (default iiwa14), a worked state, a self-check, operation counts and speed.
 
     The exit code is 1 if a check fails.
     """
-    loaded = load_robot(robot, no_strict, repair)
+    loaded = load_robot(robot, **loading)
     heading("Robot")
     click.echo(loaded)
     heading("A worked state")
@@ -48,16 +49,18 @@ def demo(
 def worked_state(robot: Robot) -> str:
     """One state with everything that follows from it."""
     k = np.arange(1.0, robot.nv + 1)
-    q = np.clip(0.5 * np.sin(k), *robot.position_limits)
+    q = robot.integrate(robot.neutral(), 0.5 * np.sin(k))
+    if robot.nq == robot.nv:
+        q = np.clip(q, *robot.position_limits)
     qd, frame = 0.5 * np.cos(k), tip(robot)
     hold = robot.gravity_torque(q)
     tau = 1.1 * hold
     qdd = robot.forward_dynamics(q, qd, tau)
     head = ("joint", "q", "qd", "gravity torque", "tau", "qdd")
-    numbers = zip(q, qd, hold, tau, qdd, strict=True)
+    numbers = zip(qd, hold, tau, qdd, strict=True)
     rows = [
-        (name, *(f"{x:.4f}" for x in row))
-        for name, row in zip(robot.joint_names, numbers, strict=True)
+        (*named, *(f"{x:.4f}" for x in row))
+        for named, row in zip(_degrees(robot, q), numbers, strict=True)
     ]
     pose, velocity = robot.forward_kinematics(q, frame), robot.jacobian(q, frame) @ qd
     facts = [
@@ -72,6 +75,16 @@ def worked_state(robot: Robot) -> str:
     ]
     note = "SI units; tau is 1.1 times what holds the robot still, qdd what it causes."
     return f"{aligned(head, rows)}\n\n{note}\n\n{pairs(facts)}"
+
+
+def _degrees(robot: Robot, q: Array) -> Iterator[tuple[str, str]]:
+    """Name and value of each degree of freedom; a quaternion is no value of one."""
+    for link in robot.tree.links:
+        if link.follows is None:
+            several, plain = link.joint.nv > 1, link.joint.nq == link.joint.nv
+            for k in range(link.joint.nv):
+                name = f"{link.joint_name}[{k}]" if several else link.joint_name
+                yield name, f"{q[link.q_index + k]:.4f}" if plain else "-"
 
 
 def _verdict(checks: list[Check]) -> str:

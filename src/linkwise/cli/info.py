@@ -30,9 +30,9 @@ class Counted:
 @click.argument("robot")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @robot_options
-def info(robot: str, as_json: bool, no_strict: bool, repair: str | None) -> None:
+def info(robot: str, as_json: bool, **loading: Any) -> None:
     """Show what was loaded from ROBOT: joints, frames, methods and operation counts."""
-    loaded = load_robot(robot, no_strict, repair)
+    loaded = load_robot(robot, **loading)
     if as_json:
         click.echo(json.dumps(_facts(loaded), indent=2))
         return

@@ -14,7 +14,7 @@ Command = Callable[..., Any]
 
 
 def robot_options(command: Command) -> Command:
-    """``--no-strict`` and ``--repair``: what to do about bodies that cannot exist."""
+    """How to load: the base, what mimic joints do, and bodies that cannot exist."""
     strict = click.option(
         "--no-strict",
         is_flag=True,
@@ -25,12 +25,24 @@ def robot_options(command: Command) -> Command:
         type=click.Choice(["nearest"]),
         help="Replace bodies that cannot exist by the nearest ones that can.",
     )
-    return strict(repair(command))
+    base = click.option(
+        "--base",
+        type=click.Choice(["fixed", "free"]),
+        default="fixed",
+        help="Hold the base, or let it fly.",
+    )
+    mimic = click.option(
+        "--mimic",
+        type=click.Choice(["follow", "free"]),
+        default="follow",
+        help="Let mimic joints follow theirs, or move on their own.",
+    )
+    return base(mimic(strict(repair(command))))
 
 
-def load_robot(name: str, no_strict: bool, repair: str | None) -> Robot:
+def load_robot(name: str, **options: Any) -> Robot:
     """Load the robot that a command was given."""
-    return load(name, strict=not no_strict, repair=repair)
+    return load(name, strict=not options.pop("no_strict"), **options)
 
 
 def tip(robot: Robot) -> str:

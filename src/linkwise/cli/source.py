@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -38,11 +39,10 @@ def source(
     frame: str | None,
     dtype: str,
     output: Path | None,
-    no_strict: bool,
-    repair: str | None,
+    **loading: Any,
 ) -> None:
     """Print the code generated for FUNCTION of ROBOT."""
-    loaded = load_robot(robot, no_strict, repair)
+    loaded = load_robot(robot, **loading)
     _check_frame(loaded, function, frame)
     text = loaded.source(function, backend, method, frame=frame, dtype=dtype)
     if output is None:

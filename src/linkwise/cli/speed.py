@@ -34,6 +34,9 @@ ARGUMENTS = {"tau": "tau", "qdd": "tau"}  # accelerations are taken from the tor
 AGREE = 1e-9  # results that differ by more are not of the same robot
 
 
+USUAL = ("crba", "aba")
+
+
 @dataclass(frozen=True)
 class Settings:
     """How to measure."""
@@ -43,6 +46,7 @@ class Settings:
     threads: int = 1
     dtype: str = "float64"
     functions: tuple[str, ...] = MEASURED
+    methods: bool = False  # every method of a function, not only the usual ones
 
 
 @dataclass(frozen=True)
@@ -97,8 +101,8 @@ class Contest:
         """Measure everything, one row at a time."""
         for function in self.settings.functions:
             auto = self.auto(function)
-            methods = [auto, *(m for m in FUNCTIONS[function] if m != auto)]
-            for method in methods:
+            others = [m for m in FUNCTIONS[function] if self.settings.methods or m in USUAL]
+            for method in [auto, *(m for m in others if m != auto)]:
                 report(f"timing {function} ({method})")
                 yield self.row(function, method, BATCH)
             yield self.row(function, auto, CALL)

@@ -70,6 +70,13 @@ def integrate(tree: Tree, q: ArrayLike, v: ArrayLike, dt: ArrayLike) -> Array:
     return np.concatenate(parts, axis=-1)
 
 
+def rate(tree: Tree, q: ArrayLike, v: ArrayLike) -> Array:
+    """``dq/dt`` at rates v."""
+    at, rates = _last_axis("q", q, tree.nq), _last_axis("v", v, tree.nv)
+    parts = [link.joint.rate(at[..., a], rates[..., b]) for link, a, b in _own(tree)]
+    return np.concatenate(parts, axis=-1)
+
+
 def difference(tree: Tree, q0: ArrayLike, q1: ArrayLike) -> Array:
     """Rates that lead from q0 to q1 in unit time."""
     start, end = _last_axis("q0", q0, tree.nq), _last_axis("q1", q1, tree.nq)

@@ -115,6 +115,10 @@ class Joint(ABC):
         """The rates that lead from q0 to q1 in unit time."""
         return q1 - q0
 
+    def rate(self, q: Array, v: Array) -> Array:
+        """How fast the numbers of q change at rates v."""
+        return v
+
     def normalize(self, q: Array) -> Array:
         """The nearest legal configuration."""
         return q
@@ -272,6 +276,9 @@ class Spherical(Joint):
     def difference(self, q0: Array, q1: Array) -> Array:
         return quaternion.logarithm(quaternion.multiply(quaternion.conjugate(q0), q1))
 
+    def rate(self, q: Array, v: Array) -> Array:
+        return quaternion.rate(q, v)
+
     def normalize(self, q: Array) -> Array:
         return np.asarray(q / np.linalg.norm(q, axis=-1, keepdims=True))
 
@@ -307,6 +314,10 @@ class Free(Joint):
         turn = quaternion.logarithm(quaternion.multiply(back, q1[..., :4]))
         step = quaternion.rotate(back, q1[..., 4:] - q0[..., 4:])
         return np.concatenate([turn, quaternion.left_jacobian_inverse(turn, step)], axis=-1)
+
+    def rate(self, q: Array, v: Array) -> Array:
+        turn = quaternion.rate(q[..., :4], v[..., :3])
+        return np.concatenate([turn, quaternion.rotate(q[..., :4], v[..., 3:])], axis=-1)
 
     def normalize(self, q: Array) -> Array:
         size = np.linalg.norm(q[..., :4], axis=-1, keepdims=True)

@@ -38,6 +38,12 @@ def rotate(q: Array, v: Array) -> Array:
     return np.asarray(v + w * t + np.cross(u, t))
 
 
+def rate(q: Array, w: Array) -> Array:
+    """``½ q (0, w)``: how q changes at an angular velocity in turned axes."""
+    still = np.zeros_like(w[..., :1])
+    return np.asarray(0.5 * multiply(q, np.concatenate([still, w], axis=-1)))
+
+
 def exponential(rotation: Array) -> Array:
     """The turn by a rotation vector."""
     angle = np.linalg.norm(rotation, axis=-1, keepdims=True)

@@ -24,7 +24,7 @@ class Task:
     axes: str = "base"
     external: tuple[Frame, ...] = ()
     status: bool = False  # also say, per state, what was wrong with it
-    tolerance: float = 0.0  # of an iteration: residual beside the right-hand side
+    tolerance: float = 1e-10  # of an iteration: residual beside the right-hand side
     limit: int = 0  # of an iteration: most steps
 
     def ports(self, tree: Tree) -> tuple[Port, ...]:
