@@ -61,6 +61,6 @@ def _root(path: PathLike) -> tuple[str, int] | None:
     try:
         with open(path, "rb") as file:
             parser.Parse(file.read(_HEAD), False)
-    except (_FoundError, expat.ExpatError, OSError, ValueError):
+    except (_FoundError, expat.ExpatError, OSError, ValueError, LookupError):
         pass
     return found[0] if found else None
