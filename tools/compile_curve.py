@@ -243,9 +243,10 @@ another, load the object from disk in a millisecond or so). Processor time of on
 machine ({host().identity.split("|")[1]}): good to about a fifth.
 
 For the recursions (inverse dynamics, ABA) tracing and LLVM together take about
-{per_node:.0f} µs per node, and nodes grow with n: the curve is close to a line. The mass matrix of
-a chain has n² entries, and its stores cost LLVM far more than its arithmetic: it grows faster than
-its nodes. A tree's mass matrix is sparse and cheaper. For generic chains:
+{per_node:.0f} µs per node, and nodes grow with n: the curve is close to a line. The mass matrix is
+another matter: storing its n² entries, zeros between branches too, costs LLVM several times what
+its arithmetic does (forward dynamics by CRBA holds the same arithmetic and stores n numbers), so
+that a tree gains little over a chain. For generic chains:
 
 {lines}
 
@@ -253,8 +254,8 @@ its nodes. A tree's mass matrix is sparse and cheaper. For generic chains:
 
 Trees have five branches. A series ends with the first kernel that took longer than
 {PATIENCE:.0f} s to make. So: dynamics of a robot of 60 to 128 joints is made in seconds, once, and
-is then in the cache; the mass matrix is within reason to about 50 joints of one chain (more in a
-tree), and beyond that is what the rolled form is for.
+is then in the cache; the mass matrix is within reason to about 50 joints, and beyond that waits for
+the rolled form or for stores that are a loop.
 """
 
 

@@ -635,6 +635,7 @@ def energy(robot: Robot, q: np.ndarray, qd: np.ndarray) -> float:
     return float(robot.kinetic_energy(q, qd) + robot.potential_energy(q))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SWINGS)
 def test_energy_is_conserved_in_free_swing(name: str, random_robot: Any, evaluate: Any) -> None:
     """Ten seconds in steps of a millisecond: drift below 1e-9 of the energy exchanged."""

@@ -13,7 +13,7 @@ from linkwise.model.tree import Link, Tree
 Array = NDArray[Any]
 
 # spread of random values where a joint has no limits
-WIDE = {"prismatic": 1.0, "planar": 1.0}
+WIDE = {"prismatic": (1.0,), "planar": (1.0, 1.0, np.pi)}
 
 
 def _own(tree: Tree) -> Iterator[tuple[Link, slice, slice]]:
@@ -30,7 +30,17 @@ def _last_axis(name: str, value: ArrayLike, size: int) -> Array:
         raise TypeError(f"{name} has dtype {array.dtype}; expected real numbers")
     if array.ndim == 0 or array.shape[-1] != size:
         raise ValueError(f"{name} has shape {array.shape}; expected (..., {size})")
+    if array.dtype.kind != "f":
+        return array.astype(np.float64)
     return array.astype(np.result_type(array.dtype, np.float32), copy=False)
+
+
+def _common(shapes: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
+    try:
+        return np.broadcast_shapes(*shapes.values())
+    except ValueError:
+        given = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+        raise ValueError(f"leading axes do not broadcast: {given}") from None
 
 
 def neutral(tree: Tree) -> Array:
@@ -46,24 +56,34 @@ def position_limits(tree: Tree) -> Array:
     return limits
 
 
+def _range(link: Link) -> tuple[Array, Array]:
+    """Limits; where one is missing, as far from the other as an unlimited joint reaches."""
+    wide = np.array(WIDE.get(link.kind, (np.pi,) * link.joint.nq))
+    lower, upper = link.limits.lower, link.limits.upper
+    low = np.full(link.joint.nq, lower) if np.isfinite(lower) else np.minimum(-wide, upper - 2 * wide)
+    high = np.full(link.joint.nq, upper) if np.isfinite(upper) else np.maximum(wide, lower + 2 * wide)
+    return low, high
+
+
 def random(tree: Tree, rng: np.random.Generator, size: int | tuple[int, ...]) -> Array:
     """Configurations within limits."""
     shape = (size,) if isinstance(size, int) else tuple(size)
     out = np.empty((*shape, tree.nq))
     for index in np.ndindex(*shape):
         for link, q, _ in _own(tree):
-            wide = WIDE.get(link.kind, np.pi)
-            lower = np.full(link.joint.nq, max(link.limits.lower, -wide))
-            upper = np.full(link.joint.nq, min(link.limits.upper, wide))
-            out[(*index, q)] = link.joint.random(rng, lower, np.maximum(lower, upper))
+            lower, upper = _range(link)
+            out[(*index, q)] = link.joint.random(rng, lower, upper)
     return out
 
 
 def integrate(tree: Tree, q: ArrayLike, v: ArrayLike, dt: ArrayLike) -> Array:
     """Hold the rates v for a time dt."""
     start = _last_axis("q", q, tree.nq)
-    step = _last_axis("v", v, tree.nv) * np.asarray(dt)[..., None]
-    shape = np.broadcast_shapes(start.shape[:-1], step.shape[:-1])
+    rates = _last_axis("v", v, tree.nv)
+    time = np.asarray(dt)
+    weak = isinstance(dt, (int, float)) and not isinstance(dt, np.floating)
+    shape = _common({"q": start.shape[:-1], "v": rates.shape[:-1], "dt": time.shape})
+    step = rates * (dt if weak else time[..., None])
     start = np.broadcast_to(start, (*shape, tree.nq))
     step = np.broadcast_to(step, (*shape, tree.nv))
     parts = [link.joint.integrate(start[..., a], step[..., b]) for link, a, b in _own(tree)]
@@ -80,7 +100,8 @@ def rate(tree: Tree, q: ArrayLike, v: ArrayLike) -> Array:
 def difference(tree: Tree, q0: ArrayLike, q1: ArrayLike) -> Array:
     """Rates that lead from q0 to q1 in unit time."""
     start, end = _last_axis("q0", q0, tree.nq), _last_axis("q1", q1, tree.nq)
-    start, end = np.broadcast_arrays(start, end)
+    shape = _common({"q0": start.shape[:-1], "q1": end.shape[:-1]})
+    start, end = (np.broadcast_to(x, (*shape, tree.nq)) for x in (start, end))
     parts = [link.joint.difference(start[..., a], end[..., a]) for link, a, _ in _own(tree)]
     return np.concatenate(parts, axis=-1)
 

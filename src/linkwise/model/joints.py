@@ -304,13 +304,14 @@ class Free(Joint):
         return np.concatenate([quaternion.random(rng), rng.uniform(-1.0, 1.0, 3)])
 
     def integrate(self, q: Array, v: Array) -> Array:
+        q = self.normalize(q)
         turn = quaternion.multiply(q[..., :4], quaternion.exponential(v[..., :3]))
         step = quaternion.left_jacobian(v[..., :3], v[..., 3:])
         place = q[..., 4:] + quaternion.rotate(q[..., :4], step)
         return self.normalize(np.concatenate([turn, place], axis=-1))
 
     def difference(self, q0: Array, q1: Array) -> Array:
-        back = quaternion.conjugate(q0[..., :4])
+        back = quaternion.conjugate(self.normalize(q0)[..., :4])
         turn = quaternion.logarithm(quaternion.multiply(back, q1[..., :4]))
         step = quaternion.rotate(back, q1[..., 4:] - q0[..., 4:])
         return np.concatenate([turn, quaternion.left_jacobian_inverse(turn, step)], axis=-1)

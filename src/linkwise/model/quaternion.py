@@ -61,7 +61,8 @@ def logarithm(q: Array) -> Array:
     near = size < SMALL
     safe = np.where(near, 1.0, size)
     angle = 2.0 * np.arctan2(size, q[..., :1])
-    scale = np.where(near, 2.0 / q[..., :1] * (1.0 - (size / q[..., :1]) ** 2 / 3.0), angle / safe)
+    w = np.where(near, q[..., :1], 1.0)  # near half a turn it may be zero
+    scale = np.where(near, 2.0 / w * (1.0 - (size / w) ** 2 / 3.0), angle / safe)
     return np.asarray(scale * q[..., 1:])
 
 
