@@ -10,10 +10,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from linkwise.algorithms import aba, crba, energy, kinematics, operational, rnea
+from linkwise.algorithms import (
+    aba,
+    crba,
+    energy,
+    kinematics,
+    operational,
+    rnea,
+    schur,
+    wrenches,
+)
 from linkwise.model.tree import Tree
 
-Q, V = "nq", "nv"  # lengths of inputs and outputs, as attributes of a Tree
+Q, V, LINKS = "nq", "nv", "n_links"  # lengths of inputs and outputs, as attributes of a Tree
 
 
 @dataclass(frozen=True)
@@ -62,6 +71,26 @@ _TABLE = [
     Algorithm("jacobian_dot_qd", "sweep", kinematics.jacobian_dot_qd, (_q, _qd), (6,), **_frame),
     Algorithm("operational_inertia", "crba", operational.operational_inertia, (_q,), (6, 6), True,
               **_frame),
+    # Schur complements
+    Algorithm("forward_dynamics", "schur", schur.forward_dynamics, (_q, _qd, _tau), (V,),
+              takes_external=True),
+    Algorithm("forward_dynamics", "schur-bcr", schur.forward_dynamics_bcr, (_q, _qd, _tau), (V,),
+              takes_external=True),
+    Algorithm("forward_dynamics", "schur-published", schur.forward_dynamics_published,
+              (_q, _qd, _tau), (V,), takes_external=True),
+    Algorithm("operational_inertia", "schur", operational.schur_inertia, (_q,), (6, 6), **_frame),
+    Algorithm("operational_inertia", "schur-direct", operational.schur_direct_inertia, (_q,),
+              (6, 6), **_frame),
+    Algorithm("operational_inertia", "recursive", operational.recursive_inertia, (_q,), (6, 6),
+              **_frame),
+    Algorithm("operational_inertia_inverse", "crba", operational.operational_inertia_inverse,
+              (_q,), (6, 6), True, **_frame),
+    Algorithm("operational_inertia_inverse", "schur", operational.schur_inverse, (_q,), (6, 6),
+              **_frame),
+    Algorithm("operational_inertia_inverse", "recursive", operational.recursive_inverse, (_q,),
+              (6, 6), **_frame),
+    Algorithm("joint_wrenches", "rnea", wrenches.joint_wrenches, (_q, _qd, _qdd), (LINKS, 6),
+              takes_external=True),
 ]  # fmt: skip
 
 FUNCTIONS: dict[str, dict[str, Algorithm]] = {}
