@@ -78,6 +78,7 @@ _TABLE = [
               takes_external=True),
     Algorithm("forward_dynamics", "schur-published", schur.forward_dynamics_published,
               (_q, _qd, _tau), (V,), takes_external=True),
+    Algorithm("mass_matrix_inverse", "schur", schur.mass_matrix_inverse, (_q,), (V, V)),
     Algorithm("operational_inertia", "schur", operational.schur_inertia, (_q,), (6, 6), **_frame),
     Algorithm("operational_inertia", "schur-direct", operational.schur_direct_inertia, (_q,),
               (6, 6), **_frame),

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from linkwise.algorithms import blocks, ltl, schur
+from linkwise.algorithms import blocks, interbody, ltl, schur
 from linkwise.algorithms.crba import crba
 from linkwise.algorithms.external import External
 from linkwise.algorithms.innovations import Gain, gains_of, stances
@@ -119,24 +119,21 @@ def recursive_inverse(
 
 def schur_inverse(tree: Tree, q: Sequence[Scalar], *, frame: Frame, axes: str = "base") -> Matrix:
     """``D - Eᵀ A⁻¹ E``."""
-    _no_followers(tree, "schur")
     if frame.link == BASE:
         return blocks.zero(6, 6)
-    s = schur.system(tree, q, blocks.one_by_one, "operational_inertia by Schur complements")
-    return schur.response(s, {frame.link: grip(tree, q, frame, axes).pushes()})
+    s = interbody.system(tree, q, blocks.one_by_one, "operational_inertia by Schur complements")
+    return interbody.response(s, {frame.link: grip(tree, q, frame, axes).pushes()})
 
 
 def schur_direct_inertia(
     tree: Tree, q: Sequence[Scalar], *, frame: Frame, axes: str = "base"
 ) -> Matrix:
     """``G + Rᵀ (-S)⁻¹ R``."""
-    _no_followers(tree, "schur-direct")
     why = "operational_inertia by Schur complements"
-    s = schur.system(tree, q, blocks.one_by_one, why, without=frame.link)
+    s = interbody.system(tree, q, blocks.one_by_one, why, without=frame.link)
     at, body = grip(tree, q, frame, axes), tree.links[frame.link].inertia
     G = blocks.transpose([list(at.felt(body @ m)) for m in at.motions()])
-    R = {i: blocks.zero(len(p.hold), 6) for i, p in enumerate(s.ports) if p.hold}
-    R |= {j: [list(at.felt(f)) for f in own] for j, own in s.pushes[frame.link]}
+    R = s.nothing(6) | {j: [list(at.felt(f)) for f in own] for j, own in s.pushes[frame.link]}
     return blocks.plus(blocks.mirrored(G), blocks.form(s.factors, R, 6))
 
 
@@ -151,10 +148,10 @@ def dynamics_and_inverse(
     external: External = (),
 ) -> tuple[list[Scalar], Matrix]:
     """``qdd`` and ``Λ⁻¹``: seven right-hand sides of one factorization of A."""
-    _no_followers(tree, "schur")
-    s = schur.system(tree, q, blocks.one_by_one, "operational dynamics by Schur complements")
+    _no_followers(tree, "dynamics_and_inverse")
+    s = interbody.system(tree, q, blocks.one_by_one, "dynamics by Schur complements")
     qdd, _ = schur.accelerations(s, q, qd, tau, external)
-    return qdd, schur.response(s, {frame.link: grip(tree, q, frame, axes).pushes()})
+    return qdd, interbody.response(s, {frame.link: grip(tree, q, frame, axes).pushes()})
 
 
 def operational_inertia(
@@ -184,5 +181,5 @@ def _no_followers(tree: Tree, method: str) -> None:
     if tree.coupled:
         raise ValueError(
             f"method {method!r}: a joint of this robot follows another, which this method does not "
-            "know; method 'crba' does"
+            "know; 'crba' and 'schur' do"
         )
