@@ -90,11 +90,22 @@ def mobility(body: RigidInertia) -> Mobility | None:
     return Mobility(inv_m, s, Sym3(xx, xy, xz, yy, yz, zz))
 
 
-def mobility_of(link: Link, why: str) -> Mobility:
+def completed(link: Link) -> Mobility | None:
     """``I⁻¹`` of a link, what its joint never moves made up where it is missing."""
     found = mobility(link.inertia)
     if found is None and link.parent == BASE:
         found = mobility(link.inertia + link.joint.unaffected(SOLID))
+    return found
+
+
+def possible(tree: Tree) -> bool:
+    """Whether every link has an inverse of its inertia."""
+    return all(completed(link) is not None for link in tree.links)
+
+
+def mobility_of(link: Link, why: str) -> Mobility:
+    """``I⁻¹`` of a link."""
+    found = completed(link)
     if found is None:
         raise ValueError(
             f"{why}: link {link.name!r} has no mass, or mass on a line; these methods invert each "

@@ -177,6 +177,11 @@ def _inverted(inverse: Matrix) -> Matrix:
     return ltl.inverse(ltl.factor(inverse, CHAIN_OF_SIX))
 
 
+def possible(tree: Tree) -> bool:
+    """Whether every joint moves on its own, as articulated bodies ask."""
+    return not tree.coupled
+
+
 def _no_followers(tree: Tree, method: str) -> None:
     if tree.coupled:
         raise ValueError(

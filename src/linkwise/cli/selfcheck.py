@@ -67,6 +67,8 @@ class _Checker:
             if not exists(self.robot, function, self.frame):
                 continue
             for method, algorithm in methods.items():
+                if not algorithm.exists_for(self.robot.tree):
+                    continue
                 error = max(self._uncompiled(algorithm, k) for k in range(STATES))
                 limit = LIMIT if function != "operational_inertia" else self._operational_limit()
                 yield Check(function, f"{method}, uncompiled", error, max(limit, self.solving))

@@ -97,7 +97,12 @@ class Contest:
         """Measure everything, one row at a time."""
         for function in self.settings.functions:
             auto = self.auto(function)
-            methods = [auto, *(m for m in FUNCTIONS[function] if m != auto)]
+            others = [
+                m
+                for m, algorithm in FUNCTIONS[function].items()
+                if m != auto and algorithm.exists_for(self.robot.tree)
+            ]
+            methods = [auto, *others]
             for method in methods:
                 report(f"timing {function} ({method})")
                 yield self.row(function, method, BATCH)
