@@ -334,11 +334,13 @@ class Robot:
         """Joint accelerations (..., nv) under torques ``tau``.
 
         ``method``: ``"crba"`` (mass matrix and LᵀDL factors), ``"aba"`` (articulated bodies), or
-        ``"auto"``, whichever is faster for this robot; ``"fd1"``, ``"fd3"``, ``"fd4"`` (spatial
-        operators); ``"ccg"``, ``"pcg"`` (conjugate gradients, plain and scaled). These two take
-        ``tol``, ``max_iterations`` and a start ``qdd0``; with ``status=True`` they return
-        `Iterations` as the second part. A state that does not converge is solved by ``"aba"`` and
-        flagged.
+        ``"auto"``, whichever is faster for this robot. By spatial operators: ``"fd1"``, ``"fd3"``,
+        ``"fd4"``. By the forces between bodies: ``"schur"`` (block LDLᵀ), ``"schur-bcr"`` (block
+        cyclic reduction) and, for study, ``"schur-published"``, which loses digits on long chains;
+        these need an inertia that has an inverse for every link, and say so. By conjugate
+        gradients: ``"ccg"`` and ``"pcg"`` (scaled), which take ``tol``, ``max_iterations`` and a
+        start ``qdd0``, and with ``status=True`` return `Iterations` as the second part; a state
+        that does not converge is solved by ``"aba"`` and flagged.
         """
         if method in ("ccg", "pcg"):
             start = np.zeros(self.nv, np.float32) if qdd0 is None else qdd0  # no wider than tau
@@ -410,6 +412,25 @@ class Robot:
     ) -> Result:
         """``g`` (..., nv): torques that hold the robot still."""
         return self._run("gravity_torque", (q,), out, threads, status, f_ext=f_ext)
+
+    def joint_wrenches(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        *,
+        f_ext: Wrenches | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+        status: bool = False,
+    ) -> Result:
+        """Wrenches (..., links, 6) across the joints in a motion, in the order of `link_names`.
+
+        Each is (moment, force) on the link from its parent's side, in the axes of the joint's
+        frame (`frame` of the joint's name: its child link's in the file) about that frame's
+        origin. Along the joint it is the torque of `inverse_dynamics` less rotor and friction.
+        """
+        return self._run("joint_wrenches", (q, qd, qdd), out, threads, status, f_ext=f_ext)
 
     def kinetic_energy(
         self,
@@ -493,6 +514,7 @@ class Robot:
         q: ArrayLike,
         frame: str,
         *,
+        method: str = "auto",
         axes: str = "base",
         out: Array | None = None,
         threads: int | None = None,
@@ -501,18 +523,46 @@ class Robot:
         """Operational-space inertia ``(J M⁻¹ Jᵀ)⁻¹`` (..., 6, 6) of a frame.
 
         Needs six joints between base and frame. At a singular pose it does not exist: entries are
-        then huge or not finite.
+        then huge or not finite, and ``status=True`` says `Status.SINGULAR`. Damped, it exists at
+        every pose and for any number of joints:
+        ``np.linalg.inv(robot.operational_inertia_inverse(q, frame) + damping * np.eye(6))``.
+
+        ``method``: ``"crba"`` (factors of the mass matrix), ``"recursive"`` (articulated bodies),
+        ``"schur"`` and ``"schur-direct"`` (forces between bodies).
         """
         joints = sum(self._tree.links[i].joint.nv for i in self._tree.path(self._frame(frame).link))
         if joints < 6:
             raise ValueError(
                 f"operational_inertia: frame {frame!r} is moved by {joints} joint(s); expected at "
-                "least 6, else J M⁻¹ Jᵀ has no inverse"
+                "least 6, else J M⁻¹ Jᵀ has no inverse (operational_inertia_inverse exists)"
             )
-        fast = self._fast.get(("operational_inertia", frame, axes))
+        fast = self._fast.get(("operational_inertia", frame, axes)) if method == "auto" else None
         if fast is not None and out is None and threads is None and not status:
             return fast(q)
-        return self._run("operational_inertia", (q,), out, threads, status, frame=frame, axes=axes)
+        return self._run(
+            "operational_inertia", (q,), out, threads, status, method, frame=frame, axes=axes
+        )
+
+    def operational_inertia_inverse(
+        self,
+        q: ArrayLike,
+        frame: str,
+        *,
+        method: str = "auto",
+        axes: str = "base",
+        out: Array | None = None,
+        threads: int | None = None,
+        status: bool = False,
+    ) -> Result:
+        """``J M⁻¹ Jᵀ`` (..., 6, 6) of a frame: its acceleration per unit wrench at its origin.
+
+        Exists at every pose and for any number of joints. ``method``: ``"crba"``, ``"recursive"``
+        or ``"schur"``, as in `operational_inertia`.
+        """
+        return self._run(
+            "operational_inertia_inverse", (q,), out, threads, status, method, frame=frame,
+            axes=axes,
+        )  # fmt: skip
 
     # -- looking inside -------------------------------------------------------------------------
 

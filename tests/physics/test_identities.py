@@ -447,4 +447,6 @@ def test_compiled_kernels_agree(
         expected = evaluate(robot, function, *arguments, **frame, **choice)
         actual = getattr(robot, function)(*arguments, **frame, **choice)
         size = largest(expected) + (values["qd"] ** 2).sum(axis=1)
-        assert_close(actual, expected, cond=cond if choice else 1.0, scale=size)
+        # Schur complements invert the inertia of each link, too
+        worse = 100.0 if method.startswith("schur") else 1.0
+        assert_close(actual, expected, cond=worse * cond if choice else 1.0, scale=size)

@@ -75,7 +75,8 @@ def tolerance(
     cond = np.linalg.cond(robot.mass_matrix(states["q"]))
     if function == "operational_inertia":
         return {"cond": cond + np.linalg.cond(exact), "scale": size}
-    solves = function in ("forward_dynamics", "mass_matrix_inverse")
+    solving = ("forward_dynamics", "mass_matrix_inverse", "operational_inertia_inverse")
+    solves = function in solving
     extra = (states["qd"] ** 2).sum(axis=1) if function == "jacobian_dot_qd" else 0.0
     return {"cond": cond if solves else 1.0, "scale": size + extra}
 

@@ -16,13 +16,20 @@ from linkwise.algorithms import (
     crba,
     energy,
     innovations,
+    interbody,
     kinematics,
     operational,
     rnea,
+    schur,
+    wrenches,
 )
 from linkwise.model.tree import Tree
 
-Q, V = "nq", "nv"  # lengths of inputs and outputs, as attributes of a Tree
+Q, V, LINKS = "nq", "nv", "n_links"  # lengths of inputs and outputs, as attributes of a Tree
+
+
+def _always(_tree: Tree) -> bool:
+    return True
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,7 @@ class Algorithm:
     takes_axes: bool = False
     takes_external: bool = False
     iterates: bool = False  # also returns iterations and the squared relative residual
+    exists_for: Callable[[Tree], bool] = _always  # else its driver says why not
 
     def output_shape(self, tree: Tree) -> tuple[int, ...]:
         """Shape of the result for one state."""
@@ -50,7 +58,7 @@ class Algorithm:
 
 
 _q, _qd, _qdd, _tau, _qdd0 = ("q", Q), ("qd", V), ("qdd", V), ("tau", V), ("qdd0", V)
-_frame = {"takes_frame": True, "takes_axes": True}
+_frame: dict[str, Any] = {"takes_frame": True, "takes_axes": True}
 
 _TABLE = [
     Algorithm("inverse_dynamics", "rnea", rnea.rnea, (_q, _qd, _qdd), (V,), True,
@@ -82,6 +90,29 @@ _TABLE = [
     Algorithm("forward_dynamics", "pcg", conjugate_gradient.pcg, (_q, _qd, _tau, _qdd0), (V,),
               takes_external=True, iterates=True),
     Algorithm("solve_mass", "innovations", innovations.solve_mass, (_q, ("rhs", V)), (V,)),
+    # Schur complements
+    Algorithm("forward_dynamics", "schur", schur.forward_dynamics, (_q, _qd, _tau), (V,),
+              takes_external=True, exists_for=interbody.possible),
+    Algorithm("forward_dynamics", "schur-bcr", schur.forward_dynamics_bcr, (_q, _qd, _tau), (V,),
+              takes_external=True, exists_for=interbody.possible),
+    Algorithm("forward_dynamics", "schur-published", schur.forward_dynamics_published,
+              (_q, _qd, _tau), (V,), takes_external=True, exists_for=interbody.possible),
+    Algorithm("mass_matrix_inverse", "schur", schur.mass_matrix_inverse, (_q,), (V, V),
+              exists_for=interbody.possible),
+    Algorithm("operational_inertia", "schur", operational.schur_inertia, (_q,), (6, 6),
+              exists_for=interbody.possible, **_frame),
+    Algorithm("operational_inertia", "schur-direct", operational.schur_direct_inertia, (_q,),
+              (6, 6), exists_for=interbody.possible, **_frame),
+    Algorithm("operational_inertia", "recursive", operational.recursive_inertia, (_q,), (6, 6),
+              exists_for=operational.possible, **_frame),
+    Algorithm("operational_inertia_inverse", "crba", operational.operational_inertia_inverse,
+              (_q,), (6, 6), True, **_frame),
+    Algorithm("operational_inertia_inverse", "schur", operational.schur_inverse, (_q,), (6, 6),
+              exists_for=interbody.possible, **_frame),
+    Algorithm("operational_inertia_inverse", "recursive", operational.recursive_inverse, (_q,),
+              (6, 6), exists_for=operational.possible, **_frame),
+    Algorithm("joint_wrenches", "rnea", wrenches.joint_wrenches, (_q, _qd, _qdd), (LINKS, 6),
+              takes_external=True),
 ]  # fmt: skip
 
 FUNCTIONS: dict[str, dict[str, Algorithm]] = {}

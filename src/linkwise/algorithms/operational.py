@@ -1,28 +1,75 @@
-"""Operational-space inertia of a frame.
+"""Operational-space inertia of a frame, and its inverse.
 
-    Λ = (J M⁻¹ Jᵀ)⁻¹,    J M⁻¹ Jᵀ = Y D⁻¹ Yᵀ  with  Y = J L⁻¹  from  M = Lᵀ D L
+    Λ = (J M⁻¹ Jᵀ)⁻¹,    Λ⁻¹ = J M⁻¹ Jᵀ
 
-The inverse inertia is formed symmetric, and inverted by the same sparse factors.
+    "crba"           Λ⁻¹ = Y D⁻¹ Yᵀ  with  Y = J L⁻¹  from  M = Lᵀ D L, then inverted
+    "recursive"      Λ⁻¹ = Σ ε D⁻¹ εᵀ: six unit wrenches at the frame, filtered inward by ψ
+                     [Rodriguez and Kreutz; the Ω recursion read from the tip], then inverted
+    "schur"          Λ⁻¹ = D - Eᵀ A⁻¹ E [Fijany et al.], then inverted; A as in forward dynamics
+    "schur-direct"   Λ = G - Rᵀ S⁻¹ R: -S is A without the frame's link, G that link's inertia at
+                     the frame, R the wrenches of its joints there; no 6x6 matrix is inverted
+
+Λ exists where J has six independent rows. Else -S and Λ⁻¹ are singular, and a pivot says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from linkwise.algorithms import ltl
+from linkwise.algorithms import blocks, interbody, ltl, schur
 from linkwise.algorithms.crba import crba
-from linkwise.algorithms.kinematics import jacobian_columns
-from linkwise.model.tree import Frame, Tree
-from linkwise.spatial import Scalar
+from linkwise.algorithms.external import External
+from linkwise.algorithms.innovations import Gain, gains_of, stances
+from linkwise.algorithms.kinematics import BASE_POSE, jacobian_columns, place
+from linkwise.model.joints import Stance
+from linkwise.model.tree import BASE, Frame, Link, Tree
+from linkwise.spatial import Force, Mat3, Motion, Scalar, Vec3, cross
+from linkwise.sweep import along_path, to_base
 
 Matrix = list[list[Scalar]]
 
 # a full 6x6 matrix is the mass matrix of a six-joint chain
 CHAIN_OF_SIX = tuple(range(-1, 5))
+UNITS = tuple(Vec3(*row) for row in blocks.unit(3))
 
 
-def operational_inertia_inverse(tree: Tree, q: Sequence[Scalar], frame: Frame, axes: str) -> Matrix:
-    """``J M⁻¹ Jᵀ``."""
+class Grip(NamedTuple):
+    """A frame on its link: axes (asked for -> link's) and origin."""
+
+    axes: Mat3
+    origin: Vec3
+
+    def pushes(self) -> list[Force]:
+        """Unit moments and forces at the frame, as wrenches on the link."""
+        turned = [self.axes @ u for u in UNITS]
+        moments = [Force(u, Vec3.zero()) for u in turned]
+        return moments + [Force(cross(self.origin, u), u) for u in turned]
+
+    def motions(self) -> list[Motion]:
+        """Unit motions of the frame, as motions of the link."""
+        turned = [self.axes @ u for u in UNITS]
+        turns = [Motion(u, cross(self.origin, u)) for u in turned]
+        return turns + [Motion(Vec3.zero(), u) for u in turned]
+
+    def felt(self, f: Force) -> Force:
+        """A wrench on the link, at the frame."""
+        turn = self.axes.T
+        return Force(turn @ (f.ang - cross(self.origin, f.lin)), turn @ f.lin)
+
+
+def grip(tree: Tree, q: Sequence[Scalar], frame: Frame, axes: str) -> Grip:
+    """The frame's place on its link, in base or body axes."""
+    if axes == "body":
+        return Grip(Mat3(*(Vec3(*row) for row in frame.rotation)), Vec3(*frame.origin))
+    _, pose = along_path(tree, frame.link, place, BASE_POSE, tree.per_link_q(q))[-1]
+    return Grip(pose.R.T, Vec3(*frame.origin))
+
+
+def operational_inertia_inverse(
+    tree: Tree, q: Sequence[Scalar], *, frame: Frame, axes: str = "base"
+) -> Matrix:
+    """``J M⁻¹ Jᵀ`` from factors of M."""
     columns = jacobian_columns(tree, q, frame, axes)
     L, inv_d, parent = ltl.factor(crba(tree, q), tree.dof_parent)
     Y = {j: list(column) for j, column in columns.items()}
@@ -39,9 +86,105 @@ def operational_inertia_inverse(tree: Tree, q: Sequence[Scalar], frame: Frame, a
     return out
 
 
+def filtered(z: Force, J: Stance, gains: list[Gain]) -> tuple[Force, list[Scalar]]:
+    """``z - G ε`` with ``ε = H z``, column by column; and ε."""
+    epsilons = []
+    for column, gain in zip(J.S, gains, strict=True):
+        epsilons.append(column.dot(z))
+        z = z - gain.G * epsilons[-1]
+    return z, epsilons
+
+
+def inward(_link: Link, forces: list[Force], J: Stance, gains: list[Gain]) -> list[Force]:
+    """ψ: wrenches past an articulated joint, at the parent."""
+    return [J.X.force_back(filtered(z, J, gains)[0]) for z in forces]
+
+
+def recursive_inverse(
+    tree: Tree, q: Sequence[Scalar], *, frame: Frame, axes: str = "base"
+) -> Matrix:
+    """``Σ ε D⁻¹ εᵀ`` over the joints between base and frame."""
+    _no_followers(tree, "recursive")
+    total = blocks.zero(6, 6)
+    if frame.link == BASE:
+        return total
+    J = stances(tree, tree.per_link_q(q))
+    gains = gains_of(tree, J)
+    forces = grip(tree, q, frame, axes).pushes()
+    for i, z in [(frame.link, forces), *to_base(tree, frame.link, inward, forces, J, gains)]:
+        rows = blocks.transpose([filtered(one, J[i], gains[i])[1] for one in z])
+        total = blocks.plus(total, blocks.square(rows, [gain.inv_d for gain in gains[i]]))
+    return total
+
+
+def schur_inverse(tree: Tree, q: Sequence[Scalar], *, frame: Frame, axes: str = "base") -> Matrix:
+    """``D - Eᵀ A⁻¹ E``."""
+    if frame.link == BASE:
+        return blocks.zero(6, 6)
+    s = interbody.system(tree, q, blocks.one_by_one, "operational_inertia by Schur complements")
+    return interbody.response(s, {frame.link: grip(tree, q, frame, axes).pushes()})
+
+
+def schur_direct_inertia(
+    tree: Tree, q: Sequence[Scalar], *, frame: Frame, axes: str = "base"
+) -> Matrix:
+    """``G + Rᵀ (-S)⁻¹ R``."""
+    why = "operational_inertia by Schur complements"
+    s = interbody.system(tree, q, blocks.one_by_one, why, without=frame.link)
+    at, body = grip(tree, q, frame, axes), tree.links[frame.link].inertia
+    G = blocks.transpose([list(at.felt(body @ m)) for m in at.motions()])
+    R = s.nothing(6) | {j: [list(at.felt(f)) for f in own] for j, own in s.pushes[frame.link]}
+    return blocks.plus(blocks.mirrored(G), blocks.form(s.factors, R, 6))
+
+
+def dynamics_and_inverse(
+    tree: Tree,
+    q: Sequence[Scalar],
+    qd: Sequence[Scalar],
+    tau: Sequence[Scalar],
+    *,
+    frame: Frame,
+    axes: str = "base",
+    external: External = (),
+) -> tuple[list[Scalar], Matrix]:
+    """``qdd`` and ``Λ⁻¹``: seven right-hand sides of one factorization of A."""
+    _no_followers(tree, "dynamics_and_inverse")
+    s = interbody.system(tree, q, blocks.one_by_one, "dynamics by Schur complements")
+    qdd, _ = schur.accelerations(s, q, qd, tau, external)
+    return qdd, interbody.response(s, {frame.link: grip(tree, q, frame, axes).pushes()})
+
+
 def operational_inertia(
     tree: Tree, q: Sequence[Scalar], *, frame: Frame, axes: str = "base"
 ) -> Matrix:
-    """``Λ``, rows and columns (angular, linear); exists where J has six independent rows."""
-    inverse = operational_inertia_inverse(tree, q, frame, axes)
+    """``Λ``, rows and columns (angular, linear), from factors of M."""
+    return _inverted(operational_inertia_inverse(tree, q, frame=frame, axes=axes))
+
+
+def recursive_inertia(
+    tree: Tree, q: Sequence[Scalar], *, frame: Frame, axes: str = "base"
+) -> Matrix:
+    """``Λ`` from filtered wrenches."""
+    return _inverted(recursive_inverse(tree, q, frame=frame, axes=axes))
+
+
+def schur_inertia(tree: Tree, q: Sequence[Scalar], *, frame: Frame, axes: str = "base") -> Matrix:
+    """``Λ`` from interbody forces."""
+    return _inverted(schur_inverse(tree, q, frame=frame, axes=axes))
+
+
+def _inverted(inverse: Matrix) -> Matrix:
     return ltl.inverse(ltl.factor(inverse, CHAIN_OF_SIX))
+
+
+def possible(tree: Tree) -> bool:
+    """Whether every joint moves on its own, as articulated bodies ask."""
+    return not tree.coupled
+
+
+def _no_followers(tree: Tree, method: str) -> None:
+    if tree.coupled:
+        raise ValueError(
+            f"method {method!r}: a joint of this robot follows another, which this method does not "
+            "know; 'crba' and 'schur' do"
+        )

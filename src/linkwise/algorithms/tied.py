@@ -32,7 +32,7 @@ def tied(
     full_q = [x for own in tree.per_link_q(q) for x in own]
     full_qd = [x for own in tree.per_link_v(qd) for x in own]
     free = solver(loose, full_q, full_qd, _drive(tree, loose, tau), external)
-    ties = _ties(tree, loose)
+    ties = ties_of(tree, loose)
     at_rest = [0.0] * loose.nv
     weightless = loose.without_gravity()
     pushes = [[row.get(i, 0.0) for i in range(loose.nv)] for row in ties]
@@ -43,10 +43,10 @@ def tied(
     qdd = list(free)
     for y, force in zip(Y, forces, strict=True):
         qdd = [a - force * b for a, b in zip(qdd, y, strict=True)]
-    return [qdd[i] for i in _independent(tree, loose)]
+    return [qdd[i] for i in independent(tree, loose)]
 
 
-def _ties(tree: Tree, loose: Tree) -> list[dict[int, float]]:
+def ties_of(tree: Tree, loose: Tree) -> list[dict[int, float]]:
     """Rows of A, by degree of freedom of the loose tree."""
     rows = []
     for link, alone in zip(tree.links, loose.links, strict=True):
@@ -56,7 +56,7 @@ def _ties(tree: Tree, loose: Tree) -> list[dict[int, float]]:
     return rows
 
 
-def _independent(tree: Tree, loose: Tree) -> list[int]:
+def independent(tree: Tree, loose: Tree) -> list[int]:
     """Degrees of freedom of the loose tree that are the tree's own, in its order."""
     pairs = zip(tree.links, loose.links, strict=True)
     own = (alone for link, alone in pairs if link.follows is None)
@@ -66,7 +66,7 @@ def _independent(tree: Tree, loose: Tree) -> list[int]:
 def _drive(tree: Tree, loose: Tree, tau: Sequence[Scalar]) -> list[Scalar]:
     """Torques of the loose tree: followers have no motor."""
     full: list[Scalar] = [0.0] * loose.nv
-    for i, t in zip(_independent(tree, loose), tau, strict=True):
+    for i, t in zip(independent(tree, loose), tau, strict=True):
         full[i] = t
     return full
 

@@ -68,6 +68,8 @@ def count_all(robot: Robot) -> list[Counted]:
         if not exists(robot, function, tip(robot)):
             continue
         for method, algorithm in methods.items():
+            if not algorithm.exists_for(robot.tree):
+                continue
             frame = tip(robot) if algorithm.takes_frame else None
             chosen = choose_method(function, robot.tree) == method
             count = robot.operation_count(function, method, frame=frame)

@@ -69,6 +69,8 @@ class _Checker:
             if not exists(self.robot, function, self.frame):
                 continue
             for method, algorithm in methods.items():
+                if not algorithm.exists_for(self.robot.tree):
+                    continue
                 error = max(self._uncompiled(algorithm, k) for k in range(STATES))
                 limit = LIMIT if function != "operational_inertia" else self._operational_limit()
                 limit = max(limit, ITERATED if algorithm.iterates else 0.0)

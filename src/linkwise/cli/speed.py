@@ -101,7 +101,11 @@ class Contest:
         """Measure everything, one row at a time."""
         for function in self.settings.functions:
             auto = self.auto(function)
-            others = [m for m in FUNCTIONS[function] if self.settings.methods or m in USUAL]
+            others = [
+                m
+                for m, algorithm in FUNCTIONS[function].items()
+                if (self.settings.methods or m in USUAL) and algorithm.exists_for(self.robot.tree)
+            ]
             for method in [auto, *(m for m in others if m != auto)]:
                 report(f"timing {function} ({method})")
                 yield self.row(function, method, BATCH)

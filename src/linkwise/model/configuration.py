@@ -60,8 +60,12 @@ def _range(link: Link) -> tuple[Array, Array]:
     """Limits; where one is missing, as far from the other as an unlimited joint reaches."""
     wide = np.array(WIDE.get(link.kind, (np.pi,) * link.joint.nq))
     lower, upper = link.limits.lower, link.limits.upper
-    low = np.full(link.joint.nq, lower) if np.isfinite(lower) else np.minimum(-wide, upper - 2 * wide)
-    high = np.full(link.joint.nq, upper) if np.isfinite(upper) else np.maximum(wide, lower + 2 * wide)
+    low = (
+        np.full(link.joint.nq, lower) if np.isfinite(lower) else np.minimum(-wide, upper - 2 * wide)
+    )
+    high = (
+        np.full(link.joint.nq, upper) if np.isfinite(upper) else np.maximum(wide, lower + 2 * wide)
+    )
     return low, high
 
 

@@ -54,6 +54,25 @@ def _push(axis: Vec3) -> Motion:
     return Motion(_NONE, axis)
 
 
+def _moment(axis: Vec3) -> Force:
+    return Force(axis, _NONE)
+
+
+def _force(axis: Vec3) -> Force:
+    return Force(_NONE, axis)
+
+
+_WRENCHES = (_moment(_X), _moment(_Y), _moment(_Z), _force(_X), _force(_Y), _force(_Z))
+
+
+def _unit_index(column: Motion) -> int | None:
+    """Which coordinate a column moves, where it is one alone."""
+    numbers = list(column)
+    if not all(isinstance(x, float) for x in numbers) or sorted(numbers) != [0.0] * 5 + [1.0]:
+        return None
+    return numbers.index(1.0)
+
+
 class Stance(NamedTuple):
     """A joint at one configuration: frame change from the parent's link, and motion subspace."""
 
@@ -70,6 +89,16 @@ class Stance(NamedTuple):
     def project(self, f: Force) -> list[Scalar]:
         """``Sᵀ f``: the part of a wrench that the joint's motors feel."""
         return [column.dot(f) for column in self.S]
+
+
+class Directions(NamedTuple):
+    """Wrenches across a joint: ``F = drive tau + hold f``, for any torques and any ``f``.
+
+    ``driveᵀ S = 1``, one direction per column; ``holdᵀ S = 0``, what the joint withstands.
+    """
+
+    drive: tuple[Force, ...]
+    hold: tuple[Force, ...]
 
 
 class Joint(ABC):
@@ -92,6 +121,17 @@ class Joint(ABC):
     def drift(self, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Motion:
         """``Ṡ qd`` in link axes: zero where S does not depend on q."""
         return Motion.zero()
+
+    def directions(self, q: Sequence[Scalar]) -> Directions:
+        """Wrenches that drive the joint and those it withstands; unit vectors where S is such."""
+        driven = [_unit_index(column) for column in self.columns(q)]
+        if None in driven:
+            raise ValueError(
+                f"joint {type(self).__name__}: its columns are not unit vectors; expected it to "
+                "define directions(q) (methods 'crba' and 'aba' do without)"
+            )
+        hold = tuple(unit for i, unit in enumerate(_WRENCHES) if i not in driven)
+        return Directions(tuple(_WRENCHES[i] for i in driven if i is not None), hold)
 
     def unaffected(self, body: RigidInertia) -> RigidInertia:
         """The part of the link's inertia that does not notice the joint's motion."""
@@ -189,6 +229,10 @@ class Helical(Joint):
     def columns(self, q: Sequence[Scalar]) -> Subspace:
         return (Motion(_Z, Vec3(0.0, 0.0, self.pitch)),)
 
+    def directions(self, q: Sequence[Scalar]) -> Directions:
+        along = Force(Vec3(0.0, 0.0, -self.pitch), _Z)
+        return Directions((_moment(_Z),), (*_WRENCHES[:2], *_WRENCHES[3:5], along))
+
     def unaffected(self, body: RigidInertia) -> RigidInertia:
         """The second moment along z is felt only by turning about x and y."""
         return RigidInertia(0.0, _NONE, _line_mass(body))
@@ -209,6 +253,11 @@ class Universal(Joint):
     def columns(self, q: Sequence[Scalar]) -> Subspace:
         s, c = sincos(q[1])
         return (_spin(Vec3(0.0, s, c)), _spin(_X))
+
+    def directions(self, q: Sequence[Scalar]) -> Directions:
+        s, c = sincos(q[1])
+        drive = (_moment(Vec3(0.0, s, c)), _moment(_X))
+        return Directions(drive, (_moment(Vec3(0.0, c, -s)), *_WRENCHES[3:]))
 
     def drift(self, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Motion:
         s, c = sincos(q[1])
@@ -235,6 +284,11 @@ class Planar(Joint):
     def columns(self, q: Sequence[Scalar]) -> Subspace:
         s, c = sincos(q[2])
         return (_push(Vec3(c, -s, 0.0)), _push(Vec3(s, c, 0.0)), _spin(_Z))
+
+    def directions(self, q: Sequence[Scalar]) -> Directions:
+        s, c = sincos(q[2])
+        drive = (_force(Vec3(c, -s, 0.0)), _force(Vec3(s, c, 0.0)), _moment(_Z))
+        return Directions(drive, (*_WRENCHES[:2], _WRENCHES[5]))
 
     def drift(self, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Motion:
         s, c = sincos(q[2])

@@ -121,6 +121,11 @@ class Tree:
         """Degrees of freedom."""
         return sum(link.joint.nv for link in self.links if link.follows is None)
 
+    @property
+    def n_links(self) -> int:
+        """Moving links."""
+        return len(self.links)
+
     def per_link_q(self, q: Sequence[Scalar]) -> list[Sequence[Scalar]]:
         """Split a configuration into each link's own numbers."""
         return [_own_q(link, q) for link in self.links]

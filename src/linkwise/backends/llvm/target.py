@@ -9,7 +9,6 @@ from typing import Any
 
 from linkwise.errors import BackendUnavailable
 
-
 # Our schedule stands: LLVM's own, before register allocation, makes matrices of many stores slower
 # (talos: 520 against 350 ns) and everything compile longer. LLVM holds options for the process.
 CODEGEN_OPTION = "-enable-misched=false"
