@@ -9,7 +9,7 @@ ROOT = Path(linkwise.__file__).parent
 
 LAYERS = [
     "errors", "spatial", "model", "io", "sweep", "algorithms", "trace", "backends", "cache",
-    "compile", "choose", "arrays", "summary", "models", "robot", "load", "cli",
+    "compile", "choose", "arrays", "summary", "models", "study", "robot", "load", "cli",
 ]  # fmt: skip
 EQUATIONS = ("sweep", "algorithms")  # no array library, no machine
 ALLOWED_IN_EQUATIONS = {"__future__", "collections", "dataclasses", "typing", "linkwise"}

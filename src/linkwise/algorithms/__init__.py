@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from linkwise.algorithms import aba, crba, energy, kinematics, operational, rnea
+from linkwise.algorithms import aba, crba, energy, gdahj, kinematics, operational, rnea
 from linkwise.model.tree import Tree
 
 Q, V = "nq", "nv"  # lengths of inputs and outputs, as attributes of a Tree
@@ -52,6 +52,8 @@ _TABLE = [
               takes_external=True),
     Algorithm("forward_dynamics", "aba", aba.aba, (_q, _qd, _tau), (V,), takes_external=True),
     Algorithm("mass_matrix", "crba", crba.crba, (_q,), (V, V), True),
+    Algorithm("mass_matrix", "gdahj", gdahj.gdahj, (_q,), (V, V)),
+    Algorithm("mass_matrix", "gdahj-symmetric", gdahj.gdahj_symmetric, (_q,), (V, V), True),
     Algorithm("mass_matrix_inverse", "crba", crba.mass_matrix_inverse, (_q,), (V, V), True),
     Algorithm("mass_matrix_inverse", "aba", aba.mass_matrix_inverse, (_q,), (V, V)),
     Algorithm("kinetic_energy", "sweep", energy.kinetic_energy, (_q, _qd), ()),
