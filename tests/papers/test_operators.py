@@ -1,4 +1,4 @@
-"""Rodriguez and Kreutz, Part I: every identity (a.1)-(a.51) of the appendix, as printed or corrected.
+"""Rodriguez and Kreutz, Part I: identities (a.1)-(a.51) of the appendix.
 
 On chains of every kind of joint, with and without rotors. Rotors R are not in the paper: with them
 D = HPHᵀ + R, and (a.47) gains the term L R Lᵀ; every other identity is untouched.
@@ -53,12 +53,13 @@ def chain(kinds: tuple[str, ...], rotors: bool, seed: int = 5) -> Tree:
     for i, kind in enumerate(kinds):
         joint = make_joint(kind, 0.1)
         rotor = tuple(rng.uniform(0.01, 0.1, joint.nv).tolist()) if rotors else (0.0,) * joint.nv
-        links.append(
-            Link(f"l{i}", f"j{i}", i - 1, joint, placement(rng), body(rng), rotor, nq, nv)
-        )
+        links.append(Link(f"l{i}", f"j{i}", i - 1, joint, placement(rng), body(rng), rotor, nq, nv))
         nq, nv = nq + joint.nq, nv + joint.nv
     spin = ((0.0, -1.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0))
-    frames = {"tool": Frame(len(links) - 1, (0.1, -0.2, 0.3), spin), "root": Frame(0, (0, 0, 0), spin)}
+    frames = {
+        "tool": Frame(len(links) - 1, (0.1, -0.2, 0.3), spin),
+        "root": Frame(0, (0, 0, 0), spin),
+    }
     return Tree(tuple(links), frames=frames)
 
 
@@ -298,7 +299,9 @@ def test_forward_dynamics(case: Case, assert_close: Any) -> None:
 def test_only_serial_robots() -> None:
     tree = chain(CHAINS["revolute"], False)
     branched = tree.with_links([*tree.links[:-1], _on(tree.links[-1], 1)])
-    with pytest.raises(ValueError, match=r"link 'l5' hangs from link 'l1'; expected a serial robot"):
+    with pytest.raises(
+        ValueError, match=r"link 'l5' hangs from link 'l1'; expected a serial robot"
+    ):
         Robot.from_tree(branched).operators(np.zeros(6))
     two = tree.with_links([tree.links[0], _on(tree.links[1], BASE)])
     with pytest.raises(ValueError, match=r"link 'l1' hangs from the base"):

@@ -139,7 +139,7 @@ def _times(x: Scalar, factor: float) -> Scalar:
 
 
 def _about_centre(body: RigidInertia) -> tuple[Scalar, Vec3, Sym3]:
-    """Mass, centre of mass, and rotational inertia about it; of a massless link, about its origin."""
+    """Mass, centre of mass and rotational inertia about it; of no mass, about the origin."""
     centre = body.h * (1.0 / body.m) if body.m != 0.0 else body.h
     return body.m, centre, body.seen_from(-centre).rotational()
 

@@ -169,9 +169,8 @@ def _tip(tree: Tree, frame: Frame | None) -> Array:
         out[:6] = np.eye(6)
         return out
     if frame.link != last:
-        raise ValueError(
-            f"operators: the frame is not on the last link; expected one of {tree.links[last].name!r}"
-        )
+        name = tree.links[last].name
+        raise ValueError(f"operators: the frame is not on the last link; expected one of {name!r}")
     turn = Rotation(Mat3(*(Vec3(*row) for row in frame.rotation)).T)
     out[:6] = _columns(Transform(Vec3(*frame.origin), (turn,)).force_back, Force)
     return out
