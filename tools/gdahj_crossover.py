@@ -34,6 +34,7 @@ PAGE, PLOT = PAPERS / "gdahj.md", PAPERS / "gdahj.svg"
 COUNTED = (6, 7, 13, 14, 30)
 LENGTHS = (*range(2, 21), 22, 25, 30, 40, 60)
 BATCH = 256  # states; the results of 60 joints are then 7 MB
+TICKS = (2, 3, 5, 7, 10, 14, 20, 30, 60)
 SECONDS = 0.6  # of samples for each length
 _Q = (("q", "nq"),)
 
@@ -234,8 +235,10 @@ def plot(rows: Sequence[Row]) -> None:
         for name in METHODS:
             axis.plot(n, [getattr(r, kind)[name] * scale for r in rows], ".-", ms=3, label=name)
         axis.set(title=title, xlabel="joints", xscale="log", yscale="log")
-    for name in ("gdahj", "gdahj-symmetric"):
-        axes[3].plot(n, [r.error[name] for r in rows], ".-", ms=3, label=name)
+        axis.set_xticks(TICKS, [str(n) for n in TICKS])
+        axis.minorticks_off()
+    for name, colour in (("gdahj", "C1"), ("gdahj-symmetric", "C2")):
+        axes[3].plot(n, [r.error[name] for r in rows], f"{colour}.-", ms=3, label=name)
     axes[3].set(title="error e of eq. 32 against CRBA (Fig. 5)", xlabel="joints", yscale="log")
     axes[0].legend(frameon=False)
     figure.savefig(PLOT, metadata={"Date": None})
