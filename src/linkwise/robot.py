@@ -8,7 +8,7 @@ import inspect
 import math
 import os
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,6 +28,9 @@ from linkwise.model.tree import BASE, Frame, Tree
 from linkwise.summary import summary
 from linkwise.trace.program import OperationCount, count_operations
 from linkwise.trace.tracer import Task, evaluate, trace
+
+if TYPE_CHECKING:
+    from linkwise.study.operators import Operators
 
 Array = NDArray[Any]
 Wrenches = Mapping[str, ArrayLike]
@@ -361,7 +364,12 @@ class Robot:
         threads: int | None = None,
         status: bool = False,
     ) -> Result:
-        """Mass matrix (..., nv, nv), rotors included."""
+        """Mass matrix (..., nv, nv), rotors included.
+
+        ``method``: ``"crba"`` (composite bodies, in link axes; what ``"auto"`` takes), ``"gdahj"``
+        (in one fixed frame, as published) or ``"gdahj-symmetric"`` (the same with symmetric sums;
+        fewest operations on chains of 15 joints or more).
+        """
         return self._run("mass_matrix", (q,), out, threads, status, method)
 
     def mass_matrix_inverse(
@@ -600,6 +608,16 @@ class Robot:
         digits as asked for; with NumPy arrays as scalars it is a slow second opinion.
         """
         return evaluate(self._task(function, method, frame), self._tree, *values)
+
+    def operators(self, q: ArrayLike, frame: str | None = None) -> Operators:
+        """The spatial operators of a serial robot at one configuration (nq), as dense arrays.
+
+        For study: φ, Φ, ψ, Ψ, H, M, P, D, G, L, S, B, Δφ, Δψ, links counted from the tip. ``frame``
+        on the last link is where the tip force of B acts; the last link's own unless given.
+        """
+        from linkwise.study.operators import operators
+
+        return operators(self._tree, q, None if frame is None else self._frame(frame))
 
     # -- how ------------------------------------------------------------------------------------
 

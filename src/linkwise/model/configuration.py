@@ -85,7 +85,7 @@ def integrate(tree: Tree, q: ArrayLike, v: ArrayLike, dt: ArrayLike) -> Array:
     start = _last_axis("q", q, tree.nq)
     rates = _last_axis("v", v, tree.nv)
     time = np.asarray(dt)
-    weak = isinstance(dt, (int, float)) and not isinstance(dt, np.floating)
+    weak = type(dt) in (int, float)  # as in NumPy, they do not widen float32
     shape = _common({"q": start.shape[:-1], "v": rates.shape[:-1], "dt": time.shape})
     step = rates * (dt if weak else time[..., None])
     start = np.broadcast_to(start, (*shape, tree.nq))

@@ -1,0 +1,1 @@
+"""For study: the operators of a robot as arrays, and robots made to be counted."""
