@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from linkwise.algorithms import aba, crba, energy, kinematics, operational, rnea
+from linkwise.algorithms import aba, coriolis, crba, energy, kic, kinematics, operational, rnea
 from linkwise.model.tree import Tree
 
 Q, V = "nq", "nv"  # lengths of inputs and outputs, as attributes of a Tree
@@ -62,6 +62,12 @@ _TABLE = [
     Algorithm("jacobian_dot_qd", "sweep", kinematics.jacobian_dot_qd, (_q, _qd), (6,), **_frame),
     Algorithm("operational_inertia", "crba", operational.operational_inertia, (_q,), (6, 6), True,
               **_frame),
+    Algorithm("coriolis_matrix", "composite", coriolis.coriolis_matrix, (_q, _qd), (V, V), True),
+    Algorithm("christoffel", "composite", coriolis.christoffel, (_q,), (V, V, V), True),
+    Algorithm("inertial_power", "augmented", kic.augmented, (_q,), (V, V, V)),
+    Algorithm("inertial_power", "linkwise", kic.linkwise, (_q,), (V, V, V)),
+    Algorithm("kinematic_hessian", "sweep", kic.kinematic_hessian, (_q,), (6, V, V),
+              takes_frame=True),
 ]  # fmt: skip
 
 FUNCTIONS: dict[str, dict[str, Algorithm]] = {}
