@@ -9,7 +9,8 @@ import linkwise as lw
 METHODS = [
     "inverse_dynamics", "forward_dynamics", "mass_matrix", "mass_matrix_inverse", "bias",
     "gravity_torque", "kinetic_energy", "potential_energy", "forward_kinematics", "jacobian",
-    "jacobian_dot_qd", "operational_inertia", "operation_count", "source",
+    "jacobian_dot_qd", "operational_inertia", "coriolis_matrix", "christoffel", "inertial_power",
+    "kinematic_hessian", "kic", "operation_count", "source",
 ]  # fmt: skip
 
 
@@ -28,7 +29,7 @@ def test_every_public_method_has_a_sentence_and_types():
 
 
 def test_batch_functions_share_their_options():
-    for name in METHODS[:12]:
+    for name in METHODS[:17]:
         parameters = inspect.signature(getattr(lw.Robot, name)).parameters
         assert {"out", "threads"} <= set(parameters), name
 

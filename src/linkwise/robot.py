@@ -336,9 +336,9 @@ class Robot:
 
         ``method``: ``"augmented"`` (bodies of whole subtrees; ``"auto"``) or ``"linkwise"`` (a sum
         over links, its cost the fourth power of the number of joints). The two arrays differ, and
-        agree once made symmetric in j and k: then they are `christoffel`'s. With spherical or free
-        joints ``"linkwise"`` takes changes along rates for second derivatives, which keeps the
-        equation above; ``"augmented"``, whose shortcuts need derivatives, returns `christoffel`'s.
+        agree once made symmetric in j and k: then they are `christoffel`'s. A spherical or free
+        joint has no second derivatives for ``P*`` to be made of; changes along its rates take
+        their place, which keeps the equation above and nothing else.
         """
         return self._run("inertial_power", (q,), out, threads, status, method)
 

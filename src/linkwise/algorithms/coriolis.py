@@ -16,7 +16,7 @@ aside).
 
 Γ is a position-only matter: with j and i no further out than k it is S_iᵀ B(I^c_k, S_k) S_j, which
 is Kang's augmented-body P* (kic.py) made symmetric, its three terms in one; the rest follows from
-Γ_kij = -Γ_ijk for j no further out than i.
+Γ_kij = -Γ_ijk for j no further out than i, and from brackets.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from linkwise.algorithms.chains import Chain, Column, Tensor, add, chains, no_tensor, root_poses
-from linkwise.algorithms.crba import Matrix, compose
+from linkwise.algorithms.crba import Matrix, compose, crba
 from linkwise.algorithms.kinematics import Pose
 from linkwise.algorithms.rates import NO_JOINT
 from linkwise.model.joints import Stance
@@ -111,14 +111,13 @@ def _add(C: Matrix, rows: Link, columns: Link, block: Matrix) -> None:
 
 def christoffel(tree: Tree, q: Sequence[Scalar]) -> Tensor:
     """``Γ``; symmetric in its last two indices where no joint is spherical or free."""
-    if any(link.joint.quasi for link in tree.links):
-        return by_unit_rates(tree, q)
     poses = root_poses(tree, q)
     composites, _ = tip_to_base(tree, compose, RigidInertia.zero(), [pose.J for pose in poses])
     G = no_tensor(tree.nv, tree.nv)
     for pose, body, chain in zip(poses, composites, chains(tree, poses), strict=True):
         for k, S in enumerate(pose.J.S, len(chain) - len(pose.J.S)):
             spread(G, chain[:k], chain[k], in_root_axes(Flux.of(body, S), pose))
+    add_brackets(tree, q, G)
     return G
 
 
@@ -141,8 +140,19 @@ def spread(G: Tensor, inner: Chain, k: Column, B: Flux) -> None:
                 add(G, *order, -x)
 
 
-def by_unit_rates(tree: Tree, q: Sequence[Scalar]) -> Tensor:
-    """``Γ`` as the matrices C of unit rates."""
-    n = range(tree.nv)
-    slices = [coriolis_matrix(tree, q, [float(k == j) for j in n]) for k in n]
-    return [[[C[i][j] for C in slices] for j in n] for i in n]
+def add_brackets(tree: Tree, q: Sequence[Scalar], G: Tensor) -> None:
+    """Add ``M_il c^l_kj``, k after j, for joints whose rates are those of no ordered turns.
+
+    Columns one after another, as if each moved the next, are coordinates of a spherical or free
+    joint about where it is; ``c`` is the bracket of two columns, a signed column or nothing.
+    """
+    quasi = [link for link in tree.links if link.joint.quasi]
+    M = crba(tree.without_rotors(), q) if quasi else []
+    for link in quasi:
+        own = range(link.v_index, link.v_index + link.joint.nv)
+        S = link.joint.columns(())
+        for j, inner in zip(own, S, strict=True):
+            for k, outer in zip(own[j - own[0] + 1 :], S[j - own[0] + 1 :], strict=True):
+                for column, c in zip(own, outer.cross(inner), strict=False):
+                    for plane, row in zip(G, M, strict=True):
+                        plane[j][k] = plane[j][k] + c * row[column]

@@ -13,9 +13,10 @@ as joint j moves; base axes, and S × along the nearer of the two joints:
 
 The two arrays differ; what they make of a motion does not: both give C qd = qdᵀ P* qd, and made
 symmetric in j, k they are Christoffel's symbols (coriolis.py). Spherical and free joints have
-rates that are no derivatives of coordinates. H is then still the change of G along each rate, but
-not symmetric, and P* by links still gives C qd; the reorderings of the augmented form do not hold,
-so that the symbols of coriolis.py are returned in its place.
+rates that are no derivatives of coordinates, so that P* has no second derivatives to be made of.
+By links, H is then the change of G along each rate (which is not symmetric). By augmented bodies,
+the joint is taken for an instant as a chain of one-degree joints, and brackets are added. Either
+way qdᵀ P* qd is C qd, which is all that is left of the classical meaning.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from linkwise.algorithms.chains import (
     no_tensor,
     root_poses,
 )
-from linkwise.algorithms.coriolis import by_unit_rates
+from linkwise.algorithms.coriolis import add_brackets
 from linkwise.algorithms.crba import Matrix, compose
 from linkwise.algorithms.kinematics import BASE_POSE, Pose, place
 from linkwise.model.tree import Frame, Tree
@@ -113,7 +114,7 @@ def link_terms(body: Body, chain: Chain) -> Iterator[tuple[tuple[int, int, int],
 
 
 def augmented_parts(tree: Tree, q: Sequence[Scalar]) -> list[Tensor]:
-    """P1, P2 and P3 by augmented bodies, where all rates are derivatives of coordinates."""
+    """P1, P2 and P3 by augmented bodies, every joint a chain of one-degree joints."""
     poses = root_poses(tree, q)
     composites, _ = tip_to_base(tree, compose, RigidInertia.zero(), [pose.J for pose in poses])
     parts = [no_tensor(tree.nv, tree.nv) for _ in range(3)]
@@ -163,9 +164,9 @@ def linkwise(tree: Tree, q: Sequence[Scalar]) -> Tensor:
 
 def augmented(tree: Tree, q: Sequence[Scalar]) -> Tensor:
     """``P*`` by augmented bodies."""
-    if any(link.joint.quasi for link in tree.links):
-        return by_unit_rates(tree, q)
-    return _sum(augmented_parts(tree, q))
+    P = _sum(augmented_parts(tree, q))
+    add_brackets(tree, q, P)
+    return P
 
 
 def _sum(parts: list[Tensor]) -> Tensor:

@@ -80,7 +80,8 @@ class Joint(ABC):
     # freedom in the choice of the link's frame: turn it about z; move its origin
     turns_freely: ClassVar[bool] = False
     slides_freely: ClassVar[str] = "not"  # "not", "along z" or "anywhere"
-    quasi: ClassVar[bool] = False  # whether its rates are no derivatives of its configuration
+    # whether its rates are no derivatives of its configuration, but motions along the link's axes
+    quasi: ClassVar[bool] = False
 
     @abstractmethod
     def transform(self, q: Sequence[Scalar]) -> Transform:
