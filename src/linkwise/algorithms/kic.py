@@ -2,7 +2,7 @@
 
     u̇ = G qd,   ü = G qdd + qdᵀ H qd,      tau = I* qdd + qdᵀ P* qd + gravity
 
-[Kang 1992, corrected; numbers in brackets are its equations]. H_jk is the change of column k of G
+[Kang, corrected; numbers in brackets are its equations]. H_jk is the change of column k of G
 as joint j moves; base axes, and S × along the nearer of the two joints:
 
     H_jk = (S_j × S_k, S_j × g_k)   if j moves k,    else  (0, S_k × g_j)
