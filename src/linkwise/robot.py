@@ -463,6 +463,58 @@ class Robot:
         """Potential energy (...) of the moving links; zero with their mass at base height."""
         return self._run("potential_energy", (q,), out, threads, status)
 
+    def coriolis_matrix(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        *,
+        out: Array | None = None,
+        threads: int | None = None,
+        status: bool = False,
+    ) -> Result:
+        """Coriolis matrix ``C`` (..., nv, nv): ``C qd = bias - g``, friction aside.
+
+        Of all such matrices, Christoffel's: ``C_ij = Σ_k Γ_ijk qd_k`` with `christoffel`'s Γ, and
+        ``Ṁ - 2C`` is skew, for every kind of joint.
+        """
+        return self._run("coriolis_matrix", (q, qd), out, threads, status)
+
+    def christoffel(
+        self,
+        q: ArrayLike,
+        *,
+        out: Array | None = None,
+        threads: int | None = None,
+        status: bool = False,
+    ) -> Result:
+        """Christoffel symbols of the first kind ``Γ`` (..., nv, nv, nv), of the mass matrix.
+
+        ``Γ_ijk = ½ (∂M_ij/∂q_k + ∂M_ik/∂q_j - ∂M_jk/∂q_i)``, symmetric in j and k. The rates of a
+        spherical or free joint are no derivatives of coordinates, so that formula has no meaning
+        there; returned is what takes its place, the connection for which `coriolis_matrix` keeps
+        its two properties. In it ``Γ_ijk - Γ_ikj`` is row i of M times the bracket of k and j.
+        """
+        return self._run("christoffel", (q,), out, threads, status)
+
+    def inertial_power(
+        self,
+        q: ArrayLike,
+        *,
+        method: str = "auto",
+        out: Array | None = None,
+        threads: int | None = None,
+        status: bool = False,
+    ) -> Result:
+        """Kang's inertial power array ``P*`` (..., nv, nv, nv): ``Σ_jk P*_ijk qd_j qd_k = C qd``.
+
+        ``method``: ``"augmented"`` (bodies of whole subtrees; ``"auto"``) or ``"linkwise"`` (a sum
+        over links, its cost growing with the fourth power of a chain). The two arrays differ, and
+        agree once made symmetric in j and k: then they are `christoffel`'s. A spherical or free
+        joint has no second derivatives for ``P*`` to be made of; changes along its rates take
+        their place, which keeps the equation above and nothing else.
+        """
+        return self._run("inertial_power", (q,), out, threads, status, method)
+
     # -- kinematics -----------------------------------------------------------------------------
 
     def forward_kinematics(
@@ -571,6 +623,48 @@ class Robot:
             "operational_inertia_inverse", (q,), out, threads, status, method, frame=frame,
             axes=axes,
         )  # fmt: skip
+
+    def kinematic_hessian(
+        self,
+        q: ArrayLike,
+        frame: str,
+        *,
+        out: Array | None = None,
+        threads: int | None = None,
+        status: bool = False,
+    ) -> Result:
+        """How the Jacobian of a frame changes, ``H`` (..., 6, nv, nv), in base axes.
+
+        ``H[..., :, j, k]`` is the change of column k of `jacobian` per unit rate of j, so that
+        ``J̇ qd = Σ_jk H_jk qd_j qd_k``. The linear rows are symmetric in j and k but for spherical
+        and free joints, whose rates are no derivatives of coordinates; the angular rows are not.
+        """
+        fast = self._fast.get(("kinematic_hessian", frame)) if type(frame) is str else None
+        if fast is not None and out is None and threads is None and not status:
+            return fast(q)
+        return self._run("kinematic_hessian", (q,), out, threads, status, frame=frame)
+
+    def kic(
+        self,
+        q: ArrayLike,
+        frame: str,
+        *,
+        out: tuple[Array, Array] | None = None,
+        threads: int | None = None,
+        status: bool = False,
+    ) -> Result:
+        """Kinematic influence coefficients of a frame: ``G`` (..., 6, nv), ``H`` (..., 6, nv, nv).
+
+        Its velocity is ``G qd`` and its acceleration ``G qdd + Σ_jk H_jk qd_j qd_k``: G is
+        `jacobian` and H `kinematic_hessian`, in base axes. ``out`` is a pair of arrays; with
+        ``status=True`` the result is ``((G, H), status bits)``.
+        """
+        first, second = (None, None) if out is None else out
+        G = self.jacobian(q, frame, out=first, threads=threads)
+        if not status:
+            return G, self.kinematic_hessian(q, frame, out=second, threads=threads)
+        H, bits = self.kinematic_hessian(q, frame, out=second, threads=threads, status=True)
+        return (G, H), bits
 
     # -- looking inside -------------------------------------------------------------------------
 

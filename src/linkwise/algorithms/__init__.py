@@ -13,11 +13,13 @@ from typing import Any
 from linkwise.algorithms import (
     aba,
     conjugate_gradient,
+    coriolis,
     crba,
     energy,
     gdahj,
     innovations,
     interbody,
+    kic,
     kinematics,
     operational,
     rnea,
@@ -116,6 +118,12 @@ _TABLE = [
               (6, 6), exists_for=operational.possible, **_frame),
     Algorithm("joint_wrenches", "rnea", wrenches.joint_wrenches, (_q, _qd, _qdd), (LINKS, 6),
               takes_external=True),
+    Algorithm("coriolis_matrix", "composite", coriolis.coriolis_matrix, (_q, _qd), (V, V), True),
+    Algorithm("christoffel", "composite", coriolis.christoffel, (_q,), (V, V, V), True),
+    Algorithm("inertial_power", "augmented", kic.augmented, (_q,), (V, V, V)),
+    Algorithm("inertial_power", "linkwise", kic.linkwise, (_q,), (V, V, V)),
+    Algorithm("kinematic_hessian", "sweep", kic.kinematic_hessian, (_q,), (6, V, V),
+              takes_frame=True),
 ]  # fmt: skip
 
 FUNCTIONS: dict[str, dict[str, Algorithm]] = {}

@@ -109,6 +109,8 @@ class Joint(ABC):
     # freedom in the choice of the link's frame: turn it about z; move its origin
     turns_freely: ClassVar[bool] = False
     slides_freely: ClassVar[str] = "not"  # "not", "along z" or "anywhere"
+    # whether its rates are no derivatives of its configuration, but motions along the link's axes
+    quasi: ClassVar[bool] = False
 
     @abstractmethod
     def transform(self, q: Sequence[Scalar]) -> Transform:
@@ -132,6 +134,10 @@ class Joint(ABC):
             )
         hold = tuple(unit for i, unit in enumerate(_WRENCHES) if i not in driven)
         return Directions(tuple(_WRENCHES[i] for i in driven if i is not None), hold)
+
+    def column_rates(self, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Subspace:
+        """``Ṡ`` in link axes, of which `drift` is the product with ``qd``."""
+        return (Motion.zero(),) * self.nv
 
     def unaffected(self, body: RigidInertia) -> RigidInertia:
         """The part of the link's inertia that does not notice the joint's motion."""
@@ -264,6 +270,10 @@ class Universal(Joint):
         both = qd[0] * qd[1]
         return _spin(Vec3(0.0, c * both, -(s * both)))
 
+    def column_rates(self, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Subspace:
+        s, c = sincos(q[1])
+        return (_spin(Vec3(0.0, c * qd[1], -(s * qd[1]))), Motion.zero())
+
     def unaffected(self, body: RigidInertia) -> RigidInertia:
         """Mass at the point where the axes meet."""
         return RigidInertia(body.m, _NONE, Sym3.zero())
@@ -295,6 +305,11 @@ class Planar(Joint):
         x, y = c * qd[0] + s * qd[1], c * qd[1] - s * qd[0]
         return _push(Vec3(y * qd[2], -(x * qd[2]), 0.0))
 
+    def column_rates(self, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Subspace:
+        s, c = sincos(q[2])
+        x, y = s * qd[2], c * qd[2]
+        return (_push(Vec3(-x, -y, 0.0)), _push(Vec3(y, -x, 0.0)), Motion.zero())
+
     def unaffected(self, body: RigidInertia) -> RigidInertia:
         """The second moment along z is felt only by turning about x and y."""
         return RigidInertia(0.0, _NONE, _line_mass(body))
@@ -307,6 +322,7 @@ class Spherical(Joint):
 
     nq: ClassVar[int] = 4
     nv: ClassVar[int] = 3
+    quasi: ClassVar[bool] = True
 
     def transform(self, q: Sequence[Scalar]) -> Transform:
         return Transform(_NONE, (Rotation.of_quaternion(*q),))
@@ -344,6 +360,7 @@ class Free(Joint):
 
     nq: ClassVar[int] = 7
     nv: ClassVar[int] = 6
+    quasi: ClassVar[bool] = True
 
     def transform(self, q: Sequence[Scalar]) -> Transform:
         return Transform(Vec3(*q[4:7]), (Rotation.of_quaternion(*q[:4]),))

@@ -195,6 +195,11 @@ class Tree:
         """The same tree, weightless."""
         return replace(self, gravity=(0.0, 0.0, 0.0))
 
+    def without_rotors(self) -> Tree:
+        """The same tree, its motors' rotors weightless."""
+        bare = [replace(link, armature=(0.0,) * len(link.armature)) for link in self.links]
+        return self.with_links(bare)
+
     def with_links(self, links: Sequence[Link]) -> Tree:
         """The same tree with other links."""
         return replace(self, links=tuple(links))

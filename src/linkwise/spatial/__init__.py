@@ -1,5 +1,6 @@
 """Six-dimensional vector algebra over any scalar; imports nothing of the rest."""
 
+from linkwise.spatial.flux import Flux
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
 from linkwise.spatial.motion import Force, Motion
 from linkwise.spatial.scalar import Scalar, constant, reciprocal, repeat, sign, sincos
@@ -8,6 +9,7 @@ from linkwise.spatial.vec3 import Mat3, Sym3, Vec3, cross, outer, rate_matrix
 
 __all__ = [
     "ArticulatedInertia",
+    "Flux",
     "Force",
     "Mat3",
     "Motion",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from linkwise.spatial.scalar import Scalar
-from linkwise.spatial.vec3 import Vec3
+from linkwise.spatial.vec3 import Vec3, cross
 
 
 class Motion:
@@ -32,6 +32,11 @@ class Motion:
     def dot(self, f: Force) -> Scalar:
         """Power of a force along this motion."""
         return self.ang.dot(f.ang) + self.lin.dot(f.lin)
+
+    def cross(self, o: Motion) -> Motion:
+        """``self × o``: how ``o``, fixed to a body that moves with ``self``, changes."""
+        lin = cross(self.ang, o.lin) + cross(self.lin, o.ang)
+        return Motion(cross(self.ang, o.ang), lin)
 
     @staticmethod
     def zero() -> Motion:

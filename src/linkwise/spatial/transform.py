@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from functools import reduce
 
+from linkwise.spatial.flux import Flux
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
 from linkwise.spatial.motion import Force, Motion
 from linkwise.spatial.scalar import Scalar
@@ -178,3 +179,11 @@ class Transform:
             back = turn.back
             inertia, coupling, mass = back.sym(inertia), back.mat(coupling), back.sym(mass)
         return ArticulatedInertia(inertia, coupling, mass).seen_from(self.r)
+
+    def flux_back(self, flux: Flux) -> Flux:
+        """Flux in the child's frame -> in the parent's frame."""
+        rate, spin, p = flux.rate, flux.spin, flux.p
+        for turn in reversed(self.turns):
+            back = turn.back
+            rate, spin, p = back.sym_short(rate), back.vec(spin), back.vec(p)
+        return Flux(rate, spin, p).seen_from(self.r)

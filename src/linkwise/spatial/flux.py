@@ -1,0 +1,65 @@
+"""How the mass of a moving body flows: the body part of a Coriolis matrix.
+
+    B(I, v) = ½ [v ×* I + (I v) ×̄* - I v ×],      B b = ∫ (ρ, 1) × (b_ang × v(ρ)) dm
+
+[Echeandia and Wensing 2021]. Only the momentum p = ∫ v dm and K = ∫ v ρᵀ dm matter, and K is half
+the rate of the second moment Σ (its symmetric part) and half the angular momentum (its skew part):
+twelve numbers, which move between frames like an inertia and a wrench.
+"""
+
+from __future__ import annotations
+
+from linkwise.spatial.inertia import RigidInertia
+from linkwise.spatial.motion import Force, Motion
+from linkwise.spatial.vec3 import Sym3, Vec3, cross, mixed_outer
+
+
+class Flux:
+    """Half the rate of the second moment, half the angular momentum, and the momentum."""
+
+    __slots__ = ("p", "rate", "spin")
+
+    def __init__(self, rate: Sym3, spin: Vec3, p: Vec3) -> None:
+        self.rate, self.spin, self.p = rate, spin, p
+
+    @staticmethod
+    def of(body: RigidInertia, v: Motion) -> Flux:
+        """Flux of a body that moves with ``v``."""
+        w, u, h, s = v.ang, v.lin, body.h * 0.5, Sym3(*(0.5 * x for x in body.second))
+        rate = Sym3(
+            2.0 * s.xz * w.y - 2.0 * s.xy * w.z + body.h.x * u.x,
+            s.yz * w.y - s.xz * w.x + (s.xx - s.yy) * w.z + h.y * u.x + h.x * u.y,
+            s.xy * w.x - s.yz * w.z + (s.zz - s.xx) * w.y + h.z * u.x + h.x * u.z,
+            2.0 * s.xy * w.z - 2.0 * s.yz * w.x + body.h.y * u.y,
+            s.xz * w.z - s.xy * w.y + (s.yy - s.zz) * w.x + h.z * u.y + h.y * u.z,
+            2.0 * s.yz * w.x - 2.0 * s.xz * w.y + body.h.z * u.z,
+        )
+        spin = RigidInertia(0.0, h, s) @ v
+        return Flux(rate, spin.ang, u * body.m + cross(w, body.h))
+
+    def __add__(self, o: Flux) -> Flux:
+        return Flux(self.rate + o.rate, self.spin + o.spin, self.p + o.p)
+
+    def _symmetric(self, w: Vec3) -> Vec3:
+        turned: Vec3 = w * self.rate.trace() - self.rate @ w
+        return turned
+
+    def __matmul__(self, b: Motion) -> Force:
+        """``B b``."""
+        return Force(self._symmetric(b.ang) - cross(self.spin, b.ang), cross(b.ang, self.p))
+
+    def transposed(self, b: Motion) -> Force:
+        """``Bᵀ b``, a pure moment."""
+        turned = self._symmetric(b.ang) + cross(self.spin, b.ang)
+        return Force(turned + cross(self.p, b.lin), Vec3.zero())
+
+    def seen_from(self, r: Vec3) -> Flux:
+        """The same flux about a point from which the old origin lies at ``r``, same axes."""
+        half = r * 0.5
+        rate = self.rate + mixed_outer(self.p, half)
+        return Flux(rate, self.spin + cross(half, self.p), self.p)
+
+    @staticmethod
+    def zero() -> Flux:
+        """Nothing moves."""
+        return Flux(Sym3.zero(), Vec3.zero(), Vec3.zero())
