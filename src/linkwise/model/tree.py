@@ -251,7 +251,10 @@ def _own_q(link: Link, q: Sequence[Scalar]) -> Sequence[Scalar]:
 
 
 def _constants(link: Link) -> tuple[object, ...]:
-    turns = [(t.axis, t.c, t.s) for t in link.placement.turns if isinstance(t, Turn)]
+    turns = [
+        (t.axis, t.c, t.s) if isinstance(t, Turn) else [tuple(row) for row in t.E.rows]
+        for t in link.placement.turns
+    ]
     return (
         link.parent, link.joint, link.follows, tuple(link.placement.r), turns, link.inertia.m,
         tuple(link.inertia.h), tuple(link.inertia.second), link.armature, link.damping,
