@@ -749,7 +749,7 @@ def test_generated_c_computes_the_same(name: str, tmp_path: Path) -> None:
     for algorithm, at in chosen:
         program = trace(robot._task(algorithm.function, algorithm.method, at), robot.tree)
         inputs = [rng.uniform(-2, 2, (5, p.size)) for p in program.inputs]
-        symbol = f"{algorithm.function}_{algorithm.method}"
+        symbol = f"{algorithm.function}_{algorithm.method}".replace("-", "_")
         result = run_c(library, symbol, *inputs, size=len(program.results))
         expected = interpret(
             program, {p.name: a for p, a in zip(program.inputs, inputs, strict=True)}

@@ -423,7 +423,7 @@ def reframed(joint: JointDescription, parent: Any, child: Any) -> JointDescripti
 
 
 FRAMELESS = [f for f, methods in FUNCTIONS.items() if not next(iter(methods.values())).takes_frame]
-OF_FRAMES = ["forward_kinematics", "jacobian", "jacobian_dot_qd", "kinematic_hessian"]
+OF_FRAMES = ["forward_kinematics", "jacobian", "jacobian_dot_qd"]
 CUBIC = ["christoffel", "inertial_power"]  # programs of a million operations at thirty joints
 
 

@@ -20,6 +20,8 @@ def calls(robot: lw.Robot) -> list[tuple[str, dict[str, Any], list[int]]]:
     frame = robot.frame_names[-1]
     for function, methods in FUNCTIONS.items():
         for method, algorithm in methods.items():
+            if algorithm.iterates or not algorithm.exists_for(robot.tree):
+                continue  # iterations report in their own way
             options: dict[str, Any] = {"frame": frame} if algorithm.takes_frame else {}
             if "method" in inspect.signature(getattr(lw.Robot, function)).parameters:
                 options["method"] = method
