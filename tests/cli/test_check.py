@@ -208,8 +208,8 @@ ONE = {
         "repair the XML first: the rest of the file was not looked at",
     ),
     "another format": (
-        ('<robot name="arm">', '<mujoco name="arm">', "</robot>", "</mujoco>"),
-        3, '<mujoco name="arm">', "the root element is <mujoco>; expected <robot>",
+        ('<robot name="arm">', '<sdf name="arm">', "</robot>", "</sdf>"),
+        3, '<sdf name="arm">', "the root element is <sdf>; expected <robot>",
         "give a URDF file, whose root element is <robot>",
     ),
 }  # fmt: skip
@@ -408,3 +408,18 @@ def test_no_defect_goes_unseen_and_none_breaks_the_check(path: Path) -> None:
             report = lint(path)
             assert report.count("error") >= 1, defect.name
             assert all(p.suggestion and p.line for p in report.problems), defect.name
+
+
+def test_an_mjcf_file_is_read_by_its_own_reader(tmp_path: Path) -> None:
+    pytest.importorskip("mujoco")
+    good = (
+        '<mujoco><worldbody><body name="b"><joint name="j" axis="0 0 1"/>'
+        '<geom type="box" size=".1 .1 .1" mass="1"/></body></worldbody></mujoco>'
+    )
+    path = tmp_path / "arm.xml"
+    path.write_text(good)
+    done = CliRunner().invoke(main, ["check", str(path)])
+    assert (done.exit_code, done.output.strip()) == (0, "0 errors, 0 warnings")
+    path.write_text(good.replace('axis="0 0 1"', 'axis="0 0 zero"'))
+    done = CliRunner().invoke(main, ["check", str(path)])
+    assert done.exit_code == 1 and "arm.xml:1" in done.output and "1 error" in done.output

@@ -48,6 +48,8 @@ def interpret(program: Program, inputs: Mapping[str, NDArray[Any]]) -> NDArray[A
     for k, result in enumerate(program.results):
         out[:, k] = state[result.id]
     healthy = np.all([np.isfinite(a).all(axis=-1) for a in arrays], axis=0)
+    for pivot in program.pivots:
+        healthy = healthy & (np.real(state[pivot.id]) > 0)
     out[~healthy, : program.guarded] = np.nan
     return out
 

@@ -20,7 +20,10 @@ from linkwise.cli.lint import MOST, Report, lint
               help="Whether a body that cannot exist is an error, or a warning.")  # fmt: skip
 @click.pass_context
 def check(ctx: click.Context, file: str, as_json: bool, repair: str | None, strict: bool) -> None:
-    """Check the URDF file FILE and print every problem with its place and a suggestion.
+    """Check the robot file FILE and print every problem with its place and a suggestion.
+
+    Of a URDF file every problem is listed; of an MJCF file, which MuJoCo compiles, the warnings and
+    the first error.
 
     Repaired are misspelt words, exchanged limits, children written twice, axes that are not of
     unit length, revolute joints without a range, and inertias that cannot exist. FILE itself is

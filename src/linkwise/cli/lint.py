@@ -19,6 +19,7 @@ from xml.parsers import expat
 from linkwise.cli.repairs import Page
 from linkwise.cli.rules import rule_for, style_problems
 from linkwise.errors import RobotFileError, RobotFileWarning, Where, quote
+from linkwise.io.mjcf import read_mjcf
 from linkwise.io.urdf import describe_urdf
 from linkwise.io.xml import FileRoots, Node, PathLike, read_xml
 from linkwise.model.bodies import Policy
@@ -74,13 +75,16 @@ class Report:
 
 
 def lint(path: PathLike, *, strict: bool = True) -> Report:
-    """Find every problem of a URDF file."""
+    """Find every problem of a URDF file, or what the reader of another format has to say."""
     report, label = Report(), os.fspath(path)
     try:
         root = read_xml(path)  # refuses what must not be parsed again
+        other = root.tag in ("mujoco", "mujocoinclude")
     except RobotFileError as error:
         report.problems.append(_problem(error.where, error.problem, "error"))
         return report
+    if other:
+        return _read_only(path, strict)
     with open(label, "rb") as file:
         data = file.read()
     working, output = _parse(data), _parse(data)
@@ -92,6 +96,25 @@ def lint(path: PathLike, *, strict: bool = True) -> Report:
     report.problems.sort(key=lambda p: (p.line or 0, p.severity))
     report.changes.sort(key=lambda change: change[0])
     report.repaired = output.text()
+    return report
+
+
+MJCF_ADVICE = "see MuJoCo's XML reference for what this element takes"
+
+
+def _read_only(path: PathLike, strict: bool) -> Report:
+    """Warnings of a file that is read by somebody else's compiler, and its first error."""
+    report = Report()
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always", RobotFileWarning)
+        try:
+            build(read_mjcf(path), Policy(strict=strict))
+        except RobotFileError as error:
+            report.problems.append(_problem(error.where, error.problem, "error", MJCF_ADVICE))
+    for each in heard:
+        if isinstance(each.message, RobotFileWarning):
+            told = each.message
+            report.problems.append(_problem(told.where, told.problem, "warning", MJCF_ADVICE))
     return report
 
 

@@ -63,10 +63,13 @@ class Program:
     regions: tuple[Region, ...]
     results: tuple[Expr, ...]
     status: bool = False  # the last result is the state's status, a small whole number
+    pivots: tuple[Expr, ...] = ()  # positive in a state that has an answer
 
     @property
     def guarded(self) -> int:
-        """How many results are NaN throughout when any input of their state is not finite."""
+        """How many results are NaN throughout when an input of their state is not finite, or a
+        pivot not positive.
+        """
         return len(self.results) - self.status
 
     def nodes(self) -> Iterator[Expr]:

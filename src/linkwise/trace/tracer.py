@@ -10,7 +10,7 @@ from linkwise.algorithms import Algorithm
 from linkwise.model.regroup import regroup
 from linkwise.model.tree import Frame, Tree
 from linkwise.trace.assemble import assemble
-from linkwise.trace.expr import Expr, Graph
+from linkwise.trace.expr import Expr, Graph, reachable
 from linkwise.trace.program import Port, Program
 from linkwise.trace.status import status_of
 
@@ -67,8 +67,17 @@ def trace(task: Task, tree: Tree) -> Program:
     results = [graph.lift(x) for x in flatten(evaluate(task, tree, *values))]
     if task.status:
         results.append(status_of(graph, tree, values, results))
-    regions, results = assemble(graph, results)
-    return Program(task.name, ports, regions, tuple(results), task.status)
+    pivots = _pivots(graph, results)
+    regions, roots = assemble(graph, [*results, *pivots])
+    results, pivots = roots[: len(results)], roots[len(results) :]
+    return Program(task.name, ports, regions, tuple(results), task.status, tuple(pivots))
+
+
+def _pivots(graph: Graph, results: list[Expr]) -> list[Expr]:
+    """What the results were divided by."""
+    used = {node.id for node in reachable(results)}
+    distinct = dict.fromkeys(pivot for pivot, _ in graph.pivots)
+    return [p for p in distinct if p.id in used and p.op != "const"]
 
 
 def flatten(nested: Any) -> Iterable[Expr | float]:

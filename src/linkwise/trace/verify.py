@@ -23,6 +23,8 @@ def verify(program: Program) -> Program:
             _repeat(region, sizes, known)
     for index, result in enumerate(program.results):
         _require(result.id in known, f"result {index} is never computed", result)
+    for pivot in program.pivots:
+        _require(pivot.id in known, "a pivot is never computed", pivot)
     return program
 
 

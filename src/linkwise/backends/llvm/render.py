@@ -28,7 +28,9 @@ class Renderer:
         self.values: dict[int, str] = {}
         self.sizes = {port.name: port.size for port in program.inputs}
         last = program.regions[-1]
-        self._last_nodes = last.nodes if isinstance(last, Block) else ()
+        # results are stored as they come, unless the guard has pivots to wait for
+        early = isinstance(last, Block) and not program.pivots
+        self._last_nodes = last.nodes if early and isinstance(last, Block) else ()
         self.ports = {port.name: k for k, port in enumerate(program.inputs)}
         self.unread = {(p.name, i) for p in program.inputs for i in range(p.size)}
         self.sum = ""  # of the inputs read so far
@@ -165,12 +167,27 @@ class Renderer:
         return x
 
     def _guard(self) -> str:
-        """Zero where every input of the state is finite, else NaN: their sum, less itself."""
+        """Zero where every input is finite and every pivot positive, else NaN.
+
+        The sum of the inputs, less itself, is such for the inputs.
+        """
         if not self.guard:
             for port, index in sorted(self.unread):
                 self._load(port, index)
             self.guard = self.out.let(f"fsub {self.lanes.type} {self.sum}, {self.sum}")
+            if self.program.pivots:
+                self.guard = self._unless_singular(self.guard)
         return self.guard
+
+    def _unless_singular(self, guard: str) -> str:
+        """The guard where every pivot is positive, else NaN."""
+        T, bit, good = self.lanes.type, self.lanes.vector("i1"), ""
+        for pivot in self.program.pivots:
+            zero = self.lanes.constant(0.0)
+            positive = self.out.let(f"fcmp ogt {T} {self._value(pivot)}, {zero}")
+            good = self.out.let(f"and {bit} {good}, {positive}") if good else positive
+        nan = self.lanes.constant(float("nan"))
+        return self.out.let(f"select {bit} {good}, {T} {guard}, {T} {nan}")
 
     def _result(self, index: int) -> str:
         """A result as it is stored."""
