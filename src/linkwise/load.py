@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,6 @@ from typing import Any
 from linkwise.errors import RobotFileError
 from linkwise.io.detect import MJCF, detect
 from linkwise.io.dh import Row, describe_dh
-from linkwise.io.mjcf import read_mjcf
-from linkwise.io.mjmodel import describe_mjmodel
-from linkwise.io.pinocchio import describe_pinocchio
 from linkwise.io.urdf import read_urdf
 from linkwise.model import edit
 from linkwise.model.bodies import Policy
@@ -59,7 +56,9 @@ def load(
     if not Path(source).exists():
         names = ", ".join(sorted(BUNDLED))
         raise RobotFileError(f"{source}: no such file; bundled robots are {names}")
-    read = read_mjcf if detect(source) == MJCF else read_urdf
+    read: Callable[..., RobotDescription] = read_urdf
+    if detect(source) == MJCF:
+        from linkwise.io.mjcf import read_mjcf as read
     return options.robot(read(source, package_dirs=package_dirs))
 
 
@@ -81,6 +80,8 @@ def from_mujoco(
     position, and (angular, linear), both in body axes.
     """
     options = Options(base, gravity, friction, strict, repair, mimic)
+    from linkwise.io.mjmodel import describe_mjmodel
+
     return options.robot(describe_mjmodel(model, name))
 
 
@@ -103,6 +104,8 @@ def from_pinocchio(
     round there; a planar joint's rates are along the joint's axes here, along the link's there.
     """
     options = Options(base, gravity, friction, strict, repair, mimic)
+    from linkwise.io.pinocchio import describe_pinocchio
+
     return options.robot(describe_pinocchio(model, name))
 
 

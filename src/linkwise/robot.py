@@ -19,7 +19,6 @@ from linkwise.backends.c.render import render_c
 from linkwise.backends.llvm.run import BatchKernel
 from linkwise.choose import choose_method
 from linkwise.compile import Kernels
-from linkwise.io.urdf_write import save_urdf
 from linkwise.model import configuration, edit
 from linkwise.model.bodies import Policy
 from linkwise.model.build import build
@@ -285,6 +284,8 @@ class Robot:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the robot as a URDF file; `load` gives it back. Gravity is not in a URDF."""
+        from linkwise.io.urdf_write import save_urdf
+
         save_urdf(self._described(), path)
 
     def _described(self) -> RobotDescription:
