@@ -387,7 +387,7 @@ def _evaluate(
 ) -> np.ndarray:
     """The equations of a function over a batch: values (states, n), any real or complex dtype."""
     f_ext = f_ext or {}
-    task = robot._task(function, method, frame, axes, tuple(f_ext))
+    task = robot._calls.task(function, method, frame, axes, tuple(f_ext))
     if not regrouped:
         task = replace(task, algorithm=replace(task.algorithm, regrouped=False))
     columns = [list(np.asarray(v).T) for v in (*values, *f_ext.values())]

@@ -146,7 +146,7 @@ class Cost:
 
 def measure(robot: lw.Robot, name: str, function: str) -> Cost:
     """Make a kernel without the cache, and run it."""
-    task, kernels = robot._task(function), Kernels(robot.tree)
+    task, kernels = robot._calls.task(function), Kernels(robot.tree)
     begin = time.process_time()
     program = trace(task, robot.tree)
     traced = time.process_time()

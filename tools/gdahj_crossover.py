@@ -110,8 +110,10 @@ def one_length(n: int, timed: bool) -> Row:
     single, batch, results = {}, {}, {}
     for name, algorithm in METHODS.items():
         task = Task(algorithm)
-        call = robot._kernels.call(task, "mass_matrix", "mass_matrix(q)\n--\n\n", lambda q: None)
-        kernel = robot._kernels.batch(task, "float64")
+        call = robot._calls.kernels.call(
+            task, "mass_matrix", "mass_matrix(q)\n--\n\n", lambda q: None
+        )
+        kernel = robot._calls.kernels.batch(task, "float64")
         out = np.empty((BATCH, n * n))
         single[name] = Way(name, "f(q)", {"f": call, "q": q})
         batch[name] = Way(name, "f((q,), out, 1)", {"f": kernel, "q": many, "out": out}, BATCH)

@@ -1,24 +1,18 @@
-"""`Robot`: checks what it is given once, picks a kernel, returns arrays."""
+"""`Robot`: what users hold; calls.py does the work."""
 
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import inspect
-import math
 import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from linkwise import arrays, iterative
-from linkwise.algorithms import FUNCTIONS, Algorithm
 from linkwise.backends.c.render import render_c
-from linkwise.backends.llvm.run import BatchKernel
-from linkwise.choose import choose_method
-from linkwise.compile import Kernels
+from linkwise.calls import Array, Calls, Result, Wrenches
 from linkwise.model import configuration, edit
 from linkwise.model.bodies import Policy
 from linkwise.model.build import build
@@ -30,19 +24,6 @@ from linkwise.trace.tracer import Task, evaluate, trace
 
 if TYPE_CHECKING:
     from linkwise.study.operators import Operators
-
-Array = NDArray[Any]
-Wrenches = Mapping[str, ArrayLike]
-Result = Any  # an array; with ``status=True`` the pair (array, status bits)
-
-
-class Plan(NamedTuple):
-    """What one kind of call needs, worked out when it is first made."""
-
-    task: Task
-    ports: list[tuple[str, int]]  # arguments and their lengths
-    output: tuple[int, ...]
-    kernels: dict[str, BatchKernel]  # by dtype
 
 
 class FramePlace(NamedTuple):
@@ -76,9 +57,8 @@ class Robot:
 
     def _set(self, description: RobotDescription, policy: Policy, tree: Tree) -> None:
         self._description, self._policy, self._tree = description, policy, tree
-        self._kernels = Kernels(tree)
+        self._calls = Calls(tree, description.name, self._fast_function)
         self._fast: dict[tuple[str, ...], Callable[..., Array]] = {}
-        self._plans: dict[tuple[Any, ...], Plan] = {}
 
     # -- what it is -----------------------------------------------------------------------------
 
@@ -134,7 +114,7 @@ class Robot:
 
     def frame(self, name: str) -> FramePlace:
         """Where a frame is fixed: the moving link that carries it, and its pose in that link."""
-        at = self._frame(name)
+        at = self._calls.frame(name)
         link = "base" if at.link == BASE else self._tree.links[at.link].name
         own = self._tree.frames.get(link, at)
         return FramePlace(name, link, _relative(own, at))
@@ -318,7 +298,7 @@ class Robot:
         status: bool = False,
     ) -> Result:
         """Joint torques (..., nv) that produce ``qdd``: ``M qdd + C qd + g - Jᵀ f_ext``."""
-        return self._run("inverse_dynamics", (q, qd, qdd), out, threads, status, f_ext=f_ext)
+        return self._calls.run("inverse_dynamics", (q, qd, qdd), out, threads, status, f_ext=f_ext)
 
     def forward_dynamics(
         self,
@@ -349,10 +329,12 @@ class Robot:
         if method in ("ccg", "pcg"):
             start = np.zeros(self.nv, np.float32) if qdd0 is None else qdd0  # no wider than tau
             values = (q, qd, tau, start)
-            return self._iterate(values, out, threads, status, method, f_ext, tol, max_iterations)
+            return self._calls.iterate(
+                values, out, threads, status, method, f_ext, tol, max_iterations
+            )
         if (tol, max_iterations, qdd0) != (None, None, None):
             raise ValueError(f"tol, max_iterations and qdd0 are for 'ccg', 'pcg'; not {method!r}")
-        return self._run(
+        return self._calls.run(
             "forward_dynamics", (q, qd, tau), out, threads, status, method, f_ext=f_ext
         )
 
@@ -371,7 +353,7 @@ class Robot:
         (in one fixed frame, as published) or ``"gdahj-symmetric"`` (the same with symmetric sums;
         fewest operations on chains of 15 joints or more).
         """
-        return self._run("mass_matrix", (q,), out, threads, status, method)
+        return self._calls.run("mass_matrix", (q,), out, threads, status, method)
 
     def mass_matrix_inverse(
         self,
@@ -383,7 +365,7 @@ class Robot:
         status: bool = False,
     ) -> Result:
         """Inverse of the mass matrix (..., nv, nv); ``method`` as in `forward_dynamics`."""
-        return self._run("mass_matrix_inverse", (q,), out, threads, status, method)
+        return self._calls.run("mass_matrix_inverse", (q,), out, threads, status, method)
 
     def solve_mass(
         self,
@@ -395,7 +377,7 @@ class Robot:
         status: bool = False,
     ) -> Result:
         """``M⁻¹ rhs`` (..., nv) without forming M; several right-hand sides on a leading axis."""
-        return self._run("solve_mass", (q, rhs), out, threads, status)
+        return self._calls.run("solve_mass", (q, rhs), out, threads, status)
 
     def bias(
         self,
@@ -408,7 +390,7 @@ class Robot:
         status: bool = False,
     ) -> Result:
         """``C qd + g`` (..., nv): torques of a motion without acceleration."""
-        return self._run("bias", (q, qd), out, threads, status, f_ext=f_ext)
+        return self._calls.run("bias", (q, qd), out, threads, status, f_ext=f_ext)
 
     def gravity_torque(
         self,
@@ -420,7 +402,7 @@ class Robot:
         status: bool = False,
     ) -> Result:
         """``g`` (..., nv): torques that hold the robot still."""
-        return self._run("gravity_torque", (q,), out, threads, status, f_ext=f_ext)
+        return self._calls.run("gravity_torque", (q,), out, threads, status, f_ext=f_ext)
 
     def joint_wrenches(
         self,
@@ -439,7 +421,7 @@ class Robot:
         frame (`frame` of the joint's name: its child link's in the file) about that frame's
         origin. Along the joint it is the torque of `inverse_dynamics` less rotor and friction.
         """
-        return self._run("joint_wrenches", (q, qd, qdd), out, threads, status, f_ext=f_ext)
+        return self._calls.run("joint_wrenches", (q, qd, qdd), out, threads, status, f_ext=f_ext)
 
     def kinetic_energy(
         self,
@@ -451,7 +433,7 @@ class Robot:
         status: bool = False,
     ) -> Result:
         """Kinetic energy (...), rotors included."""
-        return self._run("kinetic_energy", (q, qd), out, threads, status)
+        return self._calls.run("kinetic_energy", (q, qd), out, threads, status)
 
     def potential_energy(
         self,
@@ -462,7 +444,7 @@ class Robot:
         status: bool = False,
     ) -> Result:
         """Potential energy (...) of the moving links; zero with their mass at base height."""
-        return self._run("potential_energy", (q,), out, threads, status)
+        return self._calls.run("potential_energy", (q,), out, threads, status)
 
     def coriolis_matrix(
         self,
@@ -478,7 +460,7 @@ class Robot:
         Of all such matrices, Christoffel's: ``C_ij = Σ_k Γ_ijk qd_k`` with `christoffel`'s Γ, and
         ``Ṁ - 2C`` is skew, for every kind of joint.
         """
-        return self._run("coriolis_matrix", (q, qd), out, threads, status)
+        return self._calls.run("coriolis_matrix", (q, qd), out, threads, status)
 
     def christoffel(
         self,
@@ -495,7 +477,7 @@ class Robot:
         there; returned is what takes its place, the connection for which `coriolis_matrix` keeps
         its two properties. In it ``Γ_ijk - Γ_ikj`` is row i of M times the bracket of k and j.
         """
-        return self._run("christoffel", (q,), out, threads, status)
+        return self._calls.run("christoffel", (q,), out, threads, status)
 
     def inertial_power(
         self,
@@ -514,7 +496,7 @@ class Robot:
         joint has no second derivatives for ``P*`` to be made of; changes along its rates take
         their place, which keeps the equation above and nothing else.
         """
-        return self._run("inertial_power", (q,), out, threads, status, method)
+        return self._calls.run("inertial_power", (q,), out, threads, status, method)
 
     # -- kinematics -----------------------------------------------------------------------------
 
@@ -531,7 +513,7 @@ class Robot:
         fast = self._fast.get(("forward_kinematics", frame)) if type(frame) is str else None
         if fast is not None and out is None and threads is None and not status:
             return fast(q)
-        return self._run("forward_kinematics", (q,), out, threads, status, frame=frame)
+        return self._calls.run("forward_kinematics", (q,), out, threads, status, frame=frame)
 
     def jacobian(
         self,
@@ -551,7 +533,7 @@ class Robot:
         fast = self._fast.get(("jacobian", frame, axes)) if type(frame) is str else None
         if fast is not None and out is None and threads is None and not status:
             return fast(q)
-        return self._run("jacobian", (q,), out, threads, status, frame=frame, axes=axes)
+        return self._calls.run("jacobian", (q,), out, threads, status, frame=frame, axes=axes)
 
     def jacobian_dot_qd(
         self,
@@ -568,7 +550,9 @@ class Robot:
         fast = self._fast.get(("jacobian_dot_qd", frame, axes)) if type(frame) is str else None
         if fast is not None and out is None and threads is None and not status:
             return fast(q, qd)
-        return self._run("jacobian_dot_qd", (q, qd), out, threads, status, frame=frame, axes=axes)
+        return self._calls.run(
+            "jacobian_dot_qd", (q, qd), out, threads, status, frame=frame, axes=axes
+        )
 
     def operational_inertia(
         self,
@@ -591,7 +575,9 @@ class Robot:
         ``method``: ``"crba"`` (factors of the mass matrix), ``"recursive"`` (articulated bodies),
         ``"schur"`` and ``"schur-direct"`` (forces between bodies).
         """
-        joints = sum(self._tree.links[i].joint.nv for i in self._tree.path(self._frame(frame).link))
+        joints = sum(
+            self._tree.links[i].joint.nv for i in self._tree.path(self._calls.frame(frame).link)
+        )
         if joints < 6:
             raise ValueError(
                 f"operational_inertia: frame {frame!r} is moved by {joints} joint(s); expected at "
@@ -600,7 +586,7 @@ class Robot:
         fast = self._fast.get(("operational_inertia", frame, axes)) if method == "auto" else None
         if fast is not None and out is None and threads is None and not status:
             return fast(q)
-        return self._run(
+        return self._calls.run(
             "operational_inertia", (q,), out, threads, status, method, frame=frame, axes=axes
         )
 
@@ -620,7 +606,7 @@ class Robot:
         Exists at every pose and for any number of joints. ``method``: ``"crba"``, ``"recursive"``
         or ``"schur"``, as in `operational_inertia`.
         """
-        return self._run(
+        return self._calls.run(
             "operational_inertia_inverse", (q,), out, threads, status, method, frame=frame,
             axes=axes,
         )  # fmt: skip
@@ -643,7 +629,7 @@ class Robot:
         fast = self._fast.get(("kinematic_hessian", frame)) if type(frame) is str else None
         if fast is not None and out is None and threads is None and not status:
             return fast(q)
-        return self._run("kinematic_hessian", (q,), out, threads, status, frame=frame)
+        return self._calls.run("kinematic_hessian", (q,), out, threads, status, frame=frame)
 
     def kic(
         self,
@@ -673,7 +659,7 @@ class Robot:
         self, function: str, method: str = "auto", *, frame: str | None = None
     ) -> OperationCount:
         """Exact operations of one evaluation of the program that runs."""
-        return count_operations(trace(self._task(function, method, frame), self._tree))
+        return count_operations(trace(self._calls.task(function, method, frame), self._tree))
 
     def source(
         self,
@@ -685,13 +671,13 @@ class Robot:
         dtype: str = "float64",
     ) -> str:
         """Generated code: ``"c"`` (readable), ``"llvm"`` (what is compiled) or ``"asm"``."""
-        task = self._task(function, method, frame)
+        task = self._calls.task(function, method, frame)
         if backend == "c":
             return render_c(trace(task, self._tree), self.name)
         if backend == "llvm":
-            return self._kernels.ir(task, dtype)
+            return self._calls.kernels.ir(task, dtype)
         if backend == "asm":
-            return self._kernels.assembly(task, dtype)
+            return self._calls.kernels.assembly(task, dtype)
         raise ValueError(f"backend {backend!r}: expected 'c', 'llvm' or 'asm'")
 
     def evaluate(
@@ -702,7 +688,7 @@ class Robot:
         With mpmath numbers (after ``import linkwise.spatial.precise``) the result has as many
         digits as asked for; with NumPy arrays as scalars it is a slow second opinion.
         """
-        return evaluate(self._task(function, method, frame), self._tree, *values)
+        return evaluate(self._calls.task(function, method, frame), self._tree, *values)
 
     def operators(self, q: ArrayLike, frame: str | None = None) -> Operators:
         """The spatial operators of a serial robot at one configuration (nq), as dense arrays.
@@ -712,130 +698,9 @@ class Robot:
         """
         from linkwise.study.operators import operators
 
-        return operators(self._tree, q, None if frame is None else self._frame(frame))
+        return operators(self._tree, q, None if frame is None else self._calls.frame(frame))
 
     # -- how ------------------------------------------------------------------------------------
-
-    def _frame(self, name: str) -> Frame:
-        frame = self._tree.frames.get(name) if isinstance(name, str) else None
-        if frame is None:
-            near = difflib.get_close_matches(str(name), self._tree.frames, 3)
-            hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-            raise ValueError(
-                f"frame {name!r}: robot {self.name!r} has no such frame{hint} "
-                "(robot.frame_names lists them)"
-            )
-        return frame
-
-    def _algorithm(self, function: str, method: str) -> Algorithm:
-        methods = FUNCTIONS.get(function)
-        if methods is None:
-            raise ValueError(f"function {function!r}: expected one of {', '.join(FUNCTIONS)}")
-        if method == "auto":
-            method = choose_method(function, self._tree)
-        if method not in methods:
-            names = ", ".join(repr(m) for m in ("auto", *methods))
-            raise ValueError(f"method {method!r}: {function} expects one of {names}")
-        return methods[method]
-
-    def _task(
-        self,
-        function: str,
-        method: str = "auto",
-        frame: str | None = None,
-        axes: str = "base",
-        external: tuple[str, ...] = (),
-    ) -> Task:
-        algorithm = self._algorithm(function, method)
-        if axes not in ("base", "body"):
-            raise ValueError(f"axes {axes!r}: expected 'base' or 'body'")
-        if algorithm.takes_frame and frame is None:
-            raise ValueError(f"{function}: expected a frame (robot.frame_names lists them)")
-        at = self._frame(frame) if frame is not None else None
-        return Task(algorithm, at, axes, tuple(self._frame(name) for name in external))
-
-    def _run(
-        self,
-        function: str,
-        values: tuple[ArrayLike, ...],
-        out: Array | None,
-        threads: int | None,
-        status: bool = False,
-        method: str = "auto",
-        *,
-        frame: str | None = None,
-        axes: str = "base",
-        f_ext: Wrenches | None = None,
-    ) -> Result:
-        """The general path: any dtype, layout, batch and option."""
-        wrenches = arrays.wrenches(f_ext)
-        key = (function, method, frame, axes, tuple(wrenches))
-        plan = self._plans.get(key)
-        if plan is None:
-            plan = self._plans[key] = self._plan(*key)
-        batch = arrays.prepare(function, plan.ports, (*values, *wrenches.values()))
-        shape = (*batch.shape, *plan.output)
-        arrays.check_threads(threads)
-        if status:
-            return self._run_with_status(plan.task, batch, shape, out, threads)
-        if method == "auto" and not wrenches and not batch.shape and arrays.plain_state(values):
-            fast = self._fast_function(function, plan.task, frame, axes)
-            if fast is not None and out is None:
-                return fast(*values)
-        kernel = plan.kernels.get(batch.dtype)
-        if kernel is None:
-            kernel = plan.kernels[batch.dtype] = self._kernels.batch(plan.task, batch.dtype)
-        return arrays.fill(out, shape, batch, kernel, threads)
-
-    def _plan(
-        self, function: str, method: str, frame: str | None, axes: str, external: tuple[str, ...]
-    ) -> Plan:
-        """What to compute for a call, and the names and sizes of its arguments."""
-        task = self._task(function, method, frame, axes, external)
-        arguments = list(task.algorithm.input_sizes(self._tree))
-        wrenches = [(f"f_ext[{name!r}]", 6) for name in external]
-        return Plan(task, arguments + wrenches, task.algorithm.output_shape(self._tree), {})
-
-    def _iterate(
-        self,
-        values: tuple[ArrayLike, ...],
-        out: Array | None,
-        threads: int | None,
-        status: bool,
-        method: str,
-        f_ext: Wrenches | None,
-        tol: float | None,
-        max_iterations: int | None,
-    ) -> Result:
-        """Forward dynamics by conjugate gradients."""
-        iterative.check_options(tol, max_iterations)
-        arrays.check_threads(threads)
-        wrenches = arrays.wrenches(f_ext)
-        plan = self._plan("forward_dynamics", method, None, "base", tuple(wrenches))
-        given = (*values, *wrenches.values())
-        batch = arrays.prepare("forward_dynamics", plan.ports, given)
-        rows, info = iterative.solve(self._kernels, plan.task, batch, tol, max_iterations, threads)
-        result = arrays.deliver(out, rows.reshape((*batch.shape, *plan.output)), batch.dtype)
-        if not status:
-            return result
-        return result, iterative.Iterations(*(x.reshape(batch.shape) for x in info))
-
-    def _run_with_status(
-        self,
-        task: Task,
-        batch: arrays.Batch,
-        shape: tuple[int, ...],
-        out: Array | None,
-        threads: int | None,
-    ) -> tuple[Array, Array]:
-        """The result, and one byte per state (see `Status`)."""
-        watched = dataclasses.replace(task, status=True)
-        rows = np.empty((*batch.shape, math.prod(shape[len(batch.shape) :]) + 1), batch.dtype)
-        if rows.size:
-            kernel = self._kernels.batch(watched, batch.dtype)
-            kernel(batch.rows, rows.reshape(-1, rows.shape[-1]), threads)
-        result = arrays.deliver(out, rows[..., :-1].reshape(shape), batch.dtype)
-        return result, rows[..., -1].astype(np.uint8)
 
     def _fast_function(
         self, function: str, task: Task, frame: str | None, axes: str
@@ -847,7 +712,9 @@ class Robot:
         if key in self._fast:
             return self._fast[key]
         general = self._general(function, frame, axes)
-        fast = self._kernels.call(task, function, _documentation(type(self), function), general)
+        fast = self._calls.kernels.call(
+            task, function, _documentation(type(self), function), general
+        )
         if fast is not None:
             self._fast[key] = fast
             if frame is None:
@@ -858,7 +725,7 @@ class Robot:
         if frame is None:
             method: Callable[..., Any] = getattr(type(self), function).__get__(self)
             return method
-        return lambda *values: self._run(function, values, None, None, frame=frame, axes=axes)
+        return lambda *values: self._calls.run(function, values, None, None, frame=frame, axes=axes)
 
 
 def _documentation(cls: type, function: str) -> str:

@@ -250,7 +250,7 @@ def memory_kernels(dtype: str) -> Iterator[tuple[str, run.BatchKernel]]:
     for function in MEMORY_TASKS:
         task = task_of(next(iter(FUNCTIONS[function].values())), robot)
         assert task is not None
-        yield function, robot._kernels.batch(task, dtype)
+        yield function, robot._calls.kernels.batch(task, dtype)
 
 
 @each_dtype
@@ -747,7 +747,7 @@ def test_generated_c_computes_the_same(name: str, tmp_path: Path) -> None:
     library = c_library(tmp_path, *sources)
     rng = np.random.default_rng(9)
     for algorithm, at in chosen:
-        program = trace(robot._task(algorithm.function, algorithm.method, at), robot.tree)
+        program = trace(robot._calls.task(algorithm.function, algorithm.method, at), robot.tree)
         inputs = [rng.uniform(-2, 2, (5, p.size)) for p in program.inputs]
         symbol = f"{algorithm.function}_{algorithm.method}".replace("-", "_")
         result = run_c(library, symbol, *inputs, size=len(program.results))

@@ -225,7 +225,7 @@ def test_an_interrupted_batch_waits_for_its_threads(monkeypatch: pytest.MonkeyPa
     robot = lw.load("iiwa14")
     q, qd, tau = states(robot, 50_000)
     expected = robot.forward_dynamics(q, qd, tau)
-    kernel = next(iter(robot._kernels._batch.values()))
+    kernel = next(iter(robot._calls.kernels._batch.values()))
     function, caller = kernel._function, threading.get_ident()
 
     def interrupted(*args: Any) -> None:

@@ -77,7 +77,7 @@ def test_states_stop_on_their_own(rng: np.random.Generator) -> None:
 
 def test_the_kernel_holds_one_loop(rng: np.random.Generator) -> None:
     robot = lw.load("iiwa14")
-    program = verify(trace(robot._task("forward_dynamics", "pcg"), robot.tree))
+    program = verify(trace(robot._calls.task("forward_dynamics", "pcg"), robot.tree))
     loops = [region for region in program.regions if isinstance(region, Repeat)]
     assert len(loops) == 1
     assert len(loops[0].body.nodes) < 400, "an iteration is a body, not n copies"

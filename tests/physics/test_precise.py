@@ -53,7 +53,7 @@ def precise(
     robot: lw.Robot, function: str, method: str, states: dict[str, np.ndarray]
 ) -> np.ndarray:
     """The exact result of every state, rounded to float64 at the end."""
-    task = robot._task(function, method, options(robot, function, method).get("frame"))
+    task = robot._calls.task(function, method, options(robot, function, method).get("frame"))
     results = []
     with mpmath.workdps(DIGITS):
         for row in rows(function, method, states):
@@ -111,8 +111,8 @@ def test_fifty_digits_are_fifty_digits(robot: lw.Robot, method: str, states: Any
     """Forward dynamics undoes inverse dynamics, to all digits but those the solve costs."""
     with mpmath.workdps(DIGITS):
         q, qd, qdd = ([mpmath.mpf(float(x)) for x in states[k][0]] for k in ("q", "qd", "qdd"))
-        tau = evaluate(robot._task("inverse_dynamics"), robot.tree, q, qd, qdd)
-        back = evaluate(robot._task("forward_dynamics", method), robot.tree, q, qd, tau)
+        tau = evaluate(robot._calls.task("inverse_dynamics"), robot.tree, q, qd, qdd)
+        back = evaluate(robot._calls.task("forward_dynamics", method), robot.tree, q, qd, tau)
         assert max(abs(a - b) for a, b in zip(back, qdd, strict=True)) < mpmath.mpf(10) ** (
             8 - DIGITS
         )

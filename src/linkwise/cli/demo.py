@@ -8,12 +8,13 @@ from typing import Any
 import click
 import numpy as np
 
+from linkwise.calls import Array
 from linkwise.cli.info import operation_table
 from linkwise.cli.options import load_robot, progress, robot_options, tip
 from linkwise.cli.selfcheck import Check, check_table, self_check
 from linkwise.cli.speed import Contest, Settings, agreement_lines, footnotes, header, speed_table
 from linkwise.cli.text import aligned, heading, pairs, vector
-from linkwise.robot import Array, Robot
+from linkwise.robot import Robot
 
 FUNCTIONS = ("forward_dynamics", "inverse_dynamics", "mass_matrix", "jacobian")
 

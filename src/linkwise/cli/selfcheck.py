@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from linkwise.algorithms import FUNCTIONS, Algorithm
+from linkwise.calls import Array
 from linkwise.cli.options import exists, tip
 from linkwise.cli.states import States, random_states
 from linkwise.cli.text import aligned
 from linkwise.model import configuration
-from linkwise.robot import Array, Robot
+from linkwise.robot import Robot
 
 STATES = 5
 LIMIT = 1e-11  # relative; what is left of 16 digits after a hard problem

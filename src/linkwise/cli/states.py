@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkwise.robot import Array, Robot
+from linkwise.calls import Array
+from linkwise.robot import Robot
 
 
 @dataclass(frozen=True)

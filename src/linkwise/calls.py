@@ -1,0 +1,169 @@
+"""From a call to a kernel: names checked, arguments prepared, the right code run."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwise import arrays, iterative
+from linkwise.algorithms import FUNCTIONS, Algorithm
+from linkwise.backends.llvm.run import BatchKernel
+from linkwise.choose import choose_method
+from linkwise.compile import Kernels
+from linkwise.model.tree import Frame, Tree
+from linkwise.trace.tracer import Task
+
+Array = NDArray[Any]
+Wrenches = Mapping[str, ArrayLike]
+Result = Any  # an array; with ``status=True`` the pair (array, status bits)
+# (function, task, frame, axes) -> compiled code for one plain state, or None
+Single = Callable[[str, Task, str | None, str], Callable[..., Array] | None]
+
+
+class Plan(NamedTuple):
+    """What one kind of call needs, worked out when it is first made."""
+
+    task: Task
+    ports: list[tuple[str, int]]  # arguments and their lengths
+    output: tuple[int, ...]
+    kernels: dict[str, BatchKernel]  # by dtype
+
+
+class Calls:
+    """All calls of one robot."""
+
+    def __init__(self, tree: Tree, name: str, single: Single) -> None:
+        self.tree, self.name = tree, name
+        self.kernels = Kernels(tree)
+        self._single = single
+        self._plans: dict[tuple[Any, ...], Plan] = {}
+
+    def frame(self, name: str) -> Frame:
+        """A frame by its name."""
+        frame = self.tree.frames.get(name) if isinstance(name, str) else None
+        if frame is None:
+            near = difflib.get_close_matches(str(name), self.tree.frames, 3)
+            hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+            raise ValueError(
+                f"frame {name!r}: robot {self.name!r} has no such frame{hint} "
+                "(robot.frame_names lists them)"
+            )
+        return frame
+
+    def algorithm(self, function: str, method: str) -> Algorithm:
+        """A function's method; ``auto`` takes the fastest."""
+        methods = FUNCTIONS.get(function)
+        if methods is None:
+            raise ValueError(f"function {function!r}: expected one of {', '.join(FUNCTIONS)}")
+        if method == "auto":
+            method = choose_method(function, self.tree)
+        if method not in methods:
+            names = ", ".join(repr(m) for m in ("auto", *methods))
+            raise ValueError(f"method {method!r}: {function} expects one of {names}")
+        return methods[method]
+
+    def task(
+        self,
+        function: str,
+        method: str = "auto",
+        frame: str | None = None,
+        axes: str = "base",
+        external: tuple[str, ...] = (),
+    ) -> Task:
+        """What to compute, every name checked."""
+        algorithm = self.algorithm(function, method)
+        if axes not in ("base", "body"):
+            raise ValueError(f"axes {axes!r}: expected 'base' or 'body'")
+        if algorithm.takes_frame and frame is None:
+            raise ValueError(f"{function}: expected a frame (robot.frame_names lists them)")
+        at = self.frame(frame) if frame is not None else None
+        return Task(algorithm, at, axes, tuple(self.frame(name) for name in external))
+
+    def run(
+        self,
+        function: str,
+        values: tuple[ArrayLike, ...],
+        out: Array | None,
+        threads: int | None,
+        status: bool = False,
+        method: str = "auto",
+        *,
+        frame: str | None = None,
+        axes: str = "base",
+        f_ext: Wrenches | None = None,
+    ) -> Result:
+        """The general path: any dtype, layout, batch and option."""
+        wrenches = arrays.wrenches(f_ext)
+        key = (function, method, frame, axes, tuple(wrenches))
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plans[key] = self._plan(*key)
+        batch = arrays.prepare(function, plan.ports, (*values, *wrenches.values()))
+        shape = (*batch.shape, *plan.output)
+        arrays.check_threads(threads)
+        if status:
+            return self._run_with_status(plan.task, batch, shape, out, threads)
+        if method == "auto" and not wrenches and not batch.shape and arrays.plain_state(values):
+            fast = self._single(function, plan.task, frame, axes)
+            if fast is not None and out is None:
+                return fast(*values)
+        kernel = plan.kernels.get(batch.dtype)
+        if kernel is None:
+            kernel = plan.kernels[batch.dtype] = self.kernels.batch(plan.task, batch.dtype)
+        return arrays.fill(out, shape, batch, kernel, threads)
+
+    def _plan(
+        self, function: str, method: str, frame: str | None, axes: str, external: tuple[str, ...]
+    ) -> Plan:
+        """What to compute for a call, and the names and sizes of its arguments."""
+        task = self.task(function, method, frame, axes, external)
+        arguments = list(task.algorithm.input_sizes(self.tree))
+        wrenches = [(f"f_ext[{name!r}]", 6) for name in external]
+        return Plan(task, arguments + wrenches, task.algorithm.output_shape(self.tree), {})
+
+    def iterate(
+        self,
+        values: tuple[ArrayLike, ...],
+        out: Array | None,
+        threads: int | None,
+        status: bool,
+        method: str,
+        f_ext: Wrenches | None,
+        tol: float | None,
+        max_iterations: int | None,
+    ) -> Result:
+        """Forward dynamics by conjugate gradients."""
+        iterative.check_options(tol, max_iterations)
+        arrays.check_threads(threads)
+        wrenches = arrays.wrenches(f_ext)
+        plan = self._plan("forward_dynamics", method, None, "base", tuple(wrenches))
+        given = (*values, *wrenches.values())
+        batch = arrays.prepare("forward_dynamics", plan.ports, given)
+        rows, info = iterative.solve(self.kernels, plan.task, batch, tol, max_iterations, threads)
+        result = arrays.deliver(out, rows.reshape((*batch.shape, *plan.output)), batch.dtype)
+        if not status:
+            return result
+        return result, iterative.Iterations(*(x.reshape(batch.shape) for x in info))
+
+    def _run_with_status(
+        self,
+        task: Task,
+        batch: arrays.Batch,
+        shape: tuple[int, ...],
+        out: Array | None,
+        threads: int | None,
+    ) -> tuple[Array, Array]:
+        """The result, and one byte per state (see `Status`)."""
+        watched = dataclasses.replace(task, status=True)
+        rows = np.empty((*batch.shape, math.prod(shape[len(batch.shape) :]) + 1), batch.dtype)
+        if rows.size:
+            kernel = self.kernels.batch(watched, batch.dtype)
+            kernel(batch.rows, rows.reshape(-1, rows.shape[-1]), threads)
+        result = arrays.deliver(out, rows[..., :-1].reshape(shape), batch.dtype)
+        return result, rows[..., -1].astype(np.uint8)
