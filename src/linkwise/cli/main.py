@@ -113,7 +113,7 @@ class WarningReporter:
 @click.group(
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="ROBOT is the path of a URDF or MJCF file, or the name of a bundled robot (puma560, iiwa14).",
+    epilog="ROBOT is the path of a URDF or MJCF file, or a bundled robot (puma560, iiwa14).",
 )
 @click.version_option(linkwise.__version__, prog_name="linkwise")
 def main() -> None:
