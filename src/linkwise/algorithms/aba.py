@@ -144,8 +144,6 @@ def aba(
     external: External = (),
 ) -> list[Scalar]:
     """Joint accelerations under torques ``tau``."""
-    if not tree.coupled:
-        return sweeps(tree, q, qd, tau, external)
     return tied(tree, sweeps, q, qd, tau, external)
 
 

@@ -188,8 +188,7 @@ def fd1(
     external: External = (),
 ) -> list[Scalar]:
     """Subtract the bias, filter, smooth."""
-    return (tied(tree, _fd1, q, qd, tau, external) if tree.coupled
-            else _fd1(tree, q, qd, tau, external))  # fmt: skip
+    return tied(tree, _fd1, q, qd, tau, external)
 
 
 def fd3(
@@ -201,8 +200,7 @@ def fd3(
     external: External = (),
 ) -> list[Scalar]:
     """Filter torques and link forces together, smooth."""
-    return (tied(tree, _fd3, q, qd, tau, external) if tree.coupled
-            else _fd3(tree, q, qd, tau, external))  # fmt: skip
+    return tied(tree, _fd3, q, qd, tau, external)
 
 
 def _further(

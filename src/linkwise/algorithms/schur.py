@@ -99,9 +99,7 @@ def _forward(
         s = system(tree, q, order, "forward_dynamics by Schur complements")
         return accelerations(s, q, *rest)[0]
 
-    if tree.coupled:
-        return tied(tree, alone, q, qd, tau, external)
-    return alone(tree, q, qd, tau, external)
+    return tied(tree, alone, q, qd, tau, external)
 
 
 def forward_dynamics(

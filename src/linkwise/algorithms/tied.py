@@ -27,7 +27,9 @@ def tied(
     tau: Sequence[Scalar],
     external: External,
 ) -> list[Scalar]:
-    """Joint accelerations of a tree with followers, by a solver for trees without."""
+    """Joint accelerations of a tree with followers or none, by a solver for trees without."""
+    if not tree.coupled:
+        return solver(tree, q, qd, tau, external)
     loose = tree.uncoupled()
     full_q = [x for own in tree.per_link_q(q) for x in own]
     full_qd = [x for own in tree.per_link_v(qd) for x in own]
