@@ -112,4 +112,4 @@ def reciprocal(x: Scalar, scale: Scalar = 0.0) -> Scalar:
 @reciprocal.register(float)
 @reciprocal.register(int)
 def _(x: float, scale: float = 0.0) -> float:
-    return 1.0 / x if x else math.inf  # a constant pivot that vanishes is told by results, no raise
+    return 1.0 / x if x > 0 else math.nan  # a mechanism that never has an answer

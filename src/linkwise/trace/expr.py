@@ -99,6 +99,8 @@ def _(x: Expr, step: Step, state: Sequence[Expr | float], limit: int) -> list[Ex
 
 @reciprocal.register(Expr)
 def _(x: Expr, scale: Expr | float = 0.0) -> Expr:
+    if x.op == "const":
+        return x.graph.const(reciprocal(_float(x)))
     x.graph.pivots.append((x, x.graph.lift(scale)))
     return 1.0 / x
 
@@ -239,8 +241,6 @@ class Graph:
         """``a / b``."""
         if b is self.one or a is self.zero:
             return a
-        if b is self.zero:  # a pivot that vanishes: for the state's status to tell, not to fold
-            return self.node("div", a, b)
         if a.op == "const" and b.op == "const":
             return self.const(_float(a) / _float(b))
         if a is b:

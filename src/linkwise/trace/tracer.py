@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -65,6 +66,7 @@ def trace(task: Task, tree: Tree) -> Program:
     ports = task.ports(tree)
     values = [[graph.input(port.name, i) for i in range(port.size)] for port in ports]
     results = [graph.lift(x) for x in flatten(evaluate(task, tree, *values))]
+    graph.pivots += [(node, graph.zero) for node in _hopeless(graph, results)]
     if task.status:
         results.append(status_of(graph, tree, values, results))
     pivots = _pivots(graph, results)
@@ -77,7 +79,14 @@ def _pivots(graph: Graph, results: list[Expr]) -> list[Expr]:
     """What the results were divided by."""
     used = {node.id for node in reachable(results)}
     distinct = dict.fromkeys(pivot for pivot, _ in graph.pivots)
-    return [p for p in distinct if p.id in used and p.op != "const"]
+    return [p for p in distinct if p.id in used]
+
+
+def _hopeless(graph: Graph, results: list[Expr]) -> list[Expr]:
+    """What became of a pivot of constants that is not positive: NaN, which nothing else gives."""
+    inside = [x for loop in graph.loops for x in (*loop.starts, *loop.nexts)]
+    nodes = reachable([*results, *inside])
+    return [n for n in nodes if n.op == "const" and math.isnan(n.value)]  # type: ignore[arg-type]
 
 
 def flatten(nested: Any) -> Iterable[Expr | float]:
