@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from linkwise.backends.c.render import render_c
 from linkwise.calls import Array, Calls, Result, Wrenches
+from linkwise.factors import Innovations
 from linkwise.model import configuration, edit
 from linkwise.model.bodies import Policy
 from linkwise.model.build import build
@@ -318,8 +319,9 @@ class Robot:
         """Joint accelerations (..., nv) under torques ``tau``.
 
         ``method``: ``"crba"`` (mass matrix and LᵀDL factors), ``"aba"`` (articulated bodies), or
-        ``"auto"``, whichever is faster for this robot. By spatial operators: ``"fd1"``, ``"fd3"``,
-        ``"fd4"``. By the forces between bodies: ``"schur"`` (block LDLᵀ), ``"schur-bcr"`` (block
+        ``"auto"``, whichever is faster for this robot. By spatial operators: ``"fd1"``, ``"fd2"``
+        (the same program; what it adds is `tip_acceleration`), ``"fd3"``, ``"fd4"`` (the same as
+        ``"aba"``). By the forces between bodies: ``"schur"`` (block LDLᵀ), ``"schur-bcr"`` (block
         cyclic reduction) and, for study, ``"schur-published"``, which loses digits on long chains;
         these need an inertia that has an inverse for every link, and say so. By conjugate
         gradients: ``"ccg"`` and ``"pcg"`` (scaled), which take ``tol``, ``max_iterations`` and a
@@ -364,7 +366,11 @@ class Robot:
         threads: int | None = None,
         status: bool = False,
     ) -> Result:
-        """Inverse of the mass matrix (..., nv, nv); ``method`` as in `forward_dynamics`."""
+        """Inverse of the mass matrix (..., nv, nv).
+
+        ``method``: ``"crba"`` (factors of M), ``"innovations"`` (factors of M⁻¹ itself), ``"aba"``
+        (a column per unit torque) or ``"schur"`` (forces between bodies).
+        """
         return self._calls.run("mass_matrix_inverse", (q,), out, threads, status, method)
 
     def solve_mass(
@@ -378,6 +384,41 @@ class Robot:
     ) -> Result:
         """``M⁻¹ rhs`` (..., nv) without forming M; several right-hand sides on a leading axis."""
         return self._calls.run("solve_mass", (q, rhs), out, threads, status)
+
+    def innovations(
+        self, q: ArrayLike, *, inverse: bool = False, threads: int | None = None
+    ) -> Innovations:
+        """Factors of ``M = F D Fᵀ`` at configurations (..., nq), or of ``M⁻¹ = Fᵀ D F``.
+
+        The result has ``D`` (..., nv), ``factor`` (..., nv, nv), and ``apply(x, transpose=...)``,
+        which takes a vector through F in O(nv) without forming it. `solve_mass` applies all of
+        M⁻¹. Not for robots with joints that follow others.
+        """
+        return Innovations(self._calls, q, inverse, threads)
+
+    def tip_acceleration(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
+        frame: str,
+        *,
+        method: str = "auto",
+        axes: str = "base",
+        f_ext: Wrenches | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+        status: bool = False,
+    ) -> Result:
+        """Acceleration (..., 6) of a frame under torques ``tau``: ``J qdd + J̇ qd``.
+
+        Comes out of the sweeps of forward dynamics without a Jacobian. ``method``: ``"fd3"`` or
+        ``"fd2"``, as published, which loses digits on long chains.
+        """
+        return self._calls.run(
+            "tip_acceleration", (q, qd, tau), out, threads, status, method, frame=frame, axes=axes,
+            f_ext=f_ext,
+        )  # fmt: skip
 
     def bias(
         self,
@@ -689,6 +730,14 @@ class Robot:
         digits as asked for; with NumPy arrays as scalars it is a slow second opinion.
         """
         return evaluate(self._calls.task(function, method, frame), self._tree, *values)
+
+    def compute(
+        self, function: str, *values: ArrayLike, method: str = "auto", frame: str | None = None
+    ) -> Array:
+        """Run any function that `operation_count` knows, compiled, by its name."""
+        chosen = self._calls.algorithm(function, method).method
+        found: Array = self._calls.run(function, values, None, None, method=chosen, frame=frame)
+        return found
 
     def operators(self, q: ArrayLike, frame: str | None = None) -> Operators:
         """The spatial operators of a serial robot at one configuration (nq), as dense arrays.

@@ -23,7 +23,7 @@ CALLS = [
     (function, method)
     for function, methods in FUNCTIONS.items()
     for method, algorithm in methods.items()
-    if not algorithm.iterates
+    if not algorithm.iterates and hasattr(lw.Robot, function)  # parts of `innovations` have no name
 ]
 DTYPES = ("float64", "float32")
 OK, NOT_FINITE, NOT_UNIT = lw.Status.OK, lw.Status.NOT_FINITE, lw.Status.NOT_UNIT

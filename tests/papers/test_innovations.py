@@ -10,9 +10,10 @@ import pytest
 
 import linkwise as lw
 import linkwise.spatial.precise
-from linkwise.algorithms import aba, crba, innovations
+from linkwise.algorithms import aba, operator_dynamics
+from linkwise.study.generic import generic_chain
 
-METHODS = ["fd1", "fd3", "fd4"]
+METHODS = ["fd1", "fd2", "fd3", "fd4"]
 
 
 @pytest.fixture(params=["puma560", "iiwa14", "tree"])
@@ -23,22 +24,124 @@ def robot(request: pytest.FixtureRequest, random_robot: Any) -> lw.Robot:
 
 
 def test_factors_of_the_mass_matrix(robot: lw.Robot, rng: np.random.Generator) -> None:
-    q, n = rng.normal(size=robot.nq).tolist(), robot.nv
-    rows = np.array(innovations.innovations(robot.tree, q))
-    L, D = rows[:n], rows[n]
-    M = np.array(crba.crba(robot.tree, q))
-    assert np.abs(L @ np.diag(D) @ L.T - M).max() <= 1e-13 * np.abs(M).max()
-    assert (D > 0).all()
+    q = rng.normal(size=(4, robot.nq))
+    M, f = robot.mass_matrix(q), robot.innovations(q)
+    rebuilt = f.factor @ (f.D[..., None] * np.swapaxes(f.factor, -1, -2))
+    assert np.abs(rebuilt - M).max() <= 1e-13 * np.abs(M).max()
+    assert (f.D > 0).all()
+    assert f.D.shape == (4, robot.nv)
+    assert (np.tril(f.factor) == np.eye(robot.nv)).all()  # unit triangular
 
 
 def test_factors_of_the_inverse(robot: lw.Robot, rng: np.random.Generator) -> None:
-    q, n = rng.normal(size=robot.nq).tolist(), robot.nv
-    direct = np.array(innovations.innovations(robot.tree, q))
-    inverse = np.array(innovations.innovations(robot.tree, q, inverse=True))
+    q = rng.normal(size=(4, robot.nq))
+    direct, inverse = robot.innovations(q), robot.innovations(q, inverse=True)
     # (1 - HΨL)(1 + HΦL) = 1, and the pivots are each other's inverses
-    product = inverse[:n] @ direct[:n]
-    assert np.abs(product - np.eye(n)).max() <= 1e-13 * np.abs(direct[:n]).max() ** 2
-    np.testing.assert_allclose(inverse[n] * direct[n], 1.0, rtol=1e-15)
+    product = inverse.factor @ direct.factor
+    assert np.abs(product - np.eye(robot.nv)).max() <= 1e-13 * np.abs(direct.factor).max() ** 2
+    np.testing.assert_allclose(inverse.D * direct.D, 1.0, rtol=1e-15)
+    rebuilt = np.swapaxes(inverse.factor, -1, -2) @ (inverse.D[..., None] * inverse.factor)
+    for method in ("innovations", "crba", "aba"):
+        M_inv = robot.mass_matrix_inverse(q, method=method)
+        assert np.abs(rebuilt - M_inv).max() <= 1e-12 * np.abs(M_inv).max()
+
+
+@pytest.mark.parametrize("transpose", [False, True])
+@pytest.mark.parametrize("inverse", [False, True])
+def test_a_factor_is_applied_without_being_formed(
+    robot: lw.Robot, inverse: bool, transpose: bool, rng: np.random.Generator
+) -> None:
+    q, x = rng.normal(size=(4, 1, robot.nq)), rng.normal(size=(4, 3, robot.nv))
+    f = robot.innovations(q, inverse=inverse)
+    F = np.swapaxes(f.factor, -1, -2) if transpose else f.factor
+    expected = np.einsum("...ij,...j->...i", F, x)
+    assert f.apply(x, transpose=transpose).shape == (4, 3, robot.nv)
+    bound = 1e-13 * np.abs(robot.innovations(q).factor).max() ** 2
+    assert np.abs(f.apply(x, transpose=transpose) - expected).max() <= bound
+
+
+def test_applying_a_factor_costs_the_same_for_every_further_joint() -> None:
+    for name in ("apply_factor", "apply_factor_inverse_transpose", "solve_mass"):
+        chains = [lw.Robot(generic_chain(n)) for n in (8, 12, 16)]
+        few, more, most = (robot.operation_count(name).total for robot in chains)
+        assert most - more == pytest.approx(more - few, rel=0.05)  # O(n), not O(n²): rel 0.5
+
+
+@pytest.mark.parametrize("base", ["fixed", "free"])
+def test_factors_of_every_joint_kind(
+    base: str, random_robot: Any, random_states: Any, all_kinds: Any, rng: np.random.Generator
+) -> None:
+    robot = lw.Robot(random_robot(rng, 9, kinds=all_kinds, base=base))
+    q, _, x = random_states(robot, rng, 5)
+    M, f, g = robot.mass_matrix(q), robot.innovations(q), robot.innovations(q, inverse=True)
+    rebuilt = f.factor @ (f.D[..., None] * np.swapaxes(f.factor, -1, -2))
+    assert np.abs(rebuilt - M).max() <= 1e-13 * np.abs(M).max()
+    M_inv = robot.mass_matrix_inverse(q, method="innovations")
+    bound = 1e-15 * np.linalg.cond(M).max() * np.abs(M_inv).max()
+    assert np.abs(M_inv - np.linalg.inv(M)).max() <= bound
+    solved = g.apply(g.D * g.apply(x), transpose=True)
+    assert np.abs(solved - robot.solve_mass(q, x)).max() <= bound * np.abs(x).max()
+
+
+def _with_followers(random_robot: Any) -> lw.Robot:
+    return lw.Robot(random_robot(np.random.default_rng(3), 8, mimic=True))
+
+
+def test_the_inverse_of_a_robot_with_followers(
+    random_robot: Any, random_states: Any, rng: np.random.Generator
+) -> None:
+    robot = _with_followers(random_robot)
+    q, _, _ = random_states(robot, rng, 5)
+    M = robot.mass_matrix(q)
+    M_inv = robot.mass_matrix_inverse(q, method="innovations")
+    bound = 1e-14 * np.linalg.cond(M).max() * np.abs(M_inv).max()
+    assert np.abs(M_inv - np.linalg.inv(M)).max() <= bound
+
+
+def test_followers_have_no_factors(random_robot: Any) -> None:
+    robot = _with_followers(random_robot)
+    with pytest.raises(
+        ValueError, match=r"innovations: a joint of this robot follows another.*solve_mass"
+    ):
+        robot.innovations(robot.neutral())
+
+
+def test_tip_acceleration_with_followers(
+    random_robot: Any, random_states: Any, rng: np.random.Generator
+) -> None:
+    robot = _with_followers(random_robot)
+    q, qd, tau = random_states(robot, rng, 5)
+    for method in ("fd2", "fd3"):
+        _check_tip(robot, q, qd, tau, method, "base", {})
+
+
+@pytest.mark.parametrize("axes", ["base", "body"])
+@pytest.mark.parametrize("method", ["fd2", "fd3"])
+def test_tip_acceleration(
+    robot: lw.Robot, method: str, axes: str, rng: np.random.Generator
+) -> None:
+    q, qd, tau = rng.normal(size=(3, 20, robot.nv))
+    _check_tip(robot, q, qd, tau, method, axes, {robot.frame_names[-2]: rng.normal(size=6)})
+
+
+def _check_tip(
+    robot: lw.Robot,
+    q: np.ndarray,
+    qd: np.ndarray,
+    tau: np.ndarray,
+    method: str,
+    axes: str,
+    push: dict[str, np.ndarray],
+) -> None:
+    """α(0) is J θ̈ + J̇ θ̇."""
+    frame = robot.frame_names[-1]
+    qdd = robot.forward_dynamics(q, qd, tau, f_ext=push)
+    J = robot.jacobian(q, frame, axes=axes)
+    expected = np.einsum("...ij,...j->...i", J, qdd)
+    expected += robot.jacobian_dot_qd(q, qd, frame, axes=axes)
+    actual = robot.tip_acceleration(q, qd, tau, frame, method=method, axes=axes, f_ext=push)
+    cond = np.linalg.cond(robot.mass_matrix(q)).max()
+    assert np.abs(actual - expected).max() <= 1e-15 * cond * np.abs(qdd).max()
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -83,5 +186,5 @@ def test_bias_inside_keeps_digits_on_a_long_chain() -> None:
         return float(np.abs(found - truth).max() / np.abs(truth).max())
 
     assert error(aba.aba) < 1e-13
-    assert error(innovations.fd3) < 1e-11
-    assert error(innovations.fd1) > 10 * error(aba.aba)
+    assert error(operator_dynamics.fd3) < 1e-11
+    assert error(operator_dynamics.fd1) > 10 * error(aba.aba)

@@ -22,8 +22,10 @@ from linkwise.algorithms import (
     kic,
     kinematics,
     operational,
+    operator_dynamics,
     rnea,
     schur,
+    tied,
     wrenches,
 )
 from linkwise.model.tree import Tree
@@ -61,6 +63,8 @@ class Algorithm:
 
 
 _q, _qd, _qdd, _tau, _qdd0 = ("q", Q), ("qd", V), ("qdd", V), ("tau", V), ("qdd0", V)
+_x = ("x", V)
+_loose: dict[str, Any] = {"exists_for": tied.possible}
 _frame: dict[str, Any] = {"takes_frame": True, "takes_axes": True}
 
 _TABLE = [
@@ -85,16 +89,36 @@ _TABLE = [
     Algorithm("jacobian_dot_qd", "sweep", kinematics.jacobian_dot_qd, (_q, _qd), (6,), **_frame),
     Algorithm("operational_inertia", "crba", operational.operational_inertia, (_q,), (6, 6), True,
               **_frame),
-    Algorithm("forward_dynamics", "fd1", innovations.fd1, (_q, _qd, _tau), (V,),
+    Algorithm("forward_dynamics", "fd1", operator_dynamics.fd1, (_q, _qd, _tau), (V,),
               takes_external=True),
-    Algorithm("forward_dynamics", "fd3", innovations.fd3, (_q, _qd, _tau), (V,),
+    Algorithm("forward_dynamics", "fd2", operator_dynamics.fd1, (_q, _qd, _tau), (V,),
+              takes_external=True),
+    Algorithm("forward_dynamics", "fd3", operator_dynamics.fd3, (_q, _qd, _tau), (V,),
               takes_external=True),
     Algorithm("forward_dynamics", "fd4", aba.aba, (_q, _qd, _tau), (V,), takes_external=True),
     Algorithm("forward_dynamics", "ccg", conjugate_gradient.ccg, (_q, _qd, _tau, _qdd0), (V,),
               takes_external=True, iterates=True),
     Algorithm("forward_dynamics", "pcg", conjugate_gradient.pcg, (_q, _qd, _tau, _qdd0), (V,),
               takes_external=True, iterates=True),
+    Algorithm("tip_acceleration", "fd3", operator_dynamics.fd3_tip, (_q, _qd, _tau), (6,),
+              takes_external=True, **_frame),
+    Algorithm("tip_acceleration", "fd2", operator_dynamics.fd2_tip, (_q, _qd, _tau), (6,),
+              takes_external=True, **_frame),
     Algorithm("solve_mass", "innovations", innovations.solve_mass, (_q, ("rhs", V)), (V,)),
+    Algorithm("mass_matrix_inverse", "innovations", innovations.mass_matrix_inverse, (_q,),
+              (V, V)),
+    # M = F D Fᵀ, behind Robot.innovations
+    Algorithm("pivots", "innovations", innovations.pivots, (_q,), (V,), **_loose),
+    Algorithm("factor", "innovations", innovations.factor, (_q,), (V, V), **_loose),
+    Algorithm("factor_inverse", "innovations", innovations.factor_inverse, (_q,), (V, V),
+              **_loose),
+    Algorithm("apply_factor", "innovations", innovations.apply_factor, (_q, _x), (V,), **_loose),
+    Algorithm("apply_factor_inverse", "innovations", innovations.apply_factor_inverse, (_q, _x),
+              (V,), **_loose),
+    Algorithm("apply_factor_transpose", "innovations", innovations.apply_factor_transpose,
+              (_q, _x), (V,), **_loose),
+    Algorithm("apply_factor_inverse_transpose", "innovations",
+              innovations.apply_factor_inverse_transpose, (_q, _x), (V,), **_loose),
     # Schur complements
     Algorithm("forward_dynamics", "schur", schur.forward_dynamics, (_q, _qd, _tau), (V,),
               takes_external=True, exists_for=interbody.possible),
@@ -109,13 +133,13 @@ _TABLE = [
     Algorithm("operational_inertia", "schur-direct", operational.schur_direct_inertia, (_q,),
               (6, 6), exists_for=interbody.possible, **_frame),
     Algorithm("operational_inertia", "recursive", operational.recursive_inertia, (_q,), (6, 6),
-              exists_for=operational.possible, **_frame),
+              exists_for=tied.possible, **_frame),
     Algorithm("operational_inertia_inverse", "crba", operational.operational_inertia_inverse,
               (_q,), (6, 6), True, **_frame),
     Algorithm("operational_inertia_inverse", "schur", operational.schur_inverse, (_q,), (6, 6),
               exists_for=interbody.possible, **_frame),
     Algorithm("operational_inertia_inverse", "recursive", operational.recursive_inverse, (_q,),
-              (6, 6), exists_for=operational.possible, **_frame),
+              (6, 6), exists_for=tied.possible, **_frame),
     Algorithm("joint_wrenches", "rnea", wrenches.joint_wrenches, (_q, _qd, _qdd), (LINKS, 6),
               takes_external=True),
     Algorithm("coriolis_matrix", "composite", coriolis.coriolis_matrix, (_q, _qd), (V, V), True),

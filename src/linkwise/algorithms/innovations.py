@@ -1,34 +1,30 @@
-"""The innovations factors of the mass matrix, and forward dynamics by them.
+"""The innovations factors of the mass matrix.
 
-    M = (1 + HΦL) D (1 + HΦL)ᵀ,      M⁻¹ = (1 - HΨL)ᵀ D⁻¹ (1 - HΨL)
+    M = F D Fᵀ,   F = 1 + HΦL,      M⁻¹ = F⁻ᵀ D⁻¹ F⁻¹,   F⁻¹ = 1 - HΨL
 
 [Rodriguez and Kreutz, Part I; numbers in brackets are its equations]. In link coordinates φᵀ is the
 frame change of a motion and φ that of a force; ψ = φ (1 - G H). A joint of several columns is
-eliminated column by column, so D is diagonal and its block is a product of rank-one steps.
+eliminated column by column, the last one first, as if each were a joint of its own: D is diagonal
+and F unit triangular.
 
-    tip -> base   P, D, G   articulated inertia, its pivots and gains            [the Riccati sweep]
-    tip -> base   z, ε, ν   forces filtered by ψ: ε = T - H z, ν = D⁻¹ ε
-    base -> tip   λ, qdd    accelerations smoothed by ψᵀ: qdd = ν - Gᵀ λ
+    tip -> base   P, D, G   articulated inertia, its pivots and gains           [(4.4)-(4.6)]
 
-FD1 to FD4 differ in where the velocity and gravity terms enter:
+F and its kin are applied to a vector in one sweep each, never formed:
 
-    FD1   subtracted from the torques first (RNEA), then filtered and smoothed       [4 sweeps]
-    FD2   as FD1, and the accelerations of the links come out as well                [4 sweeps]
-    FD3   as link forces M ζ + b, with ζ = φᵀ a from an outward sweep                [3 sweeps]
-    FD4   as a and b inside the sweeps: the articulated-body algorithm               [3 sweeps]
-
-FD1 and FD2 lose digits on long chains, where the bias is much larger than what it leaves.
+    tip -> base   y = F x        z(k+1) = φ z + L x,   y = x + H z
+    tip -> base   ε = F⁻¹ x      z(k+1) = ψ z + L x,   ε = x - H z              [(4.19), (4.20)]
+    base -> tip   y = Fᵀ x       λ(k) = φᵀ λ(k+1) + Hᵀ x,   y = x + Lᵀ λ(k+1)
+    base -> tip   y = F⁻ᵀ ν      λ(k) = ψᵀ λ(k+1) + Hᵀ ν,   y = ν - Lᵀ λ(k+1)   [(4.21), (4.22)]
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from linkwise.algorithms.external import External, external_forces
-from linkwise.algorithms.rates import Rates, at_rest, move
-from linkwise.algorithms.rnea import bias
-from linkwise.algorithms.tied import tied
+from linkwise.algorithms import ltl
+from linkwise.algorithms.external import External
+from linkwise.algorithms.tied import refuse_followers, tied
 from linkwise.model.joints import Stance
 from linkwise.model.tree import BASE, Link, Tree
 from linkwise.spatial import ArticulatedInertia, Force, Motion, Scalar, reciprocal
@@ -45,19 +41,14 @@ class Gain(NamedTuple):
     G: Force
 
 
-class Filtered(NamedTuple):
-    """A joint's innovations, scaled: ν = D⁻¹ ε."""
-
-    J: Stance
-    gains: list[Gain]
-    nu: list[Scalar]
-
-
 class Smoothed(NamedTuple):
-    """Acceleration of a link, and of its joint."""
+    """What joint rates give a link: its acceleration, and what came out at its joint."""
 
     alpha: Motion
-    qdd: list[Scalar]
+    out: list[Scalar]
+
+
+NOTHING = Smoothed(Motion.zero(), [])
 
 
 def riccati(
@@ -65,15 +56,27 @@ def riccati(
 ) -> tuple[list[Gain], ArticulatedInertia]:
     """P(k+1) = φ (P - G H P) φᵀ + M."""
     P = children + link.inertia.articulated()
-    gains = []
-    for column, rotor in zip(J.S, link.armature, strict=True):
+    gains: list[Gain] = []
+    for column, rotor in zip(reversed(J.S), reversed(link.armature), strict=True):
         U = P @ column
         d = column.dot(U) + rotor
         inv_d = reciprocal(d)
         G = U * inv_d
         P = P.less(U, G)
-        gains.append(Gain(d, inv_d, G))
+        gains.insert(0, Gain(d, inv_d, G))
     return gains, J.X.articulated_back(P)
+
+
+def spread(
+    _link: Link, children: Force, J: Stance, gains: list[Gain], x: Sequence[Scalar]
+) -> tuple[list[Scalar], Force]:
+    """F: z(k+1) = φ z + L x; y = x + H z."""
+    z = children
+    y: list[Scalar] = []
+    for column, gain, own in _from_last(J, gains, x):
+        y.insert(0, own + column.dot(z))
+        z = z + gain.G * own
+    return y, J.X.force_back(z)
 
 
 def innovate(
@@ -83,26 +86,88 @@ def innovate(
     gains: list[Gain],
     force: Force,
     T: Sequence[Scalar],
-) -> tuple[Filtered, Force]:
-    """z(k+1) = ψ z + L T + force; ε = T - H z."""
+) -> tuple[list[Scalar], Force]:
+    """F⁻¹, and link forces filtered with the torques: z(k+1) = ψ z + L T + force; ε = T - H z."""
     z = children + force
-    nu = []
-    for column, gain, t in zip(J.S, gains, T, strict=True):
-        epsilon = t - column.dot(z)
-        z = z + gain.G * epsilon
-        nu.append(epsilon * gain.inv_d)
-    return Filtered(J, gains, nu), J.X.force_back(z)
+    epsilons: list[Scalar] = []
+    for column, gain, t in _from_last(J, gains, T):
+        epsilons.insert(0, t - column.dot(z))
+        z = z + gain.G * epsilons[0]
+    return epsilons, J.X.force_back(z)
 
 
-def smooth(_link: Link, parent: Smoothed, f: Filtered) -> Smoothed:
-    """λ(k) = ψᵀ λ(k+1) + Hᵀ ν; qdd = ν - Gᵀ λ."""
-    a = f.J.X.motion(parent.alpha)
-    qdd: list[Scalar] = []
-    for column, gain, nu in zip(reversed(f.J.S), reversed(f.gains), reversed(f.nu), strict=True):
-        rate = nu - a.dot(gain.G)
-        a = a + column * rate
-        qdd.insert(0, rate)
-    return Smoothed(a, qdd)
+def gather(
+    _link: Link, parent: Smoothed, J: Stance, gains: list[Gain], x: Sequence[Scalar]
+) -> Smoothed:
+    """Fᵀ: λ(k) = φᵀ λ(k+1) + Hᵀ x; y = x + Lᵀ λ(k+1)."""
+    a = J.X.motion(parent.alpha)
+    y: list[Scalar] = []
+    for column, gain, own in zip(J.S, gains, x, strict=True):
+        y.append(own + a.dot(gain.G))
+        a = a + column * own
+    return Smoothed(a, y)
+
+
+def smooth(
+    _link: Link, parent: Smoothed, J: Stance, gains: list[Gain], nu: Sequence[Scalar]
+) -> Smoothed:
+    """F⁻ᵀ: λ(k) = ψᵀ λ(k+1) + Hᵀ ν; y = ν - Lᵀ λ(k+1)."""
+    a = J.X.motion(parent.alpha)
+    rates: list[Scalar] = []
+    for column, gain, own in zip(J.S, gains, nu, strict=True):
+        rates.append(own - a.dot(gain.G))
+        a = a + column * rates[-1]
+    return Smoothed(a, rates)
+
+
+def _from_last(
+    J: Stance, gains: list[Gain], x: Sequence[Scalar]
+) -> Iterator[tuple[Motion, Gain, Scalar]]:
+    return zip(reversed(J.S), reversed(gains), reversed(x), strict=True)
+
+
+class Factored(NamedTuple):
+    """A tree with the joints placed and the Riccati sweep done."""
+
+    tree: Tree
+    J: list[Stance]
+    gains: list[list[Gain]]
+
+    def inward(self, x: Sequence[Scalar]) -> list[Scalar]:
+        """``F x``."""
+        own = self.tree.per_link_v(x)
+        ys, _ = tip_to_base(self.tree, spread, Force.zero(), self.J, self.gains, own)
+        return _joined(ys)
+
+    def filtered(self, T: Sequence[Scalar], forces: Sequence[Force] = ()) -> list[list[Scalar]]:
+        """``F⁻¹ T`` by link, or ε of torques and link forces together."""
+        forces = forces or [Force.zero()] * len(self.J)
+        own = self.tree.per_link_v(T)
+        return tip_to_base(self.tree, innovate, Force.zero(), self.J, self.gains, forces, own)[0]
+
+    def outward(self, x: Sequence[Scalar]) -> list[Scalar]:
+        """``Fᵀ x``."""
+        own = self.tree.per_link_v(x)
+        return _joined(s.out for s in base_to_tip(self.tree, gather, NOTHING, *self[1:], own))
+
+    def smoothed(self, nu: Sequence[Sequence[Scalar]]) -> list[Smoothed]:
+        """``F⁻ᵀ ν`` by link, and the links' accelerations λ."""
+        return base_to_tip(self.tree, smooth, NOTHING, self.J, self.gains, nu)
+
+    def solved(self, T: Sequence[Scalar], forces: Sequence[Force] = ()) -> list[Smoothed]:
+        """``F⁻ᵀ D⁻¹ ε``: each joint's and link's acceleration under torques and link forces."""
+        pairs = zip(self.filtered(T, forces), self.gains, strict=True)
+        nu = [[e * g.inv_d for e, g in zip(own, gains, strict=True)] for own, gains in pairs]
+        return self.smoothed(nu)
+
+
+def _joined(parts: Iterable[Sequence[Scalar]]) -> list[Scalar]:
+    return [x for own in parts for x in own]
+
+
+def joint_rates(states: list[Smoothed]) -> list[Scalar]:
+    """What came out at the joints, in order."""
+    return _joined(state.out for state in states)
 
 
 def stances(tree: Tree, q: Sequence[Sequence[Scalar]]) -> list[Stance]:
@@ -116,125 +181,140 @@ def gains_of(tree: Tree, J: list[Stance]) -> list[list[Gain]]:
     return gains
 
 
-def apply_inverse(
-    tree: Tree, J: list[Stance], forces: Sequence[Force], T: Sequence[Scalar]
-) -> list[Smoothed]:
-    """Filter and smooth: each link's acceleration under torques T and link forces."""
-    filtered, _ = tip_to_base(
-        tree, innovate, Force.zero(), J, gains_of(tree, J), forces, tree.per_link_v(T)
-    )
-    return base_to_tip(tree, smooth, Smoothed(Motion.zero(), []), filtered)
+def factored(tree: Tree, q: Sequence[Scalar]) -> Factored:
+    """The factors at a configuration, not yet applied to anything."""
+    refuse_followers(tree, "innovations", "solve_mass and mass_matrix_inverse do")
+    J = stances(tree, tree.per_link_q(q))
+    return Factored(tree, J, gains_of(tree, J))
 
 
-def _joint_rates(states: list[Smoothed]) -> list[Scalar]:
-    return [rate for state in states for rate in state.qdd]
+# -- factors ---------------------------------------------------------------------------------------
+
+
+def pivots(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
+    """The diagonal of D."""
+    return _joined([gain.d for gain in gains] for gains in factored(tree, q).gains)
+
+
+def factor(tree: Tree, q: Sequence[Scalar]) -> Matrix:
+    """``F = 1 + HΦL``, a column per unit torque carried inward by φ."""
+    return _columns(factored(tree, q), inverse=False)
+
+
+def factor_inverse(tree: Tree, q: Sequence[Scalar]) -> Matrix:
+    """``F⁻¹ = 1 - HΨL``, a column per unit torque carried inward by ψ."""
+    return _columns(factored(tree, q), inverse=True)
+
+
+def _columns(f: Factored, *, inverse: bool) -> Matrix:
+    tree, n = f.tree, f.tree.nv
+    out: Matrix = [[float(i == j) for j in range(n)] for i in range(n)]
+    for i, link in enumerate(tree.links):
+        for k, gain in enumerate(f.gains[i]):
+            column, at = link.v_index + k, i
+            z = _further(f, i, gain.G, k, out, column, inverse)
+            while tree.links[at].parent != BASE:
+                z, at = f.J[at].X.force_back(z), tree.links[at].parent
+                z = _further(f, at, z, len(f.gains[at]), out, column, inverse)
+    return out
+
+
+def _further(
+    f: Factored, i: int, z: Force, before: int, out: Matrix, column: int, inverse: bool
+) -> Force:
+    """Project a carried force on a joint's columns before one; ψ takes them out of it."""
+    J, row = f.J[i], f.tree.links[i].v_index
+    for k in reversed(range(before)):
+        entry = J.S[k].dot(z)
+        out[row + k][column] = -entry if inverse else entry
+        if inverse:
+            z = z - f.gains[i][k].G * entry
+    return z
+
+
+# -- applied to a vector ---------------------------------------------------------------------------
+
+
+def apply_factor(tree: Tree, q: Sequence[Scalar], x: Sequence[Scalar]) -> list[Scalar]:
+    """``F x``."""
+    return factored(tree, q).inward(x)
+
+
+def apply_factor_inverse(tree: Tree, q: Sequence[Scalar], x: Sequence[Scalar]) -> list[Scalar]:
+    """``F⁻¹ x``."""
+    return _joined(factored(tree, q).filtered(x))
+
+
+def apply_factor_transpose(tree: Tree, q: Sequence[Scalar], x: Sequence[Scalar]) -> list[Scalar]:
+    """``Fᵀ x``."""
+    return factored(tree, q).outward(x)
+
+
+def apply_factor_inverse_transpose(
+    tree: Tree, q: Sequence[Scalar], x: Sequence[Scalar]
+) -> list[Scalar]:
+    """``F⁻ᵀ x``."""
+    return joint_rates(factored(tree, q).smoothed(tree.per_link_v(x)))
+
+
+def _solve(
+    tree: Tree,
+    q: Sequence[Scalar],
+    _qd: Sequence[Scalar],
+    rhs: Sequence[Scalar],
+    _external: External,
+) -> list[Scalar]:
+    return joint_rates(factored(tree, q).solved(rhs))
 
 
 def solve_mass(tree: Tree, q: Sequence[Scalar], rhs: Sequence[Scalar]) -> list[Scalar]:
     """``M⁻¹ rhs`` without forming M."""
-    if tree.coupled:
-        return tied(tree.without_gravity(), _fd1, q, [0.0] * tree.nv, rhs, ())
-    J = stances(tree, tree.per_link_q(q))
-    return _joint_rates(apply_inverse(tree, J, [Force.zero()] * len(J), rhs))
+    return tied(tree, _solve, q, [0.0] * tree.nv, rhs, ())
 
 
-def _fd1(
-    tree: Tree,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    tau: Sequence[Scalar],
-    external: External = (),
-) -> list[Scalar]:
-    load = bias(tree, q, qd, external=external)
-    left = [t - b for t, b in zip(tau, load, strict=True)]
-    J = stances(tree, tree.per_link_q(q))
-    return _joint_rates(apply_inverse(tree, J, [Force.zero()] * len(J), left))
+# -- the inverse, formed ---------------------------------------------------------------------------
 
 
-def _bias_forces(
-    tree: Tree, q: list[Sequence[Scalar]], qd: list[Sequence[Scalar]], external: External
-) -> tuple[list[Stance], list[Force]]:
-    """``M ζ + b`` of each link: what its motion needs when no joint accelerates."""
-    still = tree.per_link_v([0.0] * tree.nv)
-    motions: list[Rates] = base_to_tip(tree, move, at_rest(tree.base_acceleration), q, qd, still)
-    ext = external_forces(tree, q, external)
-    forces = [
-        link.inertia.force(m.a, m.U) - f
-        for link, m, f in zip(tree.links, motions, ext, strict=True)
-    ]
-    return [m.J for m in motions], forces
-
-
-def _fd3(
-    tree: Tree,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    tau: Sequence[Scalar],
-    external: External = (),
-) -> list[Scalar]:
-    q_, qd_ = tree.per_link_q(q), tree.per_link_v(qd)
-    J, forces = _bias_forces(tree, q_, qd_, external)
-    lost = tree.gather([k.resistance(v) for k, v in zip(tree.links, qd_, strict=True)])
-    drive = [t - x for t, x in zip(tau, lost, strict=True)]
-    return _joint_rates(apply_inverse(tree, J, forces, drive))
-
-
-def fd1(
-    tree: Tree,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    tau: Sequence[Scalar],
-    *,
-    external: External = (),
-) -> list[Scalar]:
-    """Subtract the bias, filter, smooth."""
-    return tied(tree, _fd1, q, qd, tau, external)
-
-
-def fd3(
-    tree: Tree,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    tau: Sequence[Scalar],
-    *,
-    external: External = (),
-) -> list[Scalar]:
-    """Filter torques and link forces together, smooth."""
-    return tied(tree, _fd3, q, qd, tau, external)
-
-
-def _further(
-    link: Link,
-    z: Force,
-    J: Stance,
-    gains: list[Gain],
-    after: int,
-    out: Matrix,
-    column: int,
-    inverse: bool,
-) -> Force:
-    """Project a carried force on a joint's columns beyond ``after``; ψ takes them out of it."""
-    for k in range(after, len(J.S)):
-        entry = J.S[k].dot(z)
-        out[link.v_index + k][column] = -entry if inverse else entry
-        if inverse:
-            z = z - gains[k].G * entry
-    return z
-
-
-def innovations(tree: Tree, q: Sequence[Scalar], *, inverse: bool = False) -> Matrix:
-    """``1 + HΦL`` (or ``1 - HΨL``), and below it D (or D⁻¹) as one more row."""
-    J = stances(tree, tree.per_link_q(q))
-    gains = gains_of(tree, J)
-    n = tree.nv
-    out: Matrix = [[float(i == j) for j in range(n)] for i in range(n + 1)]
-    for i, link in enumerate(tree.links):
-        for k, gain in enumerate(gains[i]):
-            column = link.v_index + k
-            out[n][column] = gain.inv_d if inverse else gain.d
-            z = _further(link, gain.G, J[i], gains[i], k + 1, out, column, inverse)
-            at = i
-            while tree.links[at].parent != BASE:
-                z, at = J[at].X.force_back(z), tree.links[at].parent
-                z = _further(tree.links[at], z, J[at], gains[at], 0, out, column, inverse)
+def _inverse(tree: Tree, q: Sequence[Scalar]) -> Matrix:
+    """``M⁻¹ = F⁻ᵀ D⁻¹ F⁻¹``: two columns of F⁻¹ meet only at their common ancestors."""
+    f = factored(tree, q)
+    W = _columns(f, inverse=True)
+    inv_d = _joined([gain.inv_d for gain in gains] for gains in f.gains)
+    n, parent = range(tree.nv), tree.dof_parent
+    above = [[j, *ltl.ancestors(parent, j)] for j in n]
+    scaled = [{m: W[m][j] * inv_d[m] for m in above[j]} for j in n]
+    out: Matrix = [[0.0] * tree.nv for _ in n]
+    for i in n:
+        for j in range(i + 1):
+            shared: Scalar = 0.0
+            for m in above[j]:
+                if m in scaled[i]:
+                    shared = shared + W[m][j] * scaled[i][m]
+            out[i][j] = out[j][i] = shared
     return out
+
+
+def _times_inverse(
+    tree: Tree,
+    q: Sequence[Scalar],
+    _qd: Sequence[Scalar],
+    rhs: Sequence[Scalar],
+    _external: External,
+) -> list[Scalar]:
+    out: list[Scalar] = []
+    for row in _inverse(tree, q):
+        total: Scalar = 0.0
+        for a, b in zip(row, rhs, strict=True):
+            total = total + a * b
+        out.append(total)
+    return out
+
+
+def mass_matrix_inverse(tree: Tree, q: Sequence[Scalar]) -> Matrix:
+    """``M⁻¹`` from the factors; ties between joints are taken off after."""
+    if not tree.coupled:
+        return _inverse(tree, q)
+    n, still = range(tree.nv), [0.0] * tree.nv
+    unit = [[float(i == j) for i in n] for j in n]
+    columns = [tied(tree, _times_inverse, q, still, e, ()) for e in unit]
+    return [[columns[min(i, j)][max(i, j)] for j in n] for i in n]

@@ -22,6 +22,7 @@ from linkwise.algorithms.crba import crba
 from linkwise.algorithms.external import External
 from linkwise.algorithms.innovations import Gain, gains_of, stances
 from linkwise.algorithms.kinematics import BASE_POSE, jacobian_columns, place
+from linkwise.algorithms.tied import refuse_followers
 from linkwise.model.joints import Stance
 from linkwise.model.tree import BASE, Frame, Link, Tree
 from linkwise.spatial import Force, Mat3, Motion, Scalar, Vec3, cross
@@ -51,6 +52,11 @@ class Grip(NamedTuple):
         turned = [self.axes @ u for u in UNITS]
         turns = [Motion(u, cross(self.origin, u)) for u in turned]
         return turns + [Motion(Vec3.zero(), u) for u in turned]
+
+    def seen(self, m: Motion) -> Motion:
+        """A motion of the link, at the frame."""
+        turn = self.axes.T
+        return Motion(turn @ m.ang, turn @ (m.lin + cross(m.ang, self.origin)))
 
     def felt(self, f: Force) -> Force:
         """A wrench on the link, at the frame."""
@@ -87,11 +93,11 @@ def operational_inertia_inverse(
 
 
 def filtered(z: Force, J: Stance, gains: list[Gain]) -> tuple[Force, list[Scalar]]:
-    """``z - G ε`` with ``ε = H z``, column by column; and ε."""
-    epsilons = []
-    for column, gain in zip(J.S, gains, strict=True):
-        epsilons.append(column.dot(z))
-        z = z - gain.G * epsilons[-1]
+    """``z - G ε`` with ``ε = H z``, column by column, the last first; and ε."""
+    epsilons: list[Scalar] = []
+    for column, gain in zip(reversed(J.S), reversed(gains), strict=True):
+        epsilons.insert(0, column.dot(z))
+        z = z - gain.G * epsilons[0]
     return z, epsilons
 
 
@@ -104,7 +110,7 @@ def recursive_inverse(
     tree: Tree, q: Sequence[Scalar], *, frame: Frame, axes: str = "base"
 ) -> Matrix:
     """``Σ ε D⁻¹ εᵀ`` over the joints between base and frame."""
-    _no_followers(tree, "recursive")
+    refuse_followers(tree, "method 'recursive'", "'crba' and 'schur' do")
     total = blocks.zero(6, 6)
     if frame.link == BASE:
         return total
@@ -148,7 +154,7 @@ def dynamics_and_inverse(
     external: External = (),
 ) -> tuple[list[Scalar], Matrix]:
     """``qdd`` and ``Λ⁻¹``: seven right-hand sides of one factorization of A."""
-    _no_followers(tree, "dynamics_and_inverse")
+    refuse_followers(tree, "dynamics_and_inverse", "forward_dynamics does")
     s = interbody.system(tree, q, blocks.one_by_one, "dynamics by Schur complements")
     qdd, _ = schur.accelerations(s, q, qd, tau, external)
     return qdd, interbody.response(s, {frame.link: grip(tree, q, frame, axes).pushes()})
@@ -175,16 +181,3 @@ def schur_inertia(tree: Tree, q: Sequence[Scalar], *, frame: Frame, axes: str = 
 
 def _inverted(inverse: Matrix) -> Matrix:
     return ltl.inverse(ltl.factor(inverse, CHAIN_OF_SIX))
-
-
-def possible(tree: Tree) -> bool:
-    """Whether every joint moves on its own, as articulated bodies ask."""
-    return not tree.coupled
-
-
-def _no_followers(tree: Tree, method: str) -> None:
-    if tree.coupled:
-        raise ValueError(
-            f"method {method!r}: a joint of this robot follows another, which this method does not "
-            "know; 'crba' and 'schur' do"
-        )

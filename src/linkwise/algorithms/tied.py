@@ -5,6 +5,9 @@
 
 ``qdd_free`` ignores the ties; ``M⁻¹ Aᵀ`` comes from the same algorithm, one unit force per tie, at
 rest and without gravity, so that its factors are shared [Featherstone's constraint form].
+
+A solver may return more numbers after the joint accelerations, as long as they are linear in the
+torques too: accelerations of frames, say. The ties then change these alike.
 """
 
 from __future__ import annotations
@@ -16,7 +19,20 @@ from linkwise.algorithms.external import External
 from linkwise.model.tree import Tree
 from linkwise.spatial import Scalar
 
-Solver = Callable[..., list[Scalar]]  # (tree, q, qd, tau, external) -> qdd
+Solver = Callable[..., list[Scalar]]  # (tree, q, qd, tau, external) -> qdd, more
+
+
+def possible(tree: Tree) -> bool:
+    """Whether every joint moves on its own."""
+    return not tree.coupled
+
+
+def refuse_followers(tree: Tree, what: str, instead: str) -> None:
+    """Say that a tree has followers where an algorithm cannot have them."""
+    if tree.coupled:
+        raise ValueError(
+            f"{what}: a joint of this robot follows another, which this does not know; {instead}"
+        )
 
 
 def tied(
@@ -45,7 +61,7 @@ def tied(
     qdd = list(free)
     for y, force in zip(Y, forces, strict=True):
         qdd = [a - force * b for a, b in zip(qdd, y, strict=True)]
-    return [qdd[i] for i in independent(tree, loose)]
+    return [qdd[i] for i in independent(tree, loose)] + qdd[loose.nv :]
 
 
 def ties_of(tree: Tree, loose: Tree) -> list[dict[int, float]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -95,13 +96,15 @@ class _Checker:
             options["method"] = algorithm.method
         if algorithm.iterates:  # its last argument is where it starts, at rest by itself
             values = values[:-1]
-        result: Array = getattr(self.robot, algorithm.function)(*values, **options)
+        call = getattr(self.robot, algorithm.function, None)
+        call = call or partial(self.robot.compute, algorithm.function)
+        result: Array = call(*values, **options)
         return result
 
     def _values(self, algorithm: Algorithm, k: int | slice) -> list[Array]:
         s = self.states
         arrays = {
-            "q": s.q, "qd": s.qd, "tau": s.tau, "qdd": s.tau, "rhs": s.tau,
+            "q": s.q, "qd": s.qd, "tau": s.tau, "qdd": s.tau, "rhs": s.tau, "x": s.tau,
             "qdd0": np.zeros_like(s.tau),
         }  # fmt: skip
         return [arrays[name][k] for name, _ in algorithm.inputs]

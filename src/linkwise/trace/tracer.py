@@ -86,7 +86,7 @@ def _hopeless(graph: Graph, results: list[Expr]) -> list[Expr]:
     """What became of a pivot of constants that is not positive: NaN, which nothing else gives."""
     inside = [x for loop in graph.loops for x in (*loop.starts, *loop.nexts)]
     nodes = reachable([*results, *inside])
-    return [n for n in nodes if n.op == "const" and math.isnan(n.value)]  # type: ignore[arg-type]
+    return [n for n in nodes if n.op == "const" and math.isnan(n.value)]
 
 
 def flatten(nested: Any) -> Iterable[Expr | float]:

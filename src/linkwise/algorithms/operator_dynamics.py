@@ -1,0 +1,149 @@
+"""Forward dynamics by spatial operators: FD1, FD2 and FD3 [Rodriguez and Kreutz, Part I].
+
+    FD1   T' = T - Hφ[Mφᵀa + b + Bf(0)],   θ̈ = (1 - HΨL)ᵀ D⁻¹ (1 - HΨL) T'         [(4.17)-(4.22)]
+    FD2   as FD1;  α = λ + φᵀa,   α(0) = φᵀ(1,0) α(1) + a(0)                         [(5.5)-(5.7)]
+    FD3   ζ = φᵀa,   ε = T - Hψ[SLT + Mζ + b + Bf(0)],   θ̈ = (1 - HΨL)ᵀ D⁻¹ ε       [(5.8)-(5.10)]
+    FD4   a and b inside the sweeps: the articulated-body algorithm, aba.py         [(5.14)-(5.17)]
+
+The smoothing sweep carries λ = φᵀHᵀθ̈, what the joint accelerations give a link; FD2 adds what it
+has without them and so knows the acceleration of every frame. FD1 and FD2 take the bias off the
+torques first and lose digits on long chains, where it is much larger than what it leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from linkwise.algorithms.external import External, external_forces
+from linkwise.algorithms.innovations import (
+    Factored,
+    Smoothed,
+    factored,
+    gains_of,
+    joint_rates,
+)
+from linkwise.algorithms.kinematics import jacobian_dot_qd
+from linkwise.algorithms.operational import grip
+from linkwise.algorithms.rates import Rates, at_rest, move
+from linkwise.algorithms.rnea import bias
+from linkwise.algorithms.tied import tied
+from linkwise.model.tree import BASE, Frame, Tree
+from linkwise.spatial import Force, Scalar
+from linkwise.sweep import base_to_tip
+
+# (tree, q, qd, tau, external) -> each link's λ and joint acceleration
+States = Callable[..., list[Smoothed]]
+
+
+def bias_first(
+    tree: Tree,
+    q: Sequence[Scalar],
+    qd: Sequence[Scalar],
+    tau: Sequence[Scalar],
+    external: External = (),
+) -> list[Smoothed]:
+    """FD1 and FD2: the bias is taken off the torques."""
+    load = bias(tree, q, qd, external=external)
+    return factored(tree, q).solved([t - b for t, b in zip(tau, load, strict=True)])
+
+
+def bias_filtered(
+    tree: Tree,
+    q: Sequence[Scalar],
+    qd: Sequence[Scalar],
+    tau: Sequence[Scalar],
+    external: External = (),
+) -> list[Smoothed]:
+    """FD3: what each link's motion needs when no joint accelerates is filtered as a force on it."""
+    q_, qd_ = tree.per_link_q(q), tree.per_link_v(qd)
+    still = tree.per_link_v([0.0] * tree.nv)
+    motions: list[Rates] = base_to_tip(tree, move, at_rest(tree.base_acceleration), q_, qd_, still)
+    ext = external_forces(tree, q_, external)
+    forces: list[Force] = [
+        link.inertia.force(m.a, m.U) - f
+        for link, m, f in zip(tree.links, motions, ext, strict=True)
+    ]
+    lost = tree.gather([k.resistance(v) for k, v in zip(tree.links, qd_, strict=True)])
+    J = [m.J for m in motions]
+    drive = [t - x for t, x in zip(tau, lost, strict=True)]
+    return Factored(tree, J, gains_of(tree, J)).solved(drive, forces)
+
+
+def fd1(
+    tree: Tree,
+    q: Sequence[Scalar],
+    qd: Sequence[Scalar],
+    tau: Sequence[Scalar],
+    *,
+    external: External = (),
+) -> list[Scalar]:
+    """Subtract the bias, filter, smooth. FD2's joint accelerations are the same (4.22b)."""
+    return tied(tree, _rates(bias_first), q, qd, tau, external)
+
+
+def fd3(
+    tree: Tree,
+    q: Sequence[Scalar],
+    qd: Sequence[Scalar],
+    tau: Sequence[Scalar],
+    *,
+    external: External = (),
+) -> list[Scalar]:
+    """Filter torques and link forces together, smooth."""
+    return tied(tree, _rates(bias_filtered), q, qd, tau, external)
+
+
+def fd2_tip(
+    tree: Tree,
+    q: Sequence[Scalar],
+    qd: Sequence[Scalar],
+    tau: Sequence[Scalar],
+    *,
+    frame: Frame,
+    axes: str = "base",
+    external: External = (),
+) -> list[Scalar]:
+    """α(0) of a frame, by FD2."""
+    return _tip(bias_first, tree, q, qd, tau, frame, axes, external)
+
+
+def fd3_tip(
+    tree: Tree,
+    q: Sequence[Scalar],
+    qd: Sequence[Scalar],
+    tau: Sequence[Scalar],
+    *,
+    frame: Frame,
+    axes: str = "base",
+    external: External = (),
+) -> list[Scalar]:
+    """α(0) of a frame, by FD3 changed as FD2 changes FD1."""
+    return _tip(bias_filtered, tree, q, qd, tau, frame, axes, external)
+
+
+def _rates(states: States) -> Callable[..., list[Scalar]]:
+    return lambda *state: joint_rates(states(*state))
+
+
+def _tip(
+    states: States,
+    tree: Tree,
+    q: Sequence[Scalar],
+    qd: Sequence[Scalar],
+    tau: Sequence[Scalar],
+    frame: Frame,
+    axes: str,
+    external: External,
+) -> list[Scalar]:
+    """λ at the frame, and φᵀa there: its acceleration at constant joint rates."""
+    drift = jacobian_dot_qd(tree, q, qd, frame=frame, axes=axes)
+    if frame.link == BASE:
+        return drift
+
+    def rates_and_tip(loose: Tree, full_q: Sequence[Scalar], *rest: Sequence[Scalar]) -> list:
+        moved = states(loose, full_q, *rest)
+        here = grip(loose, full_q, frame, axes).seen(moved[frame.link].alpha)
+        return [*joint_rates(moved), *here]
+
+    found = tied(tree, rates_and_tip, q, qd, tau, external)
+    return [a + b for a, b in zip(found[tree.nv :], drift, strict=True)]

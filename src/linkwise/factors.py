@@ -1,0 +1,52 @@
+"""The factors of a robot's mass matrix at given configurations, applied without being formed."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwise.calls import Array, Calls
+
+
+class Innovations:
+    """``M = F D Fᵀ``, or for the inverse ``M⁻¹ = Fᵀ D F``, at configurations (..., nq).
+
+    F is unit triangular, ``1 + HΦL`` (or ``1 - HΨL``) of Rodriguez and Kreutz; D is diagonal.
+    Joints of several degrees of freedom are eliminated one after another, so F also holds what
+    those of one joint have to do with each other.
+    """
+
+    def __init__(self, calls: Calls, q: ArrayLike, inverse: bool, threads: int | None) -> None:
+        self._calls, self._q, self._threads = calls, np.array(q), threads
+        self.inverse = inverse
+        self._name = "factor_inverse" if inverse else "factor"
+        self._pivots = self._run("pivots")
+
+    @property
+    def D(self) -> Array:
+        """The diagonal (..., nv), positive; NaN where M is singular or indefinite."""
+        return 1.0 / self._pivots if self.inverse else self._pivots.copy()
+
+    @cached_property
+    def factor(self) -> Array:
+        """``F`` (..., nv, nv), formed in O(nv²); rows and columns from base to tip."""
+        return self._run(self._name)
+
+    def apply(self, x: ArrayLike, *, transpose: bool = False) -> Array:
+        """``F x``, or ``Fᵀ x`` (..., nv) in O(nv), F not formed.
+
+        Leading axes broadcast against the configurations': several vectors go on one more axis.
+        """
+        name = f"apply_{self._name}" + ("_transpose" if transpose else "")
+        return self._run(name, x)
+
+    def _run(self, name: str, *values: ArrayLike) -> Array:
+        given = (self._q, *values)
+        found: Array = self._calls.run(name, given, None, self._threads, method="innovations")
+        return found
+
+    def __repr__(self) -> str:
+        what = "M⁻¹ = Fᵀ D F" if self.inverse else "M = F D Fᵀ"
+        return f"<Innovations {what}: {self._pivots.shape}>"
