@@ -40,6 +40,7 @@ from linkwise.model.description import (
     RobotDescription,
 )
 from linkwise.robot import Robot
+from linkwise.study.generic import generic_chain
 from linkwise.trace.expr import Expr, Graph, reachable
 from linkwise.trace.fuse import fuse
 from linkwise.trace.program import Block, Carry, Port, Program, Repeat
@@ -949,3 +950,18 @@ def test_traced_programs_contain_only_what_they_need(algorithm: Algorithm) -> No
             assert not {0.0, 1.0, -1.0} & set(values), "a product with 0 or 1"
         if node.op in ("add", "sub"):
             assert 0.0 not in values, "a sum with 0"
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_many_results_are_stored_by_a_function_with_the_same_bits(
+    dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chain = lw.Robot(generic_chain(9))
+    q = np.random.default_rng(4).normal(size=(21, 9)).astype(dtype)
+    expected = chain.mass_matrix(q)
+    monkeypatch.setattr("linkwise.backends.llvm.render.MANY", 20)
+    monkeypatch.setenv("LINKWISE_CACHE", "off")
+    again = lw.Robot(generic_chain(9))
+    assert "@put" in again.source("mass_matrix", backend="llvm", dtype=dtype)
+    assert "@put" not in again.source("gravity_torque", backend="llvm", dtype=dtype)
+    assert (again.mass_matrix(q) == expected).all()

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from linkwise.backends.llvm.rows import load_column, pack, store_columns, unpack
+from linkwise.backends.llvm.rows import load_column, pack, put, store_columns, unpack
 from linkwise.backends.llvm.sincos import cold_reduction, emit_sincos
 from linkwise.backends.llvm.types import Lanes, Lines
 from linkwise.trace.expr import Expr
 from linkwise.trace.program import Block, Program, Repeat
 
 BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
+MANY = 1500  # results beyond which storing them is a function, for the compiler's sake
 FUSED = {"fma": (False, False), "fms": (False, True), "fnma": (True, False)}  # negate a, negate c
 
 
@@ -37,6 +38,7 @@ class Renderer:
         self.guard = ""
         self.guarded: dict[int, str] = {}
         self.turned: dict[tuple[str, ...], list[str]] = {}
+        self.many = lanes.width > 1 and len(program.results) > MANY
         self.groups, self.waiting = _store_groups(program.results, lanes.width)
 
     def tile(self) -> str:
@@ -51,6 +53,8 @@ class Renderer:
         arguments = "".join(f"ptr noalias %in{k}, " for k in self.ports.values())
         body = "\n".join(self.out.text)
         rooms, reduction = self._large_angles()
+        if self.many:
+            reduction += put(self.lanes, len(self.program.results))
         return (
             f"define internal void @tile({arguments}ptr noalias %out) #0 {{\n"
             f"entry:\n{rooms}{body}\n  ret void\n}}\n{reduction}"
@@ -207,7 +211,8 @@ class Renderer:
             if self.waiting[group] == 0:
                 start, size = group * width, len(self.program.results)
                 columns = [self._result(i) for i in range(start, min(start + width, size))]
-                store_columns(self.out, self.lanes, "%out", size, start, columns, self.turned)
+                where = ("%out", size, start)
+                store_columns(self.out, self.lanes, *where, columns, self.turned, self.many)
 
     def _repeat(self, loop: Repeat) -> None:
         """A loop whose states stop one by one; it ends when none is active, or at the limit."""

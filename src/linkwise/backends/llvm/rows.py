@@ -30,19 +30,45 @@ def store_columns(
     start: int,
     columns: Sequence[str],
     turned: dict[tuple[str, ...], list[str]],
+    call: bool,
 ) -> None:
     """Write adjacent columns of every row: a full register transposed, fewer lane by lane.
 
-    ``turned`` remembers what was transposed before: a matrix may hold many equal blocks.
+    ``turned`` remembers what was transposed before: a matrix may hold many equal blocks. ``call``:
+    `put` in place of its instructions, which LLVM compiles several times faster.
     """
     if lanes.width == 1 or len(columns) < lanes.width:
         for k, column in enumerate(columns):
             _scatter(out, lanes, base, size, start + k, column)
         return
-    number, key = lanes.number, tuple(columns)
+    key = tuple(columns)
+    if call and len(set(columns)) > 1:
+        at = out.let(f"getelementptr {lanes.number.llvm}, ptr {base}, i64 {start}")
+        vectors = ", ".join(f"{lanes.type} {column}" for column in columns)
+        out.add(f"  call void @put(ptr {at}, {vectors})")
+        return
     if key not in turned:
         turned[key] = transpose(out, lanes, columns)
-    for lane, row in enumerate(turned[key]):
+    _store_rows(out, lanes, base, size, start, turned[key])
+
+
+def put(lanes: Lanes, size: int) -> str:
+    """A function that writes one register's worth of columns."""
+    out = Lines()
+    names = [f"%c{k}" for k in range(lanes.width)]
+    _store_rows(out, lanes, "%at", size, 0, transpose(out, lanes, names))
+    arguments = ", ".join(f"{lanes.type} {name}" for name in names)
+    body = "\n".join(out.text)
+    return (
+        f"define internal void @put(ptr %at, {arguments}) #0 {{\nentry:\n{body}\n  ret void\n}}\n"
+    )
+
+
+def _store_rows(
+    out: Lines, lanes: Lanes, base: str, size: int, start: int, rows: Sequence[str]
+) -> None:
+    number = lanes.number
+    for lane, row in enumerate(rows):
         at = out.let(f"getelementptr {number.llvm}, ptr {base}, i64 {lane * size + start}")
         out.add(f"  store {lanes.type} {row}, ptr {at}, align {number.bytes}")
 
