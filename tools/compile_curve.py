@@ -26,7 +26,6 @@ from linkwise.backends.llvm import compile as llvm_compile
 from linkwise.backends.llvm import run
 from linkwise.backends.llvm.module import BATCH, lanes_for, render_module
 from linkwise.backends.llvm.target import host
-from linkwise.choose import choose_method
 from linkwise.compile import Kernels
 from linkwise.model.description import (
     BodyInertia,
@@ -160,7 +159,7 @@ def measure(robot: lw.Robot, name: str, function: str) -> Cost:
         name,
         robot.nv,
         function,
-        choose_method(function, robot.tree),
+        task.algorithm.method,
         nodes,
         traced - begin,
         compiled - traced,

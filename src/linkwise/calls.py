@@ -29,10 +29,10 @@ Single = Callable[[str, Task, str | None, str], Callable[..., Array] | None]
 class Plan(NamedTuple):
     """What one kind of call needs, worked out when it is first made."""
 
-    task: Task
     ports: list[tuple[str, int]]  # arguments and their lengths
     output: tuple[int, ...]
-    kernels: dict[str, BatchKernel]  # by dtype
+    tasks: dict[str, Task]  # by dtype, for which the best method may differ
+    kernels: dict[str, BatchKernel]
 
 
 class Calls:
@@ -56,13 +56,15 @@ class Calls:
             )
         return frame
 
-    def algorithm(self, function: str, method: str) -> Algorithm:
+    def algorithm(
+        self, function: str, method: str, dtype: str = "float64", frame: Frame | None = None
+    ) -> Algorithm:
         """A function's method; ``auto`` takes the fastest."""
         methods = FUNCTIONS.get(function)
         if methods is None:
             raise ValueError(f"function {function!r}: expected one of {', '.join(FUNCTIONS)}")
         if method == "auto":
-            method = choose_method(function, self.tree)
+            method = choose_method(function, self.tree, dtype, frame)
         if method not in methods:
             names = ", ".join(repr(m) for m in ("auto", *methods))
             raise ValueError(f"method {method!r}: {function} expects one of {names}")
@@ -75,14 +77,15 @@ class Calls:
         frame: str | None = None,
         axes: str = "base",
         external: tuple[str, ...] = (),
+        dtype: str = "float64",
     ) -> Task:
         """What to compute, every name checked."""
-        algorithm = self.algorithm(function, method)
+        at = self.frame(frame) if frame is not None else None
+        algorithm = self.algorithm(function, method, dtype, at)
         if axes not in ("base", "body"):
             raise ValueError(f"axes {axes!r}: expected 'base' or 'body'")
-        if algorithm.takes_frame and frame is None:
+        if algorithm.takes_frame and at is None:
             raise ValueError(f"{function}: expected a frame (robot.frame_names lists them)")
-        at = self.frame(frame) if frame is not None else None
         return Task(algorithm, at, axes, tuple(self.frame(name) for name in external))
 
     def run(
@@ -107,15 +110,20 @@ class Calls:
         batch = arrays.prepare(function, plan.ports, (*values, *wrenches.values()))
         shape = (*batch.shape, *plan.output)
         arrays.check_threads(threads)
+        kernel = plan.kernels.get(batch.dtype)
+        if kernel is not None and batch.shape and not status:
+            return arrays.fill(out, shape, batch, kernel, threads)
+        task = plan.tasks.get(batch.dtype)
+        if task is None:
+            task = plan.tasks[batch.dtype] = self.task(*key, dtype=batch.dtype)
         if status:
-            return self._run_with_status(plan.task, batch, shape, out, threads)
+            return self._run_with_status(task, batch, shape, out, threads)
         if method == "auto" and not wrenches and not batch.shape and arrays.plain_state(values):
-            fast = self._single(function, plan.task, frame, axes)
+            fast = self._single(function, task, frame, axes)
             if fast is not None and out is None:
                 return fast(*values)
-        kernel = plan.kernels.get(batch.dtype)
         if kernel is None:
-            kernel = plan.kernels[batch.dtype] = self.kernels.batch(plan.task, batch.dtype)
+            kernel = plan.kernels[batch.dtype] = self.kernels.batch(task, batch.dtype)
         return arrays.fill(out, shape, batch, kernel, threads)
 
     def _plan(
@@ -125,7 +133,8 @@ class Calls:
         task = self.task(function, method, frame, axes, external)
         arguments = list(task.algorithm.input_sizes(self.tree))
         wrenches = [(f"f_ext[{name!r}]", 6) for name in external]
-        return Plan(task, arguments + wrenches, task.algorithm.output_shape(self.tree), {})
+        shape = task.algorithm.output_shape(self.tree)
+        return Plan(arguments + wrenches, shape, {"float64": task}, {})
 
     def iterate(
         self,
@@ -145,7 +154,8 @@ class Calls:
         plan = self._plan("forward_dynamics", method, None, "base", tuple(wrenches))
         given = (*values, *wrenches.values())
         batch = arrays.prepare("forward_dynamics", plan.ports, given)
-        rows, info = iterative.solve(self.kernels, plan.task, batch, tol, max_iterations, threads)
+        task = plan.tasks["float64"]  # no choice of method here
+        rows, info = iterative.solve(self.kernels, task, batch, tol, max_iterations, threads)
         result = arrays.deliver(out, rows.reshape((*batch.shape, *plan.output)), batch.dtype)
         if not status:
             return result

@@ -1,41 +1,70 @@
-"""``method="auto"``: the cheapest method for a robot, from its shape.
+"""``method="auto"``: the fastest method for a robot, from what each was measured to cost.
 
-Operations per joint at depth d (joints between it and the base), fitted to traced programs of
-general chains of 2 to 40 joints and of trees:
+Time per state is taken as a sum over degrees of freedom of what they cost at their depth d (degrees
+of freedom between them and the base):
 
-    CRBA, bias and factors   110 + 31 d + 0.6 d (d + 1) / 2
-    ABA                      330, less near the base (90 and 200 at d = 0 and 1)
+    t = c0 + Σ (c1 if d = 0, c2 if d = 1, else c3) + c4 Σ d + c5 Σ d (d - 1) / 2 + c6 p + c7 p²
 
-A chain changes over at 13 joints; a humanoid of 32 joints in five branches does not. The inverse
-of the mass matrix is cheaper from factors of M at every size.
+with p the degrees of freedom that move the frame, for functions of one. A recursion has c4 = c5 = 0,
+composite bodies have not. The numbers are in costs.py: fitted by ``tools/cost_model.py`` to times
+of kernels on chains, arms, hands, quadrupeds and humanoids; docs/choosing.md has the times, the
+choice and what it loses, on robots that were kept out of the fit too.
+
+A state alone is given the method that many are given, though another may be faster for one: so that
+it has the same bits alone and in any row.
 """
 
 from __future__ import annotations
 
 from linkwise.algorithms import FUNCTIONS
-from linkwise.model.tree import Tree
+from linkwise.costs import COSTS
+from linkwise.model.tree import Frame, Tree
+
+# what is worth choosing from: the rest are dearer on every robot, or lose digits
+CANDIDATES: dict[str, tuple[str, ...]] = {
+    "forward_dynamics": ("crba", "aba", "fd3"),
+    "mass_matrix": ("crba", "mixed", "gdahj-symmetric"),
+    "mass_matrix_inverse": ("crba", "innovations"),
+    "operational_inertia": ("crba", "recursive"),
+    "operational_inertia_inverse": ("crba", "recursive"),
+}
 
 
-def choose_method(function: str, tree: Tree) -> str:
+def choose_method(
+    function: str, tree: Tree, dtype: str = "float64", frame: Frame | None = None
+) -> str:
     """The method to use for this robot."""
-    if function == "forward_dynamics":
-        return "crba" if crba_cost(tree) <= aba_cost(tree) else "aba"
-    return next(iter(FUNCTIONS[function]))
+    if function not in CANDIDATES:
+        return next(iter(FUNCTIONS[function]))
+    costs = predicted(function, tree, dtype, frame)
+    return min(costs, key=lambda method: costs[method])
 
 
-def crba_cost(tree: Tree) -> float:
-    """Operations of forward dynamics by mass matrix and factors, about."""
-    return sum(110 + 31 * d + 0.6 * d * (d + 1) / 2 for d in _depths(tree))
+def predicted(
+    function: str, tree: Tree, dtype: str = "float64", frame: Frame | None = None
+) -> dict[str, float]:
+    """Nanoseconds per state of the methods that exist for this robot, about."""
+    known, numbers = features(tree, frame), COSTS[dtype][function]
+    return {
+        method: sum(c * x for c, x in zip(numbers[method], known, strict=True))
+        for method in CANDIDATES[function]
+        if FUNCTIONS[function][method].exists_for(tree)
+    }
 
 
-def aba_cost(tree: Tree) -> float:
-    """Operations of forward dynamics by articulated bodies, about."""
-    near_base = {0: 90, 1: 200}
-    return sum(near_base.get(d, 330) for d in _depths(tree))
-
-
-def _depths(tree: Tree) -> list[int]:
+def features(tree: Tree, frame: Frame | None = None) -> tuple[float, ...]:
+    """What the costs of a robot are taken to depend on."""
     depths: list[int] = []
     for parent in tree.dof_parent:
         depths.append(0 if parent < 0 else depths[parent] + 1)
-    return depths
+    path = 0 if frame is None else sum(tree.links[i].joint.nv for i in tree.path(frame.link))
+    return (
+        1.0,
+        depths.count(0),
+        depths.count(1),
+        sum(d > 1 for d in depths),
+        sum(depths),
+        sum(d * (d - 1) for d in depths) / 2,
+        path,
+        path * path,
+    )

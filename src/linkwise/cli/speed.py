@@ -89,7 +89,8 @@ class Contest:
 
     def auto(self, function: str) -> str:
         """The method that the robot picks."""
-        return choose_method(function, self.robot.tree)
+        frame = self.robot.tree.frames[self.frame]
+        return choose_method(function, self.robot.tree, self.settings.dtype, frame)
 
     def with_settings(self, **changes: Any) -> Contest:
         """The same contest under other settings."""

@@ -1,0 +1,320 @@
+"""What each method costs on this machine, and a formula for it: src/linkwise/costs.py.
+
+    python tools/cost_model.py measure [--quick]   time every method on many robots: costs.json
+    python tools/cost_model.py fit                 costs.json -> src/linkwise/costs.py, docs/choosing.md
+
+`method="auto"` takes the method whose formula gives the least time. The formula is linear in the
+features of `linkwise.choose.features`; its numbers come from here. The page says, for robots used
+in the fit and for robots kept out of it, which method was fastest, which one `auto` takes, and what
+that costs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import linkwise as lw
+from linkwise.algorithms import FUNCTIONS
+from linkwise.backends.llvm import compile as llvm_compile
+from linkwise.backends.llvm import run
+from linkwise.backends.llvm.module import BATCH, lanes_for, render_module
+from linkwise.backends.llvm.target import host
+from linkwise.choose import CANDIDATES, features
+from linkwise.cli.timing import one_core, processor
+from linkwise.compile import Kernels
+from linkwise.study.generic import generic_chain
+from linkwise.trace.tracer import Task, trace
+
+ROOT = Path(__file__).resolve().parents[1]
+TABLE, PAGE = ROOT / "src" / "linkwise" / "costs.py", ROOT / "docs" / "choosing.md"
+MODES = ("float64", "float32", "one state")
+STATES = 512
+SECONDS = 0.02  # of one sample
+FIT = [
+    *(("chain", n) for n in (2, 3, 5, 7, 10, 13, 16, 20, 26, 34, 44)),
+    *(("mixed", n) for n in (6, 14, 28)),
+]
+KEPT_OUT = [*(("chain", n) for n in (4, 6, 8, 12, 18, 30)), ("mixed", 9), ("mixed", 20)]
+REAL_FIT = (
+    "ur_description/urdf/ur5_robot.urdf", "panda_description/urdf/panda.urdf",
+    "solo_description/robots/solo12.urdf", "anymal_b_simple_description/robots/anymal.urdf",
+    "talos_data/robots/talos_reduced.urdf", "icub_description/robots/icub_reduced.urdf",
+    "romeo_description/urdf/romeo.urdf", "allegro_hand_description/urdf/allegro_right_hand.urdf",
+)  # fmt: skip
+REAL_KEPT_OUT = (
+    "xarm_description/urdf/xarm7.urdf", "ur_description/urdf/ur10_robot.urdf",
+    "go2_description/urdf/go2.urdf", "tiago_description/robots/tiago.urdf",
+    "talos_data/robots/talos_full_v2.urdf", "simple_humanoid_description/urdf/simple_humanoid.urdf",
+    "bolt_description/robots/bolt.urdf", "hyq_description/robots/hyq_no_sensors.urdf",
+)  # fmt: skip
+
+
+# -- robots ---------------------------------------------------------------------------------------
+
+
+def robots(quick: bool) -> Iterator[tuple[str, bool, lw.Robot]]:
+    """Name, whether it is kept out of the fit, and the robot."""
+    for chosen, kept_out in ((FIT, False), (KEPT_OUT, True)):
+        for kind, n in chosen[:: 3 if quick else 1]:
+            made = generic_chain(n, kind="mixed" if kind == "mixed" else "revolute")
+            yield f"{kind} {n}", kept_out, lw.Robot(made)
+    for paths, kept_out in ((REAL_FIT, False), (REAL_KEPT_OUT, True)):
+        for path in paths[:: 4 if quick else 1]:
+            found = _example(path)
+            if found is not None:
+                yield Path(path).stem, kept_out, found
+                if not kept_out:
+                    yield f"{Path(path).stem}, free", kept_out, found.with_free_base()
+
+
+def _example(path: str) -> lw.Robot | None:
+    for folder in map(Path, sys.path):
+        file = folder / "cmeel.prefix" / "share" / "example-robot-data" / "robots" / path
+        if file.is_file():
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", lw.RobotFileWarning)
+                return lw.load(file, strict=False, mimic="free")
+    print(f"not found: {path}", flush=True)
+    return None
+
+
+# -- measuring ------------------------------------------------------------------------------------
+
+
+def measure(quick: bool) -> list[dict[str, Any]]:
+    """Nanoseconds per state of every candidate on every robot, in every mode."""
+    rows = []
+    for name, kept_out, robot in robots(quick):
+        frame = robot.tree.frames[robot.frame_names[-1]]
+        for function, methods in CANDIDATES.items():
+            algorithms = [FUNCTIONS[function][m] for m in methods]
+            if algorithms[0].takes_frame and len(robot.tree.path(frame.link)) < 6:
+                continue
+            at = frame if algorithms[0].takes_frame else None
+            tasks = {a.method: Task(a, at) for a in algorithms if a.exists_for(robot.tree)}
+            for mode in MODES:
+                times = _times(robot, tasks, mode)
+                rows.append(
+                    {
+                        "robot": name, "kept_out": kept_out, "nv": robot.nv, "function": function,
+                        "mode": mode, "features": features(robot.tree, at), "times": times,
+                    }
+                )  # fmt: skip
+                told = "  ".join(f"{m} {t:,.0f}" for m, t in times.items())
+                print(f"{name:24} {function:28} {mode:10} {told}", flush=True)
+    return rows
+
+
+def _times(robot: lw.Robot, tasks: dict[str, Task], mode: str) -> dict[str, float]:
+    """Each method's least time, in turns."""
+    calls = {m: _call(robot, task, mode) for m, task in tasks.items()}
+    best = dict.fromkeys(calls, np.inf)
+    for _ in range(7):
+        for m, (call, states) in calls.items():
+            best[m] = min(best[m], _sample(call) / states * 1e9)
+    return {m: float(t) for m, t in best.items()}
+
+
+def _sample(call: Any) -> float:
+    """Seconds of one call, over as many as fill a sample."""
+    begin, calls = time.process_time(), 0
+    while time.process_time() - begin < SECONDS:
+        for _ in range(8):
+            call()
+        calls += 8
+    return (time.process_time() - begin) / calls
+
+
+def _call(robot: lw.Robot, task: Task, mode: str) -> tuple[Any, int]:
+    """Something to time, and how many states it works through."""
+    rng = np.random.default_rng(0)
+    kernels, many = Kernels(robot.tree), () if mode == "one state" else (STATES,)
+    dtype = "float64" if mode == "one state" else mode
+    inputs = [
+        robot.random_q(rng, many) if name == "q" else rng.normal(size=(*many, size))
+        for name, size in task.algorithm.input_sizes(robot.tree)
+    ]
+    inputs = [np.ascontiguousarray(x, dtype) for x in inputs]
+    if mode == "one state":
+        fast = kernels.call(task, task.algorithm.function, "", lambda *_: None)
+        assert fast is not None
+        return (lambda: fast(*inputs)), 1
+    ir = render_module(trace(task, robot.tree), kernels.signature(task), host(), dtype, BATCH)
+    code = llvm_compile.to_object(ir, host())
+    width = lanes_for(host(), dtype, BATCH).width
+    kernel = run.BatchKernel(code, host(), kernels.signature(task), width)
+    out = np.empty((STATES, int(np.prod(task.algorithm.output_shape(robot.tree)))), dtype)
+    return (lambda: kernel(inputs, out, 1)), STATES
+
+
+# -- fitting --------------------------------------------------------------------------------------
+
+
+def fit(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, dict[str, list[float]]]]:
+    """Numbers of the formula: mode -> function -> method -> one per feature.
+
+    Least squares of relative errors; numbers below zero are taken out, the worst first, so that no
+    robot has a negative time.
+    """
+    table: dict[str, dict[str, dict[str, list[float]]]] = {}
+    for mode in MODES:
+        for function, methods in CANDIDATES.items():
+            for method in methods:
+                used = [
+                    r for r in rows
+                    if (r["mode"], r["function"]) == (mode, function)
+                    and not r["kept_out"] and method in r["times"]
+                ]  # fmt: skip
+                X = np.array([r["features"] for r in used], float)
+                t = np.array([r["times"][method] for r in used])
+                numbers = [round(float(x), 2) for x in _not_negative(X, t)]
+                table.setdefault(mode, {}).setdefault(function, {})[method] = numbers
+    return table
+
+
+def _not_negative(X: np.ndarray, t: np.ndarray) -> np.ndarray:
+    kept = list(range(X.shape[1]))
+    while True:
+        found, *_ = np.linalg.lstsq(X[:, kept] / t[:, None], np.ones(len(t)), rcond=None)
+        if (found >= 0).all():
+            numbers = np.zeros(X.shape[1])
+            numbers[kept] = found
+            return numbers
+        kept.pop(int(np.argmin(found * X[:, kept].mean(axis=0))))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, or fit and write."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("what", choices=["measure", "fit"])
+    parser.add_argument("--quick", action="store_true", help="few robots")
+    parser.add_argument("--json", type=Path, default=Path("costs.json"))
+    given = parser.parse_args(arguments)
+    if given.what == "measure":
+        with one_core():
+            rows = measure(given.quick)
+        given.json.write_text(json.dumps({"processor": processor(), "rows": rows}))
+        return
+    saved = json.loads(given.json.read_text())
+    TABLE.write_text(module(fit(saved["rows"]), saved["processor"]), encoding="utf-8")
+    PAGE.write_text(page(saved["rows"], fit(saved["rows"]), saved["processor"]), encoding="utf-8")
+
+
+# -- what is written ------------------------------------------------------------------------------
+
+
+def module(table: dict[str, dict[str, dict[str, list[float]]]], machine: str) -> str:
+    """src/linkwise/costs.py."""
+    lines = [
+        '"""What a state costs by each method, in nanoseconds: numbers of the formula in choose.py.',
+        "",
+        f"Made by tools/cost_model.py on {machine}.",
+        '"""',
+        "",
+        "# dtype -> function -> method -> a number per feature",
+        "COSTS: dict[str, dict[str, dict[str, tuple[float, ...]]]] = {",
+    ]
+    for dtype in ("float64", "float32"):
+        lines.append(f'    "{dtype}": {{')
+        for function, methods in table[dtype].items():
+            lines.append(f'        "{function}": {{')
+            for method, numbers in methods.items():
+                lines.append(f'            "{method}": ({", ".join(map(str, numbers))}),')
+            lines.append("        },")
+        lines.append("    },")
+    return "\n".join([*lines, "}", ""])
+
+
+def _choice(row: dict[str, Any], table: Any) -> tuple[str, str, float]:
+    """The fastest method, the chosen one, and how much slower that is."""
+    mode = row["mode"] if row["mode"] in table else "float64"
+    mode = "float64" if mode == "one state" else mode
+    numbers = table[mode][row["function"]]
+    cost = {m: float(np.dot(numbers[m], row["features"])) for m in row["times"]}
+    chosen = min(cost, key=lambda m: cost[m])
+    best = min(row["times"], key=lambda m: row["times"][m])
+    return best, chosen, row["times"][chosen] / row["times"][best] - 1.0
+
+
+def _markdown(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
+    widths = [max(len(line[k]) for line in [head, *body]) for k in range(len(head))]
+    lines = [
+        "| " + " | ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)) + " |"
+        for line in [head, *body]
+    ]
+    rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
+    return "\n".join([lines[0], rule, *lines[1:]])
+
+
+def _loss(rows: Sequence[dict[str, Any]], table: Any) -> str:
+    """Mean and worst loss by mode, on robots in the fit and out of it."""
+    body = []
+    for function in CANDIDATES:
+        for mode in MODES:
+            cells = [f"`{function}`", mode]
+            for kept_out in (False, True):
+                losses = [
+                    (_choice(r, table)[2], r["robot"])
+                    for r in rows
+                    if (r["function"], r["mode"], r["kept_out"]) == (function, mode, kept_out)
+                ]
+                worst, name = max(losses)
+                mean = np.mean([loss for loss, _ in losses])
+                cells += [f"{mean:.1%}", f"{worst:.0%} ({name})" if worst > 0.005 else "0%"]
+            body.append(cells)
+    head = ["function", "kernel", "mean, fitted", "worst, fitted", "mean, kept out", "worst, kept out"]
+    return _markdown(head, body)
+
+
+def _times_table(rows: Sequence[dict[str, Any]], table: Any, function: str) -> str:
+    """Times of one function, float64 batch."""
+    chosen = [r for r in rows if r["function"] == function and r["mode"] == "float64"]
+    methods = CANDIDATES[function]
+    body = []
+    for row in sorted(chosen, key=lambda r: (r["kept_out"], r["nv"])):
+        best, auto, loss = _choice(row, table)
+        times = [f"{row['times'][m]:,.0f}" if m in row["times"] else "-" for m in methods]
+        mark = auto if auto == best else f"{auto} (+{loss:.0%})"
+        out = "kept out" if row["kept_out"] else ""
+        body.append([row["robot"], str(row["nv"]), *times, mark, out])
+    return _markdown(["robot", "n", *methods, "auto", ""], body)
+
+
+def page(rows: Sequence[dict[str, Any]], table: Any, machine: str) -> str:
+    """docs/choosing.md."""
+    parts = [f"## `{f}`\n\n{_times_table(rows, table, f)}\n" for f in CANDIDATES]
+    one = [r for r in rows if r["mode"] == "one state"]
+    loss = max((_choice(r, table)[2], r["robot"], r["function"]) for r in one)
+    return f"""# Which method `auto` takes
+
+Made by `tools/cost_model.py` on {machine}, one core. Every method worth having was timed on chains
+without accidental zeros ("mixed": every third joint slides) and on robots of example-robot-data,
+some also on a free base; a formula for its time (`linkwise/choose.py`) was fitted to some of them
+and tried on the others. `auto` takes the method whose formula gives the least. How much slower that
+is than the fastest of the measured ones:
+
+{_loss(rows, table)}
+
+"one state" are single calls from Python, cost of the call included. They are given the method that
+batches are given, so that a state has the same bits alone and in any row; at worst that costs
+{loss[0]:.0%} ({loss[2]}, {loss[1]}). The size of a batch does not matter beyond that: its kernel is
+the same, and so is the order of the methods. `linkwise bench ROBOT --methods` times all methods of
+one robot, those for study too.
+
+Below, nanoseconds per state, float64, {STATES} states; (+x %) where `auto` does not take the
+fastest.
+
+{chr(10).join(parts)}"""
+
+
+if __name__ == "__main__":
+    main()
