@@ -124,15 +124,15 @@ def christoffel(tree: Tree, q: Sequence[Scalar]) -> Tensor:
 def in_root_axes(B: Flux, pose: Pose) -> Flux:
     """A link's flux at the origin of its root, in the root's axes."""
     R = pose.R
-    return Flux(Rotation(R).sym(B.rate), R @ B.spin, R @ B.p).seen_from(pose.p)
+    return Flux(Rotation(R).sym_short(B.rate), R @ B.spin, R @ B.p).seen_from(pose.p)
 
 
 def spread(G: Tensor, inner: Chain, k: Column, B: Flux) -> None:
     """Add all symbols whose outermost column is k; Γ_kjk is zero, for M_kk is not felt by j."""
-    for b, j in enumerate((*inner, k)):
-        f = B @ j.S
-        for a, i in enumerate(inner):
-            x = i.S.dot(f)
+    for a, i in enumerate(inner):
+        moment = B.transposed(i.S).ang  # all of it: B feels only how a column turns
+        for b, j in enumerate((*inner, k)):
+            x = moment.dot(j.S.ang)
             orders = [(i, j, k)] + [(i, k, j)] * (b < len(inner))
             for order in orders:
                 add(G, *order, x)

@@ -40,17 +40,13 @@ class Flux:
     def __add__(self, o: Flux) -> Flux:
         return Flux(self.rate + o.rate, self.spin + o.spin, self.p + o.p)
 
-    def _symmetric(self, w: Vec3) -> Vec3:
-        turned: Vec3 = w * self.rate.trace() - self.rate @ w
-        return turned
-
     def __matmul__(self, b: Motion) -> Force:
         """``B b``."""
-        return Force(self._symmetric(b.ang) - cross(self.spin, b.ang), cross(b.ang, self.p))
+        return Force(self.rate.about() @ b.ang - cross(self.spin, b.ang), cross(b.ang, self.p))
 
     def transposed(self, b: Motion) -> Force:
         """``Bᵀ b``, a pure moment."""
-        turned = self._symmetric(b.ang) + cross(self.spin, b.ang)
+        turned = self.rate.about() @ b.ang + cross(self.spin, b.ang)
         return Force(turned + cross(self.p, b.lin), Vec3.zero())
 
     def seen_from(self, r: Vec3) -> Flux:
