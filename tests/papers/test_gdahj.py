@@ -1,4 +1,4 @@
-"""Safeea, Neto, Bearee 2018: the mass matrix by GDAHJ and by its symmetric variant."""
+"""Safeea, Neto, Bearee 2018: the mass matrix by GDAHJ, its symmetric variant, and mixed with CRBA."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from linkwise.robot import Robot
 from linkwise.spatial import RigidInertia, Sym3, Transform, Turn, Vec3
 from linkwise.study.generic import generic_chain
 
-METHODS = ("gdahj", "gdahj-symmetric")
+METHODS = ("gdahj", "gdahj-symmetric", "mixed")
 STATES = 10
 KINDS = ("revolute", "prismatic", "helical", "universal", "planar", "spherical", "free")
 

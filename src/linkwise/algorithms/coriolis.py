@@ -21,7 +21,7 @@ is Kang's augmented-body P* (kic.py) made symmetric, its three terms in one; the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from linkwise.algorithms.chains import Chain, Column, Tensor, add, chains, no_tensor, root_poses
@@ -111,28 +111,34 @@ def _add(C: Matrix, rows: Link, columns: Link, block: Matrix) -> None:
 
 def christoffel(tree: Tree, q: Sequence[Scalar]) -> Tensor:
     """``Γ``; symmetric in its last two indices where no joint is spherical or free."""
-    poses = root_poses(tree, q)
-    composites, _ = tip_to_base(tree, compose, RigidInertia.zero(), [pose.J for pose in poses])
     G = no_tensor(tree.nv, tree.nv)
-    for pose, body, chain in zip(poses, composites, chains(tree, poses), strict=True):
-        for k, S in enumerate(pose.J.S, len(chain) - len(pose.J.S)):
-            spread(G, chain[:k], chain[k], in_root_axes(Flux.of(body, S), pose))
+    for (*inner, k), B in fluxes(tree, q):
+        spread(G, inner, k, B)
     add_brackets(tree, q, G)
     return G
+
+
+def fluxes(tree: Tree, q: Sequence[Scalar]) -> Iterator[tuple[Chain, Flux]]:
+    """Of what each column moves, at unit rate, in root axes; and the chain that ends with it."""
+    poses = root_poses(tree, q)
+    composites, _ = tip_to_base(tree, compose, RigidInertia.zero(), [pose.J for pose in poses])
+    for pose, body, chain in zip(poses, composites, chains(tree, poses), strict=True):
+        for k, S in enumerate(pose.J.S, len(chain) - len(pose.J.S)):
+            yield chain[: k + 1], in_root_axes(Flux.of(body, S), pose)
 
 
 def in_root_axes(B: Flux, pose: Pose) -> Flux:
     """A link's flux at the origin of its root, in the root's axes."""
     R = pose.R
-    return Flux(Rotation(R).sym(B.rate), R @ B.spin, R @ B.p).seen_from(pose.p)
+    return Flux(Rotation(R).sym_short(B.rate), R @ B.spin, R @ B.p).seen_from(pose.p)
 
 
-def spread(G: Tensor, inner: Chain, k: Column, B: Flux) -> None:
+def spread(G: Tensor, inner: Sequence[Column], k: Column, B: Flux) -> None:
     """Add all symbols whose outermost column is k; Γ_kjk is zero, for M_kk is not felt by j."""
-    for b, j in enumerate((*inner, k)):
-        f = B @ j.S
-        for a, i in enumerate(inner):
-            x = i.S.dot(f)
+    for a, i in enumerate(inner):
+        moment = B.transposed(i.S).ang  # all of it: B feels only how a column turns
+        for b, j in enumerate((*inner, k)):
+            x = moment.dot(j.S.ang)
             orders = [(i, j, k)] + [(i, k, j)] * (b < len(inner))
             for order in orders:
                 add(G, *order, x)

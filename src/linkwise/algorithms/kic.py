@@ -57,7 +57,7 @@ def at_centre(body: RigidInertia, pose: Pose) -> Body:
     """Mass, centre and rotational inertia about it; a body without mass is taken at its origin."""
     c = body.h * (1.0 / body.m if body.m else 0.0)
     central = RigidInertia(0.0, Vec3.zero(), body.second - sym_outer(c, body.h))
-    return Body(body.m, pose.p + pose.R @ c, Rotation(pose.R).sym(central.rotational()))
+    return Body(body.m, pose.p + pose.R @ c, Rotation(pose.R).sym_short(central.rotational()))
 
 
 def change(chain: Chain, g: Sequence[Motion], j: int, k: int) -> Motion:
@@ -115,28 +115,43 @@ def link_terms(body: Body, chain: Chain) -> Iterator[tuple[tuple[int, int, int],
 
 def augmented_parts(tree: Tree, q: Sequence[Scalar]) -> list[Tensor]:
     """P1, P2 and P3 by augmented bodies, every joint a chain of one-degree joints."""
-    poses = root_poses(tree, q)
-    composites, _ = tip_to_base(tree, compose, RigidInertia.zero(), [pose.J for pose in poses])
     parts = [no_tensor(tree.nv, tree.nv) for _ in range(3)]
-    for pose, body, chain in zip(poses, composites, chains(tree, poses), strict=True):
-        augmented = at_centre(body, pose)
-        for last in range(len(chain) - len(pose.J.S), len(chain)):
-            for (i, j, k), terms in completed(*independent(augmented, chain[: last + 1])):
-                for P, x in zip(parts, terms, strict=True):
-                    add(P, chain[i], chain[j], chain[k], x)
+    for body, chain in augmented_bodies(tree, q):
+        for (i, j, k), terms in completed(*independent(body, chain)):
+            for P, x in zip(parts, terms, strict=True):
+                add(P, chain[i], chain[j], chain[k], x)
     return parts
 
 
+def augmented_bodies(tree: Tree, q: Sequence[Scalar]) -> Iterator[tuple[Body, Chain]]:
+    """What each column moves, as one body, and the chain that ends with the column."""
+    poses = root_poses(tree, q)
+    composites, _ = tip_to_base(tree, compose, RigidInertia.zero(), [pose.J for pose in poses])
+    for pose, body, chain in zip(poses, composites, chains(tree, poses), strict=True):
+        augmented = at_centre(body, pose)
+        for last in range(len(chain) - len(pose.J.S), len(chain)):
+            yield augmented, chain[: last + 1]
+
+
 def independent(body: Body, chain: Chain) -> list[Matrix]:
-    """P1, P2, P3 of the chain's last column k, for i and j no further out [25-27]."""
-    g, n = at_point(chain, body.c), range(len(chain))
-    k = len(chain) - 1
-    H = [change(chain, g, j, k) for j in n]
-    p = [h.lin * body.m for h in H]
-    dL, L = [body.I @ h.ang for h in H], body.I @ g[k].ang
-    P1 = [[g[i].lin.dot(p[j]) for j in n] for i in n]
-    P2 = [[g[i].ang.dot(dL[j]) for j in n] for i in n]
-    P3 = [[cross(g[i].ang, g[j].ang).dot(L) for j in n] for i in n]
+    """P1, P2, P3 of the chain's last column k, for i and j no further out [25-27].
+
+    P1_kjk = 0, P3 is skew, and P2_kjk = P3_jkk.
+    """
+    *inner, last = at_point(chain, body.c)
+    k = len(inner)
+    L, p_k = body.I @ last.ang, last.lin * body.m
+    p = [cross(g.ang, p_k) for g in (*inner, last)]
+    dL = [body.I @ cross(g.ang, last.ang) for g in (*inner, last)]
+    P1, P2 = ([[0.0] * (k + 1) for _ in range(k + 1)] for _ in range(2))
+    P3: Matrix = [[0.0] * (k + 1) for _ in range(k + 1)]
+    for i, g in enumerate(inner):
+        P1[i] = [g.lin.dot(x) for x in p]
+        P2[i] = [g.ang.dot(x) for x in dL]
+        for j, h in enumerate((*inner[i + 1 :], last), i + 1):
+            P3[i][j] = cross(g.ang, h.ang).dot(L)
+            P3[j][i] = -P3[i][j]
+        P2[k][i] = P3[i][k]
     return [P1, P2, P3]
 
 
@@ -154,6 +169,21 @@ def completed(P1: Matrix, P2: Matrix, P3: Matrix) -> Iterator[tuple[tuple[int, i
             yield (m, j, k), (P1_mjk, P3[j][k] if j < k else 0.0, -P2[k][j])
 
 
+def together(P1: Matrix, P2: Matrix, P3: Matrix) -> Iterator[tuple[tuple[int, int, int], Scalar]]:
+    """What `completed` yields, terms added: two sums serve all orders of three columns."""
+    m = len(P1) - 1
+    for i in range(m):
+        yield (i, m, m), P1[i][m] + P3[i][m]
+        for j in range(m):
+            x, y = P1[i][j] + P2[i][j] + P3[i][j], P1[i][j] + P2[j][i]
+            yield (i, j, m), x
+            yield (i, m, j), y
+            if j < i:
+                yield (m, j, i), -x
+            if j <= i:
+                yield (m, i, j), -y
+
+
 # -- the array ----------------------------------------------------------------------------------
 
 
@@ -164,7 +194,10 @@ def linkwise(tree: Tree, q: Sequence[Scalar]) -> Tensor:
 
 def augmented(tree: Tree, q: Sequence[Scalar]) -> Tensor:
     """``P*`` by augmented bodies."""
-    P = _sum(augmented_parts(tree, q))
+    P = no_tensor(tree.nv, tree.nv)
+    for body, chain in augmented_bodies(tree, q):
+        for (i, j, k), x in together(*independent(body, chain)):
+            add(P, chain[i], chain[j], chain[k], x)
     add_brackets(tree, q, P)
     return P
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.motion import Force, Motion
-from linkwise.spatial.vec3 import Sym3, Vec3, cross, mixed_outer
+from linkwise.spatial.vec3 import Mat3, Sym3, Vec3, cross, mixed_outer
 
 
 class Flux:
@@ -40,18 +40,26 @@ class Flux:
     def __add__(self, o: Flux) -> Flux:
         return Flux(self.rate + o.rate, self.spin + o.spin, self.p + o.p)
 
-    def _symmetric(self, w: Vec3) -> Vec3:
-        turned: Vec3 = w * self.rate.trace() - self.rate @ w
-        return turned
+    def turning(self) -> Mat3:
+        """``tr(K) 1 - K``: what B makes of a turn, moment from moment."""
+        s, (x, y, z) = self.rate.about(), self.spin
+        return Mat3(
+            Vec3(s.xx, s.xy + z, s.xz - y),
+            Vec3(s.xy - z, s.yy, s.yz + x),
+            Vec3(s.xz + y, s.yz - x, s.zz),
+        )
 
     def __matmul__(self, b: Motion) -> Force:
         """``B b``."""
-        return Force(self._symmetric(b.ang) - cross(self.spin, b.ang), cross(b.ang, self.p))
+        return Force(self.turning() @ b.ang, cross(b.ang, self.p))
 
     def transposed(self, b: Motion) -> Force:
         """``Bᵀ b``, a pure moment."""
-        turned = self._symmetric(b.ang) + cross(self.spin, b.ang)
-        return Force(turned + cross(self.p, b.lin), Vec3.zero())
+        return Force(self.turning().T @ b.ang + cross(self.p, b.lin), Vec3.zero())
+
+    def momentum(self) -> Force:
+        """Of the body, angular and linear."""
+        return Force(self.spin * 2.0, self.p)
 
     def seen_from(self, r: Vec3) -> Flux:
         """The same flux about a point from which the old origin lies at ``r``, same axes."""

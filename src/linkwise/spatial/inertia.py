@@ -29,13 +29,12 @@ class RigidInertia:
 
     def __matmul__(self, v: Motion) -> Force:
         """Momentum of the body moving with ``v``."""
-        spin = v.ang * self.second.trace() - self.second @ v.ang
+        spin = self.rotational() @ v.ang
         return Force(spin + cross(self.h, v.lin), v.lin * self.m - cross(self.h, v.ang))
 
     def rotational(self) -> Sym3:
         """Rotational inertia about the origin, ``tr(Σ) 1 - Σ``."""
-        s = self.second
-        return Sym3(s.yy + s.zz, -s.xy, -s.xz, s.xx + s.zz, -s.yz, s.xx + s.yy)
+        return self.second.about()
 
     def force(self, a: Vec3, U: Mat3) -> Force:
         """Wrench that moves the body: origin accelerated by ``a``, rates of turning in ``U``.

@@ -126,7 +126,12 @@ class Rotation:
         mx, my, mz = m @ x, m @ y, m @ z
         return Sym3(x.dot(mx), x.dot(my), x.dot(mz), y.dot(my), y.dot(mz), z.dot(mz))
 
-    sym_short = sym
+    def sym_short(self, m: Sym3) -> Sym3:
+        """``E m Eᵀ``, two rows of it: a turn keeps the trace. Error relative to largest entry."""
+        x, y, z = self.E.rows
+        mx, my = m @ x, m @ y
+        xx, yy = x.dot(mx), y.dot(my)
+        return Sym3(xx, y.dot(mx), z.dot(mx), yy, z.dot(my), m.trace() - xx - yy)
 
 
 class Transform:

@@ -119,6 +119,12 @@ class Sym3:
         """Sum of the diagonal."""
         return self.xx + self.yy + self.zz
 
+    def about(self) -> Sym3:
+        """``tr(m) 1 - m``: of second moments along axes, those about them."""
+        return Sym3(
+            self.yy + self.zz, -self.xy, -self.xz, self.xx + self.zz, -self.yz, self.xx + self.yy
+        )
+
     @staticmethod
     def zero() -> Sym3:
         """The zero matrix."""

@@ -7,8 +7,8 @@ nothing assumes that a program is one block.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from linkwise.trace.expr import Expr
 
@@ -80,32 +80,55 @@ class Program:
 
 @dataclass(frozen=True)
 class OperationCount:
-    """Exact operations of one evaluation; a fused multiply-add is one of each."""
+    """Exact operations of one evaluation; a fused multiply-add is one of each.
+
+    Signs, and the tests that end a loop, are not counted.
+    """
 
     multiplications: int
     additions: int
     divisions: int
     sincos: int
     fused: int  # how many of the pairs above run as one instruction
+    square_roots: int = 0
+    iteration: OperationCount | None = None  # what a loop repeats; counted above once
 
     @property
     def total(self) -> int:
-        """Multiplications, additions and divisions."""
-        return self.multiplications + self.additions + self.divisions
+        """Multiplications, additions, divisions and square roots."""
+        return self.multiplications + self.additions + self.divisions + self.square_roots
+
+    def iterated(self, times: int) -> OperationCount:
+        """What is done when a loop runs so many times."""
+        if self.iteration is None:
+            return self
+        again = {f: getattr(self.iteration, f) * (times - 1) for f in _COUNTED}
+        return replace(self, **{f: getattr(self, f) + x for f, x in again.items()})
 
     def __str__(self) -> str:
         """Write the counts as a sentence."""
-        return (
+        text = (
             f"{self.multiplications} multiplications, {self.additions} additions, "
-            f"{self.divisions} divisions, {self.sincos} sincos ({self.fused} fused pairs)"
+            f"{self.divisions} divisions, {self.square_roots} square roots, "
+            f"{self.sincos} sincos ({self.fused} fused pairs)"
         )
+        return text if self.iteration is None else f"{text}; in each iteration: {self.iteration}"
+
+
+_COUNTED = ("multiplications", "additions", "divisions", "sincos", "fused", "square_roots")
 
 
 def count_operations(program: Program) -> OperationCount:
-    """Count what the program does per state; a loop's body is counted once."""
+    """Count what the program does per state; a loop's body is counted once, and apart."""
+    bodies = [r.body.nodes for r in program.regions if isinstance(r, Repeat)]
+    looped = _count(node for body in bodies for node in body) if bodies else None
+    return replace(_count(program.nodes()), iteration=looped)
+
+
+def _count(nodes: Iterable[Expr]) -> OperationCount:
     ops: dict[str, int] = {}
     angles = set()
-    for node in program.nodes():
+    for node in nodes:
         ops[node.op] = ops.get(node.op, 0) + 1
         if node.op in ("sin", "cos"):
             angles.add(node.args[0].id)
@@ -116,6 +139,7 @@ def count_operations(program: Program) -> OperationCount:
         divisions=_sum(ops, "div"),
         sincos=len(angles),
         fused=fused,
+        square_roots=_sum(ops, "sqrt"),
     )
 
 
