@@ -3,10 +3,10 @@
 Time per state is taken as a sum over degrees of freedom of what they cost at their depth d (degrees
 of freedom between them and the base):
 
-    t = c0 + Σ (c1 if d = 0, c2 if d = 1, else c3) + c4 Σ d + c5 Σ d (d - 1) / 2 + c6 p + c7 p²
+    t = c0 + Σ (c1 if d < 2 else c2) + c3 Σ d + c4 Σ d (d - 1) / 2 + c5 n² + c6 p + c7 p²
 
-with p the degrees of freedom that move the frame, for functions of one. A recursion has c4 = c5 = 0,
-composite bodies have not. The numbers are in costs.py: fitted by ``tools/cost_model.py`` to times
+with p the degrees of freedom that move the frame, for functions of one; n² is for storing a matrix.
+A recursion has c3 = c4 = 0, composite bodies have not. The numbers are in costs.py: fitted by ``tools/cost_model.py`` to times
 of kernels on chains, arms, hands, quadrupeds and humanoids; docs/choosing.md has the times, the
 choice and what it loses, on robots that were kept out of the fit too.
 
@@ -54,17 +54,34 @@ def predicted(
 
 def features(tree: Tree, frame: Frame | None = None) -> tuple[float, ...]:
     """What the costs of a robot are taken to depend on."""
-    depths: list[int] = []
-    for parent in tree.dof_parent:
-        depths.append(0 if parent < 0 else depths[parent] + 1)
-    path = 0 if frame is None else sum(tree.links[i].joint.nv for i in tree.path(frame.link))
+    depths = _depths(tree)
+    path = 0
+    if frame is not None:  # what hangs on another link of the base has no part in it
+        links = tree.path(frame.link)
+        path = sum(tree.links[i].joint.nv for i in links)
+        root = tree.links[links[0]].v_index if links else -1
+        depths = [d for k, d in enumerate(depths) if _root(tree, k) == root]
     return (
         1.0,
-        depths.count(0),
-        depths.count(1),
+        sum(d < 2 for d in depths),
         sum(d > 1 for d in depths),
         sum(depths),
         sum(d * (d - 1) for d in depths) / 2,
+        len(depths) ** 2,
         path,
         path * path,
     )
+
+
+def _depths(tree: Tree) -> list[int]:
+    depths: list[int] = []
+    for parent in tree.dof_parent:
+        depths.append(0 if parent < 0 else depths[parent] + 1)
+    return depths
+
+
+def _root(tree: Tree, dof: int) -> int:
+    """The degree of freedom at the base that moves this one."""
+    while tree.dof_parent[dof] >= 0:
+        dof = tree.dof_parent[dof]
+    return dof
