@@ -9,7 +9,7 @@ ROOT = Path(linkwise.__file__).parent
 
 LAYERS = [
     "errors", "spatial", "model", "io", "sweep", "algorithms", "trace", "backends", "cache",
-    "compile", "choose", "arrays", "iterative", "calls", "factors", "summary", "models", "study",
+    "compile", "costs", "choose", "arrays", "iterative", "calls", "factors", "summary", "models", "study",
     "robot", "load", "builder", "cli",
 ]  # fmt: skip
 EQUATIONS = ("sweep", "algorithms")  # no array library, no machine

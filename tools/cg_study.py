@@ -309,8 +309,9 @@ only when rotors are most of M.
   chains it takes more iterations than no scaling at all, with motors and without.
 - A band of the mass matrix (shifted to be positive definite) does little better: what is far along
   the chain is not small.
-- Blocks of M along the chain, factored (of an arm of 7 joints: all of M), save a third at n = 30 and
-  are worse than nothing from n = 60 on: neighbours across a cut are coupled as strongly as inside.
+- Blocks of M along the chain, factored (of an arm of 7 joints: all of M), save a third at n = 30
+  and are worse than nothing from n = 60 on: neighbours across a cut are coupled as strongly as
+  inside a block.
 - The factors of 10 ms ago, at joint rates of about 1 rad/s, take about a tenth of the iterations at
   every length. They cost a factorization now and then.
 - The factors of M in float32 take two or three at every length here (their error is 1e-7 times the

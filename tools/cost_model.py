@@ -1,7 +1,7 @@
 """What each method costs on this machine, and a formula for it: src/linkwise/costs.py.
 
-    python tools/cost_model.py measure [--quick]   time every method on many robots: costs.json
-    python tools/cost_model.py fit                 costs.json -> src/linkwise/costs.py, docs/choosing.md
+    python tools/cost_model.py measure   time every method on many robots: costs.json
+    python tools/cost_model.py fit       costs.json -> src/linkwise/costs.py, docs/choosing.md
 
 `method="auto"` takes the method whose formula gives the least time. The formula is linear in the
 features of `linkwise.choose.features`; its numbers come from here. The page says, for robots used
@@ -48,7 +48,7 @@ REAL_FIT = (
     "ur_description/urdf/ur5_robot.urdf", "panda_description/urdf/panda.urdf",
     "solo_description/robots/solo12.urdf", "anymal_b_simple_description/robots/anymal.urdf",
     "talos_data/robots/talos_reduced.urdf", "icub_description/robots/icub_reduced.urdf",
-    "romeo_description/urdf/romeo.urdf", "allegro_hand_description/urdf/allegro_right_hand.urdf",
+    "romeo_description/urdf/romeo_small.urdf", "allegro_hand_description/urdf/allegro_right_hand.urdf",
 )  # fmt: skip
 REAL_KEPT_OUT = (
     "xarm_description/urdf/xarm7.urdf", "ur_description/urdf/ur10_robot.urdf",
@@ -80,9 +80,7 @@ def _example(path: str) -> lw.Robot | None:
     for folder in map(Path, sys.path):
         file = folder / "cmeel.prefix" / "share" / "example-robot-data" / "robots" / path
         if file.is_file():
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", lw.RobotFileWarning)
-                return lw.load(file, strict=False, mimic="free")
+            return lw.load(file, strict=False, mimic="free")
     print(f"not found: {path}", flush=True)
     return None
 
@@ -199,6 +197,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="few robots")
     parser.add_argument("--json", type=Path, default=Path("costs.json"))
     given = parser.parse_args(arguments)
+    warnings.simplefilter("ignore", lw.RobotFileWarning)  # what is wrong with the files is known
     if given.what == "measure":
         with one_core():
             rows = measure(given.quick)
@@ -215,7 +214,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def module(table: dict[str, dict[str, dict[str, list[float]]]], machine: str) -> str:
     """src/linkwise/costs.py."""
     lines = [
-        '"""What a state costs by each method, in nanoseconds: numbers of the formula in choose.py.',
+        '"""What a state costs by each method, in nanoseconds: the numbers of choose.py.',
         "",
         f"Made by tools/cost_model.py on {machine}.",
         '"""',

@@ -6,9 +6,9 @@ of freedom between them and the base):
     t = c0 + Σ (c1 if d < 2 else c2) + c3 Σ d + c4 Σ d (d - 1) / 2 + c5 n² + c6 p + c7 p²
 
 with p the degrees of freedom that move the frame, for functions of one; n² is for storing a matrix.
-A recursion has c3 = c4 = 0, composite bodies have not. The numbers are in costs.py: fitted by ``tools/cost_model.py`` to times
-of kernels on chains, arms, hands, quadrupeds and humanoids; docs/choosing.md has the times, the
-choice and what it loses, on robots that were kept out of the fit too.
+A recursion has c3 = c4 = 0, composite bodies have not. The numbers are in costs.py: fitted by
+``tools/cost_model.py`` to times of kernels on chains, arms, hands, quadrupeds and humanoids.
+docs/choosing.md has the times, the choice and what it loses, on robots kept out of the fit too.
 
 A state alone is given the method that many are given, though another may be faster for one: so that
 it has the same bits alone and in any row.
