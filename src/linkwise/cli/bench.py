@@ -8,8 +8,10 @@ from typing import Any
 
 import click
 
-from linkwise.cli.options import load_robot, progress, robot_options
+from linkwise.cli.options import exists, load_robot, progress, robot_options, tip
 from linkwise.cli.speed import (
+    MEASURED,
+    SEVERAL,
     Contest,
     Row,
     Settings,
@@ -35,7 +37,9 @@ from linkwise.cli.timing import machine, versions
               help="Threads for a batch, ours and the peers'.")  # fmt: skip
 @click.option("--dtype", type=click.Choice(["float64", "float32"]), default="float64",
               show_default=True, help="Numbers in a batch; peers always use float64.")  # fmt: skip
-@click.option("--methods", is_flag=True, help="Every method of each function, side by side.")
+@click.option(
+    "--methods", is_flag=True, help="Every method of each function that has several, side by side."
+)
 @robot_options
 def bench(
     robot: str | None,
@@ -61,8 +65,9 @@ def bench(
         return
     if robot is None:
         raise click.UsageError("Missing argument 'ROBOT' (or --suite).")
-    settings = Settings(batch, seconds, threads, dtype, methods=methods)
     loaded = load_robot(robot, **loading)
+    functions = tuple(f for f in SEVERAL if exists(loaded, f, tip(loaded))) if methods else MEASURED
+    settings = Settings(batch, seconds, threads, dtype, functions, methods)
     contest = Contest(loaded, settings)
     if not as_json:
         _print_head(contest)

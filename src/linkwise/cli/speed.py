@@ -35,6 +35,7 @@ AGREE = 1e-9  # results that differ by more are not of the same robot
 
 
 USUAL = ("crba", "aba")
+SEVERAL = tuple(f for f, ways in FUNCTIONS.items() if len(ways) > 1)
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ class Row:
     chosen: bool
     mode: str
     ours: float
+    operations: int = 0  # of one state; of an iteration, for as many steps as the median takes
     peers: dict[str, float] = field(default_factory=dict)
     via: dict[str, str] = field(default_factory=dict)
 
@@ -128,7 +130,20 @@ class Contest:
         chosen = method == self.auto(function)
         numbers = {name: time for name, (time, _) in found.items()}
         labels = {name: label for name, (_, label) in found.items()}
-        return Row(function, method, chosen, mode, mine, numbers, labels)
+        return Row(
+            function, method, chosen, mode, mine, self.operations(function, method), numbers, labels
+        )
+
+    def operations(self, function: str, method: str) -> int:
+        """Operations of one state by a method."""
+        algorithm = FUNCTIONS[function][method]
+        frame = self.frame if algorithm.takes_frame else None
+        count = self.robot.operation_count(function, method, frame=frame)
+        if algorithm.iterates:
+            q, qd, tau = self.states.q, self.states.qd, self.states.tau
+            _, info = self.robot.forward_dynamics(q, qd, tau, method=method, status=True)
+            count = count.iterated(int(np.median(info.iterations)))
+        return count.total
 
     def _peer_way(self, peer: Peer, function: str, mode: str) -> Way | None:
         if mode == CALL:
@@ -170,13 +185,13 @@ class Contest:
 def speed_table(rows: list[Row], contest: Contest) -> str:
     """Rows as a table."""
     present = [name for name in PEERS if name not in contest.missing]
-    head = ["function", "method", "mode", "linkwise"]
+    head = ["function", "method", "mode", "operations", "linkwise"]
     for name in present:
         head += [name, "ratio"]
     lines = []
     for row in rows:
         line = [row.function, row.method + (" *" if row.chosen else ""), row.mode]
-        line.append(nanoseconds(row.ours))
+        line += [f"{row.operations:,}", nanoseconds(row.ours)]
         for name in present:
             line += [nanoseconds(row.peers.get(name)), ratio(row.ratio(name))]
         lines.append(line)
@@ -185,6 +200,7 @@ def speed_table(rows: list[Row], contest: Contest) -> str:
 
 NOTES = """\
 ns per state, least of many, measured in turns; ratio = peer / linkwise; * is what auto picks.
+operations: multiplications, additions, divisions; by conjugate gradients, of the median state.
 batch: one call over all states into a given array; call: one float64 state per Python call."""
 MUJOCO_NOTE = """\
 MuJoCo has no batch call for dynamics alone: a rollout adds an Euler step. Contacts, limits and
