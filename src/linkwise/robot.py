@@ -350,8 +350,9 @@ class Robot:
         """Mass matrix (..., nv, nv), rotors included.
 
         ``method``: ``"crba"`` (composite bodies, in link axes; what ``"auto"`` takes), ``"gdahj"``
-        (in one fixed frame, as published) or ``"gdahj-symmetric"`` (the same with symmetric sums;
-        fewest operations on chains of 15 joints or more).
+        (in one fixed frame, as published), ``"gdahj-symmetric"`` (the same with symmetric sums) or
+        ``"mixed"`` (sums as in CRBA, entries as in GDAHJ; fewest operations on chains of 12 joints
+        or more).
         """
         return self._calls.run("mass_matrix", (q,), out, threads, status, method)
 

@@ -84,7 +84,9 @@ def gather(link: Link, children: Moments, at: Place) -> tuple[list[Force], Momen
     m_i, centre, I_C = _about_centre(link.inertia)
     p_Cii = at.R @ centre
     p_C, mp = at.p + p_Cii, p_Cii * m_i
-    body = Moments(m_i, p_C * m_i, mp, _matrix(Rotation(at.R).sym_short(I_C)) + _minus_skews(mp, p_C))
+    body = Moments(
+        m_i, p_C * m_i, mp, _matrix(Rotation(at.R).sym_short(I_C)) + _minus_skews(mp, p_C)
+    )
     m, c, b, D = children + body
     out = [
         Force(D.T @ s.ang + cross(c, s.lin), cross(b, s.ang) - s.lin * m) for s in at.own

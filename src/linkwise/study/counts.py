@@ -42,7 +42,9 @@ def inertia_and_power(tree: Tree, q: Sequence[Scalar]) -> Any:
 def inertia_and_symbols(tree: Tree, q: Sequence[Scalar]) -> Any:
     """Mass matrix and Christoffel's symbols of an arm: a flux holds the momentum that M needs."""
     G, M = no_tensor(tree.nv, tree.nv), [[0.0] * tree.nv for _ in range(tree.nv)]
-    for ((own,),), ((*inner, k), B) in zip(diagonal(tree, q), coriolis.fluxes(tree, q), strict=True):
+    for ((own,),), ((*inner, k), B) in zip(
+        diagonal(tree, q), coriolis.fluxes(tree, q), strict=True
+    ):
         coriolis.spread(G, inner, k, B)
         M[k.dof][k.dof] = own
         for i in inner:
