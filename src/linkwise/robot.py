@@ -452,6 +452,7 @@ class Robot:
         q: ArrayLike,
         qd: ArrayLike,
         *,
+        method: str = "auto",
         out: Array | None = None,
         threads: int | None = None,
         status: bool = False,
@@ -459,9 +460,10 @@ class Robot:
         """Coriolis matrix ``C`` (..., nv, nv): ``C qd = bias - g``, friction aside.
 
         Of all such matrices, Christoffel's: ``C_ij = Σ_k Γ_ijk qd_k`` with `christoffel`'s Γ, and
-        ``Ṁ - 2C`` is skew, for every kind of joint.
+        ``Ṁ - 2C`` is skew, for every kind of joint. ``method``: ``"composite"`` (in link axes; what
+        ``"auto"`` takes) or ``"mixed"`` (entries in one frame; fewer operations from 8 joints on).
         """
-        return self._calls.run("coriolis_matrix", (q, qd), out, threads, status)
+        return self._calls.run("coriolis_matrix", (q, qd), out, threads, status, method)
 
     def christoffel(
         self,
