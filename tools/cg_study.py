@@ -207,8 +207,8 @@ recursion runs from the tip, subtracts `M P~P~` and carries the composite second
 
 The paper's sweeps (g2, g3) weigh every link in every iteration. Here the momentum F_i of all that
 joint i moves, per unit rate, is formed once, as a column of a composite inertia, and
-`(M p)_j = S_j · Σ_{{i ≥ j}} F_i p_i + F_j · Σ_{{i < j}} S_i p_i`: 35 n multiplications and 34 n additions
-an iteration where the paper has 47 n and 46 n (`docs/counts.md`).
+`(M p)_j = S_j · Σ_{{i ≥ j}} F_i p_i + F_j · Σ_{{i < j}} S_i p_i`: 35 n multiplications and 34 n
+additions an iteration where the paper has 47 n and 46 n (`docs/counts.md`).
 
 ## Iterations, measured
 

@@ -251,8 +251,7 @@ def test_counts_of_general_arms_hardly_depend_on_their_numbers() -> None:
     trees = [build(generic_chain(5, seed)) for seed in range(5)]
     for name in ("rnea", "crba", "aba", "mixed", "ccg"):
         m, a = zip(*(OURS[name].counted(t) for t in trees), strict=True)
-        assert len(set(m)) == 1, name
-        assert max(a) <= 1.02 * min(a), name
+        assert max(m) <= 1.03 * min(m) and max(a) <= 1.03 * min(a), name
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

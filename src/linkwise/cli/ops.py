@@ -36,36 +36,13 @@ class Counted:
     count: OperationCount
 
 
-class Joints(click.ParamType):
-    """How many joints a general arm has; nothing: those of the papers' tables."""
-
-    name = "N"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[int, ...]:
-        """Lengths to count."""
-        if isinstance(value, tuple):
-            return value
-        try:
-            n = int(value)
-        except ValueError:
-            self.fail(f"{value!r} is not a number of joints", param, ctx)
-        if not 1 <= n <= LONGEST:
-            self.fail(f"{n} joints; expected 1 to {LONGEST}", param, ctx)
-        return (n,)
-
-
 @click.command()
 @click.argument("robot", required=False)
 @click.option(
     "--generic",
-    "lengths",
-    type=Joints(),
-    is_flag=False,
-    flag_value=LENGTHS,
-    help="A general arm of N joints, without accidental zeros, and what papers claim for it; "
-    "without N the same as --papers.",
+    metavar="N",
+    type=click.IntRange(1, LONGEST),
+    help="A general arm of N joints, without accidental zeros, and what papers claim for it.",
 )
 @click.option(
     "--papers",
@@ -83,7 +60,7 @@ class Joints(click.ParamType):
 @robot_options
 def ops(
     robot: str | None,
-    lengths: tuple[int, ...] | None,
+    generic: int | None,
     papers: bool,
     seed: int | None,
     kind: str | None,
@@ -96,7 +73,7 @@ def ops(
     Counts are those of the compiled programs, constants folded. A loop's body is counted once, and
     again in a row of its own.
     """
-    _check(robot, lengths, papers, (seed, kind) != (None, None), as_json, markdown)
+    _check(robot, generic, papers, (seed, kind) != (None, None), as_json, markdown)
     if robot is None and any(value not in _AS_USUAL for value in loading.values()):
         raise click.UsageError("--base, --mimic, --no-strict and --repair are for a ROBOT.")
     if robot is not None:
@@ -104,37 +81,36 @@ def ops(
         click.echo(_json(loaded) if as_json else f"{loaded.name}\n\n{operation_table(loaded)}")
         return
     arm = {"seed": seed or 0, "kind": kind or "revolute"}
-    if papers or lengths == LENGTHS:
-        progress(f"counting arms of up to {max(LENGTHS)} joints")
-        rows = list(compare(LENGTHS, **arm))  # type: ignore[arg-type]
-        if markdown:
-            click.echo(page(rows), nl=False)
-        else:
-            click.echo(_rows_json(rows, arm) if as_json else _claims(rows))
+    if generic is not None:
+        _one_arm(generic, arm, as_json)
         return
-    assert lengths is not None
-    _one_arm(lengths[0], arm, as_json)
+    progress(f"counting arms of up to {max(LENGTHS)} joints")
+    rows = list(compare(LENGTHS, **arm))  # type: ignore[arg-type]
+    if markdown:
+        click.echo(page(rows), nl=False)
+    else:
+        click.echo(_rows_json(rows, arm) if as_json else _claims(rows))
 
 
 def _check(
     robot: str | None,
-    lengths: tuple[int, ...] | None,
+    generic: int | None,
     papers: bool,
     arm: bool,
     as_json: bool,
     markdown: bool,
 ) -> None:
     """Refuse what does not go together."""
-    general = papers or lengths is not None
+    general = papers or generic is not None
     if robot is None and not general:
         raise click.UsageError("Missing ROBOT; or --generic N, or --papers.")
     if robot is not None and general:
         raise click.UsageError("--generic and --papers take no ROBOT.")
-    if papers and lengths not in (None, LENGTHS):
-        raise click.UsageError("--papers has its own lengths: leave out --generic N.")
+    if papers and generic is not None:
+        raise click.UsageError("--papers has its own lengths: leave out --generic.")
     if arm and not general:
         raise click.UsageError("--seed and --kind are for --generic and --papers.")
-    if markdown and not (papers or lengths == LENGTHS):
+    if markdown and not papers:
         raise click.UsageError("--markdown is for --papers.")
     if markdown and as_json:
         raise click.UsageError("--markdown or --json, not both.")
