@@ -13,21 +13,19 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 import linkwise as lw
-from linkwise.algorithms import FUNCTIONS, Algorithm, crba, gdahj
+from linkwise.algorithms import FUNCTIONS, Algorithm
 from linkwise.cli.timing import Way, measure, one_core, processor
-from linkwise.model.tree import Tree
-from linkwise.spatial import Force, RigidInertia, cross
+from linkwise.study import counts
+from linkwise.study.claims import CLAIMS, formula
 from linkwise.study.generic import generic_chain
-from linkwise.sweep import tip_to_base
-from linkwise.trace.program import OperationCount, count_operations
-from linkwise.trace.tracer import Task, trace
+from linkwise.trace.program import OperationCount
+from linkwise.trace.tracer import Task
 
 PAPERS = Path(__file__).resolve().parents[1] / "docs" / "papers"
 PAGE, PLOT = PAPERS / "gdahj.md", PAPERS / "gdahj.svg"
@@ -36,46 +34,21 @@ LENGTHS = (*range(2, 21), 22, 25, 30, 40, 60)
 BATCH = 256  # states; the results of 60 joints are then 7 MB
 TICKS = (2, 3, 5, 7, 10, 14, 20, 30, 60)
 SECONDS = 0.6  # of samples for each length
-_Q = (("q", "nq"),)
 
 
-def formula(m: Sequence[float], a: Sequence[float], n: int) -> tuple[int, int]:
-    """Multiplications and additions ``c2 n² + c1 n + c0``."""
-    return tuple(round(c[0] * n * n + c[1] * n + c[2]) for c in (m, a))  # type: ignore[return-value]
-
-
+_CLAIMED = {claim.name: claim.printed for claim in CLAIMS}
 PUBLISHED = {
-    "gdahj": partial(formula, (3, 88, -3), (2.5, 95.5, -18)),  # Table I
-    "gdahj-symmetric": partial(formula, (3, 79, 0), (2.5, 71.5, -9)),  # counted by hand
-    "crba": partial(formula, (10, 22, -32), (6, 37, -43)),  # Table I
+    "gdahj": _CLAIMED["GDAHJ"],
+    "gdahj-symmetric": formula((3, 79, 0), ("5/2", "143/2", -9)),  # counted by hand
+    "crba": _CLAIMED["CRBA"],
 }
 
 
 # -- what is compared -----------------------------------------------------------------------------
 
 
-def kinematics(tree: Tree, q: Any) -> Any:
-    """Axes and origins alone: what the paper's counts leave out."""
-    return [[x for row in at.R.rows for x in row] + list(at.p) for at in gdahj.places(tree, q)]
-
-
-def mixed(tree: Tree, q: Any) -> Any:
-    """Composites in link axes as CRBA, entries in the fixed frame as GDAHJ; not in the library."""
-    at = gdahj.places(tree, q)
-    J = [link.stance(own) for link, own in zip(tree.links, tree.per_link_q(q), strict=True)]
-    composites, _ = tip_to_base(tree, crba.compose, RigidInertia.zero(), J)
-    F = []
-    for j, place, composite in zip(J, at, composites, strict=True):
-        local = [composite @ column for column in j.S]
-        forces = [Force(place.R @ f.ang, place.R @ f.lin) for f in local]
-        F.append([Force(f.ang + cross(place.p, f.lin), f.lin) for f in forces])
-    return gdahj.project(tree, [place.S for place in at], F)
-
-
-KINEMATICS = Algorithm("kinematics", "sweep", kinematics, _Q, ("nv", 12))
 METHODS = {
-    **{name: FUNCTIONS["mass_matrix"][name] for name in ("crba", "gdahj", "gdahj-symmetric")},
-    "mixed": Algorithm("mass_matrix", "mixed", mixed, _Q, ("nv", "nv"), True),
+    name: FUNCTIONS["mass_matrix"][name] for name in ("crba", "gdahj", "gdahj-symmetric", "mixed")
 }
 
 
@@ -86,7 +59,7 @@ def chain(n: int) -> lw.Robot:
 
 def operations(robot: lw.Robot, algorithm: Algorithm) -> OperationCount:
     """Of the program that runs."""
-    return count_operations(trace(Task(algorithm), robot.tree))
+    return counts.count(algorithm, robot.tree)
 
 
 class Row(NamedTuple):
@@ -144,21 +117,21 @@ def counts_table() -> str:
     for n in COUNTED:
         robot = chain(n)
         ours = {name: operations(robot, algorithm) for name, algorithm in METHODS.items()}
-        extra = operations(robot, KINEMATICS)
+        extra = operations(robot, counts.PARTS["kinematics"])
         cells = []
         for name in ("gdahj", "gdahj-symmetric"):
-            cells += [_pair(*PUBLISHED[name](n)), _less(ours[name], extra)]
+            cells += [_pair(*PUBLISHED[name].at(n)), _less(ours[name], extra)]
         cells += [
             _pair(extra.multiplications, extra.additions),
-            _pair(*PUBLISHED["crba"](n)),
+            _pair(*PUBLISHED["crba"].at(n)),
             _pair(ours["crba"].multiplications, ours["crba"].additions),
         ]
         lines.append(f"| {n} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
-def _pair(m: int, a: int) -> str:
-    return f"{m} / {a}"
+def _pair(m: float, a: float) -> str:
+    return f"{m:.0f} / {a:.0f}"
 
 
 def _less(count: OperationCount, extra: OperationCount) -> str:
@@ -172,7 +145,7 @@ def operations_table(rows: Sequence[Row]) -> str:
         "|" + "---|" * 7,
     ]
     for row in rows:
-        printed = [sum(PUBLISHED[name](row.n)) for name in ("crba", "gdahj")]
+        printed = [round(sum(PUBLISHED[name].at(row.n))) for name in ("crba", "gdahj")]
         lines.append(_line(row.n, *(row.operations[name] for name in METHODS), *printed))
     return "\n".join(lines)
 

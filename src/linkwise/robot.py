@@ -352,8 +352,9 @@ class Robot:
         """Mass matrix (..., nv, nv), rotors included.
 
         ``method``: ``"crba"`` (composite bodies, in link axes; what ``"auto"`` takes), ``"gdahj"``
-        (in one fixed frame, as published) or ``"gdahj-symmetric"`` (the same with symmetric sums;
-        fewest operations on chains of 15 joints or more).
+        (in one fixed frame, as published), ``"gdahj-symmetric"`` (the same with symmetric sums) or
+        ``"mixed"`` (sums as in CRBA, entries as in GDAHJ; fewest operations on chains of 12 joints
+        or more).
         """
         return self._calls.run("mass_matrix", (q,), out, threads, status, method)
 
@@ -492,6 +493,7 @@ class Robot:
         q: ArrayLike,
         qd: ArrayLike,
         *,
+        method: str = "auto",
         out: Array | None = None,
         threads: int | None = None,
         status: bool = False,
@@ -499,9 +501,10 @@ class Robot:
         """Coriolis matrix ``C`` (..., nv, nv): ``C qd = bias - g``, friction aside.
 
         Of all such matrices, Christoffel's: ``C_ij = Σ_k Γ_ijk qd_k`` with `christoffel`'s Γ, and
-        ``Ṁ - 2C`` is skew, for every kind of joint.
+        ``Ṁ - 2C`` is skew, for every kind of joint. ``method``: ``"composite"`` (in link axes; what
+        ``"auto"`` takes) or ``"mixed"`` (entries in one frame; fewer operations from 8 joints on).
         """
-        return self._calls.run("coriolis_matrix", (q, qd), out, threads, status)
+        return self._calls.run("coriolis_matrix", (q, qd), out, threads, status, method)
 
     def christoffel(
         self,

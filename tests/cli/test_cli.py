@@ -25,6 +25,7 @@ from linkwise.cli.selfcheck import Check, self_check
 from linkwise.cli.suite import XARM7, Goal, Line, find_robot, suite_table
 from linkwise.cli.text import aligned, duration, file_size
 from linkwise.cli.timing import Way, measure, one_core
+from linkwise.study.counts import compare
 
 LINK = """<link name="{name}"><inertial><origin xyz="0.1 0.2 0.3"/><mass value="{mass}"/>
 <inertia ixx="{ixx}" iyy="0.2" izz="0.25" ixy="0.01" ixz="0" iyz="0.02"/></inertial></link>"""
@@ -73,11 +74,11 @@ def branching(folder: Path, ixx: float = 0.2, kind: str = "revolute") -> str:
 def test_help_lists_the_commands() -> None:
     result = run("--help")
     assert result.exit_code == 0
-    for name in ("info", "bench", "source", "cache", "demo"):
+    for name in ("info", "ops", "bench", "source", "cache", "demo"):
         assert f"\n  {name} " in result.output
 
 
-@pytest.mark.parametrize("name", ["info", "bench", "source", "cache", "demo"])
+@pytest.mark.parametrize("name", ["info", "ops", "bench", "source", "cache", "demo"])
 def test_every_command_has_help(name: str) -> None:
     result = run(name, "--help")
     assert result.exit_code == 0
@@ -116,6 +117,73 @@ def test_info_of_a_short_robot_leaves_out_what_it_cannot_have(tmp_path: Path) ->
     assert "operational_inertia " not in result.output
 
 
+def test_info_shows_what_auto_picks_and_points_to_the_rest() -> None:
+    text = run("info", "puma560").output
+    assert "\nforward_dynamics             crba " in text
+    assert "pcg" not in text
+    assert text.endswith("Every method: linkwise ops puma560\n")
+
+
+# -- ops -----------------------------------------------------------------------------------------
+
+
+def test_ops_counts_every_method() -> None:
+    result = run("ops", "puma560")
+    assert result.exit_code == 0
+    robot = lw.load("puma560")
+    rows = {tuple(line.split()[:2]): line.split() for line in result.output.splitlines() if line}
+    for function, methods in FUNCTIONS.items():
+        for method in methods:
+            assert (function, method) in rows or (function, f"{method},") in rows
+    count = robot.operation_count("forward_dynamics", "aba")
+    expected = (count.multiplications, count.additions, count.divisions, 0, count.sincos)
+    found = [int(x.replace(",", "")) for x in rows["forward_dynamics", "aba"][2:7]]
+    assert found == list(expected)
+    body = robot.operation_count("forward_dynamics", "pcg").iteration
+    assert body is not None
+    assert rows["forward_dynamics", "pcg,"][2:5] == ["an", "iteration", str(body.multiplications)]
+
+
+def test_ops_json_is_what_the_robot_counts() -> None:
+    facts = json.loads(run("ops", "iiwa14", "--json").output)
+    rows = {(c["function"], c["method"]): c for c in facts["operations"]}
+    count = lw.load("iiwa14").operation_count("forward_dynamics", "ccg")
+    assert rows["forward_dynamics", "ccg"]["square_roots"] == 0
+    assert rows["forward_dynamics", "ccg"]["additions"] == count.additions
+    assert rows["forward_dynamics", "ccg"]["iteration"]["divisions"] == 2
+    assert rows["forward_dynamics", "aba"]["iteration"] is None
+
+
+def test_ops_of_a_general_arm_stand_beside_the_claims() -> None:
+    result = run("ops", "--generic", "6", "--seed", "0")
+    assert result.exit_code == 0
+    assert result.output.startswith("A general arm of 6 joints (revolute, seed 0)")
+    claim = next(line for line in result.output.splitlines() if "CRBA" in line)
+    assert "460 / 395" in claim and "349 / 276" in claim and "above" not in claim
+
+
+def test_ops_of_a_general_arm_as_json() -> None:
+    facts = json.loads(run("ops", "--generic", "3", "--kind", "mixed", "--json").output)
+    assert (facts["joints"], facts["kind"], facts["seed"]) == (3, "mixed", 0)
+    rnea = next(r for r in facts["papers"] if r["claim"] == "RNEA")
+    assert rnea["printed"] == {"multiplications": 171, "additions": 143}
+    assert rnea["holds"]
+    assert len(facts["operations"]) > 30
+
+
+def test_ops_of_the_papers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("linkwise.cli.ops.compare", lambda _, **arm: compare((6,), **arm))
+    result = run("ops", "--papers")
+    assert result.exit_code == 0
+    assert "1,647 / 1,621" in result.stdout
+    facts = json.loads(run("ops", "--papers", "--json").stdout)
+    assert {row["n"] for row in facts["papers"]} == {6}
+
+
+def test_a_robot_without_six_joints_has_counts(tmp_path: Path) -> None:
+    assert run("ops", branching(tmp_path)).exit_code == 0
+
+
 # -- errors --------------------------------------------------------------------------------------
 
 
@@ -128,7 +196,8 @@ def fails(result: Result, *parts: str) -> None:
 
 
 def test_missing_file_names_the_bundled_robots() -> None:
-    fails(run("info", "nowhere.urdf"), "nowhere.urdf: no such file", "iiwa14, puma560")
+    for command in ("info", "ops"):
+        fails(run(command, "nowhere.urdf"), "nowhere.urdf: no such file", "iiwa14, puma560")
 
 
 def test_bad_urdf_says_where(tmp_path: Path) -> None:
@@ -183,6 +252,22 @@ def test_unwritable_output() -> None:
         (("bench", "puma560", "--batch", "0"), "x>=1"),
         (("bench", "puma560", "--seconds", "0"), "x>0"),
         (("info",), "Missing argument 'ROBOT'"),
+        (("ops",), "Missing ROBOT; or --generic N, or --papers."),
+        (("ops", "puma560", "--generic", "4"), "--generic and --papers take no ROBOT"),
+        (("ops", "puma560", "--papers"), "--generic and --papers take no ROBOT"),
+        (("ops", "--generic"), "'--generic' requires an argument"),
+        (("ops", "--generic", "0"), "'--generic': 0 is not in the range 1<=x<=30"),
+        (("ops", "--generic", "31"), "31 is not in the range 1<=x<=30"),
+        (("ops", "--generic", "-2"), "-2 is not in the range 1<=x<=30"),
+        (("ops", "--generic", "2.5"), "'2.5' is not a valid integer"),
+        (("ops", "--generic", "puma560"), "'puma560' is not a valid integer"),
+        (("ops", "--papers", "--generic", "4"), "--papers has its own lengths"),
+        (("ops", "puma560", "--seed", "1"), "--seed and --kind are for --generic"),
+        (("ops", "--generic", "3", "--seed", "-1"), "x>=0"),
+        (("ops", "--generic", "3", "--kind", "ball"), "'revolute', 'prismatic', 'mixed'"),
+        (("ops", "--generic", "3", "--markdown"), "--markdown is for --papers"),
+        (("ops", "--papers", "--json", "--markdown"), "--markdown or --json, not both"),
+        (("ops", "--generic", "3", "--base", "free"), "--base, --mimic, --no-strict and --repair"),
         (("dance",), "No such command 'dance'"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Safeea, Neto, Bearee 2018: the mass matrix by GDAHJ, its symmetric variant, and mixed with CRBA."""
+"""Safeea, Neto, Bearee 2018: the mass matrix by GDAHJ, its symmetric variant, and mixed."""
 
 from __future__ import annotations
 

@@ -144,6 +144,7 @@ _TABLE = [
     Algorithm("joint_wrenches", "rnea", wrenches.joint_wrenches, (_q, _qd, _qdd), (LINKS, 6),
               takes_external=True),
     Algorithm("coriolis_matrix", "composite", coriolis.coriolis_matrix, (_q, _qd), (V, V), True),
+    Algorithm("coriolis_matrix", "mixed", coriolis.mixed, (_q, _qd), (V, V), True),
     Algorithm("christoffel", "composite", coriolis.christoffel, (_q,), (V, V, V), True),
     Algorithm("inertial_power", "augmented", kic.augmented, (_q,), (V, V, V)),
     Algorithm("inertial_power", "linkwise", kic.linkwise, (_q,), (V, V, V)),

@@ -8,10 +8,10 @@ subtree per unit rate of its joint; an iteration then only shifts and adds:
     base -> tip   a   motion under the joint rates p
     tip -> base   f   sum of F_i p_i over the subtree;   (M p)_j = S_j · f_j + F_j · a_parent
 
-The paper weighs every link in every iteration (its g2 and g3); F weighs what moves with a joint once,
-by composite bodies [64]-[67], and leaves an iteration three quarters of the operations. ``ccg`` is
-the classical iteration; ``pcg`` scales by the diagonal of M (a block per joint of several columns),
-which is then at hand. Each state stops when its residual is
+The paper weighs every link in every iteration (its g2 and g3); F weighs what moves with a joint
+once, by composite bodies [64]-[67], and leaves an iteration two thirds of the operations. ``ccg``
+is the classical iteration; ``pcg`` scales by the diagonal of M (a block per joint of several
+columns), which is then at hand. Each state stops when its residual is
 ``tolerance`` of the right-hand side; the true residual is computed at the end, because the
 recursive one may lie.
 """

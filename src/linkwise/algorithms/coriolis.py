@@ -6,7 +6,8 @@ B_l is the flux of body l (spatial/flux.py) [Echeandia and Wensing 2021, algorit
 
     base -> tip   v, Ṡ      velocity of each link; its joint's columns as they turn with it
     tip -> base   I^c, B^c  inertia and flux of the subtree
-    each link     F         I^c Ṡ + B^c S, I^c S and B^cᵀ S, carried to every ancestor
+    each link     F         I^c Ṡ + B^c S, I^c S and B^cᵀ S, carried to every ancestor, or
+                            (``mixed``) turned once to a frame where all ancestors' columns are
 
 C qd is the velocity part of the bias and Ṁ - 2C is skew, for every kind of joint. Where rates are
 derivatives of q, C is Christoffel's and Γ_ijk = Γ_ikj. A spherical or free joint has rates about
@@ -26,11 +27,12 @@ from typing import NamedTuple
 
 from linkwise.algorithms.chains import Chain, Column, Tensor, add, chains, no_tensor, root_poses
 from linkwise.algorithms.crba import Matrix, compose, crba
+from linkwise.algorithms.gdahj import Place, in_fixed_frame, places
 from linkwise.algorithms.kinematics import Pose
 from linkwise.algorithms.rates import NO_JOINT
 from linkwise.model.joints import Stance
 from linkwise.model.tree import Link, Tree
-from linkwise.spatial import Flux, Force, Motion, RigidInertia, Rotation, Scalar
+from linkwise.spatial import Flux, Force, Motion, RigidInertia, Rotation, Scalar, cross
 from linkwise.sweep import base_to_tip, tip_to_base, to_base
 
 
@@ -81,14 +83,9 @@ def carry(_link: Link, columns: list[Carried], m: Moving) -> list[Carried]:
 
 def coriolis_matrix(tree: Tree, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Matrix:
     """``C``; entries between branches are exactly zero."""
-    still = Moving(NO_JOINT, Motion.zero(), [])
-    moving = base_to_tip(tree, move, still, tree.per_link_q(q), tree.per_link_v(qd))
-    nothing = Subtree(RigidInertia.zero(), Flux.zero())
-    subtrees, _ = tip_to_base(tree, gather, nothing, moving)
     C: Matrix = [[0.0] * tree.nv for _ in range(tree.nv)]
-    for i, (outer, m, (I, B)) in enumerate(zip(tree.links, moving, subtrees, strict=True)):
-        own = zip(m.J.S, m.dS, strict=True)
-        columns = [Carried(I @ dS + B @ S, I @ S, B.transposed(S)) for S, dS in own]
+    moving, own = momenta(tree, q, qd)
+    for i, (outer, m, columns) in enumerate(zip(tree.links, moving, own, strict=True)):
         _add(C, outer, outer, [m.J.project(column.rate) for column in columns])
         for j, carried in to_base(tree, i, carry, columns, moving):
             inner, n = tree.links[j], moving[j]
@@ -96,6 +93,44 @@ def coriolis_matrix(tree: Tree, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Ma
             pairs = zip(n.J.S, n.dS, strict=True)
             _add(C, outer, inner, [[_row(c, S, dS) for c in carried] for S, dS in pairs])
     return C
+
+
+def momenta(
+    tree: Tree, q: Sequence[Scalar], qd: Sequence[Scalar]
+) -> tuple[list[Moving], list[list[Carried]]]:
+    """How links move, and the wrenches of each one's columns; link axes."""
+    still = Moving(NO_JOINT, Motion.zero(), [])
+    moving = base_to_tip(tree, move, still, tree.per_link_q(q), tree.per_link_v(qd))
+    nothing = Subtree(RigidInertia.zero(), Flux.zero())
+    subtrees, _ = tip_to_base(tree, gather, nothing, moving)
+    columns = [
+        [Carried(I @ dS + B @ S, I @ S, B.transposed(S)) for S, dS in zip(m.J.S, m.dS, strict=True)]
+        for m, (I, B) in zip(moving, subtrees, strict=True)
+    ]
+    return moving, columns
+
+
+def mixed(tree: Tree, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Matrix:
+    """``C`` with composite bodies in link axes and entries in the fixed frame of gdahj.py."""
+    C: Matrix = [[0.0] * tree.nv for _ in range(tree.nv)]
+    moving, own = momenta(tree, q, qd)
+    at = places(tree, q)
+    rates = [[turned_out(dS, x) for dS in m.dS] for m, x in zip(moving, at, strict=True)]
+    for i, (outer, m, columns) in enumerate(zip(tree.links, moving, own, strict=True)):
+        _add(C, outer, outer, [m.J.project(column.rate) for column in columns])
+        fixed = [Carried(*(in_fixed_frame(f, at[i]) for f in column)) for column in columns]
+        for j in tree.path(i)[:-1]:
+            inner, S_j = tree.links[j], at[j].S
+            _add(C, inner, outer, [[S.dot(c.rate) for S in S_j] for c in fixed])
+            pairs = zip(S_j, rates[j], strict=True)
+            _add(C, outer, inner, [[_row(c, S, dS) for c in fixed] for S, dS in pairs])
+    return C
+
+
+def turned_out(m: Motion, at: Place) -> Motion:
+    """A motion at a link's origin, in its axes -> at the fixed point."""
+    ang = at.R @ m.ang
+    return Motion(ang, at.R @ m.lin + cross(at.p, ang))
 
 
 def _row(column: Carried, S: Motion, dS: Motion) -> Scalar:

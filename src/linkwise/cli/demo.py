@@ -9,7 +9,7 @@ import click
 import numpy as np
 
 from linkwise.calls import Array
-from linkwise.cli.info import operation_table
+from linkwise.cli.ops import operation_table
 from linkwise.cli.options import load_robot, progress, robot_options, tip
 from linkwise.cli.selfcheck import Check, check_table, self_check
 from linkwise.cli.speed import Contest, Settings, agreement_lines, footnotes, header, speed_table

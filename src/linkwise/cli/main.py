@@ -19,6 +19,7 @@ from linkwise.cli.cache import cache
 from linkwise.cli.check import check
 from linkwise.cli.demo import demo
 from linkwise.cli.info import info
+from linkwise.cli.ops import ops
 from linkwise.cli.source import source
 from linkwise.errors import BackendUnavailable, RobotFileWarning
 
@@ -120,7 +121,7 @@ def main() -> None:
     """Robot dynamics, compiled link by link."""
 
 
-for command in (info, check, bench, source, cache, demo):
+for command in (info, ops, check, bench, source, cache, demo):
     main.add_command(command)
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What the papers claim to cost: formulas as printed, as corrected, and what of ours they meet.
 
-A claim holds for a general arm of n revolute joints. ``ours`` names an entry of ``study/counts.py``.
+A claim is about a general arm of n revolute joints. ``ours`` is an entry of ``study/counts.py``.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ class Polynomial:
     coefficients: tuple[Fraction, ...]
 
     def __call__(self, n: int) -> Fraction:
+        """Its value."""
         total = Fraction(0)
         for c in self.coefficients:
             total = total * n + c
@@ -108,8 +109,8 @@ CLAIMS = (
           "entries from axes, origins and inertias; no kinematics, in ours neither",
           formula((3, 88, -3), ("5/2", "189/2", -18)),
           "95.5 n is 94.5 n in the author's spreadsheet and code"),
-    Claim("GDAHJ, kinematics charged", SAFEEA, formula((3, 88, -3), ("5/2", "191/2", -18)),
-          "mixed", "the claim still without kinematics, ours (mixed) with",
+    Claim("GDAHJ, with our kinematics", SAFEEA, formula((3, 88, -3), ("5/2", "191/2", -18)),
+          "mixed", "the claim is the same, without kinematics; ours is the cheapest of ours, with",
           formula((3, 88, -3), ("5/2", "189/2", -18)), "as above"),
     Claim("CRBA", f"{SAFEEA}, from Featherstone", formula((10, 22, -32), (6, 37, -43)), "crba",
           "everything but sines and cosines"),
@@ -124,6 +125,6 @@ CLAIMS = (
           "I* and P*", "kinematics, augmented bodies, the matrix, the array",
           formula((3, 11, 129, -171), ("23/6", "13/2", "697/6", -138)),
           "its steps add up to 697/6 n; the text says 1715 additions for n = 6"),
-    Claim("ABA", "Featherstone 1987", formula((300, -267), (279, -259)), "aba",
+    Claim("ABA", "Featherstone 1987, as usually cited", formula((300, -267), (279, -259)), "aba",
           "everything but sines and cosines; in none of the five papers"),
 )  # fmt: skip

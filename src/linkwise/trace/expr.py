@@ -2,8 +2,8 @@
 
 Equal expressions are one node. Multiplications by 0, 1 and -1, additions of 0, operations on
 constants, and pairs that cancel (``x - x``, ``a - (a - b)``, ``x * (1/x)``) never become nodes.
-Signs are pulled outward and constants made positive, so that ``-(a*b)`` and ``(-a)*b`` are one node
-plus a sign, which a fused multiply-add absorbs.
+Signs are pulled outward and constants made positive, so that ``-(a*b)`` and ``(-a)*b``, ``a - b``
+and ``b - a``, are one node plus a sign, which a sum absorbs.
 """
 
 from __future__ import annotations
@@ -183,7 +183,8 @@ class Graph:
             return b.args[1]
         if a.op == "add" and b in a.args:
             return a.args[1] if a.args[0] is b else a.args[0]
-        return self.node("sub", a, b)
+        swapped = self._known.get(("sub", None, b.id, a.id))
+        return self.node("sub", a, b) if swapped is None else self.neg(swapped)
 
     def neg(self, a: Expr) -> Expr:
         """``-a``."""
@@ -191,8 +192,6 @@ class Graph:
             return a.args[0]
         if a.op == "const":
             return self.const(-_float(a))
-        if a.op == "sub":
-            return self.node("sub", a.args[1], a.args[0])
         return self.node("neg", a)
 
     def mul(self, a: Expr, b: Expr) -> Expr:
@@ -247,6 +246,8 @@ class Graph:
             return self.one
         if b.op == "neg":
             return self.neg(self.div(a, b.args[0]))
+        if a.op == "neg":
+            return self.neg(self.div(a.args[0], b))
         if b.op == "const":
             return self.mul(a, self.const(1.0 / _float(b)))
         return self.node("div", a, b)

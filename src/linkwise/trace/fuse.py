@@ -1,7 +1,8 @@
 """Fused multiply-adds, chosen here and not by the compiler.
 
 Every backend and every lane width then performs the same roundings, so a state's result does not
-depend on where in a batch it was computed. A product is fused only where it is used once.
+depend on where in a batch it was computed. A product is fused only where it is used once, and so
+is a sign with the difference before it.
 """
 
 from __future__ import annotations
@@ -36,6 +37,9 @@ def _rewrite(
 ) -> Expr:
     if not node.args:
         return node
+    if node.op == "neg" and node.args[0].op == "sub" and uses[node.args[0].id] == 1:
+        left, right = node.args[0].args  # -(a - b) is b - a where a - b itself is not needed
+        node = graph.node("sub", right, left)
     if node.op in ("add", "sub"):
         products = [a for a in node.args if a.op == "mul" and uses[a.id] == 1]
         if products:
