@@ -397,8 +397,9 @@ def test_broken_xml_is_not_written(path: Path, tmp_path: Path) -> None:
 def test_no_defect_goes_unseen_and_none_breaks_the_check(path: Path) -> None:
     """Every kind of defect of the reliability suite, in this small arm."""
     sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
-    from faults.defects import DEFECTS, spoiled
+    from faults.defects import DEFECTS
     from faults.document import Document
+    from faults.spoil import spoiled
 
     document = Document(ET.fromstring(GOOD))
     ET.indent(document.root)

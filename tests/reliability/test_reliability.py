@@ -16,8 +16,9 @@ sys.path.insert(0, str(TOOLS))
 
 from faults import attacks, engine, files, states  # noqa: E402
 from faults.card import Card, Line  # noqa: E402
-from faults.defects import DEFECTS, spoiled  # noqa: E402
+from faults.defects import DEFECTS  # noqa: E402
 from faults.document import ROBOTS, Document, robots_folder  # noqa: E402
+from faults.spoil import spoiled  # noqa: E402
 
 from reliability import FULL, QUICK, SMALL  # noqa: E402
 
