@@ -120,9 +120,7 @@ def mjcf_defects(folder: Path, robots: list[str], scratch: Path) -> Line:
     return _file_defects("MJCF", models, MJCF_DEFECTS, scratch / "robot.xml")
 
 
-def _file_defects(
-    what: str, documents: dict[str, F], defects: list[Defect[F]], path: Path
-) -> Line:
+def _file_defects(what: str, documents: dict[str, F], defects: list[Defect[F]], path: Path) -> Line:
     line = Line(
         f"{what}, {len(defects)} kinds in {len(documents)} robots",
         "at least 99 % refused, every error names file, line and element, none non-finite",

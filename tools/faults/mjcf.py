@@ -20,7 +20,6 @@ from faults.spoil import (
     Defect,
     add,
     cut,
-    double,
     drop,
     mark,
     nothing,
@@ -108,9 +107,11 @@ class Model(File):
     def leaves(self) -> list[Element]:
         """Bodies that move and carry no other, with no shape to take an inertia from."""
         return [
-            b for b in self.bodies
-            if b.find("joint") is not None and b.find("body") is None and b.find("geom") is None
-        ]  # fmt: skip
+            body
+            for body in self.bodies
+            if body.find("joint") is not None
+            and not any(body.find(f".//{tag}") is not None for tag in ("body", "geom"))
+        ]
 
 
 def _tendon(names: list[str]) -> Element:

@@ -14,14 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.errors import BackendUnavailable, RobotFileError, Where
-from linkwise.io.mjcf_text import Document, Element, flatten
+from linkwise.errors import BackendUnavailable, RobotFileError, Where, suggestion
+from linkwise.io.mjcf_text import Document, Element, Read, flatten
+from linkwise.io.mjcf_words import check_words
 from linkwise.io.mjmodel import Locate, describe_mjmodel
-from linkwise.io.xml import DEFAULT_LIMITS, FileRoots, PathLike, ReadLimits, quote, read_xml
+from linkwise.io.xml import DEFAULT_LIMITS, FileRoots, Node, PathLike, ReadLimits, quote, read_xml
 from linkwise.model.description import RobotDescription
 
 _LINE = re.compile(r"\b[Ll]ine(?: number)?[ =](\d+)")
 _ELEMENT = re.compile(r"\s*Element (?:name )?'[^']*'.*", re.DOTALL)
+_QUOTED = re.compile(r"'([^']+)'")
+_UNKNOWN = re.compile(r"\b(?:unknown|unrecognized|not found)\b.*?'([^']+)'|'([^']+)' not found")
 _PREFIX = re.compile(r"^(?:XML )?(?:[Pp]arse )?(?:Error: ?|error )+")
 
 
@@ -32,22 +35,29 @@ def read_mjcf(
     limits: ReadLimits = DEFAULT_LIMITS,
 ) -> RobotDescription:
     """Read an MJCF file; it may name files under its own folder and under ``package_dirs``."""
-    root = read_xml(path, limits)
+    return describe_mjcf(read_xml(path, limits), FileRoots.of(path, package_dirs), limits)
+
+
+def describe_mjcf(
+    root: Node, files: FileRoots, limits: ReadLimits = DEFAULT_LIMITS, read: Read = read_xml
+) -> RobotDescription:
+    """Turn a parsed MJCF into a description; ``read`` parses the files that it includes."""
     if root.tag != "mujoco":
         raise root.error(f"the root element is <{quote(root.tag)[1:-1]}>; expected <mujoco>")
-    document = flatten(root, FileRoots.of(path, package_dirs), limits)
-    model = _compile(document, 1.0)
+    mujoco = _mujoco()
+    document = flatten(root, files, limits, read)
+    check_words(document, mujoco.mj_printSchema(False, False))
+    model = _compile(mujoco, document, 1.0)
     if document.stand_ins:
-        _check_inertias(document, model)
+        _check_inertias(document, model, _compile(mujoco, document, 2.0))
     if model.nbody > limits.max_links:
         raise root.error(f"{model.nbody} bodies; expected max_links of at most {limits.max_links}")
     name = root.attributes.get("model", "").strip()
-    stem = os.path.splitext(os.path.basename(os.fspath(path)))[0]
+    stem = os.path.splitext(os.path.basename(root.path))[0]
     return describe_mjmodel(model, name or stem, _locator(document, model))
 
 
-def _compile(document: Document, size: float) -> Any:
-    """MuJoCo's model of a document; meshes that are not there have this size."""
+def _mujoco() -> Any:
     try:
         import mujoco
     except ImportError:
@@ -55,6 +65,11 @@ def _compile(document: Document, size: float) -> Any:
             "MJCF files are compiled by MuJoCo, which is not installed: "
             "pip install 'linkwise[mujoco]'"
         ) from None
+    return mujoco
+
+
+def _compile(mujoco: Any, document: Document, size: float) -> Any:
+    """MuJoCo's model of a document; meshes that are not there have this size."""
     said: list[str] = []
     before = mujoco.get_mju_user_warning()
     mujoco.set_mju_user_warning(said.append)  # else MuJoCo prints, and writes a log file here
@@ -70,18 +85,40 @@ def _compile(document: Document, size: float) -> Any:
 
 
 def _located(document: Document, message: str) -> RobotFileError:
-    """MuJoCo's objection, with the place in the file of the line that it names."""
-    line = _LINE.search(message)
-    where = document.root.where
-    if line is not None and 0 < int(line[1]) <= len(document.elements):
-        where = document.elements[int(line[1]) - 1].node.where
+    """MuJoCo's objection, with its place in the file and the name that was perhaps meant."""
     words = _PREFIX.sub("", _ELEMENT.sub("", message).strip())
-    return where.error(f"{quote(words, 300)[1:-1]} (says MuJoCo's compiler)")
+    told = f"{quote(words, 300)[1:-1]} (says MuJoCo's compiler)"
+    unknown = next((word for pair in _UNKNOWN.findall(words) for word in pair if word), "")
+    meant = suggestion(unknown, frozenset(_names(document))) if unknown else None
+    if meant and meant != unknown:
+        told += f'; perhaps "{meant}"'
+    return _place(document, message).error(told)
 
 
-def _check_inertias(document: Document, model: Any) -> None:
+def _place(document: Document, message: str) -> Where:
+    """The line that MuJoCo names, or else the only element of the name that it names."""
+    line = _LINE.search(message)
+    if line is not None and 0 < int(line[1]) <= len(document.elements):
+        return document.elements[int(line[1]) - 1].node.where
+    for name in _QUOTED.findall(message):
+        named = [e.node for e in document.opened() if e.node.attributes.get("name") == name]
+        if len(named) == 1:
+            return named[0].where
+    return document.root.where
+
+
+def _names(document: Document) -> set[str]:
+    """Names and classes that a file declares."""
+    keys = {"default": "class"}
+    return {
+        name
+        for e in document.opened()
+        if (name := e.node.attributes.get(keys.get(e.node.tag, "name")))
+    }
+
+
+def _check_inertias(document: Document, model: Any, other: Any) -> None:
     """Refuse bodies whose inertia depends on a mesh that is not there."""
-    other = _compile(document, 2.0)
     same = (model.body_mass == other.body_mass) & (model.body_inertia == other.body_inertia).all(1)
     same &= (model.body_ipos == other.body_ipos).all(1)
     for body in np.flatnonzero(~same):
