@@ -23,6 +23,7 @@ from linkwise.model.description import RobotDescription
 
 _LINE = re.compile(r"\b[Ll]ine(?: number)?[ =](\d+)")
 _ELEMENT = re.compile(r"\s*Element (?:name )?'[^']*'.*", re.DOTALL)
+_KEYWORD = re.compile(r"invalid keyword: '(.*)'", re.DOTALL)
 _QUOTED = re.compile(r"'([^']+)'")
 _UNKNOWN = re.compile(r"\b(?:unknown|unrecognized|not found)\b.*?'([^']+)'|'([^']+)' not found")
 _PREFIX = re.compile(r"^(?:XML )?(?:[Pp]arse )?(?:Error: ?|error )+")
@@ -86,25 +87,35 @@ def _compile(mujoco: Any, document: Document, size: float) -> Any:
 
 def _located(document: Document, message: str) -> RobotFileError:
     """MuJoCo's objection, with its place in the file and the name that was perhaps meant."""
+    node = _place(document, message)
     words = _PREFIX.sub("", _ELEMENT.sub("", message).strip())
-    told = f"{quote(words, 300)[1:-1]} (says MuJoCo's compiler)"
+    told = f"{quote(_with_key(words, node), 300)[1:-1]} (says MuJoCo's compiler)"
     unknown = next((word for pair in _UNKNOWN.findall(words) for word in pair if word), "")
     meant = suggestion(unknown, frozenset(_names(document))) if unknown else None
     if meant and meant != unknown:
         told += f'; perhaps "{meant}"'
-    return _place(document, message).error(told)
+    return node.error(told)
 
 
-def _place(document: Document, message: str) -> Where:
+def _place(document: Document, message: str) -> Node:
     """The line that MuJoCo names, or else the only element of the name that it names."""
     line = _LINE.search(message)
     if line is not None and 0 < int(line[1]) <= len(document.elements):
-        return document.elements[int(line[1]) - 1].node.where
+        return document.elements[int(line[1]) - 1].node
     for name in _QUOTED.findall(message):
         named = [e.node for e in document.opened() if e.node.attributes.get("name") == name]
         if len(named) == 1:
-            return named[0].where
-    return document.root.where
+            return named[0]
+    return document.root
+
+
+def _with_key(words: str, node: Node) -> str:
+    """Say which attribute holds a keyword that MuJoCo does not know."""
+    said = _KEYWORD.fullmatch(words)
+    keys = [key for key, value in node.attributes.items() if said and value == said[1]]
+    if not keys:
+        return words
+    return f"invalid keyword: {keys[0]}={quote(node.attributes[keys[0]])} of a <{node.tag}>"
 
 
 def _names(document: Document) -> set[str]:

@@ -71,7 +71,7 @@ def check_words(document: Document, schema: str) -> None:
             continue
         grammar = stack[-1].children.get(e.node.tag)
         if grammar is None:
-            _refuse_element(e.node, e.inside[-1:], stack[-1])
+            _refuse_element(e.node, e.inside[-1:], stack[-1], stack[0])
             return  # a schema that cannot be read says nothing
         for tag in grammar.once:
             e.node.child(tag)
@@ -80,13 +80,29 @@ def check_words(document: Document, schema: str) -> None:
         stack.append(grammar)
 
 
-def _refuse_element(node: Node, inside: tuple[str, ...], around: Grammar) -> None:
+def _refuse_element(node: Node, inside: tuple[str, ...], around: Grammar, top: Grammar) -> None:
     if not inside:
         return
+    tag = quote(node.tag)[1:-1]
     if meant := suggestion(node.tag, frozenset(around.children)):
-        raise node.error(f"unknown element <{quote(node.tag)[1:-1]}>; expected <{meant}>")
-    found = f"<{quote(node.tag)[1:-1]}> inside <{inside[0]}>"
-    raise node.error(f"{found}; expected an element that <{inside[0]}> takes")
+        raise node.error(f"unknown element <{tag}>; expected <{meant}>")
+    homes = " or ".join(_homes(node.tag, top))
+    wanted = f"it inside {homes}" if homes else f"an element that <{inside[0]}> takes"
+    raise node.error(f"<{tag}> inside <{inside[0]}>; expected {wanted}")
+
+
+def _homes(tag: str, top: Grammar) -> list[str]:
+    """Elements that take a tag; what the world takes, bodies do."""
+    found: dict[str, None] = {}
+    todo, seen = list(top.children.items()), set[int]()
+    while todo:
+        name, grammar = todo.pop(0)
+        if id(grammar) not in seen and name not in _IN_BODY:
+            seen.add(id(grammar))
+            todo += grammar.children.items()
+            if tag in grammar.children and name != tag:
+                found["<body>" if name == "worldbody" and tag != "body" else f"<{name}>"] = None
+    return list(found)
 
 
 def _refuse_attribute(node: Node, key: str, grammar: Grammar) -> None:
