@@ -6,10 +6,12 @@ Words in quotes before "(says MuJoCo's compiler)" are MuJoCo's; the others are o
 
 from __future__ import annotations
 
+import os
 import re
 
 from linkwise.cli import repairs
 from linkwise.cli.pages import Element, Page
+from linkwise.cli.repairs import drop
 from linkwise.cli.rules import XML_RULES, rule
 from linkwise.errors import quote, suggestion
 
@@ -33,13 +35,6 @@ def named_what_is_gone(page: Page, message: str) -> bool:
 
 
 # -- changes --------------------------------------------------------------------------------------
-
-
-def drop(page: Page, element: Element, message: str) -> str:
-    """Take an element out; what names it is not another problem."""
-    page.gone.update(name for e in element.iter() if (name := e.get("name")))
-    page.remove(element)
-    return ""
 
 
 def drop_value(page: Page, element: Element, message: str) -> str:
@@ -73,33 +68,9 @@ def drop_word(page: Page, element: Element, message: str) -> str:
 
 
 def drop_class(page: Page, element: Element, message: str) -> str:
-    """Write the class that was meant, or none."""
-    key = "childclass" if "childclass" in message else "class"
-    return change_reference(page, element, message) or _pop(page, element, key)
-
-
-def _pop(page: Page, element: Element, key: str) -> str:
-    if not page.is_output:
-        element.attrib.pop(key, None)
+    """Leave out the class."""
+    element.attrib.pop("childclass" if "childclass" in message else "class", None)
     return ""
-
-
-def change_reference(page: Page, element: Element, message: str) -> str:
-    """Write the name that was meant."""
-    found = re.search(r"'([^']+)'.*; perhaps \"([^\"]+)\"$", message, re.S)
-    if found is None:
-        return ""
-    for key, value in element.attrib.items():
-        if value == found[1] and key != "name":
-            element.set(key, found[2])
-            return f"{key}={quote(value)} changed to {quote(found[2])}"
-    return ""
-
-
-def drop_reference(page: Page, element: Element, message: str) -> str:
-    """Write the name that was meant, or take out what refers to nothing."""
-    change = change_reference(page, element, message)
-    return change if change or page.is_output else drop(page, element, message)
 
 
 def drop_shape(page: Page, element: Element, message: str) -> str:
@@ -115,7 +86,8 @@ def drop_file(page: Page, element: Element, message: str) -> str:
     if element.tag == "include":
         return drop(page, element, message)
     for key in [key for key in element.attrib if key.startswith("file")]:
-        element.attrib.pop(key)
+        stem = os.path.splitext(os.path.basename(element.attrib.pop(key)))[0]
+        element.attrib.setdefault("name", stem or "file")
     if element.tag == "mesh":
         element.set("vertex", TETRAHEDRON)
     elif element.tag == "hfield":
@@ -124,7 +96,11 @@ def drop_file(page: Page, element: Element, message: str) -> str:
 
 
 def change_name(page: Page, element: Element, message: str) -> str:
-    """Give it a name that nothing else has."""
+    """Give it a name that nothing else has; a copy of what is beside it is taken out."""
+    around = page.parent(element)
+    if around is not None and sum(e.attrib == element.attrib for e in around) > 1:
+        around.remove(element)
+        return ""
     key = "class" if element.tag == "default" else "name"
     element.set(key, f"{element.get(key, '')} {len(page.lines)} {id(element)}")
     return ""
@@ -241,7 +217,7 @@ MJCF_RULES = [
     rule(r"repeated default class name", "give one of the classes another name", change_name),
     rule(r"empty class name", 'write class="..."', change_name),
     rule(r"unknown default (?:child)?class.*perhaps \"(.*)\"$", 'write "{0}", if that was meant',
-         drop_class, True),
+         drop_class),
     rule(r"unknown default (?:child)?class",
          "name a class that <default> declares, or declare it there", drop_class),
     rule(r"invalid keyword: type=\"(revolute|continuous)\"", 'write type="hinge"',
@@ -271,13 +247,13 @@ MJCF_RULES = [
          drop_value),
     rule(r"(\w+) .* differs between its axes", "write one number", drop_value),
     rule(r"(?:unknown|not found|unrecognized name).*perhaps \"(.*)\"$",
-         'write "{0}", if that was meant', drop_reference, True),
+         'write "{0}", if that was meant', drop),
     rule(r"(\w+) '.*' not found in (?:geom|site)", "name a {0} of <asset>, or add it there",
          drop_word),
-    rule(r"body '.*' not found", "name a body of this model", drop_reference),
+    rule(r"body '.*' not found", "name a body of this model", drop),
     rule(r"unknown element '.*' in equality|joint '.*' not found|unknown transmission target",
-         "name a joint of this model (of an actuator, any of its targets)", drop_reference),
-    rule(r"unknown|not found|unrecognized name", "name an element of this model", drop_reference),
+         "name a joint of this model (of an actuator, any of its targets)", drop),
+    rule(r"unknown|not found|unrecognized name", "name an element of this model", drop),
     rule(r"is repeated in equality", "name two different elements", drop),
     rule(r"follows itself", "let one of these joints follow none", drop),
     rule(r"missing transmission target", "write joint= with the joint that it drives", drop),

@@ -49,6 +49,7 @@ class Page:
         """Take an element out; what follows it on its line stays."""
         parent = self.parent(element)
         if parent is not None:
+            self.gone.update(name for e in element.iter() if (name := e.get("name")))
             parent.remove(element)
 
     def text(self) -> str:

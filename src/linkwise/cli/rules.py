@@ -60,7 +60,7 @@ def orphaned(page: Page, message: str) -> bool:
 
 def style_problems(page: Page) -> Iterator[tuple[Element, str, str, Fix]]:
     """Axes that are not of unit length: (element, message, advice, repair)."""
-    for axis in page.root.iterfind("joint/axis"):
+    for axis in page.root.iterfind("joint/axis") if page.root.tag == "robot" else ():
         joint = page.parent(axis)
         words = axis.get("xyz", "").split()
         numbers = [x for x in map(parse_number, words) if x is not None]
