@@ -210,7 +210,7 @@ ONE = {
     "another format": (
         ('<robot name="arm">', '<sdf name="arm">', "</robot>", "</sdf>"),
         3, '<sdf name="arm">', "the root element is <sdf>; expected <robot>",
-        "give a URDF file, whose root element is <robot>",
+        "give a URDF file, whose root element is <robot>, or an MJCF file, with <mujoco>",
     ),
 }  # fmt: skip
 

@@ -446,7 +446,8 @@ def test_an_error_in_an_included_file_is_placed_there(tmp_path: Path) -> None:
         tmp_path, '<mujocoinclude>\n<body name="a">\n<joint typ="x"/></body></mujocoinclude>', "i"
     )
     with pytest.raises(
-        lw.RobotFileError, match=r'/i:3: <body name="a"> <joint>: unknown attribute typ="x"; .* type'
+        lw.RobotFileError,
+        match=r'/i:3: <body name="a"> <joint>: unknown attribute typ="x"; .* type',
     ):
         load_text(tmp_path, '<mujoco><worldbody><include file="i"/></worldbody></mujoco>')
 

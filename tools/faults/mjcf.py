@@ -52,11 +52,12 @@ class Model(File):
         spec = mujoco.MjSpec.from_string(_without_meshes(path))
         spec.compile()
         model = cls(ET.fromstring(spec.to_xml()))
-        model._dress()
+        model.dress()
         ET.indent(model.root)
         return model
 
-    def _dress(self) -> None:
+    def dress(self) -> None:
+        """Add classes, sites, an equality, a tendon and actuators."""
         world = part(self.root, "worldbody")
         classes = Element("default")
         classes.append(Element("default", {"class": "arm"}))
@@ -101,7 +102,8 @@ class Model(File):
     @cached_property
     def moving(self) -> list[Element]:
         """Inertias of bodies that move."""
-        return [part(b, "inertial") for b in self.bodies if b.find("joint") is not None]
+        return [i for body in self.bodies if body.find("joint") is not None
+                for i in body.findall("inertial")]  # fmt: skip
 
     @cached_property
     def leaves(self) -> list[Element]:
@@ -174,6 +176,7 @@ def tensor(*factors: float) -> Spoil:
     """Write a full inertia: these, times the largest moment that is there."""
 
     def spoil(_: Model, inertial: Element) -> None:
+        inertial.attrib.pop("quat", None)
         size = max(float(word) for word in inertial.attrib.pop("diaginertia").split())
         inertial.set("fullinertia", " ".join(repr(factor * size) for factor in factors))
 
@@ -244,9 +247,9 @@ def shapes(model: Model) -> list[Element]:
     return list(part(model.root, "worldbody").iter("geom"))
 
 
-def nested(model: Model) -> list[Element]:
-    """Bodies in bodies."""
-    return [body for body in model.bodies if model.around(body).tag == "body"]
+def nested_joints(model: Model) -> list[Element]:
+    """Joints of bodies in bodies."""
+    return [j for j in model.joints if model.around(model.around(j)).tag == "body"]
 
 
 def placed(model: Model) -> list[Element]:
@@ -296,7 +299,7 @@ STRUCTURE: list[Defect[Model]] = [
     Defect("a misspelt type of a joint", joints, put("type", "hinje")),
     Defect("unknown type of a geom", shapes, put("type", "pyramid")),
     Defect("unknown mesh of a geom", shapes, put("mesh", "no_such_mesh")),
-    Defect("a free joint inside a body", nested, add("freejoint", name="afloat")),
+    Defect("a free joint inside a body", nested_joints, put("type", "free")),
     Defect("a free joint beside another", bodies, add("joint", name="afloat", type="free")),
     Defect("a joint of the world", joints, to_world),
     Defect("an inertia of the world", inertials, to_world),

@@ -21,7 +21,7 @@ HARMLESS = {  # a value that reads, by element and attribute; others are left ou
     ("geom", "size"): "1 1 1", ("replicate", "count"): "1",
 }  # fmt: skip
 BODY = {"pos": "0 0 0", "mass": "1", "diaginertia": "1 1 1"}  # an inertia that can exist
-ORIENTATIONS = ("quat", "axisangle", "euler", "xyaxes", "zaxis")
+ORIENTATIONS = ("fullinertia", "quat", "axisangle", "euler", "xyaxes", "zaxis")
 JOINT_TYPES = frozenset(("hinge", "slide", "ball", "free"))
 WRITTEN_AS = {"body_pos": "pos", "body_quat": "quat", "jnt_axis": "axis", "jnt_pos": "pos",
               "jnt_range": "range", "qpos0": "ref"}  # fmt: skip
@@ -65,6 +65,11 @@ def drop_word(page: Page, element: Element, message: str) -> str:
     if not keys:
         drop(page, element, message)
     return ""
+
+
+def drop_reference(page: Page, element: Element, message: str) -> str:
+    """Take out what refers to nothing; a geom without its material is still a geom."""
+    return (drop_word if element.tag in ("geom", "site") else drop)(page, element, message)
 
 
 def drop_class(page: Page, element: Element, message: str) -> str:
@@ -205,8 +210,10 @@ MJCF_RULES = [
     rule(r"(?:bad format|problem reading).*'(\w+)'", "write plain numbers in {0}=", drop_value),
     rule(r"required attribute missing: '(\w+)'", 'write {0}="..."', drop_value),
     rule(r"is already included", "include it once", drop),
-    rule(r"is not there; expected a file to include|more than \d+ files are included",
-         "give a file beside this one, and few of them", drop),
+    rule(r"is not there; expected a file to include",
+         "put the file into the folder of the model, or delete the <include>", drop),
+    rule(r"more than \d+ files are included", "write some of them into one file", drop),
+    rule(r"this file needs xacro", "run xacro on this file and check what it writes", drop),
     rule(r"leads out of the declared folders|is no path|files are not read here|is not there; exp",
          "keep the file in the folder of the model, or delete the attribute", drop_file),
     rule(r"has no (\w+) attribute|^(\w+)=.* is empty", "write the value, or delete <{tag}>", drop),
@@ -225,9 +232,15 @@ MJCF_RULES = [
     rule(r"invalid keyword: type=\"prismatic\"", 'write type="slide"', change_keyword),
     rule(r"invalid keyword: type=.* of a <joint>", "use hinge, slide, ball or free",
          change_keyword, True),
+    rule(r"invalid keyword: type=.* of a <geom>",
+         "use plane, hfield, sphere, capsule, ellipsoid, cylinder, box or mesh", change_keyword),
+    rule(r"invalid keyword: \w*limited=", "use true, false or auto", change_keyword),
+    rule(r"invalid keyword: angle=", "use degree or radian", change_keyword),
+    rule(r"invalid keyword: .* of a <flag>", "use enable or disable", change_keyword),
     rule(r"invalid keyword: (\w+)", "see {0}= of <{tag}> in MuJoCo's XML reference",
          change_keyword),
-    rule(r"multiple orientation", "keep one of quat, axisangle, euler, xyaxes and zaxis",
+    rule(r"multiple orientation|at most one of .* can be specified",
+         "keep one of quat, axisangle, euler, xyaxes and zaxis; none beside fullinertia",
          one_orientation),
     rule(r"free joint can only be used on top level",
          'make it type="ball", or move the body into <worldbody>', hold),
@@ -247,13 +260,17 @@ MJCF_RULES = [
          drop_value),
     rule(r"(\w+) .* differs between its axes", "write one number", drop_value),
     rule(r"(?:unknown|not found|unrecognized name).*perhaps \"(.*)\"$",
-         'write "{0}", if that was meant', drop),
+         'write "{0}", if that was meant', drop_reference),
+    rule(r"(mesh|hfield) '.*' not found in geom", "name a {0} of <asset>, or add it there",
+         drop_shape),
+    rule(r"must have valid meshid", "write mesh= with the name of a mesh of <asset>", drop_shape),
     rule(r"(\w+) '.*' not found in (?:geom|site)", "name a {0} of <asset>, or add it there",
          drop_word),
     rule(r"body '.*' not found", "name a body of this model", drop),
-    rule(r"unknown element '.*' in equality|joint '.*' not found|unknown transmission target",
-         "name a joint of this model (of an actuator, any of its targets)", drop),
+    rule(r"unknown transmission target", "name a joint, tendon, site or body of this model", drop),
+    rule(r"joint '.*' not found", "name a joint of this model", drop),
     rule(r"unknown|not found|unrecognized name", "name an element of this model", drop),
+    rule(r"must be slide or hinge|only HINGE and SLIDE", "name a hinge or a slide", drop),
     rule(r"is repeated in equality", "name two different elements", drop),
     rule(r"follows itself", "let one of these joints follow none", drop),
     rule(r"missing transmission target", "write joint= with the joint that it drives", drop),

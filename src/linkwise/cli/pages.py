@@ -24,6 +24,7 @@ class Page:
     head: str = ""  # comments before the root element
     is_output: bool = False  # only what is repaired is changed
     orphans: int = 0  # links that hang on nothing because of a change, not of the file
+    needs_xacro: bool = False  # elements are missing that a macro would have written
     gone: set[str] = field(default_factory=set)  # names that a change took away
     _numbers: dict[Element, int] = field(default_factory=dict)
 

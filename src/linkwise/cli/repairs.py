@@ -59,6 +59,14 @@ def drop(page: Page, element: Element, message: str) -> str:
     return ""
 
 
+def drop_macros(page: Page, element: Element, message: str) -> str:
+    """Take out every macro of xacro; what they would have written is not another problem."""
+    page.needs_xacro = True
+    for found in [e for e in page.root.iter() if str(e.tag).startswith("xacro:")]:
+        page.remove(found)
+    return ""
+
+
 def drop_copy(page: Page, element: Element, message: str) -> str:
     """Take out a second child; a repair only where it says what the first one says."""
     around = page.parent(element)

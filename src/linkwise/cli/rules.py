@@ -19,6 +19,7 @@ from linkwise.io.xml import parse_number
 
 Element = ET.Element
 Fix = Callable[[Page, Element, str], str]  # changes a page, and says what it did
+_MISSING = re.compile(r"has no <link>|does not exist|expected one root link|no moving joint")
 UNIT = 1e-6  # how far from 1 the length of an axis may be and pass for rounding
 
 
@@ -48,7 +49,9 @@ def rule_for(message: str, rules: Sequence[Rule]) -> Rule | None:
 
 
 def orphaned(page: Page, message: str) -> bool:
-    """Whether a link hangs on nothing because of an earlier change, not of the file."""
+    """Whether a link is missing or hangs on nothing because of an earlier change."""
+    if page.needs_xacro and _MISSING.search(message):
+        return True
     if page.orphans and "expected one root link" in message:
         page.orphans -= 1
         return True
@@ -104,7 +107,11 @@ XML_RULES = [
 
 URDF_RULES = [
     *XML_RULES,
-    rule(r"the root element is", "give a URDF file, whose root element is <robot>", repairs.drop),
+    rule(
+        r"the root element is",
+        "give a URDF file, whose root element is <robot>, or an MJCF file, with <mujoco>",
+        repairs.drop,
+    ),
     rule(
         r"is a xacro expression",
         "run xacro on this file and check what it writes",

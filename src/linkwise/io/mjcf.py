@@ -25,7 +25,7 @@ _LINE = re.compile(r"\b[Ll]ine(?: number)?[ =](\d+)")
 _ELEMENT = re.compile(r"\s*Element (?:name )?'[^']*'.*", re.DOTALL)
 _KEYWORD = re.compile(r"invalid keyword: '(.*)'", re.DOTALL)
 _QUOTED = re.compile(r"'([^']+)'")
-_UNKNOWN = re.compile(r"\b(?:unknown|unrecognized|not found)\b.*?'([^']+)'|'([^']+)' not found")
+_UNKNOWN = re.compile(r"unknown|unrecognized name|not found")
 _PREFIX = re.compile(r"^(?:XML )?(?:[Pp]arse )?(?:Error: ?|error )+")
 
 
@@ -90,9 +90,7 @@ def _located(document: Document, message: str) -> RobotFileError:
     node = _place(document, message)
     words = _PREFIX.sub("", _ELEMENT.sub("", message).strip())
     told = f"{quote(_with_key(words, node), 300)[1:-1]} (says MuJoCo's compiler)"
-    unknown = next((word for pair in _UNKNOWN.findall(words) for word in pair if word), "")
-    meant = suggestion(unknown, frozenset(_names(document))) if unknown else None
-    if meant and meant != unknown:
+    if _UNKNOWN.search(words) and (meant := _meant(document, node, words)):
         told += f'; perhaps "{meant}"'
     return node.error(told)
 
@@ -118,14 +116,17 @@ def _with_key(words: str, node: Node) -> str:
     return f"invalid keyword: {keys[0]}={quote(node.attributes[keys[0]])} of a <{node.tag}>"
 
 
-def _names(document: Document) -> set[str]:
-    """Names and classes that a file declares."""
-    keys = {"default": "class"}
-    return {
-        name
-        for e in document.opened()
-        if (name := e.node.attributes.get(keys.get(e.node.tag, "name")))
-    }
+def _meant(document: Document, node: Node, words: str) -> str | None:
+    """The name that is like the unknown one, of an element of the kind that is asked for."""
+    unknown = set(_QUOTED.findall(words)) or {node.attributes.get("childclass")}
+    for key, value in node.attributes.items():
+        if value in unknown and key != "name":
+            kind = key.rstrip("12").removeprefix("child")
+            tag, name = ("default", "class") if kind == "class" else (kind, "name")
+            nodes = [e.node for e in document.opened() if e.node.tag == tag]
+            known = frozenset(n.attributes[name] for n in nodes if n.attributes.get(name))
+            return suggestion(value, known)
+    return None
 
 
 def _check_inertias(document: Document, model: Any, other: Any) -> None:

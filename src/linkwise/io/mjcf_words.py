@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from linkwise.errors import quote, suggestion
 from linkwise.io.mjcf_text import Document
-from linkwise.io.xml import Node
+from linkwise.io.xml import XACRO, Node
 
 _ROW = re.compile(r"^( *)([\w()]+) \(([!?*R])\) *(.*)$")
 _PLACED = frozenset("name class childclass pos quat axisangle xyaxes zaxis euler".split())
@@ -84,6 +84,8 @@ def _refuse_element(node: Node, inside: tuple[str, ...], around: Grammar, top: G
     if not inside:
         return
     tag = quote(node.tag)[1:-1]
+    if tag.startswith("xacro:"):
+        raise node.error(f"this file needs xacro; {XACRO}")
     if meant := suggestion(node.tag, frozenset(around.children)):
         raise node.error(f"unknown element <{tag}>; expected <{meant}>")
     homes = " or ".join(_homes(node.tag, top))
@@ -92,17 +94,19 @@ def _refuse_element(node: Node, inside: tuple[str, ...], around: Grammar, top: G
 
 
 def _homes(tag: str, top: Grammar) -> list[str]:
-    """Elements that take a tag; what the world takes, bodies do."""
-    found: dict[str, None] = {}
+    """Elements that take a tag, in the order of the grammar."""
+    found: list[str] = []
     todo, seen = list(top.children.items()), set[int]()
     while todo:
         name, grammar = todo.pop(0)
         if id(grammar) not in seen and name not in _IN_BODY:
             seen.add(id(grammar))
             todo += grammar.children.items()
-            if tag in grammar.children and name != tag:
-                found["<body>" if name == "worldbody" and tag != "body" else f"<{name}>"] = None
-    return list(found)
+            if tag in grammar.children:
+                found.append(name)
+    if "worldbody" in found:  # its grammar is that of bodies
+        found[found.index("worldbody")] = "worldbody> or <body" if tag == "body" else "body"
+    return [f"<{name}>" for name in found]
 
 
 def _refuse_attribute(node: Node, key: str, grammar: Grammar) -> None:
