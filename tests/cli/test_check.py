@@ -238,6 +238,25 @@ MANY = changed(
 )  # fmt: skip
 
 
+XACRO = """<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">
+  <xacro:include filename="arm.xacro"/>
+  <xacro:arm prefix="left"/>
+</robot>
+"""
+
+
+def test_a_xacro_file_is_told_to_be_one_and_nothing_else(path: Path) -> None:
+    """Without its macros it has no link; that is not what is wrong with it."""
+    result = run(path, XACRO)
+    assert result.output == (
+        f'{path}:2: error: <robot name="arm"> <xacro:include>: this file needs xacro; xacro runs '
+        "code and is never expanded implicitly: run xacro first, then read its output\n"
+        "    suggestion: run xacro on this file and check what it writes\n1 error, 0 warnings\n"
+    )
+    with pytest.raises(lw.RobotFileError, match="this file needs xacro"):
+        lw.load(path)
+
+
 def test_every_problem_of_a_bad_file_is_told_in_order_of_lines(path: Path) -> None:
     result = run(path, MANY)
     places = [x for x in result.output.splitlines() if x.startswith(str(path))]
@@ -298,7 +317,7 @@ def test_usage_errors_exit_with_2(path: Path) -> None:
 def test_help_says_what_is_repaired() -> None:
     result = CliRunner().invoke(main, ["check", "--help"])
     assert result.exit_code == 0
-    assert "--repair OUT.urdf" in result.output and "exit code is 1" in result.output
+    assert "--repair OUT" in result.output and "exit code is 1" in result.output
 
 
 # -- repairs --------------------------------------------------------------------------------------

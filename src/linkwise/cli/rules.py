@@ -117,7 +117,11 @@ URDF_RULES = [
         "run xacro on this file and check what it writes",
         repairs.replace_value,
     ),
-    rule(r"this file needs xacro", "run xacro on this file and check what it writes", repairs.drop),
+    rule(
+        r"this file needs xacro",
+        "run xacro on this file and check what it writes",
+        repairs.drop_macros,
+    ),
     rule(
         r"has no <(parent|child)>",
         'add <{0} link="..."/> with the name of a link',
