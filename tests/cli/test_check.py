@@ -176,6 +176,17 @@ ONE = {
         13, '<link name="fore">', "has principal inertias (0.2, 0.2, 0.9)",
         "take mass, centre and inertia from one source; --repair writes the nearest possible",
     ),
+    "mass next to zero": (
+        ('<mass value="1"/>', '<mass value="1e-320"/>'),
+        13, '<link name="fore">', "kg; expected zero, or at least 1e-60 kg: its products would",
+        "check the unit and the exponent",
+    ),
+    "inertia next to zero": (
+        ('ixx="0.2" ixy="0" ixz="0" iyy="0.2" iyz="0" izz="0.2"',
+         'ixx="1e-310" ixy="0" ixz="0" iyy="1e-310" iyz="0" izz="1e-310"'),
+        13, '<link name="fore">', "kg m²; expected each at least 1e-60: their products would",
+        "check the unit and the exponent",
+    ),
     "no mass": (
         ('<mass value="1"/>', '<mass value="0"/>'),
         13, '<link name="fore">', "has mass 0 kg",

@@ -206,6 +206,7 @@ URDF_RULES = [
         repairs.set_mesh,
     ),
     rule(r"not at a right angle", "make the two axes perpendicular", repairs.drop),
+    rule(r"products would vanish", "check the unit and the exponent", repairs.change_body),
     rule(
         r"has principal inertias",
         "take mass, centre and inertia from one source; --repair writes the nearest possible",

@@ -10,7 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.errors import Where
-from linkwise.model.description import BodyInertia, JointDescription, LinkDescription
+from linkwise.model.description import (
+    SMALLEST,
+    BodyInertia,
+    JointDescription,
+    LinkDescription,
+)
 from linkwise.spatial import RigidInertia, Sym3, Vec3
 
 Array = NDArray[np.float64]
@@ -113,16 +118,16 @@ def check_body(
             f"the body moved by joint '{joint.name}' has a mass or inertia that is not finite; "
             "expected finite numbers"
         )
-    if body.mass == 0.0 and joint.armature > 0.0:
+    if body.mass == 0.0 and joint.armature >= SMALLEST:
         return body  # the rotor is what joint and neighbours feel
     if body.is_nothing:
         return body  # judged by what it carries, once the tree is built (model/massless.py)
     problem = _problem(body, joint)
     if problem is None:
         return body
-    if policy.repair == "nearest" and body.mass > 0.0:
+    if policy.repair == "nearest" and body.mass >= SMALLEST:
         return _nearest(body, where, problem)
-    if policy.strict or body.mass <= 0.0:
+    if policy.strict or body.mass < SMALLEST:
         raise where.error(problem)
     if not policy.quiet:
         where.warn(f"{problem}; taken as written (strict=False)")
@@ -145,6 +150,11 @@ def no_mass(body: Moments, joint: JointDescription) -> str:
 def _problem(body: Moments, joint: JointDescription) -> str | None:
     if body.mass <= 0.0:
         return no_mass(body, joint)
+    if body.mass < SMALLEST:
+        return (
+            f"the body moved by joint '{joint.name}' has mass {body.mass:g} kg; expected zero, or "
+            f"at least {SMALLEST:g} kg: its products would vanish"
+        )
     central = body.central()
     least, _, most = np.linalg.eigvalsh(central)
     principal = np.sort(np.trace(central) - np.linalg.eigvalsh(central))
@@ -153,6 +163,11 @@ def _problem(body: Moments, joint: JointDescription) -> str | None:
         return (
             f"the body moved by joint '{joint.name}' has principal inertias ({shown}) kg m²; "
             "expected all positive"
+        )
+    if principal[0] < SMALLEST:
+        return (
+            f"the body moved by joint '{joint.name}' has principal inertias ({shown}) kg m²; "
+            f"expected each at least {SMALLEST:g}: their products would vanish"
         )
     if least < -ROUNDING_OF_FILES * most:
         return (
