@@ -110,8 +110,8 @@ def _homes(tag: str, top: Grammar) -> list[str]:
 
 
 def _refuse_attribute(node: Node, key: str, grammar: Grammar) -> None:
+    if ":" in key:
+        return  # a word of another namespace
     found = f"unknown attribute {quote(key)[1:-1]}={quote(node.attributes[key])}"
     meant = suggestion(key, frozenset(grammar.attributes))
-    if ":" in key or (meant is None and node.tag == "mujoco"):
-        return  # of another namespace, or a remark about the file
     raise node.error(f"{found}; expected {meant or f'one that <{node.tag}> takes'}")
