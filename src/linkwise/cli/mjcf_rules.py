@@ -195,6 +195,7 @@ MJCF_RULES = [
         "delete {0}=, or see <{tag}> in MuJoCo's XML reference",
         repairs.rename_key,
     ),
+    rule(r"unknown attribute .* ignored", "delete it if it is not needed", drop),
     rule(r"inside <.*>; expected an element", "delete it", drop),
     rule(r"World body cannot have", "move it into a <body>", drop),
     rule(r"has no direction", "write a direction, such as 0 0 1 (quaternions: 1 0 0 0)",

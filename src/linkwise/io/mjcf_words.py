@@ -56,10 +56,8 @@ def _add_repeats(top: Grammar) -> None:
     """A frame, or what is replicated, holds what a body holds."""
     world = top.children.get("mujoco", top).children.get("worldbody", Grammar())
     for body in (world, world.children.get("body", world)):
-        for tag, attributes in _IN_BODY.items():
-            body.children.setdefault(
-                tag, Grammar(set(_PLACED | attributes), body.children, body.once)
-            )
+        for tag, own in _IN_BODY.items():
+            body.children[tag] = Grammar(set(_PLACED | own), body.children, body.once)
 
 
 def check_words(document: Document, schema: str) -> None:
@@ -73,7 +71,7 @@ def check_words(document: Document, schema: str) -> None:
         if grammar is None:
             _refuse_element(e.node, e.inside[-1:], stack[-1], stack[0])
             return  # a schema that cannot be read says nothing
-        for tag in grammar.once:
+        for tag in sorted(grammar.once):
             e.node.child(tag)
         for key in sorted(e.node.attributes.keys() - grammar.attributes):
             _refuse_attribute(e.node, key, grammar)
@@ -105,7 +103,8 @@ def _homes(tag: str, top: Grammar) -> list[str]:
             if tag in grammar.children:
                 found.append(name)
     if "worldbody" in found:  # its grammar is that of bodies
-        found[found.index("worldbody")] = "worldbody> or <body" if tag == "body" else "body"
+        at = found.index("worldbody")
+        found[at : at + 1] = ["worldbody", "body"] if tag == "body" else ["body"]
     return [f"<{name}>" for name in found]
 
 
@@ -114,4 +113,7 @@ def _refuse_attribute(node: Node, key: str, grammar: Grammar) -> None:
         return  # a word of another namespace
     found = f"unknown attribute {quote(key)[1:-1]}={quote(node.attributes[key])}"
     meant = suggestion(key, frozenset(grammar.attributes))
+    if meant is None and node.tag in _IN_BODY:  # MuJoCo's table does not say what these take
+        node.where.warn(f"unknown attribute {quote(key)} ignored")
+        return
     raise node.error(f"{found}; expected {meant or f'one that <{node.tag}> takes'}")
