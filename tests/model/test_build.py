@@ -125,6 +125,17 @@ def test_an_inertia_whose_products_vanish_is_refused(tmp_path, inertia):
         lw.load(urdf(tmp_path, TINY.format(inertia)))
 
 
+@pytest.mark.parametrize("inertia", ["0", "1e-320", "1e-30"])
+def test_a_point_mass_far_from_its_frame_is_refused(tmp_path, inertia):
+    """What is left of its inertia about the centre is rounding, of either sign."""
+    text = urdf(tmp_path).read_text()
+    for xyz in ("0.1 0.2 0.3", "0.7 0.11 0.13", "-0.3 0.7 0.9", "1 3 7"):
+        moved = text.replace("<inertial>", f'<inertial><origin xyz="{xyz}"/>')
+        (tmp_path / "arm.urdf").write_text(moved.replace(GOOD, TINY.format(inertia)))
+        with pytest.raises(RobotFileError, match=r"has principal .* expected all positive"):
+            lw.load(tmp_path / "arm.urdf")
+
+
 @pytest.mark.parametrize("size", ["1e-59", "1e-40", "1e-20"])
 def test_small_bodies_have_all_their_digits(tmp_path, size):
     """The same robot in other units: torques scale, accelerations do not."""

@@ -24,6 +24,7 @@ log = logging.getLogger("linkwise")
 # Files round inertias to a few digits: a body may miss the triangle inequality by this much of
 # its largest principal moment and still be taken as written.
 ROUNDING_OF_FILES = 1e-6
+_ROUNDING = 8 * float(np.finfo(float).eps)  # of moments about a frame, in those about the centre
 
 
 @dataclass(frozen=True)
@@ -93,9 +94,8 @@ def moments(body: BodyInertia | None) -> Moments:
 def rigid_inertia(body: Moments) -> RigidInertia:
     """As the sweeps use it; entries that are rounding noise become exact zeros."""
     s = body.second
-    size = 8 * np.finfo(float).eps
-    noise2 = size * float(np.abs(s).max())
-    noise1 = size * float(np.abs(body.first).max())
+    noise2 = _ROUNDING * float(np.abs(s).max())
+    noise1 = _ROUNDING * float(np.abs(body.first).max())
 
     def tidy(x: Any, noise: float) -> float:
         return 0.0 if abs(x) <= noise else float(x)
@@ -159,15 +159,15 @@ def _problem(body: Moments, joint: JointDescription) -> str | None:
     least, _, most = np.linalg.eigvalsh(central)
     principal = np.sort(np.trace(central) - np.linalg.eigvalsh(central))
     shown = ", ".join(f"{x:.4g}" for x in principal)
-    if principal[0] <= 0.0:
-        return (
-            f"the body moved by joint '{joint.name}' has principal inertias ({shown}) kg m²; "
-            "expected all positive"
-        )
-    if principal[0] < SMALLEST:
+    if 0.0 < principal[2] < SMALLEST:
         return (
             f"the body moved by joint '{joint.name}' has principal inertias ({shown}) kg m²; "
             f"expected each at least {SMALLEST:g}: their products would vanish"
+        )
+    if principal[0] <= _ROUNDING * float(np.abs(body.second).max()):
+        return (
+            f"the body moved by joint '{joint.name}' has principal inertias ({shown}) kg m²; "
+            "expected all positive"
         )
     if least < -ROUNDING_OF_FILES * most:
         return (
