@@ -14,11 +14,13 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from faults import attacks, engine, files, states
 from faults.card import Card, Line
 from faults.document import ROBOTS, robots_folder
+from faults.mjcf import MJCF_ROBOTS
 
 import linkwise as lw
 
@@ -31,6 +33,7 @@ class Size:
 
     name: str
     robots: list[str]
+    mjcf: list[str]
     dh: tuple[int, ...]
     fuzz: int
     states: int
@@ -39,8 +42,8 @@ class Size:
     calls: int
 
 
-FULL = Size("full", list(ROBOTS), (3, 5, 6, 7, 9), 6000, 4096, 2400, 40, 100_000)
-QUICK = Size("quick", ["ur5", "panda"], (3,), 300, 515, 120, 2, 500)
+FULL = Size("full", list(ROBOTS), MJCF_ROBOTS, (3, 5, 6, 7, 9), 6000, 4096, 2400, 40, 100_000)
+QUICK = Size("quick", ["ur5", "panda"], ["ur5", "panda"], (3,), 300, 515, 120, 2, 500)
 
 
 def experiments(size: Size, scratch: Path, folder: Path | None) -> list[Callable[[], Line]]:
@@ -64,6 +67,8 @@ def experiments(size: Size, scratch: Path, folder: Path | None) -> list[Callable
     if folder is not None:
         found.insert(0, lambda: files.urdf_defects(folder, size.robots, scratch))
         found.insert(1, lambda: files.byte_fuzz(folder, SMALL, size.fuzz, scratch))
+        if find_spec("mujoco") is not None:
+            found.insert(1, lambda: files.mjcf_defects(folder, size.mjcf, scratch))
     return found
 
 
@@ -90,6 +95,8 @@ def main() -> int:
     options = parser.parse_args()
     if robots_folder() is None:
         print("example-robot-data is not installed: no defects in real robots", file=sys.stderr)
+    if find_spec("mujoco") is None:
+        print("mujoco is not installed: no defects in MJCF files", file=sys.stderr)
     card = measure(QUICK if options.quick else FULL)
     print(card)
     if options.json:

@@ -176,6 +176,17 @@ ONE = {
         13, '<link name="fore">', "has principal inertias (0.2, 0.2, 0.9)",
         "take mass, centre and inertia from one source; --repair writes the nearest possible",
     ),
+    "mass next to zero": (
+        ('<mass value="1"/>', '<mass value="1e-320"/>'),
+        13, '<link name="fore">', "kg; expected zero, or at least 1e-60 kg: its products would",
+        "check the unit and the exponent",
+    ),
+    "inertia next to zero": (
+        ('ixx="0.2" ixy="0" ixz="0" iyy="0.2" iyz="0" izz="0.2"',
+         'ixx="1e-310" ixy="0" ixz="0" iyy="1e-310" iyz="0" izz="1e-310"'),
+        13, '<link name="fore">', "kg m²; expected each at least 1e-60: their products would",
+        "check the unit and the exponent",
+    ),
     "no mass": (
         ('<mass value="1"/>', '<mass value="0"/>'),
         13, '<link name="fore">', "has mass 0 kg",
@@ -210,7 +221,7 @@ ONE = {
     "another format": (
         ('<robot name="arm">', '<sdf name="arm">', "</robot>", "</sdf>"),
         3, '<sdf name="arm">', "the root element is <sdf>; expected <robot>",
-        "give a URDF file, whose root element is <robot>",
+        "give a URDF file, whose root element is <robot>, or an MJCF file, with <mujoco>",
     ),
 }  # fmt: skip
 
@@ -236,6 +247,25 @@ MANY = changed(
     '<parent link="upper"/>', '<parent link="uper"/><parent link="uper"/>',
     'type="continuous"', 'type="revolute"',
 )  # fmt: skip
+
+
+XACRO = """<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">
+  <xacro:include filename="arm.xacro"/>
+  <xacro:arm prefix="left"/>
+</robot>
+"""
+
+
+def test_a_xacro_file_is_told_to_be_one_and_nothing_else(path: Path) -> None:
+    """Without its macros it has no link; that is not what is wrong with it."""
+    result = run(path, XACRO)
+    assert result.output == (
+        f'{path}:2: error: <robot name="arm"> <xacro:include>: this file needs xacro; xacro runs '
+        "code and is never expanded implicitly: run xacro first, then read its output\n"
+        "    suggestion: run xacro on this file and check what it writes\n1 error, 0 warnings\n"
+    )
+    with pytest.raises(lw.RobotFileError, match="this file needs xacro"):
+        lw.load(path)
 
 
 def test_every_problem_of_a_bad_file_is_told_in_order_of_lines(path: Path) -> None:
@@ -298,7 +328,7 @@ def test_usage_errors_exit_with_2(path: Path) -> None:
 def test_help_says_what_is_repaired() -> None:
     result = CliRunner().invoke(main, ["check", "--help"])
     assert result.exit_code == 0
-    assert "--repair OUT.urdf" in result.output and "exit code is 1" in result.output
+    assert "--repair OUT" in result.output and "exit code is 1" in result.output
 
 
 # -- repairs --------------------------------------------------------------------------------------
@@ -397,8 +427,9 @@ def test_broken_xml_is_not_written(path: Path, tmp_path: Path) -> None:
 def test_no_defect_goes_unseen_and_none_breaks_the_check(path: Path) -> None:
     """Every kind of defect of the reliability suite, in this small arm."""
     sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
-    from faults.defects import DEFECTS, spoiled
+    from faults.defects import DEFECTS
     from faults.document import Document
+    from faults.spoil import spoiled
 
     document = Document(ET.fromstring(GOOD))
     ET.indent(document.root)

@@ -784,6 +784,19 @@ def test_negative_constants_in_c(tmp_path: Path) -> None:
     np.testing.assert_allclose(result, interpret(program, {"x": inputs}), rtol=1e-15)
 
 
+@needs_c
+def test_c_refuses_what_is_not_finite_and_no_more(tmp_path: Path) -> None:
+    """Finite inputs whose sum overflows are finite."""
+    graph = Graph()
+    halves = [0.5 * graph.input("x", k) for k in range(2)]
+    program = program_of(fuse(graph, halves), Port("x", 2), name="halves")
+    library = c_library(tmp_path, render_c(program, "nobody"))
+    inputs = np.array([[1e308, 1e308], [1.0, np.inf], [np.nan, 1.0], [1.0, 2.0]])
+    result = run_c(library, "halves", inputs, size=2)
+    np.testing.assert_array_equal(result, interpret(program, {"x": inputs}))
+    assert np.isfinite(result).all(axis=1).tolist() == [True, False, False, True]
+
+
 # -- the graph ----------------------------------------------------------------------------------
 
 

@@ -320,6 +320,22 @@ def test_a_result_too_large_for_its_type_is_told() -> None:
     assert (status == OVERFLOW).all()
 
 
+@pytest.mark.parametrize(("dtype", "huge"), [("float64", 1e308), ("float32", 2e38)])
+def test_finite_arguments_whose_sum_overflows_are_healthy(dtype: str, huge: float) -> None:
+    """Angles have no largest value: with a status, each is looked at on its own."""
+    robot = puma()
+    q = np.full((STATES, robot.nq), huge, dtype)
+    torque, status = robot.gravity_torque(q, status=True)
+    assert np.isfinite(torque).all() and not status.any()
+    alone, one = robot.gravity_torque(q[0], status=True)
+    assert np.array_equal(alone, torque[0]) and one == OK
+    q[3, 1] = np.inf
+    torque, status = robot.gravity_torque(q, status=True)
+    assert np.flatnonzero(status == NOT_FINITE).tolist() == [3]
+    assert np.isnan(torque[3]).all() and np.isfinite(np.delete(torque, 3, 0)).all()
+    assert np.isnan(robot.gravity_torque(q)).all()  # their sum is what is looked at: docs/status.md
+
+
 def test_the_bits_have_names() -> None:
     names = {bit.name: bit.value for bit in lw.Status}
     assert names == {

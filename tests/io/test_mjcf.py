@@ -446,7 +446,8 @@ def test_an_error_in_an_included_file_is_placed_there(tmp_path: Path) -> None:
         tmp_path, '<mujocoinclude>\n<body name="a">\n<joint typ="x"/></body></mujocoinclude>', "i"
     )
     with pytest.raises(
-        lw.RobotFileError, match=r'/i:3: <body name="a"> <joint>: .*attribute: .typ'
+        lw.RobotFileError,
+        match=r'/i:3: <body name="a"> <joint>: unknown attribute typ="x"; .* type',
     ):
         load_text(tmp_path, '<mujoco><worldbody><include file="i"/></worldbody></mujoco>')
 
@@ -592,7 +593,7 @@ BROKEN = {
     ),
     "misspelt element": (
         {"inertial": '<inertail mass="1"/>'},
-        r":5: .*<inertail>: Schema violation",
+        r":5: .*<inertail>: unknown element <inertail>; expected <inertial>",
     ),
     "two of a name": (
         {"rest": '<worldbody><body name="a"/></worldbody>'},
@@ -626,6 +627,48 @@ BROKEN = {
         {"rest": '<include file="no.xml"/>'},
         r':8: <include>: file="no.xml" is not',
     ),
+    "empty number": ({"joint": '<joint damping=""/>'}, r':4: .*damping=""; expected finite'),
+    "negative moment": (
+        {"inertial": INERTIAL.replace("1 1 1", "1 1 -1")},
+        r':5: .*diaginertia="1 1 -1" is negative; expected at least 0',
+    ),
+    "quaternion next to zero": (
+        {"inertial": '<geom name="g" size="1" quat="1e-200 0 0 0"/>'},
+        r':5: <geom name="g">: quat="1e-200 0 0 0" has no direction',
+    ),
+    "control range": (
+        {"rest": '<actuator><motor joint="ja" ctrlrange="1 -1"/></actuator>'},
+        r':8: <motor>: ctrlrange="1 -1" starts above its end; expected lower <= upper',
+    ),
+    "misspelt in a frame": (
+        {"joint": '<frame><joint name="ja" axsi="0 0 1"/></frame>'},
+        r':4: <joint name="ja">: unknown attribute axsi="0 0 1"; expected axis',
+    ),
+    "unknown in a frame": (
+        {"joint": '<frame><joint name="ja" colour="red"/></frame>'},
+        r':4: <joint name="ja">: unknown attribute colour="red"; expected one that <joint> takes',
+    ),
+    "two in a frame": (
+        {"joint": f"<joint/><frame><body name='f'>{INERTIAL}{INERTIAL}</body></frame>"},
+        r':4: <body name="f"> <inertial>: a second <inertial>; expected one',
+    ),
+    "body beside the world": (
+        {"rest": '<body name="b"/>'},
+        r':8: <body name="b">: <body> inside <mujoco>; expected it inside <worldbody> or <body>',
+    ),
+    "nothing of MJCF": (
+        {"rest": "<robot/>"},
+        r":8: <robot>: <robot> inside <mujoco>; expected an element that <mujoco> takes",
+    ),
+    "xacro": ({"joint": "<xacro:arm/>"}, r":4: .*<xacro:arm>: this file needs xacro; xacro runs"),
+    "unknown class": (
+        {"joint": '<joint class="amr"/>', "rest": '<default><default class="arm"/></default>'},
+        r":4: .*unknown default class name 'amr' \(says MuJoCo's compiler\); perhaps \"arm\"",
+    ),
+    "unknown keyword": (
+        {"joint": '<joint name="ja" type="screw"/>'},
+        r':4: <joint name="ja">: invalid keyword: type="screw" of a <joint> \(says MuJoCo',
+    ),
     "file elsewhere": (
         {"rest": '<numeric file="x"/>'},
         r":8: <numeric>: file=\"x\": files are not",
@@ -640,6 +683,50 @@ def test_errors_say_where_and_what(name: str, tmp_path: Path) -> None:
     with pytest.raises(lw.RobotFileError, match=r"robot\.xml" + expected) as caught:
         load_text(tmp_path, text)
     assert "\n" not in str(caught.value)
+
+
+def test_words_of_other_namespaces_are_left_alone(tmp_path: Path) -> None:
+    text = ARM.format(joint=JOINT, inertial=INERTIAL, rest="")
+    assert load_text(tmp_path, text.replace("<mujoco>", '<mujoco xmlns:a="b" a:c="d">')).nv == 1
+
+
+def test_frames_may_have_words_that_are_not_known(tmp_path: Path) -> None:
+    """MuJoCo's table leaves frames out: what is no misspelling is ignored, and said to be."""
+    frame = '<frame colour="red"><joint name="ja"/></frame>'
+    with pytest.warns(lw.RobotFileWarning, match=r':4: .*<frame>: unknown attribute "colour" ign'):
+        load_text(tmp_path, ARM.format(joint=frame, inertial=INERTIAL, rest=""))
+    frame = frame.replace('colour="red"', 'spo="0 0 0"')
+    with pytest.raises(lw.RobotFileError, match=r'<frame>: unknown attribute spo=".*expected pos'):
+        load_text(tmp_path, ARM.format(joint=frame, inertial=INERTIAL, rest=""))
+
+
+def test_a_schema_that_cannot_be_read_says_nothing() -> None:
+    from linkwise.io.mjcf_text import flatten
+    from linkwise.io.mjcf_words import check_words
+    from linkwise.io.xml import DEFAULT_LIMITS, FileRoots, parse_xml
+
+    root = parse_xml("<mujoco><worldbdoy/></mujoco>", "robot.xml")
+    document = flatten(root, FileRoots.of(None), DEFAULT_LIMITS)
+    for schema in ("", "another layout: mujoco, worldbody, body", "mujoco"):
+        check_words(document, schema)
+
+
+def test_an_objection_without_a_line_is_placed_by_the_name_in_it() -> None:
+    """Some versions of MuJoCo name an element and no line."""
+    from linkwise.io.mjcf import _located
+    from linkwise.io.mjcf_text import flatten
+    from linkwise.io.xml import DEFAULT_LIMITS, FileRoots, parse_xml
+
+    text = ARM.format(joint=JOINT, inertial=INERTIAL, rest="")
+    root = parse_xml(text, "robot.xml")
+    document = flatten(root, FileRoots.of(None), DEFAULT_LIMITS)
+    found = {
+        "Error: mass too small\nElement name 'a', id 1": 'robot.xml:3: <body name="a">: mass too',
+        "Error: joint 'ja' is odd\nElement name '', id 0": 'robot.xml:4: <joint name="ja">: joint',
+        "Error: something is odd": "robot.xml:1: <mujoco>: something is odd (says MuJoCo's",
+    }
+    for message, expected in found.items():
+        assert str(_located(document, message)).startswith(expected)
 
 
 def test_mujoco_leaves_no_log_behind(tmp_path: Path, monkeypatch: Any, capfd: Any) -> None:

@@ -105,3 +105,113 @@ def test_printing_a_robot_shows_its_joints():
     assert all(f"joint{i}" in text for i in range(1, 7))
     assert len({len(line) for line in lines[3:4]}) == 1
     assert "17.4" in text
+
+
+# -- numbers next to zero -------------------------------------------------------------------------
+
+TINY = '<inertia ixx="{0}" ixy="0" ixz="0" iyy="{0}" iyz="0" izz="{0}"/>'
+
+
+@pytest.mark.parametrize("mass", ["5e-324", "1e-320", "1e-308", "1e-160", "9e-61"])
+def test_a_mass_whose_products_vanish_is_refused(tmp_path, mass):
+    for options in ({}, {"strict": False}, {"repair": "nearest"}):
+        with pytest.raises(RobotFileError, match=r"kg; expected zero, or at least 1e-60 kg: its"):
+            lw.load(urdf(tmp_path, mass=mass), **options)
+
+
+@pytest.mark.parametrize("inertia", ["5e-324", "1e-320", "1e-308", "1e-160", "9e-61"])
+def test_an_inertia_whose_products_vanish_is_refused(tmp_path, inertia):
+    with pytest.raises(RobotFileError, match=r"expected each at least 1e-60: their products"):
+        lw.load(urdf(tmp_path, TINY.format(inertia)))
+
+
+@pytest.mark.parametrize("inertia", ["0", "1e-320", "1e-30"])
+def test_a_point_mass_far_from_its_frame_is_refused(tmp_path, inertia):
+    """What is left of its inertia about the centre is rounding, of either sign."""
+    text = urdf(tmp_path).read_text()
+    for xyz in ("0.1 0.2 0.3", "0.7 0.11 0.13", "-0.3 0.7 0.9", "1 3 7"):
+        moved = text.replace("<inertial>", f'<inertial><origin xyz="{xyz}"/>')
+        (tmp_path / "arm.urdf").write_text(moved.replace(GOOD, TINY.format(inertia)))
+        with pytest.raises(RobotFileError, match=r"has principal .* expected all positive"):
+            lw.load(tmp_path / "arm.urdf")
+
+
+@pytest.mark.parametrize("size", ["1e-59", "1e-40", "1e-20"])
+def test_small_bodies_have_all_their_digits(tmp_path, size):
+    """The same robot in other units: torques scale, accelerations do not."""
+    small = lw.load(urdf(tmp_path, TINY.format(size), mass=size))
+    whole = lw.load(urdf(tmp_path, TINY.format("1"), mass="1"))
+    state = ([0.3], [0.4], [0.5])
+    torque = whole.inverse_dynamics(*state)
+    np.testing.assert_allclose(small.inverse_dynamics(*state), float(size) * torque, rtol=1e-14)
+    for method in ("aba", "crba"):
+        actual = small.forward_dynamics(state[0], state[1], float(size) * torque, method=method)
+        np.testing.assert_allclose(actual, state[2], rtol=1e-12)
+
+
+# -- links without mass, and joints that follow others --------------------------------------------
+
+FINGERS = """<robot name="hand">
+<link name="palm"/>
+<link name="first">{first}</link>
+<link name="second">{second}</link>
+<joint name="driver" type="continuous"><parent link="palm"/><child link="first"/>
+  <axis xyz="0 0 1"/></joint>
+<joint name="follower" type="continuous"><parent link="{on}"/><child link="second"/>
+  <origin xyz="0.1 0 0" rpy="{turn} 0 0"/><axis xyz="0 0 1"/>
+  <mimic joint="driver" multiplier="{multiplier}"/></joint>
+</robot>"""
+BODY = f'<inertial><origin xyz="0.1 0.2 0.3"/><mass value="1"/>{GOOD}</inertial>'
+
+
+def fingers(tmp_path, first=BODY, second=BODY, on="first", turn=1.0, multiplier=1.0, **options):
+    path = tmp_path / "hand.urdf"
+    path.write_text(
+        FINGERS.format(first=first, second=second, on=on, turn=turn, multiplier=multiplier)
+    )
+    return lw.load(path, **options)
+
+
+@pytest.mark.parametrize("mimic", ["follow", "free"])
+def test_a_follower_without_mass_is_refused_as_a_joint_on_its_own_is(tmp_path, mimic):
+    """The recursive algorithms solve for followers too, and tie them afterwards."""
+    options = {} if mimic == "follow" else {"mimic": mimic}
+    for on in ("palm", "first"):
+        with pytest.raises(RobotFileError, match="joint 'follower' has mass 0 kg; expected"):
+            fingers(tmp_path, second="", on=on, **options)
+
+
+def test_a_driver_without_mass_is_refused_where_it_carries_nothing(tmp_path):
+    """Its follower's inertia is beside it, not beyond it."""
+    with pytest.raises(RobotFileError, match="joint 'driver' has mass 0 kg; expected"):
+        fingers(tmp_path, first="", on="palm")
+
+
+@pytest.mark.parametrize("multiplier", [1.0, -1.0, 0.0])
+def test_a_driver_without_mass_may_carry_its_follower(tmp_path, multiplier):
+    robot = fingers(tmp_path, first="", turn=1.0, multiplier=multiplier)
+    q, qd, tau = [0.3], [0.4], [0.5]
+    assert robot.mass_matrix(q)[0, 0] > 1e-3
+    expected = np.linalg.solve(robot.mass_matrix(q), tau - robot.bias(q, qd))
+    for method in ("aba", "crba", "fd1", "fd3"):
+        actual = robot.forward_dynamics(q, qd, tau, method=method)
+        np.testing.assert_allclose(actual, expected, rtol=1e-9)
+
+
+def test_ties_cannot_make_what_passes_singular(tmp_path):
+    """``Gᵀ M G`` of a regular M: whatever is accepted has a positive mass matrix and dynamics."""
+    rng = np.random.default_rng(3)
+    accepted = 0
+    for _ in range(60):
+        first, second = rng.choice(["", BODY], 2)
+        turn, on = rng.choice([0.0, 0.7]), rng.choice(["palm", "first"])
+        multiplier = rng.choice([-1.0, 0.0, 2.0])
+        try:
+            robot = fingers(tmp_path, first, second, on, turn, multiplier)
+        except RobotFileError:
+            continue
+        accepted += 1
+        q = rng.uniform(-1.0, 1.0, (5, 1))
+        assert (robot.mass_matrix(q)[:, 0, 0] > 1e-6).all()
+        assert not robot.forward_dynamics(q, q, q, method="aba", status=True)[1].any()
+    assert accepted > 10

@@ -16,8 +16,10 @@ sys.path.insert(0, str(TOOLS))
 
 from faults import attacks, engine, files, states  # noqa: E402
 from faults.card import Card, Line  # noqa: E402
-from faults.defects import DEFECTS, spoiled  # noqa: E402
+from faults.defects import DEFECTS  # noqa: E402
 from faults.document import ROBOTS, Document, robots_folder  # noqa: E402
+from faults.mjcf import MJCF_DEFECTS, Model  # noqa: E402
+from faults.spoil import Defect, F, spoiled  # noqa: E402
 
 from reliability import FULL, QUICK, SMALL  # noqa: E402
 
@@ -45,6 +47,17 @@ def assert_met(line: Line) -> None:
 def test_defects_in_real_robots_are_refused_and_named(name: str, tmp_path: Path) -> None:
     line = files.urdf_defects(folder(), [name], tmp_path)
     assert line.cases > 400
+    assert (line.refused, line.named) == (line.cases, line.cases), Card([line], "test")
+    assert (line.silent, line.non_finite, line.wrong) == (0, 0, 0)
+    assert_met(line)
+
+
+@needs_robots
+@pytest.mark.parametrize("name", QUICK.mjcf)
+def test_defects_in_mjcf_are_refused_and_named(name: str, tmp_path: Path) -> None:
+    pytest.importorskip("mujoco")
+    line = files.mjcf_defects(folder(), [name], tmp_path)
+    assert line.cases > 350
     assert (line.refused, line.named) == (line.cases, line.cases), Card([line], "test")
     assert (line.silent, line.non_finite, line.wrong) == (0, 0, 0)
     assert_met(line)
@@ -94,7 +107,9 @@ def test_threads_agree() -> None:
 
 def test_the_full_size_is_what_was_promised() -> None:
     assert len(DEFECTS) >= 45 and len(FULL.robots) >= 10
-    assert len({defect.name for defect in DEFECTS}) == len(DEFECTS)
+    assert len(MJCF_DEFECTS) >= 100 and len(FULL.mjcf) >= 10
+    for defects in (DEFECTS, MJCF_DEFECTS):
+        assert len({defect.name for defect in defects}) == len(defects)
     assert FULL.fuzz >= 2000 and FULL.cache >= 2000 and FULL.states >= 4096
     assert len(attacks.xml_attacks(Path("/secret"))) >= 20
     assert len(set(attacks.path_attacks("/secret.stl"))) >= 40
@@ -105,9 +120,21 @@ def test_the_full_size_is_what_was_promised() -> None:
 def test_every_defect_finds_a_place_and_changes_the_file() -> None:
     documents = [Document.read(folder() / ROBOTS[name]) for name in ("panda", "talos_arm")]
     for defect in DEFECTS:
-        texts = [(d.text(), bad) for d in documents for bad in spoiled(d, defect)]
-        assert texts, defect.name
-        assert all(bad != good for good, bad in texts), defect.name
+        assert_spoils(defect, documents)
+
+
+@needs_robots
+def test_every_defect_of_mjcf_finds_a_place_and_changes_the_file() -> None:
+    pytest.importorskip("mujoco")
+    models = [Model.of_urdf(folder() / ROBOTS[name]) for name in ("panda", "a1", "so101")]
+    for defect in MJCF_DEFECTS:
+        assert_spoils(defect, models)
+
+
+def assert_spoils(defect: Defect[F], documents: list[F]) -> None:
+    texts = [(d.text(), bad) for d in documents for bad in spoiled(d, defect)]
+    assert texts, defect.name
+    assert all(bad != good for good, bad in texts), defect.name
 
 
 def test_the_watch_sees_files_and_addresses(tmp_path: Path) -> None:

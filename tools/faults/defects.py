@@ -7,116 +7,33 @@ place where it would do no harm, such as the inertia of a link that never moves,
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 
 from faults.document import Document, Element, end, part
-
-PLACES = 3  # first, middle and last eligible element
-
-
-@dataclass(frozen=True)
-class Defect:
-    """One kind of defect."""
-
-    name: str
-    where: Callable[[Document], list[Element]]
-    spoil: Callable[[Document, Element], None]
-    after: Callable[[str], str] = str  # what is done to the text of the spoiled document
-
-
-def spoiled(document: Document, defect: Defect) -> Iterator[str]:
-    """The document with the defect at each of its places."""
-    order = {id(element): k for k, element in enumerate(document.root.iter())}
-    eligible = [order[id(element)] for element in defect.where(document)]
-    last = len(eligible) - 1
-    for k in sorted({0, last // 2, last}) if eligible else ():
-        bad = document.copy()
-        defect.spoil(bad, list(bad.root.iter())[eligible[k]])
-        yield defect.after(bad.text())
-
-
-# -- ways to spoil --------------------------------------------------------------------------------
+from faults.spoil import (
+    NUMBERS,
+    WORST_NUMBERS,
+    Defect,
+    add,
+    cut,
+    double,
+    drop,
+    instead,
+    mark,
+    nothing,
+    one_number,
+    only,
+    prefixed,
+    put,
+    remove,
+    rename,
+    rename_key,
+    replaced,
+    top,
+    within,
+)
 
 Spoil = Callable[[Document, Element], None]
-
-
-def put(key: str, value: str, path: str = ".") -> Spoil:
-    """Set an attribute."""
-    return lambda _, element: part(element, path).set(key, value)
-
-
-def drop(key: str, path: str = ".") -> Spoil:
-    """Take an attribute away."""
-
-    def spoil(_: Document, element: Element) -> None:
-        part(element, path).attrib.pop(key, None)
-
-    return spoil
-
-
-def rename(tag: str, path: str = ".") -> Spoil:
-    """Give an element another tag."""
-
-    def spoil(_: Document, element: Element) -> None:
-        part(element, path).tag = tag
-
-    return spoil
-
-
-def rename_key(old: str, new: str, path: str = ".") -> Spoil:
-    """Give an attribute another name."""
-
-    def spoil(_: Document, element: Element) -> None:
-        found = part(element, path)
-        found.set(new, found.attrib.pop(old))
-
-    return spoil
-
-
-def remove(path: str) -> Spoil:
-    """Take a child away."""
-    return lambda _, element: element.remove(part(element, path))
-
-
-def double(path: str) -> Spoil:
-    """Have a child twice."""
-    return lambda _, element: element.append(copy.deepcopy(part(element, path)))
-
-
-def add(xml_tag: str, **attributes: str) -> Spoil:
-    """Add a child."""
-
-    def spoil(_: Document, element: Element) -> None:
-        element.append(Element(xml_tag, attributes))
-
-    return spoil
-
-
-def instead(tag: str, **attributes: str) -> Spoil:
-    """Have this child, and no other of its kind."""
-
-    def spoil(_: Document, element: Element) -> None:
-        for found in element.findall(tag):
-            element.remove(found)
-        element.append(Element(tag, attributes))
-
-    return spoil
-
-
-def only(tag: str, **attributes: str) -> Spoil:
-    """Have this child, and no other at all."""
-
-    def spoil(_: Document, element: Element) -> None:
-        element.clear()
-        element.append(Element(tag, attributes))
-
-    return spoil
-
-
-def within(path: str, change: Spoil) -> Spoil:
-    """Spoil a part of an element."""
-    return lambda document, element: change(document, part(element, path))
 
 
 def remove_from_root(document: Document, element: Element) -> None:
@@ -173,18 +90,6 @@ def moved_out(path: str) -> Spoil:
     return spoil
 
 
-def one_number(index: int, word: str, key: str, path: str = ".") -> Spoil:
-    """Replace one number of an attribute."""
-
-    def spoil(_: Document, element: Element) -> None:
-        found = part(element, path)
-        words = found.get(key, "").split()
-        words[index] = word
-        found.set(key, " ".join(words))
-
-    return spoil
-
-
 def follow(**attributes: str) -> Spoil:
     """Make a joint follow something."""
 
@@ -237,8 +142,11 @@ def zero_inertia(_: Document, link: Element) -> None:
         inertia.set(key, "0")
 
 
-def nothing(_: Document, __: Element) -> None:
-    """Leave the tree; the text is spoiled."""
+def tiny_inertia(document: Document, link: Element) -> None:
+    """Moments that are numbers, and whose products are not."""
+    zero_inertia(document, link)
+    for key in ("ixx", "iyy", "izz"):
+        part(link, "inertial/inertia").set(key, "1e-310")
 
 
 # -- where --------------------------------------------------------------------------------------
@@ -319,11 +227,6 @@ def dressed(document: Document) -> list[Element]:
     return [link for link in document.links if link.find("visual/geometry") is not None]
 
 
-def top(document: Document) -> list[Element]:
-    """The root element."""
-    return [document.root]
-
-
 # -- the table ------------------------------------------------------------------------------------
 
 STRUCTURE = [
@@ -398,22 +301,6 @@ WORDS = [
     Defect("a box of two lengths", shapes, only("box", size="1 2")),
 ]  # fmt: skip
 
-# what Python's float() takes and a file should not say, and what it does not take either
-NUMBERS = (
-    "nan",
-    "inf",
-    "-infinity",
-    "1e999",
-    "1_000",
-    "0x10",
-    "",
-    "٣",
-    "1,5",
-    "one",
-    "1.0.0",
-    "1d3",
-)
-WORST_NUMBERS = ("nan", "-inf", "1e999", "pi/2")
 VECTORS = [
     Defect("an origin of two numbers", placed, put("xyz", "0 0", "origin")),
     Defect("an origin of four numbers", placed, put("xyz", "0 0 0 0", "origin")),
@@ -443,6 +330,8 @@ PHYSICS = [
     Defect("indefinite inertia", sole, scaled_inertia(ixy=2.0)),
     Defect("triangle inequality broken", sole, scaled_inertia(ixx=1.0, iyy=1.0, izz=3.0)),
     Defect("zero inertia", sole_leaf, zero_inertia),
+    Defect("mass next to zero", sole, put("value", "1e-320", "inertial/mass")),
+    Defect("inertia next to zero", sole, tiny_inertia),
     Defect("mass beyond all measure", sole, put("value", "1e308", "inertial/mass")),
     Defect("inertia beyond all measure", sole, put("ixx", "1e308", "inertial/inertia")),
     Defect("a length beyond all measure", carried, one_number(0, "1e300", "xyz", "origin")),
@@ -461,34 +350,15 @@ PHYSICS = [
 ]  # fmt: skip
 
 
-MARK = "@HERE@"  # put into the tree, found again in the text
-
-
-def _mark(_: Document, element: Element) -> None:
-    element.set("mark", MARK)
-
-
-def _replaced(new: str) -> Callable[[str], str]:
-    return lambda text: text.replace(f'mark="{MARK}"', new)
-
-
-def _cut(text: str) -> str:
-    return text[: text.index(MARK)]
-
-
-def _prefixed(line: str) -> Callable[[str], str]:
-    return lambda text: text.replace("\n", f"\n{line}\n", 1)
-
-
 TEXT = [
-    Defect("cut off", links, _mark, _cut),
-    Defect("an attribute twice", joints, _mark, _replaced('name="again"')),
-    Defect("an attribute without quotes", joints, _mark, _replaced("mark=here")),
-    Defect("an undefined entity", joints, _mark, _replaced('mark="&nope;"')),
-    Defect("a bare <", links, _mark, _replaced('mark="<"')),
-    Defect("a bare &", links, _mark, _replaced('mark="a & b"')),
-    Defect("a control character", links, _mark, _replaced('mark="\x01"')),
-    Defect("a xacro expression", links, _mark, _replaced('type="${size}"')),
+    Defect("cut off", links, mark, cut),
+    Defect("an attribute twice", joints, mark, replaced('name="again"')),
+    Defect("an attribute without quotes", joints, mark, replaced("mark=here")),
+    Defect("an undefined entity", joints, mark, replaced('mark="&nope;"')),
+    Defect("a bare <", links, mark, replaced('mark="<"')),
+    Defect("a bare &", links, mark, replaced('mark="a & b"')),
+    Defect("a control character", links, mark, replaced('mark="\x01"')),
+    Defect("a xacro expression", links, mark, replaced('type="${size}"')),
     Defect("a xacro element", links, add("xacro:box")),
     Defect("a wrong end tag", links, nothing, lambda text: text.replace("</link>", "</joint>", 1)),
     Defect("a wrong root", top, rename("rboot")),
@@ -496,8 +366,8 @@ TEXT = [
     Defect("SDF in place of URDF", top, rename("sdf")),
     Defect("two roots", top, nothing, lambda text: text + '<robot name="second"/>'),
     Defect("no links", top, lambda _, root: root.clear()),
-    Defect("a DTD", top, nothing, _prefixed("<!DOCTYPE robot>")),
-    Defect("an entity", top, nothing, _prefixed('<!DOCTYPE robot [<!ENTITY a "b">]>')),
+    Defect("a DTD", top, nothing, prefixed("<!DOCTYPE robot>")),
+    Defect("an entity", top, nothing, prefixed('<!DOCTYPE robot [<!ENTITY a "b">]>')),
 ]
 
 DEFECTS = [*STRUCTURE, *WORDS, *VECTORS, *PHYSICS, *TEXT]

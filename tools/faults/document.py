@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Self
 
 Element = ET.Element
 
@@ -41,25 +42,30 @@ def robots_folder() -> Path | None:
 
 
 @dataclass
-class Document:
-    """A parsed robot file, and the questions that defects ask about it."""
+class File:
+    """A parsed file of any format."""
 
     root: Element
 
     @classmethod
-    def read(cls, path: Path) -> Document:
+    def read(cls, path: Path) -> Self:
         """Read a robot file, one element to a line."""
         root = ET.parse(path).getroot()
         ET.indent(root)
         return cls(root)
 
-    def copy(self) -> Document:
+    def copy(self) -> Self:
         """The same document, to be spoiled; elements keep their place in `iter` order."""
-        return Document(copy.deepcopy(self.root))
+        return type(self)(copy.deepcopy(self.root))
 
     def text(self) -> str:
         """The document as a file."""
         return '<?xml version="1.0"?>\n' + ET.tostring(self.root, encoding="unicode") + "\n"
+
+
+@dataclass
+class Document(File):
+    """A URDF file, and the questions that defects ask about it."""
 
     @cached_property
     def links(self) -> list[Element]:

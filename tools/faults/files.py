@@ -15,8 +15,10 @@ from typing import Any
 
 import linkwise as lw
 from faults.card import Line, shown
-from faults.defects import DEFECTS, spoiled
-from faults.document import ROBOTS, Document
+from faults.defects import DEFECTS
+from faults.document import ROBOTS, Document, File
+from faults.mjcf import MJCF_DEFECTS, Model
+from faults.spoil import Defect, F, spoiled
 from linkwise.trace.tracer import flatten
 
 SECONDS = 2.0  # longer is a hang
@@ -107,18 +109,27 @@ def _met(line: Line) -> bool:
 
 
 def urdf_defects(folder: Path, robots: list[str], scratch: Path) -> Line:
-    """Every kind of defect in every robot, at three places."""
+    """Every kind of defect of a URDF in every robot, at three places."""
+    documents = {name: Document.read(folder / ROBOTS[name]) for name in robots}
+    return _file_defects("URDF", documents, DEFECTS, scratch / "robot.urdf")
+
+
+def mjcf_defects(folder: Path, robots: list[str], scratch: Path) -> Line:
+    """Every kind of defect of an MJCF in every robot, at three places."""
+    models = {name: Model.of_urdf(folder / ROBOTS[name]) for name in robots}
+    return _file_defects("MJCF", models, MJCF_DEFECTS, scratch / "robot.xml")
+
+
+def _file_defects(what: str, documents: dict[str, F], defects: list[Defect[F]], path: Path) -> Line:
     line = Line(
-        f"URDF, {len(DEFECTS)} kinds in {len(robots)} robots",
+        f"{what}, {len(defects)} kinds in {len(documents)} robots",
         "at least 99 % refused, every error names file, line and element, none non-finite",
         refused=0, named=0, silent=0, non_finite=0,
     )  # fmt: skip
-    path = scratch / "robot.urdf"
-    documents = {name: Document.read(folder / ROBOTS[name]) for name in robots}
     for name, document in documents.items():
         _control(line, name, document, path)
-    jobs = [(name, defect) for name in robots for defect in DEFECTS]
-    for name, defect in shown("defects", jobs, len(jobs)):
+    jobs = [(name, defect) for name in documents for defect in defects]
+    for name, defect in shown(f"{what} defects", jobs, len(jobs)):
         for place, text in enumerate(spoiled(documents[name], defect)):
             path.write_text(text, encoding="utf-8")
             attempt(
@@ -131,7 +142,7 @@ def urdf_defects(folder: Path, robots: list[str], scratch: Path) -> Line:
     return line
 
 
-def _control(line: Line, name: str, document: Document, path: Path) -> None:
+def _control(line: Line, name: str, document: File, path: Path) -> None:
     """The same file without a defect is taken: what is refused is refused for its defect."""
     path.write_text(document.text(), encoding="utf-8")
     with warnings.catch_warnings():
@@ -153,6 +164,8 @@ DH_DEFECTS: dict[str, dict[str, Any] | Any] = {
     **{f"com is {bad!r}": {"com": bad} for bad in ((0, 0), (0, 0, nan), 1.0, "abc")},
     **{f"inertia is {bad!r}": {"inertia": bad} for bad in ((1, 2), (1,) * 7, (1, 1, inf), None)},
     "negative mass": {"mass": -1.0},
+    "mass next to zero": {"mass": 1e-320},
+    "inertia next to zero": {"inertia": (1e-310, 1e-310, 1e-310)},
     "negative armature": {"armature": -1.0},
     "negative motor inertia": {"motor_inertia": -1.0},
     "negative effort": {"effort": -1.0},

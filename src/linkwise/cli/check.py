@@ -14,20 +14,20 @@ from linkwise.cli.lint import MOST, Report, lint
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--repair", type=click.Path(dir_okay=False), metavar="OUT.urdf",
-              help="Write a repaired file here, and list every change.")  # fmt: skip
+@click.option("--repair", type=click.Path(dir_okay=False), metavar="OUT",
+              help="Write a repaired file here, in its own format; list every change.")  # fmt: skip
 @click.option("--strict/--no-strict", default=True, show_default=True,
               help="Whether a body that cannot exist is an error, or a warning.")  # fmt: skip
 @click.pass_context
 def check(ctx: click.Context, file: str, as_json: bool, repair: str | None, strict: bool) -> None:
     """Check the robot file FILE and print every problem with its place and a suggestion.
 
-    Of a URDF file every problem is listed; of an MJCF file, which MuJoCo compiles, the warnings and
-    the first error.
+    FILE is a URDF or an MJCF; of an MJCF, the files that it includes are checked too.
 
-    Repaired are misspelt words, exchanged limits, children written twice, axes that are not of
-    unit length, revolute joints without a range, and inertias that cannot exist. FILE itself is
-    never changed. The exit code is 1 if there are errors, 0 if there are none or only warnings.
+    Repaired are misspelt words, exchanged limits and children written twice; of a URDF also axes
+    that are not of unit length, revolute joints without a range, and inertias that cannot exist.
+    FILE and what it includes are never changed. The exit code is 1 if there are errors, 0 if there
+    are none or only warnings.
     """
     report = lint(file, strict=strict)
     left = _write(report, file, repair, strict) if repair is not None else None

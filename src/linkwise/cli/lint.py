@@ -1,45 +1,32 @@
-"""Every problem of a URDF file, not just the first.
+"""Every problem of a URDF or MJCF file, not just the first.
 
 The reader and the builder stop at what is wrong. Here the file is read again and again: each time,
 what was told is noted, and the working copy is changed so that the next problem shows. A rule of
-`linkwise.cli.rules` says, per kind of problem, what to advise and how to change the copy; changes
-that are deliberate repairs go into a second copy as well, the one that ``--repair`` writes.
+`linkwise.cli.rules` or `linkwise.cli.mjcf_rules` says, per kind of problem, what to advise and how
+to change the copy; changes that are deliberate repairs go into a second copy as well, the one that
+``--repair`` writes. Files that an MJCF includes have working copies of their own.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import warnings
-import xml.etree.ElementTree as ET
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from xml.parsers import expat
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
-from linkwise.cli.repairs import Page
-from linkwise.cli.rules import rule_for, style_problems
-from linkwise.errors import RobotFileError, RobotFileWarning, Where, quote
-from linkwise.io.mjcf import read_mjcf
+from linkwise.cli import mjcf_rules, rules
+from linkwise.cli.pages import Element, Page, Place, node_of, parse_page
+from linkwise.cli.rules import Fix, Rule, rule_for
+from linkwise.errors import RobotFileError, RobotFileWarning, Where
+from linkwise.io.mjcf import describe_mjcf
+from linkwise.io.mjcf_text import Read
 from linkwise.io.urdf import describe_urdf
-from linkwise.io.xml import FileRoots, Node, PathLike, read_xml
+from linkwise.io.xml import DEFAULT_LIMITS, FileRoots, Node, PathLike, ReadLimits, read_xml
 from linkwise.model.bodies import Policy
 from linkwise.model.build import build
 from linkwise.model.description import RobotDescription
 
 MOST = 100  # problems of one file that are told
-
-
-class Place(int):
-    """A line of the file that knows which element stands there."""
-
-    element: ET.Element
-
-    @classmethod
-    def of(cls, line: int, element: ET.Element) -> Place:
-        """The line of an element."""
-        place = cls(line)
-        place.element = element
-        return place
 
 
 @dataclass(frozen=True)
@@ -74,67 +61,66 @@ class Report:
         return sum(problem.severity == severity for problem in self.problems)
 
 
+@dataclass(frozen=True)
+class Format:
+    """How files of a format are read, and what to do about their problems."""
+
+    describe: Callable[[Node, FileRoots, Read], RobotDescription]
+    rules: Sequence[Rule]
+    is_of_a_change: Callable[[Page, str], bool]  # whether an earlier change made a problem
+    style: Callable[[Page], Iterator[tuple[Element, str, str, Fix]]]
+
+
+URDF = Format(
+    lambda root, files, _: describe_urdf(root, files),
+    rules.URDF_RULES,
+    rules.orphaned,
+    rules.style_problems,
+)
+MJCF = Format(
+    lambda root, files, read: describe_mjcf(root, files, read=read),
+    mjcf_rules.MJCF_RULES,
+    mjcf_rules.named_what_is_gone,
+    lambda _: iter(()),
+)
+
+
 def lint(path: PathLike, *, strict: bool = True) -> Report:
-    """Find every problem of a URDF file, or what the reader of another format has to say."""
+    """Find every problem of a robot file."""
     report, label = Report(), os.fspath(path)
     try:
         root = read_xml(path)  # refuses what must not be parsed again
-        other = root.tag in ("mujoco", "mujocoinclude")
     except RobotFileError as error:
-        report.problems.append(_problem(error.where, error.problem, "error"))
+        where = error.where or Where(label)
+        report.problems.append(_problem(where, error.problem, "error", rules.XML_RULES))
         return report
-    if other:
-        return _read_only(path, strict)
-    with open(label, "rb") as file:
-        data = file.read()
-    working, output = _parse(data), _parse(data)
-    output.is_output = True
-    search = _Search(label, working, output, report, Policy(strict=strict))
-    if root.tag == "robot":
-        search.style()
+    is_mjcf = root.tag in ("mujoco", "mujocoinclude")
+    search = _Search(label, MJCF if is_mjcf else URDF, report, Policy(strict=strict))
+    search.style()
     search.run()
-    report.problems.sort(key=lambda p: (p.line or 0, p.severity))
+    report.problems.sort(key=lambda p: (p.path != label, p.path, p.line or 0, p.severity))
     report.changes.sort(key=lambda change: change[0])
-    report.repaired = output.text()
+    report.repaired = search.output.text()
     return report
 
 
-MJCF_ADVICE = "see MuJoCo's XML reference for what this element takes"
-
-
-def _read_only(path: PathLike, strict: bool) -> Report:
-    """Warnings of a file that is read by somebody else's compiler, and its first error."""
-    report = Report()
-    with warnings.catch_warnings(record=True) as heard:
-        warnings.simplefilter("always", RobotFileWarning)
-        try:
-            build(read_mjcf(path), Policy(strict=strict))
-        except RobotFileError as error:
-            report.problems.append(_problem(error.where, error.problem, "error", MJCF_ADVICE))
-    for each in heard:
-        if isinstance(each.message, RobotFileWarning):
-            told = each.message
-            report.problems.append(_problem(told.where, told.problem, "warning", MJCF_ADVICE))
-    return report
-
-
-def _problem(where: Where | None, message: str, severity: str, advice: str = "") -> Problem:
-    where, rule = where or Where(""), rule_for(message)
+def _problem(where: Where, message: str, severity: str, table: Sequence[Rule]) -> Problem:
+    rule = rule_for(message, table)
     line = None if where.line is None else int(where.line)
-    advice = advice or (rule.advise(message) if rule else "")
+    advice = rule.advise(message, where.element) if rule else ""
     return Problem(where.path, line, where.element, severity, message, advice)
 
 
 class _Search:
-    """Reads a working copy until nothing more is wrong with it."""
+    """Reads working copies until nothing more is wrong with them."""
 
-    def __init__(
-        self, path: str, working: Page, output: Page, report: Report, policy: Policy
-    ) -> None:
-        self.path, self.working, self.output = path, working, output
-        self.report, self.policy = report, policy
+    def __init__(self, path: str, format_: Format, report: Report, policy: Policy) -> None:
+        self.path, self.format, self.report, self.policy = path, format_, report, policy
         self.files = FileRoots.of(path)
-        self.told: set[tuple[int | None, str, str]] = set()
+        self.pages: dict[str, Page] = {}
+        self.told: set[tuple[str, int | None, str, str]] = set()
+        self.working, self.output = self._page(path), _page_of(path)
+        self.output.is_output = True
 
     def run(self) -> None:
         """Note problems until there are no more, or one that cannot be got out of the way."""
@@ -153,90 +139,77 @@ class _Search:
                 self._note_warning(entry.message)
 
     def _describe(self) -> RobotDescription:
-        return describe_urdf(_node(self.working, self.working.root, self.path, ""), self.files)
+        root = node_of(self.working, self.working.root)
+        return self.format.describe(root, self.files, self._read)
+
+    def _read(self, path: str, limits: ReadLimits = DEFAULT_LIMITS) -> Node:
+        """The working copy of an included file; one that cannot be read is told, and empty."""
+        if path not in self.pages:
+            try:
+                read_xml(path, limits)
+                self._page(path)
+            except RobotFileError as error:
+                self._note(error)
+                self.pages[path] = parse_page(path, b"<mujocoinclude/>")
+        return node_of(self.pages[path], self.pages[path].root)
+
+    def _page(self, path: str) -> Page:
+        page = self.pages[path] = _page_of(path)
+        page.gone = self.pages[self.path].gone  # a name can be missed in another file
+        return page
 
     def _note(self, error: RobotFileError) -> bool:
         """Tell an error and get it out of the way; False if that cannot be done."""
         where, message = error.where or Where(self.path), error.problem or str(error)
-        rule, key = rule_for(message), (where.line, where.element, message)
+        rule, key = rule_for(message, self.format.rules), (*_key(where), message)
         if key in self.told:
             return False
         self.told.add(key)
-        if rule is None or not rule.follows_from(self.working, message):
-            self.report.problems.append(_problem(where, message, "error"))
+        if not self.format.is_of_a_change(self.working, message):
+            self.report.problems.append(self._problem(where, message, "error"))
         if (
             rule is None
             or not isinstance(where.line, Place)
             or where.line.element is self.working.root
         ):
             return False
-        self._change(rule.fix, rule.repairs, message, where.line.element)
+        self._change(rule.fix, rule.repairs, message, where.line)
         return True
+
+    def _problem(self, where: Where, message: str, severity: str) -> Problem:
+        return _problem(where, message, severity, self.format.rules)
 
     def _note_warning(self, warning: RobotFileWarning) -> None:
         where, message = warning.where or Where(self.path), warning.problem
-        rule = rule_for(message)
+        rule = rule_for(message, self.format.rules)
         if where.line == 0 or len(self.report.problems) >= MOST:
             return  # about an element that was put in on the way, or one too many
-        self.report.problems.append(_problem(where, message, "warning"))
+        self.report.problems.append(self._problem(where, message, "warning"))
         if rule and rule.repairs and isinstance(where.line, Place):
-            self._change(rule.fix, True, message, where.line.element)
+            self._change(rule.fix, True, message, where.line)
 
     def style(self) -> None:
         """What the reader accepts without a word, and a linter should mention."""
-        for element, message, advice, fix in style_problems(self.working):
-            node = _node(self.working, element, self.path, self.working.owner(element))
-            self.report.problems.append(_problem(node.where, message, "warning", advice))
-            self._change(fix, True, message, element)
+        for element, message, advice, fix in self.format.style(self.working):
+            node = node_of(self.working, element, self.working.owner(element))
+            problem = self._problem(node.where, message, "warning")
+            self.report.problems.append(replace(problem, suggestion=advice))
+            self._change(fix, True, message, Place.of(self.working, element))
 
-    def _change(
-        self,
-        fix: Callable[[Page, ET.Element, str], str],
-        repairs: bool,
-        message: str,
-        at: ET.Element,
-    ) -> None:
-        """Change the working copy, and the output where the change is a repair."""
-        index, line = self.working.index(at), self.working.lines.get(at, 0)
-        fix(self.working, at, message)
-        if repairs and index is not None:
+    def _change(self, fix: Fix, repairs: bool, message: str, place: Place) -> None:
+        """Change the working copy, and the output where the change is a repair of the main file."""
+        index = place.page.index(place.element)
+        fix(place.page, place.element, message)
+        if repairs and index is not None and place.page is self.working:
             change = fix(self.output, self.output.elements[index], message)
             if change:
-                self.report.changes.append((line, change))
+                self.report.changes.append((int(place), change))
 
 
-# -- the file as a tree that can be changed -------------------------------------------------------
+def _key(where: Where) -> tuple[str, int | None, str]:
+    return where.path, where.line, where.element
 
 
-def _parse(data: bytes) -> Page:
-    """Elements with lines and comments; prefixes stay as they are written."""
-    builder = ET.TreeBuilder(insert_comments=True, insert_pis=True)
-    parser = expat.ParserCreate()
-    elements: list[ET.Element] = []
-    starts: list[int] = []
-    lines: dict[ET.Element, int] = {}
-
-    def start(tag: str, attributes: dict[str, str]) -> None:
-        if not elements:
-            starts.append(parser.CurrentByteIndex)
-        element = builder.start(tag, attributes)
-        elements.append(element)
-        lines[element] = parser.CurrentLineNumber
-
-    parser.StartElementHandler = start
-    parser.EndElementHandler = builder.end
-    parser.CharacterDataHandler = builder.data
-    parser.CommentHandler = builder.comment
-    parser.buffer_text = True
-    parser.Parse(data, True)
-    head = re.sub(r"^\s*<\?xml.*?\?>\s*", "", data[: starts[0]].decode("utf-8-sig", "replace"))
-    return Page(builder.close(), elements, lines, head if "\0" not in head else "")
-
-
-def _node(page: Page, element: ET.Element, path: str, owner: str) -> Node:
-    """The element as the reader wants it; its depth was checked when the file was first read."""
-    name = element.get("name")
-    label = f"<{element.tag} name={quote(name)}>" if name else owner
-    children = tuple(_node(page, e, path, label) for e in element if isinstance(e.tag, str))
-    line = Place.of(page.lines.get(element, 0), element)
-    return Node(element.tag, dict(element.attrib), children, path, line, owner)
+def _page_of(path: str) -> Page:
+    with open(path, "rb") as file:
+        return parse_page(path, file.read())

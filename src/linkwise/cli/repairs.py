@@ -4,66 +4,17 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
-from dataclasses import dataclass, field
 from math import hypot
 
 import numpy as np
 
+from linkwise.cli.pages import Page
 from linkwise.errors import quote, suggestion
 from linkwise.io.urdf import JOINT_KINDS
 from linkwise.io.xml import parse_number
 
 Element = ET.Element
 TENSOR = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
-
-
-@dataclass
-class Page:
-    """A file as a tree that can be changed; elements are numbered as they stand in the file."""
-
-    root: Element
-    elements: list[Element]
-    lines: dict[Element, int]
-    head: str = ""  # comments before the root element
-    is_output: bool = False  # only what is repaired is changed
-    orphans: int = 0  # links that hang on nothing because of a change, not of the file
-    _numbers: dict[Element, int] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self._numbers = {element: k for k, element in enumerate(self.elements)}
-
-    def index(self, element: Element) -> int | None:
-        """The number of an element of the file, None for one put in later."""
-        return self._numbers.get(element)
-
-    def parent(self, element: Element) -> Element | None:
-        """The element around this one."""
-        return next((e for e in self.root.iter() if element in list(e)), None)
-
-    def owner(self, element: Element) -> str:
-        """The label of the nearest named element around this one."""
-        around = self.parent(element)
-        while around is not None and not around.get("name"):
-            around = self.parent(around)
-        return "" if around is None else f"<{around.tag} name={quote(around.get('name', ''))}>"
-
-    def remove(self, element: Element) -> None:
-        """Take an element out; what follows it on its line stays."""
-        parent = self.parent(element)
-        if parent is not None:
-            parent.remove(element)
-
-    def text(self) -> str:
-        """The page as a file."""
-        parts = re.split(r"(<!--.*?-->)", ET.tostring(self.root, encoding="unicode"), flags=re.S)
-        parts[::2] = [part.replace(" />", "/>") for part in parts[::2]]
-        return f'<?xml version="1.0" encoding="utf-8"?>\n{self.head}{"".join(parts)}\n'
-
-    def root_link(self) -> str:
-        """A link that hangs on nothing, or any."""
-        children = {c.get("link") for c in self.root.iterfind("joint/child")}
-        links = [link.get("name", "") for link in self.root.iterfind("link")]
-        return next((name for name in links if name not in children), links[0])
 
 
 # -- changes --------------------------------------------------------------------------------------
@@ -105,6 +56,14 @@ def replace_value(page: Page, element: Element, message: str) -> str:
 def drop(page: Page, element: Element, message: str) -> str:
     """Take an element out."""
     page.remove(element)
+    return ""
+
+
+def drop_macros(page: Page, element: Element, message: str) -> str:
+    """Take out every macro of xacro; what they would have written is not another problem."""
+    page.needs_xacro = True
+    for found in [e for e in page.root.iter() if str(e.tag).startswith("xacro:")]:
+        page.remove(found)
     return ""
 
 
@@ -204,7 +163,7 @@ def change_end(page: Page, element: Element, message: str) -> str:
     parent = element.find("parent")
     child = element.find("child")
     assert parent is not None and child is not None
-    other = page.root_link()
+    other = _root_link(page)
     if other == child.get("link"):
         page.remove(element)
     else:
@@ -212,10 +171,17 @@ def change_end(page: Page, element: Element, message: str) -> str:
     return ""
 
 
+def _root_link(page: Page) -> str:
+    """A link that hangs on nothing, or any."""
+    children = {c.get("link") for c in page.root.iterfind("joint/child")}
+    links = [link.get("name", "") for link in page.root.iterfind("link")]
+    return next((name for name in links if name not in children), links[0])
+
+
 def hang_on_root(page: Page, element: Element, message: str) -> str:
     """Fix a stray link to the first root."""
     joint = Element("joint", {"name": f"to {element.get('name')}", "type": "fixed"})
-    joint.append(Element("parent", {"link": page.root_link()}))
+    joint.append(Element("parent", {"link": _root_link(page)}))
     joint.append(Element("child", {"link": element.get("name", "")}))
     page.root.append(joint)
     return ""

@@ -14,14 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.errors import BackendUnavailable, RobotFileError, Where
-from linkwise.io.mjcf_text import Document, Element, flatten
+from linkwise.errors import BackendUnavailable, RobotFileError, Where, suggestion
+from linkwise.io.mjcf_text import Document, Element, Read, flatten
+from linkwise.io.mjcf_words import check_words
 from linkwise.io.mjmodel import Locate, describe_mjmodel
-from linkwise.io.xml import DEFAULT_LIMITS, FileRoots, PathLike, ReadLimits, quote, read_xml
+from linkwise.io.xml import DEFAULT_LIMITS, FileRoots, Node, PathLike, ReadLimits, quote, read_xml
 from linkwise.model.description import RobotDescription
 
 _LINE = re.compile(r"\b[Ll]ine(?: number)?[ =](\d+)")
 _ELEMENT = re.compile(r"\s*Element (?:name )?'[^']*'.*", re.DOTALL)
+_KEYWORD = re.compile(r"invalid keyword: '(.*)'", re.DOTALL)
+_QUOTED = re.compile(r"'([^']+)'")
+_UNKNOWN = re.compile(r"unknown|unrecognized name|not found")
 _PREFIX = re.compile(r"^(?:XML )?(?:[Pp]arse )?(?:Error: ?|error )+")
 
 
@@ -32,22 +36,29 @@ def read_mjcf(
     limits: ReadLimits = DEFAULT_LIMITS,
 ) -> RobotDescription:
     """Read an MJCF file; it may name files under its own folder and under ``package_dirs``."""
-    root = read_xml(path, limits)
+    return describe_mjcf(read_xml(path, limits), FileRoots.of(path, package_dirs), limits)
+
+
+def describe_mjcf(
+    root: Node, files: FileRoots, limits: ReadLimits = DEFAULT_LIMITS, read: Read = read_xml
+) -> RobotDescription:
+    """Turn a parsed MJCF into a description; ``read`` parses the files that it includes."""
     if root.tag != "mujoco":
         raise root.error(f"the root element is <{quote(root.tag)[1:-1]}>; expected <mujoco>")
-    document = flatten(root, FileRoots.of(path, package_dirs), limits)
-    model = _compile(document, 1.0)
+    mujoco = _mujoco()
+    document = flatten(root, files, limits, read)
+    check_words(document, mujoco.mj_printSchema(False, False))
+    model = _compile(mujoco, document, 1.0)
     if document.stand_ins:
-        _check_inertias(document, model)
+        _check_inertias(document, model, _compile(mujoco, document, 2.0))
     if model.nbody > limits.max_links:
         raise root.error(f"{model.nbody} bodies; expected max_links of at most {limits.max_links}")
     name = root.attributes.get("model", "").strip()
-    stem = os.path.splitext(os.path.basename(os.fspath(path)))[0]
+    stem = os.path.splitext(os.path.basename(root.path))[0]
     return describe_mjmodel(model, name or stem, _locator(document, model))
 
 
-def _compile(document: Document, size: float) -> Any:
-    """MuJoCo's model of a document; meshes that are not there have this size."""
+def _mujoco() -> Any:
     try:
         import mujoco
     except ImportError:
@@ -55,6 +66,11 @@ def _compile(document: Document, size: float) -> Any:
             "MJCF files are compiled by MuJoCo, which is not installed: "
             "pip install 'linkwise[mujoco]'"
         ) from None
+    return mujoco
+
+
+def _compile(mujoco: Any, document: Document, size: float) -> Any:
+    """MuJoCo's model of a document; meshes that are not there have this size."""
     said: list[str] = []
     before = mujoco.get_mju_user_warning()
     mujoco.set_mju_user_warning(said.append)  # else MuJoCo prints, and writes a log file here
@@ -70,18 +86,51 @@ def _compile(document: Document, size: float) -> Any:
 
 
 def _located(document: Document, message: str) -> RobotFileError:
-    """MuJoCo's objection, with the place in the file of the line that it names."""
-    line = _LINE.search(message)
-    where = document.root.where
-    if line is not None and 0 < int(line[1]) <= len(document.elements):
-        where = document.elements[int(line[1]) - 1].node.where
+    """MuJoCo's objection, with its place in the file and the name that was perhaps meant."""
+    node = _place(document, message)
     words = _PREFIX.sub("", _ELEMENT.sub("", message).strip())
-    return where.error(f"{quote(words, 300)[1:-1]} (says MuJoCo's compiler)")
+    told = f"{quote(_with_key(words, node), 300)[1:-1]} (says MuJoCo's compiler)"
+    if _UNKNOWN.search(words) and (meant := _meant(document, node, words)):
+        told += f'; perhaps "{meant}"'
+    return node.error(told)
 
 
-def _check_inertias(document: Document, model: Any) -> None:
+def _place(document: Document, message: str) -> Node:
+    """The line that MuJoCo names, or else the only element of the name that it names."""
+    line = _LINE.search(message)
+    if line is not None and 0 < int(line[1]) <= len(document.elements):
+        return document.elements[int(line[1]) - 1].node
+    for name in _QUOTED.findall(message):
+        named = [e.node for e in document.opened() if e.node.attributes.get("name") == name]
+        if len(named) == 1:
+            return named[0]
+    return document.root
+
+
+def _with_key(words: str, node: Node) -> str:
+    """Say which attribute holds a keyword that MuJoCo does not know."""
+    said = _KEYWORD.fullmatch(words)
+    keys = [key for key, value in node.attributes.items() if said and value == said[1]]
+    if not keys:
+        return words
+    return f"invalid keyword: {keys[0]}={quote(node.attributes[keys[0]])} of a <{node.tag}>"
+
+
+def _meant(document: Document, node: Node, words: str) -> str | None:
+    """The name that is like the unknown one, of an element of the kind that is asked for."""
+    unknown = set(_QUOTED.findall(words)) or {node.attributes.get("childclass")}
+    for key, value in node.attributes.items():
+        if value in unknown and key != "name":
+            kind = key.rstrip("12").removeprefix("child")
+            tag, name = ("default", "class") if kind == "class" else (kind, "name")
+            nodes = [e.node for e in document.opened() if e.node.tag == tag]
+            known = frozenset(n.attributes[name] for n in nodes if n.attributes.get(name))
+            return suggestion(value, known)
+    return None
+
+
+def _check_inertias(document: Document, model: Any, other: Any) -> None:
     """Refuse bodies whose inertia depends on a mesh that is not there."""
-    other = _compile(document, 2.0)
     same = (model.body_mass == other.body_mass) & (model.body_inertia == other.body_inertia).all(1)
     same &= (model.body_ipos == other.body_ipos).all(1)
     for body in np.flatnonzero(~same):

@@ -9,12 +9,14 @@ place in the file.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from xml.sax.saxutils import quoteattr
 
 from linkwise.errors import Where
 from linkwise.io.xml import FileRoots, Node, ReadLimits, parse_number, quote, read_xml
+
+Read = Callable[[str, ReadLimits], Node]  # how a file becomes elements
 
 MAX_INCLUDES = 32
 MAX_COPIES = 20_000
@@ -35,7 +37,13 @@ _NUMBERS = frozenset(
 )
 _NAMES = frozenset("name class childclass model joint body site geom mesh material".split())
 _NOT_NUMBERS = frozenset("nan inf infinity".split())
-_NOT_NEGATIVE = frozenset("mass armature damping frictionloss density viscosity".split())
+_RANGES = frozenset("range ctrlrange forcerange actrange actuatorfrcrange lengthrange".split())
+_RANGED = ("joint", "spatial", "fixed", "tendon")  # elements whose range is one of numbers
+_DIRECTIONS = ("quat", "axis")
+_NO_DIRECTION = 1e-12  # MuJoCo takes what is shorter as some direction of its own
+_NOT_NEGATIVE = frozenset(
+    "mass diaginertia armature damping frictionloss density viscosity".split()
+)
 
 
 @dataclass(frozen=True)
@@ -97,10 +105,10 @@ class Document:
         return [e for joints in per_body for e in joints]
 
 
-def flatten(root: Node, files: FileRoots, limits: ReadLimits) -> Document:
+def flatten(root: Node, files: FileRoots, limits: ReadLimits, read: Read = read_xml) -> Document:
     """Put includes in place, check values and paths, and say what to write."""
     document = Document(root, files)
-    _walk(document, limits)
+    _walk(document, limits, read)
     folders = _folders(document)
     for node in document.dropped:  # never opened, and still held to the folders
         for key in _file_keys(node):
@@ -111,7 +119,7 @@ def flatten(root: Node, files: FileRoots, limits: ReadLimits) -> Document:
     return document
 
 
-def _walk(document: Document, limits: ReadLimits) -> None:
+def _walk(document: Document, limits: ReadLimits, read: Read) -> None:
     """List start and end tags depth first, without recursion; includes are put in place."""
     seen: dict[str, Node] = {}
     opened = 0
@@ -126,7 +134,7 @@ def _walk(document: Document, limits: ReadLimits) -> None:
             most = f"max_elements {limits.max_elements}, max_depth {limits.max_depth}"
             raise node.error(f"too many elements; expected at most {most}, includes counted")
         if node.tag == "include":
-            children = _included(node, document.files, seen, limits)
+            children = _included(node, document.files, seen, lambda path: read(path, limits))
         elif node.tag in _DROPPED:
             document.dropped.append(node)
             continue
@@ -139,7 +147,7 @@ def _walk(document: Document, limits: ReadLimits) -> None:
 
 
 def _included(
-    node: Node, files: FileRoots, seen: dict[str, Node], limits: ReadLimits
+    node: Node, files: FileRoots, seen: dict[str, Node], read: Callable[[str], Node]
 ) -> tuple[Node, ...]:
     """The children of an included file's root; paths start from the main file's folder."""
     name = node.text("file")
@@ -152,7 +160,7 @@ def _included(
     if len(seen) >= MAX_INCLUDES:
         raise node.error(f"more than {MAX_INCLUDES} files are included; expected at most that")
     seen[path] = node
-    root = read_xml(path, limits)
+    root = read(path)
     if root.tag not in ("mujoco", "mujocoinclude"):
         found = f"the root element is <{quote(root.tag)[1:-1]}>"
         raise root.error(f"{found}; expected <mujoco> or <mujocoinclude>")
@@ -223,23 +231,29 @@ def _check_numbers(node: Node) -> None:
             found = f"{quote(key)[1:-1]}={quote(node.attributes[key])}"
             raise node.error(f"{found}; expected finite decimal numbers")
     for key in sorted(_NUMBERS & node.attributes.keys()):
-        words = node.attributes[key].split()
-        values = [parse_number(word) for word in words]
-        found = f"{key}={quote(node.attributes[key])}"
-        if None in values:
-            raise node.error(f"{found}; expected finite decimal numbers")
-        if key in _NOT_NEGATIVE and any(v is not None and v < 0.0 for v in values):
-            raise node.error(f"{found} is negative; expected at least 0")
-        if key in ("quat", "axis") and values and not any(values):
-            raise node.error(f"{found} has no direction; expected numbers that are not all zero")
-        if key == "range" and node.tag == "joint":
-            _check_range(node, node.numbers(key, 2))
+        _check_values(node, key, [parse_number(word) for word in node.attributes[key].split()])
+    for key in sorted(_RANGES & node.attributes.keys()):
+        _check_range(node, key)
 
 
-def _check_range(node: Node, limits: tuple[float, ...]) -> None:
+def _check_values(node: Node, key: str, values: Sequence[float | None]) -> None:
+    found = f"{key}={quote(node.attributes[key])}"
+    numbers = [value for value in values if value is not None]
+    if not numbers or len(numbers) < len(values):
+        raise node.error(f"{found}; expected finite decimal numbers")
+    if key in _NOT_NEGATIVE and min(numbers) < 0.0:
+        raise node.error(f"{found} is negative; expected at least 0")
+    if key in _DIRECTIONS and max(map(abs, numbers)) < _NO_DIRECTION:
+        raise node.error(f"{found} has no direction; expected numbers that are not all zero")
+
+
+def _check_range(node: Node, key: str) -> None:
     """MuJoCo takes a range the wrong way round as none."""
-    if limits[0] > limits[1]:
-        found = f"range={quote(node.attributes['range'])}"
+    if key == "range" and node.tag not in _RANGED:
+        return
+    lower, upper = node.numbers(key, 2)
+    if lower > upper:
+        found = f"{key}={quote(node.attributes[key])}"
         raise node.error(f"{found} starts above its end; expected lower <= upper")
 
 

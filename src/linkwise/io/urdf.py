@@ -140,8 +140,8 @@ def describe_urdf(
     """Turn a parsed URDF into a description."""
     if root.tag != "robot":
         raise root.error(f"the root element is <{quote(root.tag)[1:-1]}>; expected <robot>")
-    _check_link_count(root, limits)
     _URDF.check(root)
+    _check_link_count(root, limits)
     name = root.text("name") if "name" in root.attributes else _default_name(root)
     colours = dict(filter(None, map(read_named_colour, root.all("material"))))
     links = tuple(_link(node, colours, files) for node in root.all("link"))

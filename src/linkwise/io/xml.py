@@ -29,7 +29,7 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?
 _LONGEST_NUMBER = _MOST_UNKNOWN = 100
 _SPACE = " \t\r\n"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/[/]+")
-_XACRO = "xacro runs code and is never expanded implicitly: run xacro first, then read its output"
+XACRO = "xacro runs code and is never expanded implicitly: run xacro first, then read its output"
 _TAG = re.compile(rb"</?[A-Za-z_][A-Za-z0-9_:.-]{0,60}")
 _ENCODINGS = ("utf-8", "utf-16", "us-ascii", "iso-8859-1", "windows-1252")
 
@@ -296,7 +296,7 @@ class Vocabulary:
     def _check_attribute(self, node: Node, key: str, words: Words, warned: set[str]) -> None:
         found = f"{quote(key)[1:-1]}={quote(node.attributes[key])}"
         if any(opening in node.attributes[key] for opening in ("${", "$(")):
-            raise node.error(f"{found} is a xacro expression; {_XACRO}")
+            raise node.error(f"{found} is a xacro expression; {XACRO}")
         if key in words.attributes or key.startswith("xmlns"):
             return
         meant = suggestion(key, words.attributes)
@@ -307,7 +307,7 @@ class Vocabulary:
 
     def _check_unknown(self, node: Node, parent: Node, words: Words, warned: set[str]) -> None:
         if node.tag.startswith("xacro:"):
-            raise node.error(f"this file needs xacro; {_XACRO}")
+            raise node.error(f"this file needs xacro; {XACRO}")
         if node.tag in self.skipped:
             return
         if node.tag in self.structural:

@@ -10,7 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.errors import Where
-from linkwise.model.description import BodyInertia, JointDescription, LinkDescription
+from linkwise.model.description import (
+    SMALLEST,
+    BodyInertia,
+    JointDescription,
+    LinkDescription,
+)
 from linkwise.spatial import RigidInertia, Sym3, Vec3
 
 Array = NDArray[np.float64]
@@ -19,6 +24,7 @@ log = logging.getLogger("linkwise")
 # Files round inertias to a few digits: a body may miss the triangle inequality by this much of
 # its largest principal moment and still be taken as written.
 ROUNDING_OF_FILES = 1e-6
+_ROUNDING = 8 * float(np.finfo(float).eps)  # of moments about a frame, in those about the centre
 
 
 @dataclass(frozen=True)
@@ -88,9 +94,8 @@ def moments(body: BodyInertia | None) -> Moments:
 def rigid_inertia(body: Moments) -> RigidInertia:
     """As the sweeps use it; entries that are rounding noise become exact zeros."""
     s = body.second
-    size = 8 * np.finfo(float).eps
-    noise2 = size * float(np.abs(s).max())
-    noise1 = size * float(np.abs(body.first).max())
+    noise2 = _ROUNDING * float(np.abs(s).max())
+    noise1 = _ROUNDING * float(np.abs(body.first).max())
 
     def tidy(x: Any, noise: float) -> float:
         return 0.0 if abs(x) <= noise else float(x)
@@ -113,16 +118,16 @@ def check_body(
             f"the body moved by joint '{joint.name}' has a mass or inertia that is not finite; "
             "expected finite numbers"
         )
-    if body.mass == 0.0 and joint.armature > 0.0:
+    if body.mass == 0.0 and joint.armature >= SMALLEST:
         return body  # the rotor is what joint and neighbours feel
     if body.is_nothing:
         return body  # judged by what it carries, once the tree is built (model/massless.py)
     problem = _problem(body, joint)
     if problem is None:
         return body
-    if policy.repair == "nearest" and body.mass > 0.0:
+    if policy.repair == "nearest" and body.mass >= SMALLEST:
         return _nearest(body, where, problem)
-    if policy.strict or body.mass <= 0.0:
+    if policy.strict or body.mass < SMALLEST:
         raise where.error(problem)
     if not policy.quiet:
         where.warn(f"{problem}; taken as written (strict=False)")
@@ -145,11 +150,21 @@ def no_mass(body: Moments, joint: JointDescription) -> str:
 def _problem(body: Moments, joint: JointDescription) -> str | None:
     if body.mass <= 0.0:
         return no_mass(body, joint)
+    if body.mass < SMALLEST:
+        return (
+            f"the body moved by joint '{joint.name}' has mass {body.mass:g} kg; expected zero, or "
+            f"at least {SMALLEST:g} kg: its products would vanish"
+        )
     central = body.central()
     least, _, most = np.linalg.eigvalsh(central)
     principal = np.sort(np.trace(central) - np.linalg.eigvalsh(central))
     shown = ", ".join(f"{x:.4g}" for x in principal)
-    if principal[0] <= 0.0:
+    if 0.0 < principal[2] < SMALLEST:
+        return (
+            f"the body moved by joint '{joint.name}' has principal inertias ({shown}) kg m²; "
+            f"expected each at least {SMALLEST:g}: their products would vanish"
+        )
+    if principal[0] <= _ROUNDING * float(np.abs(body.second).max()):
         return (
             f"the body moved by joint '{joint.name}' has principal inertias ({shown}) kg m²; "
             "expected all positive"

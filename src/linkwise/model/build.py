@@ -17,7 +17,7 @@ from linkwise.model.bodies import (
     place_of,
     rigid_inertia,
 )
-from linkwise.model.description import JointDescription, LinkDescription, RobotDescription
+from linkwise.model.description import SMALLEST, JointDescription, LinkDescription, RobotDescription
 from linkwise.model.frames import Array, Placed, choose_frames, pose_arrays, tidy_rotation
 from linkwise.model.joints import FIXED, Joint, make_joint
 from linkwise.model.massless import joint_without_inertia
@@ -82,7 +82,7 @@ def build(description: RobotDescription, policy: Policy | None = None) -> Tree:
 def _check_massless(tree: Tree, bodies: list[Body], checked: list[Moments]) -> None:
     """Links without mass may stand between links with mass that their joints move."""
     nothing = [i for i, mass in enumerate(checked) if mass.is_nothing]
-    if all(bodies[i].joint.armature > 0.0 for i in nothing):
+    if all(bodies[i].joint.armature >= SMALLEST for i in nothing):
         return
     at = joint_without_inertia(tree, nothing)
     if at is not None:

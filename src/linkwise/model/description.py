@@ -15,6 +15,7 @@ Triple = tuple[float, float, float]
 Rotation = tuple[Triple, Triple, Triple]  # rows; takes child coordinates to parent coordinates
 
 LARGEST = 1e30  # no mass, length or inertia is larger; products of a few stay finite
+SMALLEST = 1e-60  # no mass or inertia that a joint moves is smaller; its square keeps its digits
 IDENTITY: Rotation = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 

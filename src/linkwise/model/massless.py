@@ -3,6 +3,11 @@
 The mass matrix is positive definite exactly when the articulated inertia that each joint feels,
 ``D = Sᵀ IA S``, is [RBDA section 7.3]. One configuration decides: a joint that moves inertia at
 some configuration moves it at almost every one.
+
+Joints that follow others are judged as if they were on their own: the recursive algorithms know
+only such joints and add the ties afterwards (algorithms/tied.py). What passes is regular with the
+ties too, ``Gᵀ M G`` with ``G`` of full rank; a link without inertia at the end of a branch does
+not pass although its driver may move some.
 """
 
 from __future__ import annotations
@@ -12,6 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise.model.description import SMALLEST
 from linkwise.model.joints import Stance
 from linkwise.model.tree import BASE, Link, Tree
 from linkwise.spatial import Motion, RigidInertia, Vec3
@@ -66,7 +72,7 @@ def _inertia(body: RigidInertia) -> Array:
 
 def _regular(D: Array, whole: Array) -> bool:
     diagonal = np.diag(whole)
-    if not (diagonal > 0.0).all():
+    if not (diagonal >= SMALLEST).all():
         return False
     size = np.sqrt(diagonal)
     return bool(np.linalg.eigvalsh(D / np.outer(size, size))[0] > REGULAR)

@@ -40,11 +40,11 @@ def render_c(program: Program, robot: str) -> str:
     ]
     for region in program.regions:
         writer.block(region) if isinstance(region, Block) else writer.repeat(region)
-    elements = [f"{_word(p.name)}[{i}]" for p in program.inputs for i in range(p.size)]
+    elements = [f"0.0 * {_word(p.name)}[{i}]" for p in program.inputs for i in range(p.size)]
     stores = [f"    out[{i}] = {writer.value(r)};" for i, r in enumerate(program.results)]
     pivots = "".join(f" && {writer.value(p)} > 0" for p in program.pivots)
     guard = [
-        f"    if (!(isfinite(0.0 * ({' + '.join(elements)})){pivots}))",
+        f"    if (!(isfinite({' + '.join(elements)}){pivots}))",
         f"        for (int i = 0; i < {program.guarded}; ++i) out[i] = NAN;",
     ]
     return "\n".join((*head, *writer.lines, *stores, *guard, "}", ""))

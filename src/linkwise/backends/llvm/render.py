@@ -34,7 +34,7 @@ class Renderer:
         self._last_nodes = last.nodes if early and isinstance(last, Block) else ()
         self.ports = {port.name: k for k, port in enumerate(program.inputs)}
         self.unread = {(p.name, i) for p in program.inputs for i in range(p.size)}
-        self.sum = ""  # of the inputs read so far
+        self.sum = ""  # of the inputs read so far, or of 0 times each
         self.guard = ""
         self.guarded: dict[int, str] = {}
         self.turned: dict[tuple[str, ...], list[str]] = {}
@@ -167,13 +167,23 @@ class Renderer:
         base = f"%in{self.ports[port]}"
         x = load_column(self.out, self.lanes, base, self.sizes[port], index)
         self.unread.discard((port, index))
-        self.sum = self.out.let(f"fadd {self.lanes.type} {self.sum}, {x}") if self.sum else x
+        self.sum = self._sum_with(x)
         return x
+
+    def _sum_with(self, x: str) -> str:
+        """The sum of the inputs; with a status, of 0 times each: no finite one overflows that.
+
+        The second is as many instructions, on the units that are busy with multiply-adds.
+        """
+        zero = self.lanes.constant(0.0)
+        if self.program.status:
+            return self._multiply_add(False, False, x, zero, self.sum or zero)
+        return self.out.let(f"fadd {self.lanes.type} {self.sum}, {x}") if self.sum else x
 
     def _guard(self) -> str:
         """Zero where every input is finite and every pivot positive, else NaN.
 
-        The sum of the inputs, less itself, is such for the inputs.
+        The sum of the inputs, less itself, is such for the inputs, unless finite ones overflow it.
         """
         if not self.guard:
             for port, index in sorted(self.unread):
