@@ -75,6 +75,7 @@ class Calls:
         frame: str | None = None,
         axes: str = "base",
         external: tuple[str, ...] = (),
+        damped: bool = False,
     ) -> Task:
         """What to compute, every name checked."""
         algorithm = self.algorithm(function, method)
@@ -82,8 +83,15 @@ class Calls:
             raise ValueError(f"axes {axes!r}: expected 'base' or 'body'")
         if algorithm.takes_frame and frame is None:
             raise ValueError(f"{function}: expected a frame (robot.frame_names lists them)")
+        if damped and not algorithm.takes_damping:
+            able = [repr(m) for m, other in FUNCTIONS[function].items() if other.takes_damping]
+            raise ValueError(
+                f"method {algorithm.method!r}: takes no damping, for it never forms the inverse "
+                f"that damping is added to; {', '.join(able)} do"
+            )
         at = self.frame(frame) if frame is not None else None
-        return Task(algorithm, at, axes, tuple(self.frame(name) for name in external))
+        wrenches = tuple(self.frame(name) for name in external)
+        return Task(algorithm, at, axes, wrenches, damped=damped)
 
     def run(
         self,
@@ -97,19 +105,21 @@ class Calls:
         frame: str | None = None,
         axes: str = "base",
         f_ext: Wrenches | None = None,
+        damping: Array | None = None,
     ) -> Result:
         """The general path: any dtype, layout, batch and option."""
         wrenches = arrays.wrenches(f_ext)
-        key = (function, method, frame, axes, tuple(wrenches))
+        more = [*wrenches.values(), *([] if damping is None else [damping])]
+        key = (function, method, frame, axes, tuple(wrenches), damping is not None)
         plan = self._plans.get(key)
         if plan is None:
             plan = self._plans[key] = self._plan(*key)
-        batch = arrays.prepare(function, plan.ports, (*values, *wrenches.values()))
+        batch = arrays.prepare(function, plan.ports, (*values, *more))
         shape = (*batch.shape, *plan.output)
         arrays.check_threads(threads)
         if status:
             return self._run_with_status(plan.task, batch, shape, out, threads)
-        if method == "auto" and not wrenches and not batch.shape and arrays.plain_state(values):
+        if method == "auto" and not more and not batch.shape and arrays.plain_state(values):
             fast = self._single(function, plan.task, frame, axes)
             if fast is not None and out is None:
                 return fast(*values)
@@ -119,13 +129,20 @@ class Calls:
         return arrays.fill(out, shape, batch, kernel, threads)
 
     def _plan(
-        self, function: str, method: str, frame: str | None, axes: str, external: tuple[str, ...]
+        self,
+        function: str,
+        method: str,
+        frame: str | None,
+        axes: str,
+        external: tuple[str, ...],
+        damped: bool = False,
     ) -> Plan:
         """What to compute for a call, and the names and sizes of its arguments."""
-        task = self.task(function, method, frame, axes, external)
+        task = self.task(function, method, frame, axes, external, damped)
         arguments = list(task.algorithm.input_sizes(self.tree))
         wrenches = [(f"f_ext[{name!r}]", 6) for name in external]
-        return Plan(task, arguments + wrenches, task.algorithm.output_shape(self.tree), {})
+        extra = [("damping", 6)] if damped else []
+        return Plan(task, arguments + wrenches + extra, task.algorithm.output_shape(self.tree), {})
 
     def iterate(
         self,

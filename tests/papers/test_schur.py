@@ -277,14 +277,15 @@ def test_one_factorization_serves_dynamics_and_operational_inertia(
 
 
 @pytest.mark.parametrize("method", INERTIA)
-def test_singular_poses_are_flagged_and_have_a_damped_inertia(method: str) -> None:
+def test_singular_poses_are_flagged(method: str) -> None:
     robot = lw.load("iiwa14")
     straight, frame = np.zeros(robot.nv), robot.frame_names[-1]
-    _, status = robot.operational_inertia(straight, frame, method=method, status=True)
-    assert Status(int(status)) & (Status.SINGULAR | Status.OVERFLOW)
-    mobility, healthy = robot.operational_inertia_inverse(straight, frame, status=True)
-    assert healthy == 0
-    assert np.linalg.cond(np.linalg.inv(mobility + 1e-3 * np.eye(6))) < 1e8
+    for nothing in (None, 0, 0.0):
+        _, status = robot.operational_inertia(
+            straight, frame, method=method, damping=nothing, status=True
+        )
+        assert Status(int(status)) & (Status.SINGULAR | Status.OVERFLOW)
+    assert robot.operational_inertia_inverse(straight, frame, status=True)[1] == 0
 
 
 def test_fewer_than_six_joints_have_an_inverse_inertia_only() -> None:
@@ -296,6 +297,79 @@ def test_fewer_than_six_joints_have_an_inverse_inertia_only() -> None:
     ranks = [np.linalg.matrix_rank(robot.operational_inertia_inverse(q, "l2", method=m), 1e-9)
              for m in ("crba", *INVERSE)]  # fmt: skip
     assert ranks == [3, 3, 3]
+
+
+# -- damping --------------------------------------------------------------------------------------
+
+DAMPED = ["crba", "schur", "recursive"]
+
+
+@pytest.mark.parametrize("method", DAMPED)
+def test_damped_inertia_at_a_singular_pose(method: str) -> None:
+    """``(Λ⁻¹ + diag(d))⁻¹``, healthy where Λ is not, in either axes, single and batch."""
+    robot = lw.load("iiwa14")
+    frame = robot.frame_names[-1]
+    q = np.stack([np.zeros(robot.nv), *robot.random_q(3, 4)])
+    six = np.array([0.3, 0.1, 0.2, 0.01, 0.02, 0.03])
+    for axes in ("base", "body"):
+        mobility = robot.operational_inertia_inverse(q, frame, axes=axes)
+        for damping in (1e-2, six, np.tile(six, (len(q), 1))):
+            found, status = robot.operational_inertia(
+                q, frame, method=method, axes=axes, damping=damping, status=True
+            )
+            assert not status.any()
+            d = np.broadcast_to(damping, (len(q), 6))
+            product = found @ (mobility + d[..., None] * np.eye(6))
+            assert np.abs(product - np.eye(6)).max() < 1e-8
+            assert np.linalg.eigvalsh(found).max() <= (1.0 + 1e-8) / d.min()
+            alone = robot.operational_inertia(q[1], frame, method=method, axes=axes, damping=d[1])
+            assert np.array_equal(alone, found[1])
+
+
+@pytest.mark.parametrize("method", DAMPED)
+def test_damped_inertia_of_fewer_than_six_joints(method: str) -> None:
+    robot = Robot.from_tree(grow((R, R, R), (-1, 0, 1), np.random.default_rng(1), False))
+    q = np.array([0.1, 0.2, 0.3])
+    found = robot.operational_inertia(q, "l2", method=method, damping=0.5)
+    mobility = robot.operational_inertia_inverse(q, "l2")
+    assert np.allclose(found @ (mobility + 0.5 * np.eye(6)), np.eye(6), atol=1e-12)
+    still = np.sort(np.linalg.eigvalsh(found))[3:]  # three directions do not move
+    assert np.allclose(still, 2.0)
+
+
+def test_damping_keeps_the_dtype_and_spoils_no_undamped_call() -> None:
+    robot = lw.load("iiwa14")
+    q, frame = robot.random_q(1), robot.frame_names[-1]
+    before = robot.operational_inertia(q, frame)
+    assert robot.operational_inertia(q.astype("f4"), frame, damping=0.1).dtype == np.float32
+    assert robot.operational_inertia(q, frame, damping=np.float32(0.1)).dtype == np.float64
+    assert np.array_equal(robot.operational_inertia(q, frame), before)
+    assert np.array_equal(robot.operational_inertia(q, frame, damping=0.0), before)
+    _, status = robot.operational_inertia(q, frame, damping=np.nan, status=True)
+    assert status == Status.NOT_FINITE
+
+
+@pytest.mark.parametrize("wrong", [-1e-9, [0.1] * 5, [1, 1, 1, 1, 1, -1], "much", [[1], [1, 2]]])
+def test_wrong_damping_is_named(wrong: Any) -> None:
+    robot = lw.load("iiwa14")
+    with pytest.raises(ValueError, match=r"damping is .*; expected a number that is not negative"):
+        robot.operational_inertia(np.zeros(7), robot.frame_names[-1], damping=wrong)
+
+
+def test_a_method_without_damping_names_those_with() -> None:
+    robot = lw.load("iiwa14")
+    with pytest.raises(ValueError, match=r"'schur-direct': takes no damping.*'crba', 'schur', 're"):
+        robot.operational_inertia(
+            np.zeros(7), robot.frame_names[-1], method="schur-direct", damping=0.1
+        )
+
+
+def test_a_follower_is_no_degree_of_freedom(rng: np.random.Generator) -> None:
+    tree = grow((R,) * 6, tuple(range(-1, 5)), rng, False)
+    follower = replace(tree.links[5], follows=Follows(2, -0.5, 0.1), q_index=2, v_index=2)
+    robot = Robot.from_tree(tree.with_links([*tree.links[:5], follower]))
+    with pytest.raises(ValueError, match="moved by 5 joint"):
+        robot.operational_inertia(np.zeros(5), "l5")
 
 
 # -- joint wrenches -------------------------------------------------------------------------------

@@ -48,6 +48,7 @@ class Algorithm:
     takes_frame: bool = False
     takes_axes: bool = False
     takes_external: bool = False
+    takes_damping: bool = False  # of the inverse that is inverted, one number per direction
     iterates: bool = False  # also returns iterations and the squared relative residual
     exists_for: Callable[[Tree], bool] = _always  # else its driver says why not
 
@@ -62,6 +63,7 @@ class Algorithm:
 
 _q, _qd, _qdd, _tau, _qdd0 = ("q", Q), ("qd", V), ("qdd", V), ("tau", V), ("qdd0", V)
 _frame: dict[str, Any] = {"takes_frame": True, "takes_axes": True}
+_damped: dict[str, Any] = _frame | {"takes_damping": True}
 
 _TABLE = [
     Algorithm("inverse_dynamics", "rnea", rnea.rnea, (_q, _qd, _qdd), (V,), True,
@@ -84,7 +86,7 @@ _TABLE = [
     Algorithm("jacobian", "sweep", kinematics.jacobian, (_q,), (6, V), **_frame),
     Algorithm("jacobian_dot_qd", "sweep", kinematics.jacobian_dot_qd, (_q, _qd), (6,), **_frame),
     Algorithm("operational_inertia", "crba", operational.operational_inertia, (_q,), (6, 6), True,
-              **_frame),
+              **_damped),
     Algorithm("forward_dynamics", "fd1", innovations.fd1, (_q, _qd, _tau), (V,),
               takes_external=True),
     Algorithm("forward_dynamics", "fd3", innovations.fd3, (_q, _qd, _tau), (V,),
@@ -105,11 +107,11 @@ _TABLE = [
     Algorithm("mass_matrix_inverse", "schur", schur.mass_matrix_inverse, (_q,), (V, V),
               exists_for=interbody.possible),
     Algorithm("operational_inertia", "schur", operational.schur_inertia, (_q,), (6, 6),
-              exists_for=interbody.possible, **_frame),
+              exists_for=interbody.possible, **_damped),
     Algorithm("operational_inertia", "schur-direct", operational.schur_direct_inertia, (_q,),
               (6, 6), exists_for=interbody.possible, **_frame),
     Algorithm("operational_inertia", "recursive", operational.recursive_inertia, (_q,), (6, 6),
-              exists_for=operational.possible, **_frame),
+              exists_for=operational.possible, **_damped),
     Algorithm("operational_inertia_inverse", "crba", operational.operational_inertia_inverse,
               (_q,), (6, 6), True, **_frame),
     Algorithm("operational_inertia_inverse", "schur", operational.schur_inverse, (_q,), (6, 6),

@@ -9,7 +9,8 @@
     "schur-direct"   Λ = G - Rᵀ S⁻¹ R: -S is A without the frame's link, G that link's inertia at
                      the frame, R the wrenches of its joints there; no 6x6 matrix is inverted
 
-Λ exists where J has six independent rows. Else -S and Λ⁻¹ are singular, and a pivot says so.
+Λ exists where J has six independent rows. Else -S and Λ⁻¹ are singular, and a pivot says so; with
+damping d, ``(Λ⁻¹ + diag(d))⁻¹`` exists all the same, by the methods that form Λ⁻¹.
 """
 
 from __future__ import annotations
@@ -155,25 +156,45 @@ def dynamics_and_inverse(
 
 
 def operational_inertia(
-    tree: Tree, q: Sequence[Scalar], *, frame: Frame, axes: str = "base"
+    tree: Tree,
+    q: Sequence[Scalar],
+    *,
+    frame: Frame,
+    axes: str = "base",
+    damping: Sequence[Scalar] = (),
 ) -> Matrix:
     """``Λ``, rows and columns (angular, linear), from factors of M."""
-    return _inverted(operational_inertia_inverse(tree, q, frame=frame, axes=axes))
+    return _inverted(operational_inertia_inverse(tree, q, frame=frame, axes=axes), damping)
 
 
 def recursive_inertia(
-    tree: Tree, q: Sequence[Scalar], *, frame: Frame, axes: str = "base"
+    tree: Tree,
+    q: Sequence[Scalar],
+    *,
+    frame: Frame,
+    axes: str = "base",
+    damping: Sequence[Scalar] = (),
 ) -> Matrix:
     """``Λ`` from filtered wrenches."""
-    return _inverted(recursive_inverse(tree, q, frame=frame, axes=axes))
+    return _inverted(recursive_inverse(tree, q, frame=frame, axes=axes), damping)
 
 
-def schur_inertia(tree: Tree, q: Sequence[Scalar], *, frame: Frame, axes: str = "base") -> Matrix:
+def schur_inertia(
+    tree: Tree,
+    q: Sequence[Scalar],
+    *,
+    frame: Frame,
+    axes: str = "base",
+    damping: Sequence[Scalar] = (),
+) -> Matrix:
     """``Λ`` from interbody forces."""
-    return _inverted(schur_inverse(tree, q, frame=frame, axes=axes))
+    return _inverted(schur_inverse(tree, q, frame=frame, axes=axes), damping)
 
 
-def _inverted(inverse: Matrix) -> Matrix:
+def _inverted(inverse: Matrix, damping: Sequence[Scalar]) -> Matrix:
+    """``(Λ⁻¹ + diag(damping))⁻¹``."""
+    for k, d in enumerate(damping):
+        inverse[k][k] = inverse[k][k] + d
     return ltl.inverse(ltl.factor(inverse, CHAIN_OF_SIX))
 
 
