@@ -68,6 +68,21 @@ class Calls:
             raise ValueError(f"method {method!r}: {function} expects one of {names}")
         return methods[method]
 
+    def _check_applies(self, algorithm: Algorithm, damped: bool) -> None:
+        """Say why a method is not for this robot or call, and which methods are."""
+        reason = ""
+        if not algorithm.exists_for(self.tree):
+            reason = algorithm.why_not(self.tree)
+        elif damped and not algorithm.takes_damping:
+            reason = "takes no damping, for it never forms the inverse that damping is added to"
+        if reason:
+            others = FUNCTIONS[algorithm.function].values()
+            able = [x.method for x in others if x.exists_for(self.tree) and x.takes_damping >= damped]
+            raise ValueError(
+                f"{algorithm.function}, method {algorithm.method!r}: {reason}; expected one of "
+                + ", ".join(map(repr, able))
+            )
+
     def task(
         self,
         function: str,
@@ -83,12 +98,7 @@ class Calls:
             raise ValueError(f"axes {axes!r}: expected 'base' or 'body'")
         if algorithm.takes_frame and frame is None:
             raise ValueError(f"{function}: expected a frame (robot.frame_names lists them)")
-        if damped and not algorithm.takes_damping:
-            able = [repr(m) for m, other in FUNCTIONS[function].items() if other.takes_damping]
-            raise ValueError(
-                f"method {algorithm.method!r}: takes no damping, for it never forms the inverse "
-                f"that damping is added to; {', '.join(able)} do"
-            )
+        self._check_applies(algorithm, damped)
         at = self.frame(frame) if frame is not None else None
         wrenches = tuple(self.frame(name) for name in external)
         return Task(algorithm, at, axes, wrenches, damped=damped)

@@ -105,7 +105,7 @@ def recursive_inverse(
     tree: Tree, q: Sequence[Scalar], *, frame: Frame, axes: str = "base"
 ) -> Matrix:
     """``Σ ε D⁻¹ εᵀ`` over the joints between base and frame."""
-    _no_followers(tree, "recursive")
+    _no_followers(tree)
     total = blocks.zero(6, 6)
     if frame.link == BASE:
         return total
@@ -122,7 +122,7 @@ def schur_inverse(tree: Tree, q: Sequence[Scalar], *, frame: Frame, axes: str = 
     """``D - Eᵀ A⁻¹ E``."""
     if frame.link == BASE:
         return blocks.zero(6, 6)
-    s = interbody.system(tree, q, blocks.one_by_one, "operational_inertia by Schur complements")
+    s = interbody.system(tree, q, blocks.one_by_one)
     return interbody.response(s, {frame.link: grip(tree, q, frame, axes).pushes()})
 
 
@@ -130,8 +130,7 @@ def schur_direct_inertia(
     tree: Tree, q: Sequence[Scalar], *, frame: Frame, axes: str = "base"
 ) -> Matrix:
     """``G + Rᵀ (-S)⁻¹ R``."""
-    why = "operational_inertia by Schur complements"
-    s = interbody.system(tree, q, blocks.one_by_one, why, without=frame.link)
+    s = interbody.system(tree, q, blocks.one_by_one, without=frame.link)
     at, body = grip(tree, q, frame, axes), tree.links[frame.link].inertia
     G = blocks.transpose([list(at.felt(body @ m)) for m in at.motions()])
     R = s.nothing(6) | {j: [list(at.felt(f)) for f in own] for j, own in s.pushes[frame.link]}
@@ -149,8 +148,8 @@ def dynamics_and_inverse(
     external: External = (),
 ) -> tuple[list[Scalar], Matrix]:
     """``qdd`` and ``Λ⁻¹``: seven right-hand sides of one factorization of A."""
-    _no_followers(tree, "dynamics_and_inverse")
-    s = interbody.system(tree, q, blocks.one_by_one, "dynamics by Schur complements")
+    _no_followers(tree)
+    s = interbody.system(tree, q, blocks.one_by_one)
     qdd, _ = schur.accelerations(s, q, qd, tau, external)
     return qdd, interbody.response(s, {frame.link: grip(tree, q, frame, axes).pushes()})
 
@@ -203,9 +202,14 @@ def possible(tree: Tree) -> bool:
     return not tree.coupled
 
 
-def _no_followers(tree: Tree, method: str) -> None:
+def why_not(tree: Tree) -> str:
+    """The joint that does not."""
+    pairs = ((link, link.follows) for link in tree.links)
+    name, driver = next((k.joint_name, f.link) for k, f in pairs if f is not None)
+    other = tree.links[driver].joint_name
+    return f"joint {name!r} follows {other!r}, and articulated bodies ask for joints on their own"
+
+
+def _no_followers(tree: Tree) -> None:
     if tree.coupled:
-        raise ValueError(
-            f"method {method!r}: a joint of this robot follows another, which this method does not "
-            "know; 'crba' and 'schur' do"
-        )
+        raise ValueError(f"operational inertia: {why_not(tree)}")
