@@ -27,7 +27,7 @@ reliability: $(VENV)/.ready
 
 # every identity on 10,400 random trees and states
 identities: $(VENV)/.ready
-	LINKWISE_CASES=10400 $(BIN)/python -m pytest -q -n auto tests/physics/test_identities_all.py
+	LINKWISE_CASES=10400 $(BIN)/python -m pytest -q -n auto tests/physics/test_identities.py
 
 # docs/agreement.md and docs/compile_time.md
 agreement: $(VENV)/.ready

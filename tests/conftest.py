@@ -14,6 +14,7 @@ which test files cannot import one another):
     random_states  (robot, rng, states) -> q on its manifold, qd and u
     q_rate         (robot, q, v) -> how q changes at rates v; complex q too
     evaluate       run a function uncompiled over a NumPy batch, real or complex
+    mobility       of a tree's lightest link on its own: what errors of Schur forms are measured by
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ import pytest
 from hypothesis import strategies as st
 
 import linkwise as lw
+from linkwise.algorithms.interbody import completed
 from linkwise.model import edit
 from linkwise.model.description import (
     BodyInertia,
@@ -39,6 +41,8 @@ from linkwise.model.description import (
     Pose,
     RobotDescription,
 )
+from linkwise.model.tree import Tree
+from linkwise.spatial import Force, Vec3
 from linkwise.trace.tracer import evaluate as evaluate_task
 from linkwise.trace.tracer import flatten
 
@@ -91,6 +95,23 @@ def _assert_close(
 @pytest.fixture(scope="session")
 def assert_close() -> Callable[..., None]:
     return _assert_close
+
+
+def _mobility(tree: Tree) -> float:
+    """``max ‖I⁻¹‖`` over links, at their joints.
+
+    A Schur complement is what is left of it once joints hold the links, so it stands where others
+    have ‖M⁻¹‖ or ‖Λ⁻¹‖: an error of M⁻¹ or Λ⁻¹ is about eps of this, one of qdd eps of this times
+    the wrenches across the joints, one of Λ eps of this times ‖Λ‖².
+    """
+    units = [Force(Vec3(*row[:3]), Vec3(*row[3:])) for row in np.eye(6).tolist()]
+    alone = [[list(own @ unit) for unit in units] for own in map(completed, tree.links) if own]
+    return float(max(np.linalg.norm(np.array(x), 2) for x in alone))
+
+
+@pytest.fixture(scope="session")
+def mobility() -> Callable[[Tree], float]:
+    return _mobility
 
 
 @pytest.fixture

@@ -48,7 +48,8 @@ REAL_FIT = (
     "ur_description/urdf/ur5_robot.urdf", "panda_description/urdf/panda.urdf",
     "solo_description/robots/solo12.urdf", "anymal_b_simple_description/robots/anymal.urdf",
     "talos_data/robots/talos_reduced.urdf", "icub_description/robots/icub_reduced.urdf",
-    "romeo_description/urdf/romeo_small.urdf", "allegro_hand_description/urdf/allegro_right_hand.urdf",
+    "romeo_description/urdf/romeo_small.urdf",
+    "allegro_hand_description/urdf/allegro_right_hand.urdf",
 )  # fmt: skip
 REAL_KEPT_OUT = (
     "xarm_description/urdf/xarm7.urdf", "ur_description/urdf/ur10_robot.urdf",

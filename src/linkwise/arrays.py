@@ -156,6 +156,26 @@ def wrenches(f_ext: Mapping[str, ArrayLike] | None) -> dict[str, ArrayLike]:
     return dict(f_ext)
 
 
+def damping(value: ArrayLike | None, q: Any) -> Array | None:
+    """Damping of six directions (..., 6), no wider than ``q`` if it is a plain number."""
+    if value is None:
+        return None
+    try:
+        array = np.asarray(value)
+        negative = bool((array < 0).any())
+    except (ValueError, TypeError):
+        array, negative = np.empty(0, object), False
+    if array.dtype.kind not in "iuf" or negative or (array.ndim and array.shape[-1] != 6):
+        raise ValueError(
+            f"operational_inertia: damping is {value!r}; expected a number that is not negative, "
+            "or six of them (..., 6), one for each direction"
+        )
+    if array.ndim:
+        return array
+    own = q.dtype if isinstance(q, np.ndarray) and q.dtype in FLOATS else FLOATS[1]
+    return np.full(6, value, np.result_type(own, value)) if value else None
+
+
 def check_threads(threads: int | None) -> None:
     """Refuse a number of threads that is none."""
     if threads is None:

@@ -70,6 +70,23 @@ class Calls:
             raise ValueError(f"method {method!r}: {function} expects one of {names}")
         return methods[method]
 
+    def _check_applies(self, algorithm: Algorithm, damped: bool) -> None:
+        """Say why a method is not for this robot or call, and which methods are."""
+        reason = ""
+        if not algorithm.exists_for(self.tree):
+            reason = algorithm.why_not(self.tree)
+        elif damped and not algorithm.takes_damping:
+            reason = "takes no damping, for it never forms the inverse that damping is added to"
+        if reason:
+            others = FUNCTIONS[algorithm.function].values()
+            able = [
+                x.method for x in others if x.exists_for(self.tree) and x.takes_damping >= damped
+            ]
+            instead = f"expected one of {', '.join(map(repr, able))}" if able else "no method can"
+            raise ValueError(
+                f"{algorithm.function}, method {algorithm.method!r}: {reason}; {instead}"
+            )
+
     def task(
         self,
         function: str,
@@ -77,6 +94,7 @@ class Calls:
         frame: str | None = None,
         axes: str = "base",
         external: tuple[str, ...] = (),
+        damped: bool = False,
         dtype: str = "float64",
     ) -> Task:
         """What to compute, every name checked."""
@@ -86,7 +104,9 @@ class Calls:
             raise ValueError(f"axes {axes!r}: expected 'base' or 'body'")
         if algorithm.takes_frame and at is None:
             raise ValueError(f"{function}: expected a frame (robot.frame_names lists them)")
-        return Task(algorithm, at, axes, tuple(self.frame(name) for name in external))
+        self._check_applies(algorithm, damped)
+        wrenches = tuple(self.frame(name) for name in external)
+        return Task(algorithm, at, axes, wrenches, damped=damped)
 
     def run(
         self,
@@ -100,14 +120,16 @@ class Calls:
         frame: str | None = None,
         axes: str = "base",
         f_ext: Wrenches | None = None,
+        damping: Array | None = None,
     ) -> Result:
         """The general path: any dtype, layout, batch and option."""
         wrenches = arrays.wrenches(f_ext)
-        key = (function, method, frame, axes, tuple(wrenches))
+        more = [*wrenches.values(), *([] if damping is None else [damping])]
+        key = (function, method, frame, axes, tuple(wrenches), damping is not None)
         plan = self._plans.get(key)
         if plan is None:
             plan = self._plans[key] = self._plan(*key)
-        batch = arrays.prepare(function, plan.ports, (*values, *wrenches.values()))
+        batch = arrays.prepare(function, plan.ports, (*values, *more))
         shape = (*batch.shape, *plan.output)
         arrays.check_threads(threads)
         kernel = plan.kernels.get(batch.dtype)
@@ -118,7 +140,7 @@ class Calls:
             task = plan.tasks[batch.dtype] = self.task(*key, dtype=batch.dtype)
         if status:
             return self._run_with_status(task, batch, shape, out, threads)
-        if method == "auto" and not wrenches and not batch.shape and arrays.plain_state(values):
+        if method == "auto" and not more and not batch.shape and arrays.plain_state(values):
             fast = self._single(function, task, frame, axes)
             if fast is not None and out is None:
                 return fast(*values)
@@ -127,14 +149,21 @@ class Calls:
         return arrays.fill(out, shape, batch, kernel, threads)
 
     def _plan(
-        self, function: str, method: str, frame: str | None, axes: str, external: tuple[str, ...]
+        self,
+        function: str,
+        method: str,
+        frame: str | None,
+        axes: str,
+        external: tuple[str, ...],
+        damped: bool = False,
     ) -> Plan:
         """What to compute for a call, and the names and sizes of its arguments."""
-        task = self.task(function, method, frame, axes, external)
+        task = self.task(function, method, frame, axes, external, damped)
         arguments = list(task.algorithm.input_sizes(self.tree))
         wrenches = [(f"f_ext[{name!r}]", 6) for name in external]
+        extra = [("damping", 6)] if damped else []
         shape = task.algorithm.output_shape(self.tree)
-        return Plan(arguments + wrenches, shape, {"float64": task}, {})
+        return Plan(arguments + wrenches + extra, shape, {"float64": task}, {})
 
     def iterate(
         self,

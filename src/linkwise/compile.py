@@ -97,7 +97,7 @@ class Kernels:
     def _key(self, task: Task, dtype: str, entry: str) -> str:
         parts = (
             self.tree.digest, task.name, task.frame, task.axes, task.external, task.status,
-            task.tolerance, task.limit, dtype, entry, host().identity, source_digest(),
+            task.tolerance, task.limit, task.damped, dtype, entry, host().identity, source_digest(),
         )  # fmt: skip
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 

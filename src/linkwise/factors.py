@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwise.algorithms.tied import possible, why_not
 from linkwise.calls import Array, Calls
 
 
@@ -19,6 +20,11 @@ class Innovations:
     """
 
     def __init__(self, calls: Calls, q: ArrayLike, inverse: bool, threads: int | None) -> None:
+        if not possible(calls.tree):
+            raise ValueError(
+                f"innovations: {why_not(calls.tree)}; expected such a robot (solve_mass and "
+                "mass_matrix_inverse take this one)"
+            )
         self._calls, self._q, self._threads = calls, np.array(q), threads
         self.inverse = inverse
         self._name = "factor_inverse" if inverse else "factor"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwise import arrays
 from linkwise.backends.c.render import render_c
 from linkwise.calls import Array, Calls, Result, Wrenches
 from linkwise.factors import Innovations
@@ -605,34 +606,40 @@ class Robot:
         *,
         method: str = "auto",
         axes: str = "base",
+        damping: ArrayLike | None = None,
         out: Array | None = None,
         threads: int | None = None,
         status: bool = False,
     ) -> Result:
         """Operational-space inertia ``(J M⁻¹ Jᵀ)⁻¹`` (..., 6, 6) of a frame.
 
-        Needs six joints between base and frame. At a singular pose it does not exist: entries are
-        then huge or not finite, and ``status=True`` says `Status.SINGULAR`. Damped, it exists at
-        every pose and for any number of joints:
-        ``np.linalg.inv(robot.operational_inertia_inverse(q, frame) + damping * np.eye(6))``.
+        Needs six degrees of freedom between base and frame. At a singular pose it does not exist:
+        entries are then huge or not finite, and ``status=True`` says `Status.SINGULAR`.
+
+        With ``damping`` d it is ``(J M⁻¹ Jᵀ + diag(d))⁻¹``, which exists at every pose and for any
+        number of joints: as if the frame yielded by d per unit of force beyond what the robot does,
+        so that no direction feels more than 1/d. One number, in rad/s² per N m for the first three
+        directions and m/s² per N for the others, or six of them (..., 6), in ``axes``.
 
         ``method``: ``"crba"`` (factors of the mass matrix), ``"recursive"`` (articulated bodies),
-        ``"schur"`` and ``"schur-direct"`` (forces between bodies).
+        ``"schur"`` and, for no damping, ``"schur-direct"`` (forces between bodies).
         """
-        joints = sum(
-            self._tree.links[i].joint.nv for i in self._tree.path(self._calls.frame(frame).link)
-        )
-        if joints < 6:
-            raise ValueError(
-                f"operational_inertia: frame {frame!r} is moved by {joints} joint(s); expected at "
-                "least 6, else J M⁻¹ Jᵀ has no inverse (operational_inertia_inverse exists)"
-            )
+        d = arrays.damping(damping, q)
         fast = self._fast.get(("operational_inertia", frame, axes)) if method == "auto" else None
-        if fast is not None and out is None and threads is None and not status:
+        if fast is not None and d is None and out is None and threads is None and not status:
             return fast(q)
+        path = self._tree.path(self._calls.frame(frame).link)
+        moving = len({dof for i in path for dof, _ in self._tree.links[i].dofs})
+        if moving < 6 and d is None:
+            raise ValueError(
+                f"operational_inertia: frame {frame!r} is moved by {moving} joint(s); expected at "
+                "least 6, else J M⁻¹ Jᵀ has no inverse (operational_inertia_inverse exists, and "
+                "damping= gives one)"
+            )
         return self._calls.run(
-            "operational_inertia", (q,), out, threads, status, method, frame=frame, axes=axes
-        )
+            "operational_inertia", (q,), out, threads, status, method, frame=frame, axes=axes,
+            damping=d,
+        )  # fmt: skip
 
     def operational_inertia_inverse(
         self,

@@ -71,9 +71,8 @@ def same(a: Any, b: Any) -> bool:
 def test_a_bad_number_in_any_place_spoils_its_row_only(
     function: str, method: str, dtype: str
 ) -> None:
-    if dtype == "float32" and function == "operational_inertia" and "schur" in method:
-        pytest.skip("beside its rotor the last link is lost in float32: flagged, and rightly so")
-    robot = puma()
+    # one of the PUMA's states is so near a singular pose that float32 loses it, and says so
+    robot = lw.load("iiwa14") if function == "operational_inertia" else puma()
     call, how = getattr(robot, function), options(robot, function, method)
     good = states(robot, function, dtype, STATES)
     clean, calm = call(*good, **how, status=True)

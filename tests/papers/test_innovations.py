@@ -100,9 +100,7 @@ def test_the_inverse_of_a_robot_with_followers(
 
 def test_followers_have_no_factors(random_robot: Any) -> None:
     robot = _with_followers(random_robot)
-    with pytest.raises(
-        ValueError, match=r"innovations: a joint of this robot follows another.*solve_mass"
-    ):
+    with pytest.raises(ValueError, match=r"innovations: joint .* follows .*solve_mass"):
         robot.innovations(robot.neutral())
 
 

@@ -426,57 +426,6 @@ def test_a_frame_on_the_base_has_no_coefficients() -> None:
 
 # -- compiled, precise, cheap -------------------------------------------------------------------
 
-CALLS = [
-    ("coriolis_matrix", "composite", {}),
-    ("coriolis_matrix", "mixed", {}),
-    ("christoffel", "composite", {}),
-    ("inertial_power", "augmented", {}),
-    ("inertial_power", "linkwise", {}),
-    ("kinematic_hessian", "sweep", {"frame": "tip"}),
-]
-
-
-@pytest.mark.parametrize("machine", ["mixed", "followers", "several columns", "free base"])
-@pytest.mark.parametrize(("function", "method", "options"), CALLS)
-def test_compiled_functions_agree_with_their_equations(
-    machine: str,
-    function: str,
-    method: str,
-    options: dict[str, Any],
-    evaluate: Any,
-    assert_close: Any,
-) -> None:
-    robot = build(MACHINES[machine])
-    q, qd = states(robot)
-    values = (q, qd) if function == "coriolis_matrix" else (q,)
-    chosen = {"method": method} if function in ("inertial_power", "coriolis_matrix") else {}
-    expected = evaluate(robot, function, *values, method=method, **options)
-    call = getattr(robot, function)
-    assert_close(call(*values, **chosen, **options), expected)
-    assert_close(call(*(v[0] for v in values), **chosen, **options)[None], expected[:1])
-    single = call(*(v.astype("f4") for v in values), **chosen, **options)
-    assert single.dtype == np.float32
-    assert_close(single, expected, dtype=np.float32)
-
-
-@pytest.mark.parametrize(("function", "method", "options"), CALLS)
-@pytest.mark.parametrize("machine", ["mixed", "several columns", "free base"])
-def test_fifty_digits(
-    machine: str, function: str, method: str, options: dict[str, Any], assert_close: Any
-) -> None:
-    mpmath = pytest.importorskip("mpmath", reason="mpmath is not installed")
-    import linkwise.spatial.precise  # noqa: F401
-
-    robot = build(MACHINES[machine])
-    q, qd = states(robot)
-    values = (q[0], qd[0]) if function == "coriolis_matrix" else (q[0],)
-    with mpmath.workdps(50):
-        scalars = [[mpmath.mpf(float(x)) for x in value] for value in values]
-        exact = robot.evaluate(function, *scalars, method=method, **options)
-        exact = np.array(exact, dtype=object).astype(float)
-    chosen = {"method": method} if function in ("inertial_power", "coriolis_matrix") else {}
-    assert_close(getattr(robot, function)(*values, **chosen, **options)[None], exact[None])
-
 
 def test_fifty_digits_of_the_skew_property() -> None:
     """``qdᵀ (Ṁ - 2C) = -(...)ᵀ`` far below rounding, so that no error hides in a tolerance."""

@@ -37,6 +37,10 @@ def _always(_tree: Tree) -> bool:
     return True
 
 
+def _nothing(_tree: Tree) -> str:
+    return "does not apply to this robot"
+
+
 @dataclass(frozen=True)
 class Algorithm:
     """One way to compute one public function."""
@@ -50,8 +54,10 @@ class Algorithm:
     takes_frame: bool = False
     takes_axes: bool = False
     takes_external: bool = False
+    takes_damping: bool = False  # of the inverse that is inverted, one number per direction
     iterates: bool = False  # also returns iterations and the squared relative residual
-    exists_for: Callable[[Tree], bool] = _always  # else its driver says why not
+    exists_for: Callable[[Tree], bool] = _always
+    why_not: Callable[[Tree], str] = _nothing  # where it does not exist: the reason
 
     def output_shape(self, tree: Tree) -> tuple[int, ...]:
         """Shape of the result for one state."""
@@ -64,8 +70,10 @@ class Algorithm:
 
 _q, _qd, _qdd, _tau, _qdd0 = ("q", Q), ("qd", V), ("qdd", V), ("tau", V), ("qdd0", V)
 _x = ("x", V)
-_loose: dict[str, Any] = {"exists_for": tied.possible}
 _frame: dict[str, Any] = {"takes_frame": True, "takes_axes": True}
+_damped: dict[str, Any] = _frame | {"takes_damping": True}
+_solid: dict[str, Any] = {"exists_for": interbody.possible, "why_not": interbody.why_not}
+_loose: dict[str, Any] = {"exists_for": tied.possible, "why_not": tied.why_not}
 
 _TABLE = [
     Algorithm("inverse_dynamics", "rnea", rnea.rnea, (_q, _qd, _qdd), (V,), True,
@@ -89,7 +97,7 @@ _TABLE = [
     Algorithm("jacobian", "sweep", kinematics.jacobian, (_q,), (6, V), **_frame),
     Algorithm("jacobian_dot_qd", "sweep", kinematics.jacobian_dot_qd, (_q, _qd), (6,), **_frame),
     Algorithm("operational_inertia", "crba", operational.operational_inertia, (_q,), (6, 6), True,
-              **_frame),
+              **_damped),
     Algorithm("forward_dynamics", "fd1", operator_dynamics.fd1, (_q, _qd, _tau), (V,),
               takes_external=True),
     Algorithm("forward_dynamics", "fd2", operator_dynamics.fd1, (_q, _qd, _tau), (V,),
@@ -122,25 +130,25 @@ _TABLE = [
               innovations.apply_factor_inverse_transpose, (_q, _x), (V,), **_loose),
     # Schur complements
     Algorithm("forward_dynamics", "schur", schur.forward_dynamics, (_q, _qd, _tau), (V,),
-              takes_external=True, exists_for=interbody.possible),
+              takes_external=True, **_solid),
     Algorithm("forward_dynamics", "schur-bcr", schur.forward_dynamics_bcr, (_q, _qd, _tau), (V,),
-              takes_external=True, exists_for=interbody.possible),
+              takes_external=True, **_solid),
     Algorithm("forward_dynamics", "schur-published", schur.forward_dynamics_published,
-              (_q, _qd, _tau), (V,), takes_external=True, exists_for=interbody.possible),
+              (_q, _qd, _tau), (V,), takes_external=True, **_solid),
     Algorithm("mass_matrix_inverse", "schur", schur.mass_matrix_inverse, (_q,), (V, V),
-              exists_for=interbody.possible),
+              **_solid),
     Algorithm("operational_inertia", "schur", operational.schur_inertia, (_q,), (6, 6),
-              exists_for=interbody.possible, **_frame),
+              **_solid, **_damped),
     Algorithm("operational_inertia", "schur-direct", operational.schur_direct_inertia, (_q,),
-              (6, 6), exists_for=interbody.possible, **_frame),
+              (6, 6), **_solid, **_frame),
     Algorithm("operational_inertia", "recursive", operational.recursive_inertia, (_q,), (6, 6),
-              exists_for=tied.possible, **_frame),
+              **_loose, **_damped),
     Algorithm("operational_inertia_inverse", "crba", operational.operational_inertia_inverse,
               (_q,), (6, 6), True, **_frame),
     Algorithm("operational_inertia_inverse", "schur", operational.schur_inverse, (_q,), (6, 6),
-              exists_for=interbody.possible, **_frame),
+              **_solid, **_frame),
     Algorithm("operational_inertia_inverse", "recursive", operational.recursive_inverse, (_q,),
-              (6, 6), exists_for=tied.possible, **_frame),
+              (6, 6), **_loose, **_frame),
     Algorithm("joint_wrenches", "rnea", wrenches.joint_wrenches, (_q, _qd, _qdd), (LINKS, 6),
               takes_external=True),
     Algorithm("coriolis_matrix", "composite", coriolis.coriolis_matrix, (_q, _qd), (V, V), True),

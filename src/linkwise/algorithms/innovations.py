@@ -183,7 +183,7 @@ def gains_of(tree: Tree, J: list[Stance]) -> list[list[Gain]]:
 
 def factored(tree: Tree, q: Sequence[Scalar]) -> Factored:
     """The factors at a configuration, not yet applied to anything."""
-    refuse_followers(tree, "innovations", "solve_mass and mass_matrix_inverse do")
+    refuse_followers(tree)
     J = stances(tree, tree.per_link_q(q))
     return Factored(tree, J, gains_of(tree, J))
 

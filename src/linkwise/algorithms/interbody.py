@@ -103,14 +103,20 @@ def possible(tree: Tree) -> bool:
     return all(completed(link) is not None for link in tree.links)
 
 
-def mobility_of(link: Link, why: str) -> Mobility:
+def why_not(tree: Tree) -> str:
+    """The link that has none."""
+    return next(_without(link) for link in tree.links if completed(link) is None)
+
+
+def _without(link: Link) -> str:
+    return f"link {link.name!r} has no mass, or mass on a line, and each link's inertia is inverted"
+
+
+def mobility_of(link: Link) -> Mobility:
     """``I⁻¹`` of a link."""
     found = completed(link)
     if found is None:
-        raise ValueError(
-            f"{why}: link {link.name!r} has no mass, or mass on a line; these methods invert each "
-            "link's inertia. Methods 'crba', 'aba' and 'recursive' do not"
-        )
+        raise ValueError(f"Schur complements: {_without(link)}")
     return found
 
 
@@ -151,9 +157,7 @@ def assemble(ports: list[Port], pushes: list[Pushes], own: list[Mobility | None]
     return A
 
 
-def system(
-    tree: Tree, q: Sequence[Scalar], order: Order, why: str, without: int | None = None
-) -> System:
+def system(tree: Tree, q: Sequence[Scalar], order: Order, without: int | None = None) -> System:
     """A and its factors; ``without`` the inertia of one link, if asked for."""
     loose = tree.uncoupled()
     ports = [port(link, own) for link, own in zip(loose.links, tree.per_link_q(q), strict=True)]
@@ -161,7 +165,7 @@ def system(
     for t, row in enumerate(ties_of(tree, loose)):
         for k, force in pushed(loose, ports, row).items():
             pushes[k] = (*pushes[k], (-1 - t, (force,)))  # numbered to come last
-    own = [None if i == without else mobility_of(k, why) for i, k in enumerate(tree.links)]
+    own = [None if i == without else mobility_of(k) for i, k in enumerate(tree.links)]
     A = assemble(ports, pushes, own)
     return System(loose, ports, own, pushes, A, blocks.factor(A, order(A)))
 

@@ -9,7 +9,8 @@
     "schur-direct"   Λ = G - Rᵀ S⁻¹ R: -S is A without the frame's link, G that link's inertia at
                      the frame, R the wrenches of its joints there; no 6x6 matrix is inverted
 
-Λ exists where J has six independent rows. Else -S and Λ⁻¹ are singular, and a pivot says so.
+Λ exists where J has six independent rows. Else -S and Λ⁻¹ are singular, and a pivot says so; with
+damping d, ``(Λ⁻¹ + diag(d))⁻¹`` exists all the same, by the methods that form Λ⁻¹.
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ def recursive_inverse(
     tree: Tree, q: Sequence[Scalar], *, frame: Frame, axes: str = "base"
 ) -> Matrix:
     """``Σ ε D⁻¹ εᵀ`` over the joints between base and frame."""
-    refuse_followers(tree, "method 'recursive'", "'crba' and 'schur' do")
+    refuse_followers(tree)
     total = blocks.zero(6, 6)
     if frame.link == BASE:
         return total
@@ -127,7 +128,7 @@ def schur_inverse(tree: Tree, q: Sequence[Scalar], *, frame: Frame, axes: str = 
     """``D - Eᵀ A⁻¹ E``."""
     if frame.link == BASE:
         return blocks.zero(6, 6)
-    s = interbody.system(tree, q, blocks.one_by_one, "operational_inertia by Schur complements")
+    s = interbody.system(tree, q, blocks.one_by_one)
     return interbody.response(s, {frame.link: grip(tree, q, frame, axes).pushes()})
 
 
@@ -135,8 +136,7 @@ def schur_direct_inertia(
     tree: Tree, q: Sequence[Scalar], *, frame: Frame, axes: str = "base"
 ) -> Matrix:
     """``G + Rᵀ (-S)⁻¹ R``."""
-    why = "operational_inertia by Schur complements"
-    s = interbody.system(tree, q, blocks.one_by_one, why, without=frame.link)
+    s = interbody.system(tree, q, blocks.one_by_one, without=frame.link)
     at, body = grip(tree, q, frame, axes), tree.links[frame.link].inertia
     G = blocks.transpose([list(at.felt(body @ m)) for m in at.motions()])
     R = s.nothing(6) | {j: [list(at.felt(f)) for f in own] for j, own in s.pushes[frame.link]}
@@ -154,30 +154,50 @@ def dynamics_and_inverse(
     external: External = (),
 ) -> tuple[list[Scalar], Matrix]:
     """``qdd`` and ``Λ⁻¹``: seven right-hand sides of one factorization of A."""
-    refuse_followers(tree, "dynamics_and_inverse", "forward_dynamics does")
-    s = interbody.system(tree, q, blocks.one_by_one, "dynamics by Schur complements")
+    refuse_followers(tree)
+    s = interbody.system(tree, q, blocks.one_by_one)
     qdd, _ = schur.accelerations(s, q, qd, tau, external)
     return qdd, interbody.response(s, {frame.link: grip(tree, q, frame, axes).pushes()})
 
 
 def operational_inertia(
-    tree: Tree, q: Sequence[Scalar], *, frame: Frame, axes: str = "base"
+    tree: Tree,
+    q: Sequence[Scalar],
+    *,
+    frame: Frame,
+    axes: str = "base",
+    damping: Sequence[Scalar] = (),
 ) -> Matrix:
     """``Λ``, rows and columns (angular, linear), from factors of M."""
-    return _inverted(operational_inertia_inverse(tree, q, frame=frame, axes=axes))
+    return _inverted(operational_inertia_inverse(tree, q, frame=frame, axes=axes), damping)
 
 
 def recursive_inertia(
-    tree: Tree, q: Sequence[Scalar], *, frame: Frame, axes: str = "base"
+    tree: Tree,
+    q: Sequence[Scalar],
+    *,
+    frame: Frame,
+    axes: str = "base",
+    damping: Sequence[Scalar] = (),
 ) -> Matrix:
     """``Λ`` from filtered wrenches."""
-    return _inverted(recursive_inverse(tree, q, frame=frame, axes=axes))
+    return _inverted(recursive_inverse(tree, q, frame=frame, axes=axes), damping)
 
 
-def schur_inertia(tree: Tree, q: Sequence[Scalar], *, frame: Frame, axes: str = "base") -> Matrix:
+def schur_inertia(
+    tree: Tree,
+    q: Sequence[Scalar],
+    *,
+    frame: Frame,
+    axes: str = "base",
+    damping: Sequence[Scalar] = (),
+) -> Matrix:
     """``Λ`` from interbody forces."""
-    return _inverted(schur_inverse(tree, q, frame=frame, axes=axes))
+    return _inverted(schur_inverse(tree, q, frame=frame, axes=axes), damping)
 
 
-def _inverted(inverse: Matrix) -> Matrix:
+def _inverted(inverse: Matrix, damping: Sequence[Scalar]) -> Matrix:
+    """``(Λ⁻¹ + diag(damping))⁻¹``."""
+    for k, d in enumerate(damping):
+        inverse[k][k] = inverse[k][k] + d
     return ltl.inverse(ltl.factor(inverse, CHAIN_OF_SIX))

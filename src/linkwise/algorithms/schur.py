@@ -96,7 +96,7 @@ def _forward(
     external: External,
 ) -> list[Scalar]:
     def alone(tree: Tree, q: Sequence[Scalar], *rest: Sequence[Scalar]) -> list[Scalar]:
-        s = system(tree, q, order, "forward_dynamics by Schur complements")
+        s = system(tree, q, order)
         return accelerations(s, q, *rest)[0]
 
     return tied(tree, alone, q, qd, tau, external)
@@ -142,7 +142,7 @@ def forward_dynamics_published(
 
 def mass_matrix_inverse(tree: Tree, q: Sequence[Scalar]) -> Block:
     """``C - Bᵀ A⁻¹ B``."""
-    s = system(tree, q, blocks.one_by_one, "mass_matrix_inverse by Schur complements")
+    s = system(tree, q, blocks.one_by_one)
     columns = [pushed(s.tree, s.ports, {i: 1.0}) for i in independent(tree, s.tree)]
     touched = {k for column in columns for k in column}
     loads = {k: [column.get(k, Force.zero()) for column in columns] for k in sorted(touched)}

@@ -27,12 +27,18 @@ def possible(tree: Tree) -> bool:
     return not tree.coupled
 
 
-def refuse_followers(tree: Tree, what: str, instead: str) -> None:
-    """Say that a tree has followers where an algorithm cannot have them."""
+def why_not(tree: Tree) -> str:
+    """The joint that does not."""
+    pairs = ((link, link.follows) for link in tree.links)
+    name, driver = next((k.joint_name, f.link) for k, f in pairs if f is not None)
+    other = tree.links[driver].joint_name
+    return f"joint {name!r} follows {other!r}, and articulated bodies ask for joints on their own"
+
+
+def refuse_followers(tree: Tree) -> None:
+    """For drivers that are called directly; a robot's calls are refused before."""
     if tree.coupled:
-        raise ValueError(
-            f"{what}: a joint of this robot follows another, which this does not know; {instead}"
-        )
+        raise ValueError(why_not(tree))
 
 
 def tied(

@@ -18,7 +18,7 @@ from linkwise.trace.status import status_of
 
 @dataclass(frozen=True)
 class Task:
-    """What to compute: an algorithm, with the frame and external wrenches it is asked for."""
+    """What to compute: an algorithm, with the frame, wrenches and damping it is asked for."""
 
     algorithm: Algorithm
     frame: Frame | None = None
@@ -27,12 +27,13 @@ class Task:
     status: bool = False  # also say, per state, what was wrong with it
     tolerance: float = 1e-10  # of an iteration: residual beside the right-hand side
     limit: int = 0  # of an iteration: most steps
+    damped: bool = False  # takes one more argument: six numbers beside the diagonal of an inverse
 
     def ports(self, tree: Tree) -> tuple[Port, ...]:
-        """Inputs of the program: arguments, then one wrench per external frame."""
+        """Inputs of the program: arguments, one wrench per external frame, damping."""
         arguments = [Port(name, size) for name, size in self.algorithm.input_sizes(tree)]
         wrenches = [Port(f"f_ext[{k}]", 6) for k in range(len(self.external))]
-        return (*arguments, *wrenches)
+        return (*arguments, *wrenches, *([Port("damping", 6)] if self.damped else []))
 
     def tree(self, tree: Tree) -> Tree:
         """The tree as this task's algorithm uses it."""
@@ -54,8 +55,11 @@ def evaluate(task: Task, tree: Tree, *values: Sequence[Any]) -> Any:
         options["axes"] = task.axes
     if task.algorithm.iterates:
         options |= {"tolerance": task.tolerance, "limit": task.limit}
+    wrenches = values[arguments : len(values) - task.damped]
     if task.external:
-        options["external"] = tuple(zip(task.external, values[arguments:], strict=True))
+        options["external"] = tuple(zip(task.external, wrenches, strict=True))
+    if task.damped:
+        options["damping"] = values[-1]
     prepared = task.tree(tree.with_constants_like(values[0][0]))
     return task.algorithm.driver(prepared, *values[:arguments], **options)
 
