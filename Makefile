@@ -6,7 +6,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 ROBOT ?= iiwa14
 
-.PHONY: run test lint bench reliability identities agreement clean
+.PHONY: run test lint bench reliability identities agreement accuracy clean
 
 run: $(VENV)/.ready
 	$(BIN)/linkwise demo $(ROBOT)
@@ -33,6 +33,10 @@ identities: $(VENV)/.ready
 agreement: $(VENV)/.ready
 	$(BIN)/python tools/agreement.py
 	$(BIN)/python tools/compile_curve.py
+
+# docs/accuracy.md: errors of every method against 50 digits
+accuracy: $(VENV)/.ready
+	$(BIN)/python tools/accuracy.py
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -78,10 +78,8 @@ class Calls:
         elif damped and not algorithm.takes_damping:
             reason = "takes no damping, for it never forms the inverse that damping is added to"
         if reason:
-            others = FUNCTIONS[algorithm.function].values()
-            able = [
-                x.method for x in others if x.exists_for(self.tree) and x.takes_damping >= damped
-            ]
+            others = [x for x in FUNCTIONS[algorithm.function].values() if x.exists_for(self.tree)]
+            able = [x.method for x in others if x.takes_damping or not damped]
             instead = f"expected one of {', '.join(map(repr, able))}" if able else "no method can"
             raise ValueError(
                 f"{algorithm.function}, method {algorithm.method!r}: {reason}; {instead}"

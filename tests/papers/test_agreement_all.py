@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -118,8 +118,8 @@ def frame_of(robot: Robot) -> str:
 def states_of(name: str) -> dict[str, np.ndarray]:
     """Numbers that float32 holds exactly, so that both kernels are given the same states."""
     robot, rng = robot_of(name), np.random.default_rng(3)
-    names = ("q", "qd", "qdd", "tau", "rhs", "qdd0")
-    values = [robot.random_q(rng, STATES), *rng.uniform(-2, 2, (4, STATES, robot.nv))]
+    names = ("q", "qd", "qdd", "tau", "rhs", "x", "qdd0")
+    values = [robot.random_q(rng, STATES), *rng.uniform(-2, 2, (5, STATES, robot.nv))]
     values.append(np.zeros((STATES, robot.nv)))
     return {k: v.astype(np.float32).astype(float) for k, v in zip(names, values, strict=True)}
 
@@ -174,7 +174,7 @@ def joint_pose(joint: Joint, q: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def solve(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """Gauss and Jordan; A is symmetric and positive definite."""
+    """Gauss and Jordan; A is positive definite, or unit triangular."""
     n = len(A)
     T = np.concatenate([A, B.reshape(n, -1)], axis=1)
     for k in range(n):
@@ -194,7 +194,7 @@ class Textbook:
         self.h = mp.mpf(STEP)
         lifted = {k: array([mp.mpf(float(x)) for x in v]) for k, v in state.items()}
         self.q, self.qd, self.qdd, self.tau = (lifted[k] for k in ("q", "qd", "qdd", "tau"))
-        self.rhs, self.n = lifted["rhs"], tree.nv
+        self.rhs, self.x, self.n = lifted["rhs"], lifted["x"], tree.nv
         self.g = array([mp.mpf(float(x)) for x in tree.gravity])
 
     # kinematics: poses, and their differences
@@ -368,6 +368,48 @@ class Textbook:
         return self.drift[-1]
 
     @cached_property
+    def tip_acceleration(self) -> np.ndarray:
+        return self.jacobian @ self.forward_dynamics + self.jacobian_dot_qd
+
+    # M = F D Fᵀ: Cholesky from the last degree of freedom to the first
+
+    @cached_property
+    def factored(self) -> tuple[np.ndarray, np.ndarray]:
+        A, F = self.M.copy(), np.eye(self.n, dtype=int).astype(object)
+        for k in reversed(range(self.n)):
+            F[:k, k] = A[:k, k] / A[k, k]
+            A[:k, :k] = A[:k, :k] - np.outer(F[:k, k], A[:k, k])
+        return F, np.diag(A).copy()
+
+    @cached_property
+    def factor(self) -> np.ndarray:
+        return self.factored[0]
+
+    @cached_property
+    def pivots(self) -> np.ndarray:
+        return self.factored[1]
+
+    @cached_property
+    def factor_inverse(self) -> np.ndarray:
+        return solve(self.factor, np.eye(self.n, dtype=int).astype(object))
+
+    @cached_property
+    def apply_factor(self) -> np.ndarray:
+        return self.factor @ self.x
+
+    @cached_property
+    def apply_factor_inverse(self) -> np.ndarray:
+        return self.factor_inverse @ self.x
+
+    @cached_property
+    def apply_factor_transpose(self) -> np.ndarray:
+        return self.factor.T @ self.x
+
+    @cached_property
+    def apply_factor_inverse_transpose(self) -> np.ndarray:
+        return self.factor_inverse.T @ self.x
+
+    @cached_property
     def operational_inertia_inverse(self) -> np.ndarray:
         return self.jacobian @ solve(self.M, self.jacobian.T)
 
@@ -507,8 +549,8 @@ def test_a_method_that_does_not_apply_names_the_reason_and_those_that_do(
     with pytest.raises(ValueError, match=f"{function}, method '{method}': {why}") as caught:
         call(robot, function, method, states, 0)
     able = [m for f, m in METHODS if f == function and applies(name, f, m)]
-    assert able
-    assert str(caught.value).endswith("; expected one of " + ", ".join(map(repr, able)))
+    instead = "; expected one of " + ", ".join(map(repr, able)) if able else "; no method can"
+    assert str(caught.value).endswith(instead)
 
 
 # -- accurate -------------------------------------------------------------------------------------
@@ -533,6 +575,14 @@ def bound(name: str, function: str, method: str, mobility: Any) -> np.ndarray:
     M, inverse = norm(rounded(name, "M")), norm(rounded(name, "mass_matrix_inverse"))
     schur = method.startswith("schur")
     free = mobility(robot_of(name).tree) * np.ones(STATES) if schur else None
+    if function == "tip_acceleration":
+        moved = bound(name, "forward_dynamics", "fd3", mobility)
+        return norm(rounded(name, "jacobian")) * moved + bound(
+            name, "jacobian_dot_qd", "sweep", mobility
+        )
+    if "factor" in function or function == "pivots":  # gains are entries of P over pivots
+        factors = norm(rounded(name, "factor")) * norm(rounded(name, "factor_inverse"))
+        return factors * (size + largest(s["x"]) if "apply" in function else M * inverse * size)
     if function == "forward_dynamics":
         held = largest(rounded(name, "wrenches_of_torques"))
         load = largest(s["tau"]) + largest(rounded(name, "bias"))
@@ -562,9 +612,10 @@ def bound(name: str, function: str, method: str, mobility: Any) -> np.ndarray:
 
 def call(robot: Robot, function: str, method: str, states: Any, at: Any, dtype: Any = float) -> Any:
     """A function of a robot at some states, or one."""
-    algorithm, run = FUNCTIONS[function][method], getattr(robot, function)
+    algorithm = FUNCTIONS[function][method]
+    run = getattr(robot, function, None) or partial(robot.compute, function)
     options: dict[str, Any] = {"frame": frame_of(robot)} if algorithm.takes_frame else {}
-    if "method" in inspect.signature(getattr(Robot, function)).parameters:
+    if "method" in inspect.signature(getattr(Robot, function, Robot.compute)).parameters:
         options["method"] = method
     names = [name for name, _ in algorithm.inputs if name != "qdd0"]
     return run(*(np.ascontiguousarray(states[k][at], dtype) for k in names), **options)

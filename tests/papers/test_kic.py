@@ -15,12 +15,15 @@ import pytest
 
 import linkwise as lw
 from linkwise.algorithms import kic
+from linkwise.algorithms.chains import root_poses
+from linkwise.algorithms.crba import compose
 from linkwise.model import quaternion
 from linkwise.model.joints import Free, Helical, Joint, Planar, Prismatic, Revolute, Spherical
 from linkwise.model.joints import Universal as U
 from linkwise.model.tree import Follows, Frame, Link, Tree
 from linkwise.robot import Robot
 from linkwise.spatial import RigidInertia, Sym3, Transform, Turn, Vec3
+from linkwise.sweep import tip_to_base
 
 STATES = 3
 STEP = 1e-30
@@ -208,6 +211,34 @@ def test_P4_P6_P9_P10_fail_as_printed(method: str) -> None:
     for name, pairs in printed.items():
         worst = max(abs(a - b) for a, b in pairs)
         assert worst > 1e-3, name
+
+
+def test_18_and_28_need_the_masses_of_their_links() -> None:
+    """Augmented bodies: with the printed masses neither centres nor inertias come out."""
+    tree = build(CHAINS["revolute"], rotors=False).tree
+    poses = root_poses(tree, states(build(CHAINS["revolute"]))[0][0].tolist())
+    composites, _ = tip_to_base(tree, compose, RigidInertia.zero(), [pose.J for pose in poses])
+    own = [kic.at_centre(link.inertia, p) for link, p in zip(tree.links, poses, strict=True)]
+    whole = [kic.at_centre(body, p) for body, p in zip(composites, poses, strict=True)]
+    m, c = np.array([b.m for b in own]), np.array([list(b.c) for b in own])
+
+    def full(I: Sym3) -> np.ndarray:  # noqa: E741
+        return np.array([[I.xx, I.xy, I.xz], [I.xy, I.yy, I.yz], [I.xz, I.yz, I.zz]])
+
+    def about(centre: np.ndarray, k: int, masses: np.ndarray) -> np.ndarray:
+        r = c[k:] - centre
+        moved = np.einsum("j,jab->ab", masses, [v @ v * np.eye(3) - np.outer(v, v) for v in r])
+        return moved + sum(full(b.I) for b in own[k:])
+
+    for k in range(5):
+        centre, origin = np.array(list(whole[k].c)), np.array(list(poses[k].p))
+        np.testing.assert_allclose(centre, m[k:] @ c[k:] / m[k:].sum(), atol=1e-13)
+        outer = np.array(list(whole[k + 1].c))
+        printed = origin + (c[k] - origin + outer - origin) / m[k:].sum()
+        assert np.abs(printed - centre).max() > 1e-3
+        np.testing.assert_allclose(full(whole[k].I), about(centre, k, m[k:]), atol=1e-13)
+        wrong = about(centre, k, np.full(len(m) - k, m[k]))
+        assert np.abs(wrong - full(whole[k].I)).max() > 1e-4
 
 
 # -- inertial power -----------------------------------------------------------------------------

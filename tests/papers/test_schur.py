@@ -166,6 +166,72 @@ def test_cyclic_reduction_takes_log2_rounds() -> None:
     assert blocks.every_other(A) == [*range(14, -1, -2), *range(13, 0, -4), 11, 3, 7]
 
 
+# -- the paper, equation by equation ---------------------------------------------------------------
+
+
+@pytest.fixture
+def dense(rng: np.random.Generator) -> Any:
+    """A serial robot, its state, and the paper's global matrices, tip first."""
+    robot = Robot.from_tree(grow((R, R, P, R, R, P, R), tuple(range(-1, 6)), rng, False))
+    q, qd = robot.random_q(rng), rng.uniform(-2, 2, robot.nv)
+    return robot, q, qd, robot.operators(q, robot.frame_names[-1])
+
+
+def parts(o: Any) -> tuple[np.ndarray, ...]:
+    """𝒫, ℋ, 𝒲, ℐ⁻¹ and β."""
+    n = len(o.H)
+    H = o.H.T
+    kept = [k for k in range(6 * n) if not H[k].any()]  # columns of H are unit vectors
+    return np.linalg.inv(o.phi), H, np.eye(6 * n)[:, kept], np.linalg.inv(o.M), o.B.T
+
+
+def test_the_factorizations_of_both_inverses(dense: Any) -> None:
+    """(39), (43), (44), (46), (49)-(51); -S is A without the last link's own inertia."""
+    robot, q, _, o = dense
+    pos, H, W, inv, beta = parts(o)
+    A, B, C = W.T @ pos.T @ inv @ pos @ W, W.T @ pos.T @ inv @ pos @ H, H.T @ pos.T @ inv @ pos @ H
+    order, frame = list(o.order), robot.frame_names[-1]
+    expected = robot.mass_matrix_inverse(q)[np.ix_(order, order)]
+    np.testing.assert_allclose(C - B.T @ np.linalg.solve(A, B), expected, atol=1e-10)
+    D, E = beta @ inv @ beta.T, W.T @ pos.T @ inv @ beta.T
+    assert np.abs(E[5:]).max() < 1e-12  # (43): the last link's joint alone
+    mobility = robot.operational_inertia_inverse(q, frame, axes="body")
+    np.testing.assert_allclose(D - E.T @ np.linalg.solve(A, E), mobility, atol=1e-10)
+    G = np.linalg.inv(D)
+    Rt = G @ E.T
+    S = E @ Rt - A
+    inertia = robot.operational_inertia(q, frame, axes="body")
+    found = G - Rt @ np.linalg.solve(S, Rt.T)
+    np.testing.assert_allclose(found, inertia, atol=1e-9 * np.abs(inertia).max())
+    assert np.linalg.eigvalsh(-S).min() > 0.0
+    without = inv.copy()
+    without[:6, :6] = 0.0
+    np.testing.assert_allclose(-S, W.T @ pos.T @ without @ pos @ W, atol=1e-9 * np.abs(A).max())
+
+
+def test_45_moves_the_inertia_by_the_inverse(dense: Any) -> None:
+    """D⁻¹ = P̂_N⁻¹ I_N P̂_N⁻ᵀ; as printed, P̂_N in its place, it is another matrix."""
+    *_, o = dense
+    *_, inv, beta = parts(o)
+    D, shift, own = beta @ inv @ beta.T, o.B[:6], o.M[:6, :6]
+    back = np.linalg.inv(shift)
+    np.testing.assert_allclose(back @ own @ back.T, np.linalg.inv(D), atol=1e-10)
+    assert np.abs(shift @ own @ shift.T - np.linalg.inv(D)).max() > 0.1 * np.abs(own).max()
+
+
+def test_8_adds_the_bias(dense: Any) -> None:
+    """F = Λ (v̇ + J M⁻¹ (C + G) - J̇ qd); as printed, with a minus, it is another force."""
+    robot, q, qd, _ = dense
+    frame, F = robot.frame_names[-1], np.arange(1.0, 7.0)
+    J, bias = robot.jacobian(q, frame), robot.bias(q, qd)
+    drift = robot.jacobian_dot_qd(q, qd, frame)
+    moved = J @ robot.solve_mass(q, bias) - drift
+    acceleration = J @ robot.solve_mass(q, J.T @ F - bias) + drift
+    inertia = robot.operational_inertia(q, frame)
+    np.testing.assert_allclose(inertia @ (acceleration + moved), F, rtol=1e-7)
+    assert np.abs(inertia @ (acceleration - moved) - F).max() > 1.0
+
+
 # -- the paper's identities, to 50 digits ---------------------------------------------------------
 
 

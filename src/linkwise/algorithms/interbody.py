@@ -1,9 +1,11 @@
 """Wrenches between bodies: which joints push which links, and what they do to one another.
 
-    A = Wᵀ Pᵀ I⁻¹ P W
+    A = Wᵀ Pᵀ I⁻¹ P W                                                                   [39]
+    A_ii = W_iᵀ (I_i⁻¹ + P̂ᵀ I_parent⁻¹ P̂) W_i,   A_ij = -W_iᵀ I_i⁻¹ P̂ W_j           [52, 53]
 
-A joint pushes its link with ``W x`` and its parent with the opposite; A couples joints that share a
-link [Fijany, Djouani, Fried and Pontnau, eq. 52, 53]. A chain's A is block tridiagonal, with blocks
+[Fijany, Djouani, Fried and Pontnau; numbers in brackets are its equations]. A joint pushes its link
+with ``W x`` and its parent with the opposite, so A couples joints that share a link, and is a sum
+over links. The base has no term. A chain's A is block tridiagonal, with blocks
 of 6 - k for a joint of k columns; siblings of a tree couple as well; a free joint has no block.
 
 A column with a rotor, ``tau = Hᵀ F + r qdd``, joins W as ``H r`` with unknown ``-qdd`` and ``r`` on
@@ -171,7 +173,7 @@ def system(tree: Tree, q: Sequence[Scalar], order: Order, without: int | None = 
 
 
 def net(_link: Link, children: Force, p: Port, F: Force, load: Force) -> tuple[Force, Force]:
-    """The wrench that is left to accelerate a link, and what its joint takes from the parent."""
+    """``P F - b``: what is left to accelerate a link; and what its joint takes from the parent."""
     return F - children - load, p.J.X.force_back(F)
 
 

@@ -1,6 +1,6 @@
 """Kinematic influence coefficients, and the inertial power array made of them.
 
-    u̇ = G qd,   ü = G qdd + qdᵀ H qd,      tau = I* qdd + qdᵀ P* qd + gravity
+    u̇ = G qd,   ü = G qdd + qdᵀ H qd  [1, 3],      tau = I* qdd + qdᵀ P* qd + gravity  [8]
 
 [Kang, corrected; numbers in brackets are its equations]. H_jk is the change of column k of G
 as joint j moves; base axes, and S × along the nearer of the two joints:
@@ -8,8 +8,8 @@ as joint j moves; base axes, and S × along the nearer of the two joints:
     H_jk = (S_j × S_k, S_j × g_k)   if j moves k,    else  (0, S_k × g_j)
 
     linkwise    P1 = Σ m g_i · H_jk,   P2 = Σ S_i · 𝕀 H^r_jk,   P3 = Σ (S_i × S_j) · 𝕀 S_k      [10]
-    augmented   the same at the centre of mass of the subtree of the outermost joint k, once for
-                i, j no further out [25-27]; other orders are one of these, or minus one.
+    augmented   the same at the centre of mass of the subtree of the outermost joint k [15, 18],
+                once for i, j no further out [25-27]; other orders are these or minus these [P3-P10]
 
 The two arrays differ; what they make of a motion does not: both give C qd = qdᵀ P* qd, and made
 symmetric in j, k they are Christoffel's symbols (coriolis.py). Spherical and free joints have
@@ -156,7 +156,7 @@ def independent(body: Body, chain: Chain) -> list[Matrix]:
 
 
 def completed(P1: Matrix, P2: Matrix, P3: Matrix) -> Iterator[tuple[tuple[int, int, int], Parts]]:
-    """Every order of indices whose outermost is m, from the elements ``P[i][j] = P_ijm``."""
+    """Every order of indices whose outermost is m, from ``P[i][j] = P_ijm`` [P3-P10]."""
     m = len(P1) - 1
     for i in range(m + 1):
         for j in range(m + 1):

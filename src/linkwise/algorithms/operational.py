@@ -5,9 +5,10 @@
     "crba"           Λ⁻¹ = Y D⁻¹ Yᵀ  with  Y = J L⁻¹  from  M = Lᵀ D L, then inverted
     "recursive"      Λ⁻¹ = Σ ε D⁻¹ εᵀ: six unit wrenches at the frame, filtered inward by ψ
                      [Rodriguez and Kreutz; the Ω recursion read from the tip], then inverted
-    "schur"          Λ⁻¹ = D - Eᵀ A⁻¹ E [Fijany et al.], then inverted; A as in forward dynamics
-    "schur-direct"   Λ = G - Rᵀ S⁻¹ R: -S is A without the frame's link, G that link's inertia at
-                     the frame, R the wrenches of its joints there; no 6x6 matrix is inverted
+    "schur"          Λ⁻¹ = D - Eᵀ A⁻¹ E [Fijany et al., eq. 43-46], then inverted; A as in forward
+                     dynamics, D the mobility of the frame's link on its own
+    "schur-direct"   Λ = G - Rᵀ S⁻¹ R [eq. 48-51]: -S is A without the frame's link, G that link's
+                     inertia at the frame, R the wrenches of its joints there; no 6x6 is inverted
 
 Λ exists where J has six independent rows. Else -S and Λ⁻¹ are singular, and a pivot says so; with
 damping d, ``(Λ⁻¹ + diag(d))⁻¹`` exists all the same, by the methods that form Λ⁻¹.
@@ -125,7 +126,7 @@ def recursive_inverse(
 
 
 def schur_inverse(tree: Tree, q: Sequence[Scalar], *, frame: Frame, axes: str = "base") -> Matrix:
-    """``D - Eᵀ A⁻¹ E``."""
+    """``D - Eᵀ A⁻¹ E`` [46]."""
     if frame.link == BASE:
         return blocks.zero(6, 6)
     s = interbody.system(tree, q, blocks.one_by_one)
@@ -135,7 +136,7 @@ def schur_inverse(tree: Tree, q: Sequence[Scalar], *, frame: Frame, axes: str = 
 def schur_direct_inertia(
     tree: Tree, q: Sequence[Scalar], *, frame: Frame, axes: str = "base"
 ) -> Matrix:
-    """``G + Rᵀ (-S)⁻¹ R``."""
+    """``G + Rᵀ (-S)⁻¹ R`` [51]."""
     s = interbody.system(tree, q, blocks.one_by_one, without=frame.link)
     at, body = grip(tree, q, frame, axes), tree.links[frame.link].inertia
     G = blocks.transpose([list(at.felt(body @ m)) for m in at.motions()])
@@ -153,7 +154,7 @@ def dynamics_and_inverse(
     axes: str = "base",
     external: External = (),
 ) -> tuple[list[Scalar], Matrix]:
-    """``qdd`` and ``Λ⁻¹``: seven right-hand sides of one factorization of A."""
+    """``qdd`` and ``Λ⁻¹``: seven right-hand sides of one factorization of A [54, 56]."""
     refuse_followers(tree)
     s = interbody.system(tree, q, blocks.one_by_one)
     qdd, _ = schur.accelerations(s, q, qd, tau, external)

@@ -1,10 +1,16 @@
 """Forward dynamics from the forces between bodies: Schur complements.
 
-    F = H tau + W f,   A f = -Wᵀ g(H tau),   qdd = Hᵀ g(F)
+    F = H tau + W f                                                                [24, 29]
+    A f = -Wᵀ g(H tau)                                                                 [35]
+    qdd = Hᵀ g(F)                                                                  [32, 37]
 
-``F`` is the wrench across each joint, split into what its motors give (H) and what it withstands
-(W); ``g(F)`` is how links accelerate across their joints under wrenches F, bias and gravity
-included; A is that of ``interbody.py`` [Fijany, Djouani, Fried and Pontnau; corrected].
+[Fijany, Djouani, Fried and Pontnau, corrected; numbers in brackets are its equations]. ``F`` is the
+wrench across each joint, split into what its motors give (H) and what it withstands (W); A is that
+of ``interbody.py``. ``g(F) = Pᵀ I⁻¹ (P F - b) - a`` is how links accelerate across their joints
+under wrenches F; the paper's has neither bias b nor velocity products a. Two sweeps:
+
+    tip -> base   P F - b   the wrench that is left to accelerate each link
+    base -> tip   Pᵀ V̇ - a  its acceleration I⁻¹ (P F - b) beside its parent's, across the joint
 
     "schur"             A by block LDLᵀ from the tips inward                           [O(n)]
     "schur-bcr"         A by block cyclic reduction                  [O(log n) rounds of blocks]
@@ -12,7 +18,9 @@ included; A is that of ``interbody.py`` [Fijany, Djouani, Fried and Pontnau; cor
 
 The published form loses digits on long chains, where the bias is much larger than what it leaves.
 
-    M⁻¹ = C - Bᵀ A⁻¹ B,   B = Wᵀ Pᵀ I⁻¹ P H,   C = Hᵀ Pᵀ I⁻¹ P H
+    M⁻¹ = C - Bᵀ A⁻¹ B,   B = Wᵀ Pᵀ I⁻¹ P H,   C = Hᵀ Pᵀ I⁻¹ P H                       [39]
+
+Digits are lost as I⁻¹ is larger than M⁻¹: docs/papers/schur.md.
 """
 
 from __future__ import annotations
@@ -41,7 +49,7 @@ class Apart(NamedTuple):
 
 
 def part(_link: Link, parent: Apart, p: Port, a: Motion, c: Motion) -> Apart:
-    """Acceleration across a joint, velocity products taken off."""
+    """``Pᵀ V̇ - a``: acceleration across a joint, velocity products taken off [27]."""
     return Apart(a, a - p.J.X.motion(parent.a) - c)
 
 
@@ -83,7 +91,7 @@ def accelerations(
 
 
 def joint_rates(p: Port, gap: Motion, x: Sequence[Scalar]) -> list[Scalar]:
-    """``Hᵀ g``, or the rotor's own unknown."""
+    """``Hᵀ g`` [37], or the rotor's own unknown."""
     return [-x[p.geared[k]] if k in p.geared else gap.dot(f) for k, f in enumerate(p.drive)]
 
 
@@ -134,14 +142,14 @@ def forward_dynamics_published(
     *,
     external: External = (),
 ) -> list[Scalar]:
-    """The paper's form, for study: ``M⁻¹ (tau - bias)``."""
+    """The paper's form, for study: ``M⁻¹ (tau - bias)`` [21]."""
     load = bias(tree, q, qd, external=external)
     left = [t - b for t, b in zip(tau, load, strict=True)]
     return forward_dynamics(tree.without_gravity(), q, [0.0] * tree.nv, left)
 
 
 def mass_matrix_inverse(tree: Tree, q: Sequence[Scalar]) -> Block:
-    """``C - Bᵀ A⁻¹ B``."""
+    """``C - Bᵀ A⁻¹ B`` [39]."""
     s = system(tree, q, blocks.one_by_one)
     columns = [pushed(s.tree, s.ports, {i: 1.0}) for i in independent(tree, s.tree)]
     touched = {k for column in columns for k in column}
