@@ -921,7 +921,8 @@ def test_fusing_never_computes_a_product_twice(seed: int) -> None:
     both = count(fused, "fma", "fms", "fnma")
     assert count(fused, "mul") + both == count(plain, "mul")
     assert count(fused, "add", "sub") + both == count(plain, "add", "sub")
-    assert count(fused, "sin", "neg", "div") == count(plain, "sin", "neg", "div")
+    assert count(fused, "sin", "div") == count(plain, "sin", "div")
+    assert count(fused, "neg") <= count(plain, "neg")  # a sign goes with its difference
 
 
 def test_a_product_is_fused_only_where_it_is_used_once(graph: Graph) -> None:

@@ -7,6 +7,7 @@ import pytest
 import linkwise as lw
 from linkwise.algorithms import FUNCTIONS
 from linkwise.trace.expr import Graph
+from linkwise.trace.fuse import fuse
 from linkwise.trace.program import Block, Carry, Port, Program, Repeat, count_operations
 from linkwise.trace.schedule import peak_live, schedule
 from linkwise.trace.tracer import Task, trace
@@ -113,6 +114,25 @@ def test_operations_are_counted_exactly():
     counted = count_operations(program)
     assert (counted.multiplications, counted.additions, counted.divisions) == (1, 2, 1)
     assert counted.total == 4
+
+
+def test_a_difference_and_its_negative_are_one_node():
+    graph = Graph()
+    x, y, z = (graph.input("x", i) for i in range(3))
+    assert y - x is -(x - y)
+    assert z + (y - x) is z - (x - y)
+    assert (y - x) * z is -((x - y) * z)
+
+
+def test_a_sign_goes_with_a_difference_that_nothing_else_needs():
+    graph = Graph()
+    x, y = graph.input("x", 0), graph.input("x", 1)
+    (alone,) = fuse(graph, [-(x - y)])
+    assert (alone.op, alone.args) == ("sub", (y, x))
+    both = fuse(graph, [x - y, -(x - y)])
+    assert [node.op for node in both] == ["sub", "neg"]
+    (product,) = fuse(graph, [-(x * y - 1.0)])
+    assert product.op == "fnma"
 
 
 def test_scheduling_lowers_pressure():
