@@ -37,14 +37,16 @@ from linkwise.trace.tracer import flatten
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "accuracy.md"
 DIGITS = 50
-STATES = 9
+STATES = 5
 SIZES = (7, 14, 30, 60, 100)
 ARMS = ("iiwa14", "puma560", "xarm7")
 DTYPES = ("float64", "float32")
-COMPILED = 50_000  # operations of a program; longer ones are run as equations, by NumPy
+COMPILED = 50_000  # operations of a program; longer ones are run as equations, by NumPy,
+LONG = 30  # and so is all but iterations on chains longer than this, to be done in minutes
 # functions whose result has n³ entries: longest chain
 CUBIC = {"christoffel": 14, "inertial_power": 14, "kinematic_hessian": 30}
 SQUARE = {"coriolis_matrix": 60}
+DENSE = {("mass_matrix_inverse", "schur"): 30}  # methods that take n³ operations for n² entries
 # the method whose 50 digits are taken for exact; else the method's own, where results differ
 EXACT = {
     "forward_dynamics": "aba",
@@ -145,9 +147,11 @@ def by_numpy(name: str, algorithm: Algorithm, dtype: str) -> Array:
 
 
 def runner(name: str, algorithm: Algorithm) -> Callable[..., Array]:
-    """Compiled, where that takes no more than half a minute."""
+    """Compiled, where that is a matter of seconds."""
     if algorithm.iterates:
         return compiled
+    if robot_of(name).nv > LONG:
+        return by_numpy
     frame = frame_of(name, algorithm)
     count = robot_of(name).operation_count(algorithm.function, algorithm.method, frame=frame)
     entries = np.prod(algorithm.output_shape(robot_of(name).tree))
@@ -170,7 +174,7 @@ class Cell:
 def measure(name: str, algorithm: Algorithm, dtype: str) -> Cell | None:
     """None where the method is not for the robot, or the robot too long for it."""
     robot, f = robot_of(name), algorithm.function
-    longest = CUBIC.get(f, SQUARE.get(f, max(SIZES)))
+    longest = DENSE.get((f, algorithm.method), CUBIC.get(f, SQUARE.get(f, max(SIZES))))
     if not algorithm.exists_for(robot.tree) or robot.nv > longest:
         return None
     reference = EXACT.get(f, algorithm.method)
@@ -254,15 +258,16 @@ INTRODUCTION = """\
 Made by `python tools/accuracy.py` (`make accuracy`). Errors against 50 digits: largest difference
 over largest entry, the median of {states} random states and in brackets the worst. `n` are chains
 of slender links (0.3 m, 1 kg, axial inertia a twentieth of the transverse one) under gravity at
-random torques; the arms are the bundled ones, PUMA with its rotors, and the xArm 7. Programs longer
-than {compiled:,} operations are run as equations by NumPy, not compiled. `-`: not measured.
+random torques; the arms are the bundled ones, PUMA with its rotors, and the xArm 7. Chains longer
+than {long} and programs of more than {compiled:,} operations are run as equations by NumPy, not
+compiled (iterations are). `-`: not measured.
 
 """
 
 
 def page(functions: Sequence[str], takeaway: str) -> str:
     """The whole text."""
-    head = INTRODUCTION.format(states=STATES, compiled=COMPILED)
+    head = INTRODUCTION.format(states=STATES, compiled=COMPILED, long=LONG)
     parts = [section(function) for function in functions]
     return (
         head
