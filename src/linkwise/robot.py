@@ -417,10 +417,9 @@ class Robot:
         Comes out of the sweeps of forward dynamics without a Jacobian. ``method``: ``"fd3"`` or
         ``"fd2"``, as published, which loses digits on long chains.
         """
-        return self._calls.run(
-            "tip_acceleration", (q, qd, tau), out, threads, status, method, frame=frame, axes=axes,
-            f_ext=f_ext,
-        )  # fmt: skip
+        return self._of_frame(
+            "tip_acceleration", (q, qd, tau), frame, out, threads, status, method, axes, f_ext
+        )
 
     def bias(
         self,
@@ -555,10 +554,7 @@ class Robot:
         status: bool = False,
     ) -> Result:
         """Pose of a frame (..., 4, 4): takes its coordinates to base coordinates."""
-        fast = self._fast.get(("forward_kinematics", frame)) if type(frame) is str else None
-        if fast is not None and out is None and threads is None and not status:
-            return fast(q)
-        return self._calls.run("forward_kinematics", (q,), out, threads, status, frame=frame)
+        return self._of_frame("forward_kinematics", (q,), frame, out, threads, status)
 
     def jacobian(
         self,
@@ -575,10 +571,7 @@ class Robot:
         In base axes (Pinocchio's LOCAL_WORLD_ALIGNED with the row blocks swapped), or with
         ``axes="body"`` in the frame's own (its LOCAL).
         """
-        fast = self._fast.get(("jacobian", frame, axes)) if type(frame) is str else None
-        if fast is not None and out is None and threads is None and not status:
-            return fast(q)
-        return self._calls.run("jacobian", (q,), out, threads, status, frame=frame, axes=axes)
+        return self._of_frame("jacobian", (q,), frame, out, threads, status, axes=axes)
 
     def jacobian_dot_qd(
         self,
@@ -592,12 +585,7 @@ class Robot:
         status: bool = False,
     ) -> Result:
         """``J̇ qd`` (..., 6): the frame's acceleration at constant joint rates, gravity aside."""
-        fast = self._fast.get(("jacobian_dot_qd", frame, axes)) if type(frame) is str else None
-        if fast is not None and out is None and threads is None and not status:
-            return fast(q, qd)
-        return self._calls.run(
-            "jacobian_dot_qd", (q, qd), out, threads, status, frame=frame, axes=axes
-        )
+        return self._of_frame("jacobian_dot_qd", (q, qd), frame, out, threads, status, axes=axes)
 
     def operational_inertia(
         self,
@@ -625,21 +613,21 @@ class Robot:
         ``"schur"`` and, for no damping, ``"schur-direct"`` (forces between bodies).
         """
         d = arrays.damping(damping, q)
-        fast = self._fast.get(("operational_inertia", frame, axes)) if method == "auto" else None
-        if fast is not None and d is None and out is None and threads is None and not status:
-            return fast(q)
+        if d is None and ("operational_inertia", frame, axes) not in self._fast:
+            self._check_can_move(frame)
+        return self._of_frame(
+            "operational_inertia", (q,), frame, out, threads, status, method, axes, damping=d
+        )
+
+    def _check_can_move(self, frame: str) -> None:
         path = self._tree.path(self._calls.frame(frame).link)
         moving = len({dof for i in path for dof, _ in self._tree.links[i].dofs})
-        if moving < 6 and d is None:
+        if moving < 6:
             raise ValueError(
                 f"operational_inertia: frame {frame!r} is moved by {moving} joint(s); expected at "
                 "least 6, else J M⁻¹ Jᵀ has no inverse (operational_inertia_inverse exists, and "
                 "damping= gives one)"
             )
-        return self._calls.run(
-            "operational_inertia", (q,), out, threads, status, method, frame=frame, axes=axes,
-            damping=d,
-        )  # fmt: skip
 
     def operational_inertia_inverse(
         self,
@@ -657,10 +645,34 @@ class Robot:
         Exists at every pose and for any number of joints. ``method``: ``"crba"``, ``"recursive"``
         or ``"schur"``, as in `operational_inertia`.
         """
-        return self._calls.run(
-            "operational_inertia_inverse", (q,), out, threads, status, method, frame=frame,
-            axes=axes,
-        )  # fmt: skip
+        return self._of_frame(
+            "operational_inertia_inverse", (q,), frame, out, threads, status, method, axes
+        )
+
+    def operational_dynamics(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
+        frame: str,
+        *,
+        axes: str = "base",
+        f_ext: Wrenches | None = None,
+        threads: int | None = None,
+        status: bool = False,
+    ) -> Any:
+        """`forward_dynamics` (..., nv) and `operational_inertia_inverse` (..., 6, 6) of a frame.
+
+        By Schur complements, as a pair: seven right-hand sides of one factorization. With
+        ``status=True`` the result is ``((qdd, inverse), status bits)``.
+        """
+        found = self._of_frame(
+            "dynamics_and_inverse", (q, qd, tau), frame, None, threads, status, "schur", axes, f_ext
+        )
+        rows, bits = found if status else (found, None)
+        qdd, inverse = rows[..., : self.nv], rows[..., self.nv :]
+        pair = (qdd, inverse.reshape(*rows.shape[:-1], 6, 6))
+        return (pair, bits) if status else pair
 
     def kinematic_hessian(
         self,
@@ -677,10 +689,7 @@ class Robot:
         ``J̇ qd = Σ_jk H_jk qd_j qd_k``. The linear rows are symmetric in j and k but for spherical
         and free joints, whose rates are no derivatives of coordinates; the angular rows are not.
         """
-        fast = self._fast.get(("kinematic_hessian", frame)) if type(frame) is str else None
-        if fast is not None and out is None and threads is None and not status:
-            return fast(q)
-        return self._calls.run("kinematic_hessian", (q,), out, threads, status, frame=frame)
+        return self._of_frame("kinematic_hessian", (q,), frame, out, threads, status)
 
     def kic(
         self,
@@ -761,13 +770,35 @@ class Robot:
 
     # -- how ------------------------------------------------------------------------------------
 
+    def _of_frame(
+        self,
+        function: str,
+        values: tuple[ArrayLike, ...],
+        frame: str,
+        out: Array | None,
+        threads: int | None,
+        status: bool,
+        method: str = "auto",
+        axes: str = "base",
+        f_ext: Wrenches | None = None,
+        damping: Array | None = None,
+    ) -> Result:
+        """A function of a frame: straight to its compiled code, where that is there and will do."""
+        plain = method == "auto" and out is None and threads is None and not status
+        if plain and f_ext is None and damping is None and type(frame) is str:
+            fast = self._fast.get((function, frame, axes))
+            if fast is not None:
+                return fast(*values)
+        return self._calls.run(
+            function, values, out, threads, status, method, frame=frame, axes=axes, f_ext=f_ext,
+            damping=damping,
+        )  # fmt: skip
+
     def _fast_function(
         self, function: str, task: Task, frame: str | None, axes: str
     ) -> Callable[..., Array] | None:
         """Compiled code for plain single states, which from now on go straight to it."""
-        key = tuple(
-            part for part in (function, frame, axes if task.algorithm.takes_axes else None) if part
-        )
+        key = (function,) if frame is None else (function, frame, axes)
         if key in self._fast:
             return self._fast[key]
         general = self._general(function, frame, axes)

@@ -414,6 +414,11 @@ class Textbook:
         return self.jacobian @ solve(self.M, self.jacobian.T)
 
     @cached_property
+    def dynamics_and_inverse(self) -> np.ndarray:
+        inverse = self.operational_inertia_inverse.reshape(-1)
+        return np.concatenate([self.forward_dynamics, inverse])
+
+    @cached_property
     def operational_inertia(self) -> np.ndarray:
         return solve(self.operational_inertia_inverse, np.eye(6, dtype=int).astype(object))
 
@@ -575,6 +580,9 @@ def bound(name: str, function: str, method: str, mobility: Any) -> np.ndarray:
     M, inverse = norm(rounded(name, "M")), norm(rounded(name, "mass_matrix_inverse"))
     schur = method.startswith("schur")
     free = mobility(robot_of(name).tree) * np.ones(STATES) if schur else None
+    if function == "dynamics_and_inverse":
+        parts = ("forward_dynamics", "operational_inertia_inverse")
+        return np.asarray(sum(bound(name, part, method, mobility) for part in parts))
     if function == "tip_acceleration":
         moved = bound(name, "forward_dynamics", "fd3", mobility)
         return norm(rounded(name, "jacobian")) * moved + bound(

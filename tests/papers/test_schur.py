@@ -329,10 +329,32 @@ def test_one_factorization_serves_dynamics_and_operational_inertia(
     robot: Robot, rng: np.random.Generator
 ) -> None:
     q, qd, tau = (x[0].tolist() for x in states(robot, rng, 1))
-    frame = robot.tree.frames["l3"]
-    qdd, mobility = operational.dynamics_and_inverse(robot.tree, q, qd, tau, frame=frame)
-    assert qdd == schur.forward_dynamics(robot.tree, q, qd, tau)
-    assert mobility == operational.schur_inverse(robot.tree, q, frame=frame)
+    n, frame = robot.nv, robot.tree.frames["l3"]
+    found = operational.dynamics_and_inverse(robot.tree, q, qd, tau, frame=frame)
+    assert found[:n] == schur.forward_dynamics(robot.tree, q, qd, tau)
+    assert np.array(found[n:]).reshape(6, 6).tolist() == operational.schur_inverse(
+        robot.tree, q, frame=frame
+    )
+
+
+def test_operational_dynamics() -> None:
+    robot, rng = lw.load("iiwa14"), np.random.default_rng(2)
+    q, qd, tau = rng.normal(size=(3, 10, 7))
+    push = {"link7": rng.normal(size=6)}
+    qdd, inverse = robot.operational_dynamics(q, qd, tau, "link7", f_ext=push)
+    expected = robot.forward_dynamics(q, qd, tau, method="schur", f_ext=push)
+    np.testing.assert_allclose(qdd, expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max())
+    wanted = robot.operational_inertia_inverse(q, "link7", method="schur")
+    np.testing.assert_allclose(inverse, wanted, rtol=1e-12, atol=1e-12 * np.abs(wanted).max())
+    q[3] = np.nan
+    (qdd, inverse), bits = robot.operational_dynamics(q, qd, tau, "link7", status=True)
+    assert bits.tolist() == [0, 0, 0, Status.NOT_FINITE, 0, 0, 0, 0, 0, 0]
+    assert np.isnan(qdd[3]).all()
+    assert np.isnan(inverse[3]).all()
+    both = robot.operation_count("dynamics_and_inverse", frame="link7").total
+    apart = robot.operation_count("forward_dynamics", "schur").total
+    apart += robot.operation_count("operational_inertia_inverse", "schur", frame="link7").total
+    assert both < 0.7 * apart
 
 
 @pytest.mark.parametrize("method", INERTIA)

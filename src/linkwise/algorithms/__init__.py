@@ -49,7 +49,7 @@ class Algorithm:
     method: str
     driver: Callable[..., Any]
     inputs: tuple[tuple[str, str], ...]  # (argument, its length)
-    output: tuple[str | int, ...]
+    output: tuple[str | int | Callable[[Tree], int], ...]
     regrouped: bool = False
     takes_frame: bool = False
     takes_axes: bool = False
@@ -61,7 +61,10 @@ class Algorithm:
 
     def output_shape(self, tree: Tree) -> tuple[int, ...]:
         """Shape of the result for one state."""
-        return tuple(n if isinstance(n, int) else getattr(tree, n) for n in self.output)
+        return tuple(
+            n(tree) if callable(n) else n if isinstance(n, int) else getattr(tree, n)
+            for n in self.output
+        )
 
     def input_sizes(self, tree: Tree) -> tuple[tuple[str, int], ...]:
         """Arguments and their lengths for one state."""
@@ -149,6 +152,11 @@ _TABLE = [
               **_solid, **_frame),
     Algorithm("operational_inertia_inverse", "recursive", operational.recursive_inverse, (_q,),
               (6, 6), **_loose, **_frame),
+    Algorithm("dynamics_and_inverse", "schur", operational.dynamics_and_inverse, (_q, _qd, _tau),
+              (lambda tree: tree.nv + 36,), takes_external=True,
+              exists_for=lambda tree: interbody.possible(tree) and tied.possible(tree),
+              why_not=lambda tree: (interbody if tied.possible(tree) else tied).why_not(tree),
+              **_frame),
     Algorithm("joint_wrenches", "rnea", wrenches.joint_wrenches, (_q, _qd, _qdd), (LINKS, 6),
               takes_external=True),
     Algorithm("coriolis_matrix", "composite", coriolis.coriolis_matrix, (_q, _qd), (V, V), True),

@@ -153,12 +153,15 @@ def dynamics_and_inverse(
     frame: Frame,
     axes: str = "base",
     external: External = (),
-) -> tuple[list[Scalar], Matrix]:
-    """``qdd`` and ``Λ⁻¹``: seven right-hand sides of one factorization of A [54, 56]."""
+) -> list[Scalar]:
+    """``qdd``, then ``Λ⁻¹`` by rows: seven right-hand sides of one factorization of A [54, 56]."""
     refuse_followers(tree)
     s = interbody.system(tree, q, blocks.one_by_one)
     qdd, _ = schur.accelerations(s, q, qd, tau, external)
-    return qdd, interbody.response(s, {frame.link: grip(tree, q, frame, axes).pushes()})
+    if frame.link == BASE:
+        return [*qdd, *[0.0] * 36]
+    inverse = interbody.response(s, {frame.link: grip(tree, q, frame, axes).pushes()})
+    return [*qdd, *(x for row in inverse for x in row)]
 
 
 def operational_inertia(
