@@ -124,15 +124,19 @@ def test_a_difference_and_its_negative_are_one_node():
     assert (y - x) * z is -((x - y) * z)
 
 
-def test_a_sign_goes_with_a_difference_that_nothing_else_needs():
+@pytest.mark.parametrize(
+    ("make", "ops"),
+    [
+        (lambda x, y: [-(x - y)], ["sub"]),
+        (lambda x, y: [x - y, -(x - y)], ["sub", "neg"]),
+        (lambda x, y: [-(x * y - 1.0)], ["fnma"]),
+        (lambda x, y: [-(1.0 - x * y)], ["fms"]),
+    ],
+)
+def test_a_sign_goes_with_a_difference_that_nothing_else_needs(make, ops):
     graph = Graph()
-    x, y = graph.input("x", 0), graph.input("x", 1)
-    (alone,) = fuse(graph, [-(x - y)])
-    assert (alone.op, alone.args) == ("sub", (y, x))
-    both = fuse(graph, [x - y, -(x - y)])
-    assert [node.op for node in both] == ["sub", "neg"]
-    (product,) = fuse(graph, [-(x * y - 1.0)])
-    assert product.op == "fnma"
+    fused = fuse(graph, make(graph.input("x", 0), graph.input("x", 1)))
+    assert [node.op for node in fused] == ops
 
 
 def test_scheduling_lowers_pressure():
