@@ -354,7 +354,7 @@ def test_operational_dynamics() -> None:
     both = robot.operation_count("dynamics_and_inverse", frame="link7").total
     apart = robot.operation_count("forward_dynamics", "schur").total
     apart += robot.operation_count("operational_inertia_inverse", "schur", frame="link7").total
-    assert both < 0.7 * apart
+    assert both < 0.8 * apart  # one factorization less
 
 
 @pytest.mark.parametrize("method", INERTIA)
