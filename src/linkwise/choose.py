@@ -25,6 +25,7 @@ CANDIDATES: dict[str, tuple[str, ...]] = {
     "forward_dynamics": ("crba", "aba", "fd3"),
     "mass_matrix": ("crba", "mixed", "gdahj-symmetric"),
     "mass_matrix_inverse": ("crba", "innovations"),
+    "coriolis_matrix": ("composite", "mixed"),
     "operational_inertia": ("crba", "recursive"),
     "operational_inertia_inverse": ("crba", "recursive"),
 }
