@@ -6,7 +6,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 ROBOT ?= iiwa14
 
-.PHONY: run test lint bench reliability identities agreement accuracy clean
+.PHONY: run test lint bench reliability identities agreement accuracy costs clean
 
 run: $(VENV)/.ready
 	$(BIN)/linkwise demo $(ROBOT)
@@ -37,6 +37,11 @@ agreement: $(VENV)/.ready
 # docs/accuracy.md: errors of every method against 50 digits
 accuracy: $(VENV)/.ready
 	$(BIN)/python tools/accuracy.py
+
+# src/linkwise/costs.py and docs/choosing.md, on a quiet machine
+costs: $(VENV)/.ready
+	$(BIN)/python tools/cost_model.py measure --json costs.json
+	$(BIN)/python tools/cost_model.py fit --json costs.json
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -140,10 +140,11 @@ def count_all(robot: Robot, only_chosen: bool = False) -> list[Counted]:
         if not exists(robot, function, tip(robot)):
             continue
         for method, algorithm in methods.items():
-            chosen = choose_method(function, robot.tree) == method
+            frame = tip(robot) if algorithm.takes_frame else None
+            at = robot.tree.frames[frame] if frame else None
+            chosen = choose_method(function, robot.tree, frame=at) == method
             if not algorithm.exists_for(robot.tree) or (only_chosen and not chosen):
                 continue
-            frame = tip(robot) if algorithm.takes_frame else None
             count = robot.operation_count(function, method, frame=frame)
             counted.append(Counted(function, method, chosen, count))
     return counted
