@@ -52,10 +52,10 @@ def tip(robot: Robot) -> str:
 
 
 def exists(robot: Robot, function: str, frame: str) -> bool:
-    """Whether a function exists for this robot: an operational inertia needs six joints."""
-    return (
-        function != "operational_inertia" or len(robot.tree.path(robot.tree.frames[frame].link)) > 5
-    )
+    """Whether a function exists for this robot: an operational inertia needs six directions."""
+    path = robot.tree.path(robot.tree.frames[frame].link)
+    moving = {dof for i in path for dof, _ in robot.tree.links[i].dofs}
+    return function != "operational_inertia" or len(moving) > 5
 
 
 def progress(message: str) -> None:
