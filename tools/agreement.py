@@ -17,6 +17,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -40,12 +41,20 @@ SWAP = [3, 4, 5, 0, 1, 2]  # Pinocchio orders spatial vectors (linear, angular)
 
 NO_JOINT = "the robot has no moving joint"
 MASSLESS = "has mass 0 kg"
+NO_FINGERS = "fingers without mass: M is singular"
 REFUSED = {
     "alex_description/urdf/alex_psyonic_hands.urdf": (
         'joint="index_q1" does not exist',
         "left hand's mimic joints name joints that are not in the file",
     ),
-    "romeo_description/urdf/romeo.urdf": (MASSLESS, "fingers without mass: M is singular"),
+    "bluevolta_description/urdf/bluevolta_bravo7_gripper.urdf": (MASSLESS, NO_FINGERS),
+    "bravo7_description/urdf/bravo7_gripper.urdf": (MASSLESS, NO_FINGERS),
+    "falcon_description/urdf/falcon.urdf": (
+        'child link "Z_propeller" does not exist',
+        "a joint names a link that is not in the file",
+    ),
+    "falcon_description/urdf/falcon_bravo7_gripper.urdf": (MASSLESS, NO_FINGERS),
+    "romeo_description/urdf/romeo.urdf": (MASSLESS, NO_FINGERS),
     "romeo_description/urdf/romeo_laas_small.urdf": (
         "principal inertias",
         "grippers without mass (M is singular), and bodies with negative inertias",
@@ -54,6 +63,7 @@ REFUSED = {
 }
 # refused on a fixed base, where nothing moves
 REFUSED_FIXED = {
+    "bluevolta_description/urdf/bluevolta.urdf": (NO_JOINT, "one body: only a free base moves"),
     "hector_description/robots/quadrotor_base.urdf": (NO_JOINT, "one body: only a free base moves"),
     "iris_description/robots/iris_simple.urdf": (NO_JOINT, "one body: only a free base moves"),
 }
@@ -396,9 +406,9 @@ def page(rows: Sequence[Row], compiled: bool) -> str:
     return f"""# Agreement with Pinocchio on public robots
 
 Made by `make agreement` (`tools/agreement.py`): all {len(loaded) + len(refused)} URDFs of
-example-robot-data, Pinocchio {pin.__version__}, {STATES} random states each,
-{how}. {len(loaded)} load and are compared on a fixed and on a free base; {len(refused)} are
-refused for the reason given.
+example-robot-data {version("example-robot-data")}, Pinocchio {pin.__version__}, {STATES} random
+states each, {how}. {len(loaded)} load and are compared on a fixed and on a free base;
+{len(refused)} are refused for the reason given.
 
 Errors are the largest difference over the largest entry, worst state. Worst of all robots:
 {summary}. The limit is {LIMIT:g}; forward dynamics solves with M and is also allowed

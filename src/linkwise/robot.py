@@ -751,12 +751,18 @@ class Robot:
         return evaluate(self._calls.task(function, method, frame), self._tree, *values)
 
     def compute(
-        self, function: str, *values: ArrayLike, method: str = "auto", frame: str | None = None
-    ) -> Array:
+        self,
+        function: str,
+        *values: ArrayLike,
+        method: str = "auto",
+        frame: str | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+        status: bool = False,
+    ) -> Result:
         """Run any function that `operation_count` knows, compiled, by its name."""
         chosen = self._calls.algorithm(function, method).method
-        found: Array = self._calls.run(function, values, None, None, method=chosen, frame=frame)
-        return found
+        return self._calls.run(function, values, out, threads, status, chosen, frame=frame)
 
     def operators(self, q: ArrayLike, frame: str | None = None) -> Operators:
         """The spatial operators of a serial robot at one configuration (nq), as dense arrays.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,8 @@ def calls(robot: lw.Robot) -> list[tuple[str, dict[str, Any], list[int]]]:
             if algorithm.iterates or not algorithm.exists_for(robot.tree):
                 continue  # iterations report in their own way
             options: dict[str, Any] = {"frame": frame} if algorithm.takes_frame else {}
-            if "method" in inspect.signature(getattr(lw.Robot, function)).parameters:
+            named = getattr(lw.Robot, function, lw.Robot.compute)  # parts of others have no name
+            if "method" in inspect.signature(named).parameters:
                 options["method"] = method
             sizes = [size for _, size in algorithm.input_sizes(robot.tree)]
             found.append((function, options, sizes))
@@ -69,7 +71,7 @@ def _differs(
     rows: Any,
 ) -> str:
     """What is wrong about a batch with bad rows; nothing, if all is well."""
-    call = getattr(robot, function)
+    call = getattr(robot, function, None) or partial(robot.compute, function)
     clean, calm = call(*good, **options, status=True)
     plain = call(*bad, **options)
     result, status = call(*bad, **options, status=True)
