@@ -159,36 +159,32 @@ def _call(robot: lw.Robot, task: Task, mode: str) -> tuple[Any, int]:
 
 
 def fit(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, dict[str, list[float]]]]:
-    """Numbers of the formula: mode -> function -> method -> one per feature.
+    """Numbers of the formula: dtype -> function -> method -> one per feature.
 
-    Least squares of relative errors; numbers below zero are taken out, the worst first, so that no
-    robot has a negative time.
+    Least squares of the difference to the first method, beside the faster of the two.
     """
     table: dict[str, dict[str, dict[str, list[float]]]] = {}
-    for mode in MODES:
-        for function, methods in CANDIDATES.items():
-            for method in methods:
-                used = [
-                    r for r in rows
-                    if (r["mode"], r["function"]) == (mode, function)
-                    and not r["kept_out"] and method in r["times"]
-                ]  # fmt: skip
-                X = np.array([r["features"] for r in used], float)
-                t = np.array([r["times"][method] for r in used])
-                numbers = [round(float(x), 2) for x in _not_negative(X, t)]
-                table.setdefault(mode, {}).setdefault(function, {})[method] = numbers
+    for mode in ("float64", "float32"):
+        for function, (first, *others) in CANDIDATES.items():
+            table.setdefault(mode, {})[function] = {
+                method: _extra([r for r in rows if _fits(r, mode, function, method)], first, method)
+                for method in others
+            }
     return table
 
 
-def _not_negative(X: np.ndarray, t: np.ndarray) -> np.ndarray:
-    kept = list(range(X.shape[1]))
-    while True:
-        found, *_ = np.linalg.lstsq(X[:, kept] / t[:, None], np.ones(len(t)), rcond=None)
-        if (found >= 0).all():
-            numbers = np.zeros(X.shape[1])
-            numbers[kept] = found
-            return numbers
-        kept.pop(int(np.argmin(found * X[:, kept].mean(axis=0))))
+def _fits(row: dict[str, Any], mode: str, function: str, method: str) -> bool:
+    """Whether a row takes part in a fit."""
+    same = (row["mode"], row["function"]) == (mode, function)
+    return same and not row["kept_out"] and method in row["times"]
+
+
+def _extra(rows: Sequence[dict[str, Any]], first: str, method: str) -> list[float]:
+    X = np.array([row["features"] for row in rows], float)
+    a, b = (np.array([row["times"][m] for row in rows]) for m in (first, method))
+    least = np.minimum(a, b)
+    found, *_ = np.linalg.lstsq(X / least[:, None], (b - a) / least, rcond=None)
+    return [round(float(x), 3) for x in found]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -215,7 +211,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def module(table: dict[str, dict[str, dict[str, list[float]]]], machine: str) -> str:
     """src/linkwise/costs.py."""
     lines = [
-        '"""What a state costs by each method, in nanoseconds: the numbers of choose.py.',
+        '"""What a state costs beyond the first method, in nanoseconds: numbers of choose.py.',
         "",
         f"Made by tools/cost_model.py on {machine}.",
         '"""',
@@ -236,10 +232,11 @@ def module(table: dict[str, dict[str, dict[str, list[float]]]], machine: str) ->
 
 def _choice(row: dict[str, Any], table: Any) -> tuple[str, str, float]:
     """The fastest method, the chosen one, and how much slower that is."""
-    mode = row["mode"] if row["mode"] in table else "float64"
-    mode = "float64" if mode == "one state" else mode
-    numbers = table[mode][row["function"]]
-    cost = {m: float(np.dot(numbers[m], row["features"])) for m in row["times"]}
+    numbers = table["float64" if row["mode"] == "one state" else row["mode"]][row["function"]]
+    first = CANDIDATES[row["function"]][0]
+    cost = {
+        m: 0.0 if m == first else float(np.dot(numbers[m], row["features"])) for m in row["times"]
+    }
     chosen = min(cost, key=lambda m: cost[m])
     best = min(row["times"], key=lambda m: row["times"][m])
     return best, chosen, row["times"][chosen] / row["times"][best] - 1.0
@@ -305,9 +302,9 @@ def page(rows: Sequence[dict[str, Any]], table: Any, machine: str) -> str:
 
 Made by `tools/cost_model.py` on {machine}, one core. Every method worth having was timed on chains
 without accidental zeros ("mixed": every third joint slides) and on robots of example-robot-data,
-some also on a free base; a formula for its time (`linkwise/choose.py`) was fitted to some of them
-and tried on the others. `auto` takes the method whose formula gives the least. How much slower that
-is than the fastest of the measured ones:
+some also on a free base; a formula for how much longer it takes than the first of its function
+(`linkwise/choose.py`) was fitted to some of them and tried on the others. `auto` takes the method
+whose formula gives the least. How much slower that is than the fastest of the measured ones:
 
 {_loss(rows, table)}
 

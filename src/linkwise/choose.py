@@ -1,14 +1,14 @@
 """``method="auto"``: the fastest method for a robot, from what each was measured to cost.
 
-Time per state is taken as a sum over degrees of freedom of what they cost at their depth d (degrees
-of freedom between them and the base):
+How much longer a method takes than the first of its function is taken as a sum over degrees of
+freedom of what they cost at their depth d (degrees of freedom between them and the base):
 
-    t = c0 + Σ (c1 if d < 2 else c2) + c3 Σ d + c4 Σ d (d - 1) / 2 + c5 n² + c6 p + c7 p²
+    Δt = Σ (c0 if d < 2 else c1) + c2 Σ d + c3 Σ d (d - 1) / 2 + c4 p + c5 p²
 
-with p the degrees of freedom that move the frame, for functions of one; n² is for storing a matrix.
-A recursion has c3 = c4 = 0, composite bodies have not. The numbers are in costs.py: fitted by
-``tools/cost_model.py`` to times of kernels on chains, arms, hands, quadrupeds and humanoids.
-docs/choosing.md has the times, the choice and what it loses, on robots kept out of the fit too.
+with p the degrees of freedom that move the frame, for functions of one. The numbers are in
+costs.py, nanoseconds per state: fitted by ``tools/cost_model.py`` to times of kernels on chains,
+arms, hands, quadrupeds and humanoids. docs/choosing.md has the times, the choice and what it loses,
+on robots kept out of the fit too.
 
 A state alone is given the method that many are given, though another may be faster for one: so that
 it has the same bits alone and in any row.
@@ -20,7 +20,7 @@ from linkwise.algorithms import FUNCTIONS
 from linkwise.costs import COSTS
 from linkwise.model.tree import Frame, Tree
 
-# what is worth choosing from: the rest are dearer on every robot, or lose digits
+# what is worth choosing from, first what every robot has; others are always dearer, or lose digits
 CANDIDATES: dict[str, tuple[str, ...]] = {
     "forward_dynamics": ("crba", "aba", "fd3"),
     "mass_matrix": ("crba", "mixed", "gdahj-symmetric"),
@@ -37,20 +37,19 @@ def choose_method(
     """The method to use for this robot."""
     if function not in CANDIDATES:
         return next(iter(FUNCTIONS[function]))
-    costs = predicted(function, tree, dtype, frame)
-    return min(costs, key=lambda method: costs[method])
+    extra = extra_time(function, tree, dtype, frame)
+    return min(extra, key=lambda method: extra[method])
 
 
-def predicted(
+def extra_time(
     function: str, tree: Tree, dtype: str = "float64", frame: Frame | None = None
 ) -> dict[str, float]:
-    """Nanoseconds per state of the methods that exist for this robot, about."""
+    """Nanoseconds per state that a method takes beyond the first, of those that this robot has."""
     known, numbers = features(tree, frame), COSTS[dtype][function]
-    return {
-        method: sum(c * x for c, x in zip(numbers[method], known, strict=True))
-        for method in CANDIDATES[function]
-        if FUNCTIONS[function][method].exists_for(tree)
-    }
+    first, *others = CANDIDATES[function]
+    able = [m for m in others if FUNCTIONS[function][m].exists_for(tree)]
+    terms = {m: zip(numbers[m], known, strict=True) for m in able}
+    return {first: 0.0} | {m: sum(c * x for c, x in pairs) for m, pairs in terms.items()}
 
 
 def features(tree: Tree, frame: Frame | None = None) -> tuple[float, ...]:
@@ -63,12 +62,10 @@ def features(tree: Tree, frame: Frame | None = None) -> tuple[float, ...]:
         root = tree.links[links[0]].v_index if links else -1
         depths = [d for k, d in enumerate(depths) if _root(tree, k) == root]
     return (
-        1.0,
         sum(d < 2 for d in depths),
         sum(d > 1 for d in depths),
         sum(depths),
         sum(d * (d - 1) for d in depths) / 2,
-        len(depths) ** 2,
         path,
         path * path,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ CALLS = [
     (function, method)
     for function, methods in FUNCTIONS.items()
     for method, algorithm in methods.items()
-    if not algorithm.iterates and hasattr(lw.Robot, function)  # parts of `innovations` have no name
+    if not algorithm.iterates
 ]
 DTYPES = ("float64", "float32")
 OK, NOT_FINITE, NOT_UNIT = lw.Status.OK, lw.Status.NOT_FINITE, lw.Status.NOT_UNIT
@@ -42,11 +42,16 @@ def puma(base: str = "fixed") -> lw.Robot:
     return lw.load("puma560", base=base)
 
 
+def named(robot: lw.Robot, function: str) -> Any:
+    """A method of the robot, or a function that is a part of one."""
+    return getattr(robot, function, None) or partial(robot.compute, function)
+
+
 def options(robot: lw.Robot, function: str, method: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if FUNCTIONS[function][method].takes_frame:
         found["frame"] = robot.frame_names[-1]
-    if "method" in inspect.signature(getattr(lw.Robot, function)).parameters:
+    if "method" in inspect.signature(getattr(lw.Robot, function, lw.Robot.compute)).parameters:
         found["method"] = method
     return found
 
@@ -73,7 +78,7 @@ def test_a_bad_number_in_any_place_spoils_its_row_only(
 ) -> None:
     # one of the PUMA's states is so near a singular pose that float32 loses it, and says so
     robot = lw.load("iiwa14") if function == "operational_inertia" else puma()
-    call, how = getattr(robot, function), options(robot, function, method)
+    call, how = named(robot, function), options(robot, function, method)
     good = states(robot, function, dtype, STATES)
     clean, calm = call(*good, **how, status=True)
     assert calm.dtype == np.uint8 and calm.shape == (STATES,) and not calm.any()
@@ -132,7 +137,7 @@ def test_status_has_the_shape_of_the_batch(
     function: str, method: str, shape: tuple[int, ...]
 ) -> None:
     robot = puma()
-    call, how = getattr(robot, function), options(robot, function, method)
+    call, how = named(robot, function), options(robot, function, method)
     arguments = states(robot, function, "float64", *shape)
     result, status = call(*arguments, **how, status=True)
     assert status.shape == shape and status.dtype == np.uint8
@@ -175,7 +180,7 @@ def test_a_quaternion_of_another_length_is_used_as_if_of_unit_length(
     robot = puma("free")
     if not FUNCTIONS[function][method].exists_for(robot.tree):
         pytest.skip("the method needs an inertia with an inverse for every link")
-    call, how = getattr(robot, function), options(robot, function, method)
+    call, how = named(robot, function), options(robot, function, method)
     good = states(robot, function, dtype, STATES)
     clean, calm = call(*good, **how, status=True)
     assert not calm.any()
@@ -256,7 +261,7 @@ def test_an_indefinite_mass_matrix_is_told(
     arguments = states(robot, function, dtype, 5)
     assert np.linalg.eigvalsh(robot.mass_matrix(arguments[0]))[:, 0].max() < 0.0
     arguments[0][2] = np.nan
-    call = getattr(robot, function)
+    call = named(robot, function)
     result, status = call(*arguments, method=method, status=True)
     assert status.tolist() == [SINGULAR, SINGULAR, NOT_FINITE, SINGULAR, SINGULAR]
     assert np.isnan(result).all()
@@ -269,7 +274,7 @@ def test_a_possible_robot_is_never_told_to_be_singular(
 ) -> None:
     robot = lw.load("iiwa14")
     arguments = states(robot, function, "float64", 2000)
-    assert not getattr(robot, function)(*arguments, method=method, status=True)[1].any()
+    assert not named(robot, function)(*arguments, method=method, status=True)[1].any()
 
 
 METHODS = [m for f, m in INVERTING if f == "forward_dynamics" and "schur" not in m]

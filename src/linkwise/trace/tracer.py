@@ -70,27 +70,25 @@ def trace(task: Task, tree: Tree) -> Program:
     ports = task.ports(tree)
     values = [[graph.input(port.name, i) for i in range(port.size)] for port in ports]
     results = [graph.lift(x) for x in flatten(evaluate(task, tree, *values))]
-    graph.pivots += [(node, graph.zero) for node in _hopeless(graph, results)]
+    graph.pivots = _pivots(graph, results)
+    pivots = list(dict.fromkeys(pivot for pivot, _ in graph.pivots))
     if task.status:
         results.append(status_of(graph, tree, values, results))
-    pivots = _pivots(graph, results)
     regions, roots = assemble(graph, [*results, *pivots])
     results, pivots = roots[: len(results)], roots[len(results) :]
     return Program(task.name, ports, regions, tuple(results), task.status, tuple(pivots))
 
 
-def _pivots(graph: Graph, results: list[Expr]) -> list[Expr]:
-    """What the results were divided by."""
-    used = {node.id for node in reachable(results)}
-    distinct = dict.fromkeys(pivot for pivot, _ in graph.pivots)
-    return [p for p in distinct if p.id in used]
+def _pivots(graph: Graph, results: list[Expr]) -> list[tuple[Expr, Expr]]:
+    """What the results were divided by, with scales; all others are nobody's business.
 
-
-def _hopeless(graph: Graph, results: list[Expr]) -> list[Expr]:
-    """What became of a pivot of constants that is not positive: NaN, which nothing else gives."""
+    A pivot of constants that is not positive has become NaN, which nothing else gives.
+    """
     inside = [x for loop in graph.loops for x in (*loop.starts, *loop.nexts)]
     nodes = reachable([*results, *inside])
-    return [n for n in nodes if n.op == "const" and math.isnan(n.value)]
+    never = [(n, graph.zero) for n in nodes if n.op == "const" and math.isnan(n.value)]
+    used = {node.id for node in reachable(results)}
+    return [(pivot, scale) for pivot, scale in graph.pivots if pivot.id in used] + never
 
 
 def flatten(nested: Any) -> Iterable[Expr | float]:
