@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -120,7 +121,7 @@ def test_info_of_a_short_robot_leaves_out_what_it_cannot_have(tmp_path: Path) ->
 
 def test_info_shows_what_auto_picks_and_points_to_the_rest() -> None:
     text = run("info", "puma560").output
-    assert "\nforward_dynamics             crba " in text
+    assert re.search(r"\nforward_dynamics +crba ", text)
     assert "pcg" not in text
     assert text.endswith("Every method: linkwise ops puma560\n")
 

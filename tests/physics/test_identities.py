@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -778,8 +779,8 @@ def test_compiled_kernels_agree(
 ) -> None:
     """Of simple joints; tests/papers/test_agreement_all.py has every kind."""
     robot = Robot(random_robot(rng, min(joints, 12) if function in CUBIC else joints))
-    names = ("q", "qd", "qdd", "tau", "rhs")
-    values = dict(zip(names, rng.uniform(-3, 3, (5, 50, robot.nv)), strict=True))
+    names = ("q", "qd", "qdd", "tau", "rhs", "x")
+    values = dict(zip(names, rng.uniform(-3, 3, (6, 50, robot.nv)), strict=True))
     cond = np.linalg.cond(evaluate(robot, "mass_matrix", values["q"]))
     qdd = evaluate(robot, "forward_dynamics", *(values[k] for k in ("q", "qd", "tau")))
     for method, algorithm in FUNCTIONS[function].items():
@@ -789,9 +790,10 @@ def test_compiled_kernels_agree(
         choice = {"method": method} if len(FUNCTIONS[function]) > 1 else {}
         arguments = [values[name] for name, _ in algorithm.inputs]
         expected = evaluate(robot, function, *arguments, **frame, **choice)
-        actual = getattr(robot, function)(*arguments, **frame, **choice)
+        call = getattr(robot, function, None) or partial(robot.compute, function)
+        actual = call(*arguments, **frame, **choice)
         size = largest(expected) + (values["qd"] ** 2).sum(axis=1)
-        size = size * (cond if choice or function == "solve_mass" else 1.0)
+        size = size * (cond if choice or "innovations" in method else 1.0)
         if method.startswith("schur"):
             held = largest(evaluate(robot, "joint_wrenches", values["q"], values["qd"], qdd))
             size = size + mobility(robot.tree) * (held if function == "forward_dynamics" else 1.0)
