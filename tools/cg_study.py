@@ -282,7 +282,7 @@ and that about √n iterations are then enough.
 
 | paper | here, in `algorithms/conjugate_gradient.py` |
 |---|---|
-| projection to a fixed frame (33)-(37) | `project`; axes of the root in place of the end effector's |
+| projection to a fixed frame (33)-(37) | `project`; root axes in place of the end effector's |
 | the product A p (g2, g3) | `times_mass`: `ride` outward, `weigh` inward |
 | r_0 = τ - τ_a (47), τ_a by Newton and Euler | `_solver`, `bias` of `rnea.py` |
 | CCG, PCG listings | `iterate`, scaled or not |

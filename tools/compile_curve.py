@@ -241,20 +241,20 @@ Made by `tools/compile_curve.py`, first call on a cold cache (later calls, in th
 another, load the object from disk in a millisecond or so). Processor time of one thread on a shared
 machine ({host().identity.split("|")[1]}): good to about a fifth.
 
-For the recursions (inverse dynamics, ABA) tracing and LLVM together take about
-{per_node:.0f} µs per node, and nodes grow with n: the curve is close to a line. The mass matrix is
-another matter: storing its n² entries, zeros between branches too, costs LLVM several times what
-its arithmetic does (forward dynamics by CRBA holds the same arithmetic and stores n numbers), so
-that a tree gains little over a chain. For generic chains:
+For the recursions (inverse dynamics, FD3, ABA) tracing and LLVM together take about
+{per_node:.0f} µs per node, and nodes grow with n: the curve is close to a line. The mass matrix has n²
+entries to store. Up to 1,500 of them are stored by instructions in line, which costs LLVM more than
+the arithmetic does (the step between n = 32 and 48); beyond, by a function that stores one register
+full of columns, and what is left grows with its n² nodes. For generic chains:
 
 {lines}
 
 {table(costs)}
 
 Trees have five branches. A series ends with the first kernel that took longer than
-{PATIENCE:.0f} s to make. So: dynamics of a robot of 60 to 128 joints is made in seconds, once, and
-is then in the cache; the mass matrix is within reason to about 50 joints, and beyond that waits for
-the rolled form or for stores that are a loop.
+{PATIENCE:.0f} s to make. So: a robot of 60 to 128 joints has its dynamics and its mass matrix in
+seconds, once, and then from the cache. Times per state of large matrices are those of writing them: at
+n = 64 a matrix has 32 kB, and {STATES} of them do not fit a cache.
 """
 
 
