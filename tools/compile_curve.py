@@ -242,10 +242,10 @@ another, load the object from disk in a millisecond or so). Processor time of on
 machine ({host().identity.split("|")[1]}): good to about a fifth.
 
 For the recursions (inverse dynamics, FD3, ABA) tracing and LLVM together take about
-{per_node:.0f} µs per node, and nodes grow with n: the curve is close to a line. The mass matrix has n²
-entries to store. Up to 1,500 of them are stored by instructions in line, which costs LLVM more than
-the arithmetic does (the step between n = 32 and 48); beyond, by a function that stores one register
-full of columns, and what is left grows with its n² nodes. For generic chains:
+{per_node:.0f} µs per node, and nodes grow with n: the curve is close to a line. The mass matrix has
+n² entries to store. Up to 1,500 of them are stored by instructions in line, which costs LLVM more
+than the arithmetic does (the step between n = 32 and 48); beyond, by a function that stores one
+register full of columns, and what is left grows with its n² nodes. For generic chains:
 
 {lines}
 
@@ -253,8 +253,8 @@ full of columns, and what is left grows with its n² nodes. For generic chains:
 
 Trees have five branches. A series ends with the first kernel that took longer than
 {PATIENCE:.0f} s to make. So: a robot of 60 to 128 joints has its dynamics and its mass matrix in
-seconds, once, and then from the cache. Times per state of large matrices are those of writing them: at
-n = 64 a matrix has 32 kB, and {STATES} of them do not fit a cache.
+seconds, once, and then from the cache. Times per state of large matrices are those of writing them:
+at n = 64 a matrix has 32 kB, and {STATES} of them do not fit a cache.
 """
 
 
