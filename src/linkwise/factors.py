@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
@@ -39,6 +40,11 @@ class Innovations:
     def factor(self) -> Array:
         """``F`` (..., nv, nv), formed in O(nv²); rows and columns from base to tip."""
         return self._run(self._name)
+
+    def __iter__(self) -> Iterator[Array]:
+        """``F, D = robot.innovations(q)``."""
+        yield self.factor
+        yield self.D
 
     def apply(self, x: ArrayLike, *, transpose: bool = False) -> Array:
         """``F x``, or ``Fᵀ x`` (..., nv) in O(nv), F not formed.

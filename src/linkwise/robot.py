@@ -392,9 +392,9 @@ class Robot:
     ) -> Innovations:
         """Factors of ``M = F D Fᵀ`` at configurations (..., nq), or of ``M⁻¹ = Fᵀ D F``.
 
-        The result has ``D`` (..., nv), ``factor`` (..., nv, nv), and ``apply(x, transpose=...)``,
-        which takes a vector through F in O(nv) without forming it. `solve_mass` applies all of
-        M⁻¹. Not for robots with joints that follow others.
+        The result has ``factor`` F (..., nv, nv), ``D`` (..., nv), unpacks into these two, and
+        ``apply(x, transpose=...)`` takes a vector through F in O(nv) without forming it.
+        `solve_mass` applies all of M⁻¹. Not for robots with joints that follow others.
         """
         return Innovations(self._calls, q, inverse, threads)
 

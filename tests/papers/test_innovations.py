@@ -31,6 +31,10 @@ def test_factors_of_the_mass_matrix(robot: lw.Robot, rng: np.random.Generator) -
     assert (f.D > 0).all()
     assert f.D.shape == (4, robot.nv)
     assert (np.tril(f.factor) == np.eye(robot.nv)).all()  # unit triangular
+    F, D = f
+    assert (F == f.factor).all()
+    assert (D == f.D).all()
+    assert repr(f) == f"<Innovations M = F D Fᵀ: {(4, robot.nv)}>"
 
 
 def test_factors_of_the_inverse(robot: lw.Robot, rng: np.random.Generator) -> None:
