@@ -563,3 +563,16 @@ def test_no_defect_goes_unseen_and_none_breaks_the_check(path: Path) -> None:
             report = lint(path)
             assert report.count("error") >= 1, defect.name
             assert all(p.suggestion and p.line for p in report.problems), defect.name
+
+
+def test_names_are_told_as_they_are_written(tmp_path: Path) -> None:
+    """A second joint of a name is given another one in the working copy, which nobody sees."""
+    path = tmp_path / "arm.xml"
+    body = '<inertial mass="1" pos="0 0 0" diaginertia="1 1 1"/>'
+    path.write_text(
+        f'<mujoco><worldbody><body>{body}<joint name="j"/><body>{body}\n'
+        '<joint name="j" type="screw"/></body></body></worldbody></mujoco>'
+    )
+    problems = lint(path).problems
+    assert [p.element for p in problems] == ['<joint name="j">'] * 2
+    assert not any("\u205e" in str(p) for p in problems)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from linkwise.cli import mjcf_rules, rules
-from linkwise.cli.pages import Element, Page, Place, node_of, parse_page
+from linkwise.cli.pages import Element, Page, Place, as_written, node_of, parse_page
 from linkwise.cli.rules import Fix, Rule, rule_for
 from linkwise.errors import RobotFileError, RobotFileWarning, Where
 from linkwise.io.mjcf import describe_mjcf
@@ -108,7 +108,8 @@ def _problem(where: Where, message: str, severity: str, table: Sequence[Rule]) -
     rule = rule_for(message, table)
     line = None if where.line is None else int(where.line)
     advice = rule.advise(message, where.element) if rule else ""
-    return Problem(where.path, line, where.element, severity, message, advice)
+    element, message, advice = map(as_written, (where.element, message, advice))
+    return Problem(where.path, line, element, severity, message, advice)
 
 
 class _Search:

@@ -10,7 +10,7 @@ import os
 import re
 
 from linkwise.cli import repairs
-from linkwise.cli.pages import Element, Page
+from linkwise.cli.pages import Element, Page, other_name
 from linkwise.cli.repairs import drop
 from linkwise.cli.rules import XML_RULES, rule
 from linkwise.errors import quote, suggestion
@@ -107,7 +107,7 @@ def change_name(page: Page, element: Element, message: str) -> str:
         around.remove(element)
         return ""
     key = "class" if element.tag == "default" else "name"
-    element.set(key, f"{element.get(key, '')} {len(page.lines)} {id(element)}")
+    element.set(key, other_name(element.get(key, "")))
     return ""
 
 

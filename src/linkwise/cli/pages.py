@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import xml.etree.ElementTree as ET
 from dataclasses import dataclass, field
@@ -58,6 +59,20 @@ class Page:
         parts = re.split(r"(<!--.*?-->)", ET.tostring(self.root, encoding="unicode"), flags=re.S)
         parts[::2] = [part.replace(" />", "/>") for part in parts[::2]]
         return f'<?xml version="1.0" encoding="utf-8"?>\n{self.head}{"".join(parts)}\n'
+
+
+MARK = "\u205e"  # between a name and the number that tells it from another; nobody writes it
+_numbers = itertools.count()
+
+
+def other_name(name: str) -> str:
+    """A name like this one that nothing else has, for a working copy."""
+    return f"{name}{MARK}{next(_numbers)}"
+
+
+def as_written(text: str) -> str:
+    """A text with every name as the file has it."""
+    return re.sub(rf"{MARK}\d+", "", text)
 
 
 class Place(int):

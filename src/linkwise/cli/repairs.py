@@ -8,7 +8,7 @@ from math import hypot
 
 import numpy as np
 
-from linkwise.cli.pages import Page
+from linkwise.cli.pages import Page, other_name
 from linkwise.errors import quote, suggestion
 from linkwise.io.urdf import JOINT_KINDS
 from linkwise.io.xml import parse_number
@@ -35,7 +35,7 @@ def replace_value(page: Page, element: Element, message: str) -> str:
     found = re.search(r"(?:^|has no )([A-Za-z_]\w*)(?:=| attribute)", message)
     key = found[1] if found else ""
     if key == "name":
-        element.set("name", f"unnamed {len(page.lines)} {id(element)}")
+        element.set("name", other_name(""))
         page.orphans += element.tag == "link"
     elif element.tag == "inertia":
         element.attrib.update(PARTS["inertia"])  # all of it: entries of two bodies fit no third
@@ -192,7 +192,7 @@ def change_name(page: Page, element: Element, message: str) -> str:
     if element.tag == "link":
         page.remove(element)
     else:
-        element.set("name", f"{element.get('name')} {len(list(page.root))}")
+        element.set("name", other_name(element.get("name", "")))
     return ""
 
 
