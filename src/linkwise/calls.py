@@ -119,15 +119,20 @@ class Calls:
         axes: str = "base",
         f_ext: Wrenches | None = None,
         damping: Array | None = None,
+        name: str = "",
     ) -> Result:
-        """The general path: any dtype, layout, batch and option."""
+        """The general path: any dtype, layout, batch and option; ``name`` is for messages."""
         wrenches = arrays.wrenches(f_ext)
         more = [*wrenches.values(), *([] if damping is None else [damping])]
         key = (function, method, frame, axes, tuple(wrenches), damping is not None)
+        if not (isinstance(method, str) and isinstance(axes, str)):
+            raise ValueError(f"method {method!r}, axes {axes!r}: expected two names")
+        if not (frame is None or isinstance(frame, str)):
+            self.frame(frame)  # says that there is none
         plan = self._plans.get(key)
         if plan is None:
             plan = self._plans[key] = self._plan(*key)
-        batch = arrays.prepare(function, plan.ports, (*values, *more))
+        batch = arrays.prepare(name or function, plan.ports, (*values, *more))
         shape = (*batch.shape, *plan.output)
         arrays.check_threads(threads)
         kernel = plan.kernels.get(batch.dtype)

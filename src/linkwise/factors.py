@@ -56,7 +56,9 @@ class Innovations:
 
     def _run(self, name: str, *values: ArrayLike) -> Array:
         given = (self._q, *values)
-        found: Array = self._calls.run(name, given, None, self._threads, method="innovations")
+        found: Array = self._calls.run(
+            name, given, None, self._threads, method="innovations", name="innovations"
+        )
         return found
 
     def __repr__(self) -> str:

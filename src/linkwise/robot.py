@@ -352,10 +352,9 @@ class Robot:
     ) -> Result:
         """Mass matrix (..., nv, nv), rotors included.
 
-        ``method``: ``"crba"`` (composite bodies, in link axes; what ``"auto"`` takes), ``"gdahj"``
-        (in one fixed frame, as published), ``"gdahj-symmetric"`` (the same with symmetric sums) or
-        ``"mixed"`` (sums as in CRBA, entries as in GDAHJ; fewest operations on chains of 12 joints
-        or more).
+        ``method``: ``"crba"`` (composite bodies, in link axes), ``"gdahj"`` (in one fixed frame, as
+        published), ``"gdahj-symmetric"`` (the same with symmetric sums) or ``"mixed"`` (sums as in
+        CRBA, entries as in GDAHJ; fewest operations on chains of 12 joints or more).
         """
         return self._calls.run("mass_matrix", (q,), out, threads, status, method)
 
@@ -574,7 +573,9 @@ class Robot:
         In base axes (Pinocchio's LOCAL_WORLD_ALIGNED with the row blocks swapped), or with
         ``axes="body"`` in the frame's own (its LOCAL).
         """
-        fast = self._fast.get(("jacobian", frame, axes)) if type(frame) is str else None
+        fast = (
+            self._fast.get(("jacobian", frame, axes)) if type(frame) is type(axes) is str else None
+        )
         if fast is not None and out is None and threads is None and not status:
             return fast(q)  # a call of _of_frame takes a third as long again
         return self._of_frame("jacobian", (q,), frame, out, threads, status, axes=axes)
@@ -619,7 +620,8 @@ class Robot:
         ``"schur"`` and, for no damping, ``"schur-direct"`` (forces between bodies).
         """
         d = arrays.damping(damping, q)
-        if d is None and ("operational_inertia", frame, axes) not in self._fast:
+        if d is None and not (type(frame) is type(axes) is str
+                              and ("operational_inertia", frame, axes) in self._fast):  # fmt: skip
             self._check_can_move(frame)
         return self._of_frame(
             "operational_inertia", (q,), frame, out, threads, status, method, axes, damping=d
@@ -673,8 +675,9 @@ class Robot:
         ``status=True`` the result is ``((qdd, inverse), status bits)``.
         """
         found = self._of_frame(
-            "dynamics_and_inverse", (q, qd, tau), frame, None, threads, status, "schur", axes, f_ext
-        )
+            "dynamics_and_inverse", (q, qd, tau), frame, None, threads, status, "schur", axes,
+            f_ext, name="operational_dynamics",
+        )  # fmt: skip
         rows, bits = found if status else (found, None)
         qdd, inverse = rows[..., : self.nv], rows[..., self.nv :]
         pair = (qdd, inverse.reshape(*rows.shape[:-1], 6, 6))
@@ -767,8 +770,16 @@ class Robot:
         status: bool = False,
     ) -> Result:
         """Run any function that `operation_count` knows, compiled, by its name."""
-        chosen = self._calls.algorithm(function, method).method
-        return self._calls.run(function, values, out, threads, status, chosen, frame=frame)
+        algorithm = self._calls.algorithm(function, method)
+        wanted = [name for name, _ in algorithm.inputs]
+        if len(values) != len(wanted):
+            raise ValueError(
+                f"compute: {function} was given {len(values)} array(s); expected {len(wanted)}: "
+                + ", ".join(wanted)
+            )
+        return self._calls.run(
+            function, values, out, threads, status, algorithm.method, frame=frame
+        )
 
     def operators(self, q: ArrayLike, frame: str | None = None) -> Operators:
         """The spatial operators of a serial robot at one configuration (nq), as dense arrays.
@@ -794,16 +805,17 @@ class Robot:
         axes: str = "base",
         f_ext: Wrenches | None = None,
         damping: Array | None = None,
+        name: str = "",
     ) -> Result:
         """A function of a frame: straight to its compiled code, where that is there and will do."""
         plain = method == "auto" and out is None and threads is None and not status
-        if plain and f_ext is None and damping is None and type(frame) is str:
+        if plain and f_ext is None and damping is None and type(frame) is type(axes) is str:
             fast = self._fast.get((function, frame, axes))
             if fast is not None:
                 return fast(*values)
         return self._calls.run(
             function, values, out, threads, status, method, frame=frame, axes=axes, f_ext=f_ext,
-            damping=damping,
+            damping=damping, name=name,
         )  # fmt: skip
 
     def _fast_function(

@@ -814,3 +814,31 @@ def test_operational_inertia_needs_six_joints(puma: lw.Robot) -> None:
     two = lw.from_dh([row, row], name="two")
     with pytest.raises(ValueError, match=r"moved by 2 joint\(s\); expected at least 6"):
         two.operational_inertia(np.zeros(2), "link2")
+
+
+# -- names that are none, and too few arguments ---------------------------------------------------
+
+
+def test_names_that_are_no_text(puma: lw.Robot) -> None:
+    q = np.zeros(6)
+    with pytest.raises(ValueError, match=r"axes \['base'\]: expected two names"):
+        puma.jacobian(q, "link6", axes=["base"])  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"method \['aba'\], .*: expected two names"):
+        puma.mass_matrix(q, method=["aba"])  # type: ignore[arg-type]
+    for call in (puma.jacobian, puma.operational_inertia):
+        with pytest.raises(ValueError, match=r"frame \['link6'\]: .* has no such frame"):
+            call(q, ["link6"])  # type: ignore[arg-type]
+
+
+def test_functions_behind_another_name_are_called_by_it_in_messages(puma: lw.Robot) -> None:
+    q = np.zeros(6)
+    with pytest.raises(
+        ValueError, match=r"^innovations: q has shape \(5,\); expected \(\.\.\., 6\)"
+    ):
+        puma.innovations(q[:5])
+    with pytest.raises(ValueError, match=r"^innovations: x has shape \(5,\)"):
+        puma.innovations(q).apply(q[:5])
+    with pytest.raises(ValueError, match=r"^operational_dynamics: qd has shape \(5,\)"):
+        puma.operational_dynamics(q, q[:5], q, "link6")
+    with pytest.raises(ValueError, match=r"apply_factor was given 1 array\(s\); expected 2: q, x"):
+        puma.compute("apply_factor", q)

@@ -16,7 +16,7 @@ damping d, ``(Λ⁻¹ + diag(d))⁻¹`` exists all the same, by the methods that
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from linkwise.algorithms import blocks, interbody, ltl, schur
@@ -164,44 +164,29 @@ def dynamics_and_inverse(
     return [*qdd, *(x for row in inverse for x in row)]
 
 
-def operational_inertia(
-    tree: Tree,
-    q: Sequence[Scalar],
-    *,
-    frame: Frame,
-    axes: str = "base",
-    damping: Sequence[Scalar] = (),
-) -> Matrix:
-    """``Λ``, rows and columns (angular, linear), from factors of M."""
-    return _inverted(operational_inertia_inverse(tree, q, frame=frame, axes=axes), damping)
-
-
-def recursive_inertia(
-    tree: Tree,
-    q: Sequence[Scalar],
-    *,
-    frame: Frame,
-    axes: str = "base",
-    damping: Sequence[Scalar] = (),
-) -> Matrix:
-    """``Λ`` from filtered wrenches."""
-    return _inverted(recursive_inverse(tree, q, frame=frame, axes=axes), damping)
-
-
-def schur_inertia(
-    tree: Tree,
-    q: Sequence[Scalar],
-    *,
-    frame: Frame,
-    axes: str = "base",
-    damping: Sequence[Scalar] = (),
-) -> Matrix:
-    """``Λ`` from interbody forces."""
-    return _inverted(schur_inverse(tree, q, frame=frame, axes=axes), damping)
-
-
 def _inverted(inverse: Matrix, damping: Sequence[Scalar]) -> Matrix:
     """``(Λ⁻¹ + diag(damping))⁻¹``."""
     for k, d in enumerate(damping):
         inverse[k][k] = inverse[k][k] + d
     return ltl.inverse(ltl.factor(inverse, CHAIN_OF_SIX))
+
+
+def _inertia(inverse: Callable[..., Matrix]) -> Callable[..., Matrix]:
+    """``Λ``, rows and columns (angular, linear), from a way to its inverse."""
+
+    def inertia(
+        tree: Tree,
+        q: Sequence[Scalar],
+        *,
+        frame: Frame,
+        axes: str = "base",
+        damping: Sequence[Scalar] = (),
+    ) -> Matrix:
+        return _inverted(inverse(tree, q, frame=frame, axes=axes), damping)
+
+    return inertia
+
+
+operational_inertia = _inertia(operational_inertia_inverse)  # from factors of M
+recursive_inertia = _inertia(recursive_inverse)  # from filtered wrenches
+schur_inertia = _inertia(schur_inverse)  # from interbody forces

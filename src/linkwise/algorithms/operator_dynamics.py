@@ -69,81 +69,51 @@ def bias_filtered(
     return Factored(tree, J, gains_of(tree, J)).solved(drive, forces)
 
 
-def fd1(
-    tree: Tree,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    tau: Sequence[Scalar],
-    *,
-    external: External = (),
-) -> list[Scalar]:
-    """Subtract the bias, filter, smooth. FD2's joint accelerations are the same (4.22b)."""
-    return tied(tree, _rates(bias_first), q, qd, tau, external)
+def _dynamics(states: States) -> Callable[..., list[Scalar]]:
+    """Joint accelerations."""
+
+    def driver(
+        tree: Tree,
+        q: Sequence[Scalar],
+        qd: Sequence[Scalar],
+        tau: Sequence[Scalar],
+        *,
+        external: External = (),
+    ) -> list[Scalar]:
+        return tied(tree, lambda *state: joint_rates(states(*state)), q, qd, tau, external)
+
+    return driver
 
 
-def fd3(
-    tree: Tree,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    tau: Sequence[Scalar],
-    *,
-    external: External = (),
-) -> list[Scalar]:
-    """Filter torques and link forces together, smooth."""
-    return tied(tree, _rates(bias_filtered), q, qd, tau, external)
+def _tip(states: States) -> Callable[..., list[Scalar]]:
+    """α(0) of a frame: λ there, and φᵀa, its acceleration at constant joint rates."""
+
+    def driver(
+        tree: Tree,
+        q: Sequence[Scalar],
+        qd: Sequence[Scalar],
+        tau: Sequence[Scalar],
+        *,
+        frame: Frame,
+        axes: str = "base",
+        external: External = (),
+    ) -> list[Scalar]:
+        drift = jacobian_dot_qd(tree, q, qd, frame=frame, axes=axes)
+        if frame.link == BASE:
+            return drift
+
+        def rates_and_tip(loose: Tree, full_q: Sequence[Scalar], *rest: Sequence[Scalar]) -> list:
+            moved = states(loose, full_q, *rest)
+            here = grip(loose, full_q, frame, axes).seen(moved[frame.link].alpha)
+            return [*joint_rates(moved), *here]
+
+        found = tied(tree, rates_and_tip, q, qd, tau, external)
+        return [a + b for a, b in zip(found[tree.nv :], drift, strict=True)]
+
+    return driver
 
 
-def fd2_tip(
-    tree: Tree,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    tau: Sequence[Scalar],
-    *,
-    frame: Frame,
-    axes: str = "base",
-    external: External = (),
-) -> list[Scalar]:
-    """α(0) of a frame, by FD2."""
-    return _tip(bias_first, tree, q, qd, tau, frame, axes, external)
-
-
-def fd3_tip(
-    tree: Tree,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    tau: Sequence[Scalar],
-    *,
-    frame: Frame,
-    axes: str = "base",
-    external: External = (),
-) -> list[Scalar]:
-    """α(0) of a frame, by FD3 changed as FD2 changes FD1."""
-    return _tip(bias_filtered, tree, q, qd, tau, frame, axes, external)
-
-
-def _rates(states: States) -> Callable[..., list[Scalar]]:
-    return lambda *state: joint_rates(states(*state))
-
-
-def _tip(
-    states: States,
-    tree: Tree,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    tau: Sequence[Scalar],
-    frame: Frame,
-    axes: str,
-    external: External,
-) -> list[Scalar]:
-    """λ at the frame, and φᵀa there: its acceleration at constant joint rates."""
-    drift = jacobian_dot_qd(tree, q, qd, frame=frame, axes=axes)
-    if frame.link == BASE:
-        return drift
-
-    def rates_and_tip(loose: Tree, full_q: Sequence[Scalar], *rest: Sequence[Scalar]) -> list:
-        moved = states(loose, full_q, *rest)
-        here = grip(loose, full_q, frame, axes).seen(moved[frame.link].alpha)
-        return [*joint_rates(moved), *here]
-
-    found = tied(tree, rates_and_tip, q, qd, tau, external)
-    return [a + b for a, b in zip(found[tree.nv :], drift, strict=True)]
+fd1 = _dynamics(bias_first)  # FD2's joint accelerations are the same (4.22b)
+fd3 = _dynamics(bias_filtered)
+fd2_tip = _tip(bias_first)
+fd3_tip = _tip(bias_filtered)  # FD3 changed as FD2 changes FD1
