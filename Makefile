@@ -38,7 +38,7 @@ agreement: $(VENV)/.ready
 accuracy: $(VENV)/.ready
 	$(BIN)/python tools/accuracy.py
 
-# src/linkwise/costs.py and docs/choosing.md, on a quiet machine
+# src/linkwise/engine/costs.py and docs/choosing.md, on a quiet machine
 costs: $(VENV)/.ready
 	$(BIN)/python tools/cost_model.py measure --json costs.json
 	$(BIN)/python tools/cost_model.py fit --json costs.json

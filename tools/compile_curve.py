@@ -26,7 +26,7 @@ from linkwise.backends.llvm import compile as llvm_compile
 from linkwise.backends.llvm import run
 from linkwise.backends.llvm.module import BATCH, lanes_for, render_module
 from linkwise.backends.llvm.target import host
-from linkwise.compile import Kernels
+from linkwise.engine.kernels import Kernels
 from linkwise.model.description import (
     BodyInertia,
     JointDescription,

@@ -1,10 +1,10 @@
-"""What each method costs on this machine, and a formula for it: src/linkwise/costs.py.
+"""What each method costs on this machine, and a formula for it: src/linkwise/engine/costs.py.
 
     python tools/cost_model.py measure   time every method on many robots: costs.json
-    python tools/cost_model.py fit       costs.json -> src/linkwise/costs.py, docs/choosing.md
+    python tools/cost_model.py fit       costs.json -> engine/costs.py, docs/choosing.md
 
 `method="auto"` takes the method whose formula gives the least time. The formula is linear in the
-features of `linkwise.choose.features`; its numbers come from here. The page says, for robots used
+features of `linkwise.engine.auto`; its numbers come from here. The page says, for robots used
 in the fit and for robots kept out of it, which method was fastest, which one `auto` takes, and what
 that costs.
 """
@@ -28,14 +28,14 @@ from linkwise.backends.llvm import compile as llvm_compile
 from linkwise.backends.llvm import run
 from linkwise.backends.llvm.module import BATCH, lanes_for, render_module
 from linkwise.backends.llvm.target import host
-from linkwise.choose import CANDIDATES, features
-from linkwise.cli.timing import one_core, processor
-from linkwise.compile import Kernels
+from linkwise.bench.timing import one_core, processor
+from linkwise.engine.auto import CANDIDATES, features
+from linkwise.engine.kernels import Kernels
 from linkwise.study.generic import generic_chain
 from linkwise.trace.tracer import Task, trace
 
 ROOT = Path(__file__).resolve().parents[1]
-TABLE, PAGE = ROOT / "src" / "linkwise" / "costs.py", ROOT / "docs" / "choosing.md"
+TABLE, PAGE = ROOT / "src" / "linkwise" / "engine" / "costs.py", ROOT / "docs" / "choosing.md"
 MODES = ("float64", "float32", "one state")
 STATES = 512
 SECONDS = 0.01  # of one sample
@@ -209,9 +209,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def module(table: dict[str, dict[str, dict[str, list[float]]]], machine: str) -> str:
-    """src/linkwise/costs.py."""
+    """src/linkwise/engine/costs.py."""
     lines = [
-        '"""What a state costs beyond the first method, in nanoseconds: numbers of choose.py.',
+        '"""What a state costs beyond the first method, in nanoseconds: numbers of auto.py.',
         "",
         f"Made by tools/cost_model.py on {machine}.",
         '"""',
@@ -303,7 +303,7 @@ def page(rows: Sequence[dict[str, Any]], table: Any, machine: str) -> str:
 Made by `tools/cost_model.py` on {machine}, one core. Every method worth having was timed on chains
 without accidental zeros ("mixed": every third joint slides) and on robots of example-robot-data,
 some also on a free base; a formula for how much longer it takes than the first of its function
-(`linkwise/choose.py`) was fitted to some of them and tried on the others. `auto` takes the method
+(`engine/auto.py`) was fitted to some of them and tried on the others. `auto` takes the method
 whose formula gives the least. How much slower that is than the fastest of the measured ones:
 
 {_loss(rows, table)}

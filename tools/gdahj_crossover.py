@@ -20,7 +20,7 @@ import numpy as np
 
 import linkwise as lw
 from linkwise.algorithms import FUNCTIONS, Algorithm
-from linkwise.cli.timing import Way, measure, one_core, processor
+from linkwise.bench.timing import Way, measure, one_core, processor
 from linkwise.study import counts
 from linkwise.study.claims import CLAIMS, formula
 from linkwise.study.generic import generic_chain

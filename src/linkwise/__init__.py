@@ -7,7 +7,7 @@
 """
 
 from linkwise.builder import Builder
-from linkwise.cache import CacheWarning
+from linkwise.engine.cache import CacheWarning
 from linkwise.errors import BackendUnavailable, RobotFileError, RobotFileWarning
 from linkwise.io.dh import DHRow
 from linkwise.load import from_dh, from_mujoco, from_pinocchio, load

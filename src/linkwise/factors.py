@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.algorithms.tied import possible, why_not
-from linkwise.calls import Array, Calls
+from linkwise.engine.calls import Array, Calls
 
 
 class Innovations:

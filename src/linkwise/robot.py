@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwise import arrays
-from linkwise.backends.c.render import render_c
-from linkwise.calls import Array, Calls, Result, Wrenches
+from linkwise.backends.cstyle.render import render_c
+from linkwise.engine import arrays
+from linkwise.engine.calls import Array, Calls, Result, Wrenches
 from linkwise.factors import Innovations
 from linkwise.model import configuration, edit
 from linkwise.model.bodies import Policy

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import linkwise as lw
-from linkwise.cli.lint import MOST, lint
+from linkwise.check.lint import MOST, lint
 from linkwise.cli.main import main
 
 GOOD = """<?xml version="1.0"?>

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import linkwise as lw
-from linkwise.cli.lint import MOST, lint
+from linkwise.check.lint import MOST, lint
 from linkwise.cli.main import main
 
 pytest.importorskip("mujoco", reason="MuJoCo (pip install mujoco) is not installed")

@@ -16,18 +16,18 @@ from click.testing import CliRunner, Result
 
 import linkwise as lw
 from linkwise.algorithms import FUNCTIONS
-from linkwise.cli import selfcheck
-from linkwise.cli.bodies import depth_first
-from linkwise.cli.limit import Peak
+from linkwise.bench import selfcheck
+from linkwise.bench.bodies import depth_first
+from linkwise.bench.limit import Peak
+from linkwise.bench.peers import differences, find_peers
+from linkwise.bench.selfcheck import Check, self_check
+from linkwise.bench.states import tip
+from linkwise.bench.suite import XARM7, Goal, Line, find_robot, suite_table
+from linkwise.bench.timing import Way, measure, one_core
 from linkwise.cli.main import INTERRUPTED, main
-from linkwise.cli.options import tip
-from linkwise.cli.peers import differences, find_peers
-from linkwise.cli.selfcheck import Check, self_check
-from linkwise.cli.suite import XARM7, Goal, Line, find_robot, suite_table
-from linkwise.cli.text import aligned, duration, file_size
-from linkwise.cli.timing import Way, measure, one_core
 from linkwise.study.counts import compare
 from linkwise.study.generic import generic_chain
+from linkwise.text import aligned, duration, file_size
 
 LINK = """<link name="{name}"><inertial><origin xyz="0.1 0.2 0.3"/><mass value="{mass}"/>
 <inertia ixx="{ixx}" iyy="0.2" izz="0.25" ixy="0.01" ixz="0" iyz="0.02"/></inertial></link>"""
@@ -376,7 +376,7 @@ def test_bench_without_peers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_suite_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("linkwise.cli.suite.XARM7", XARM7.with_name("nobody.urdf"))
+    monkeypatch.setattr("linkwise.bench.suite.XARM7", XARM7.with_name("nobody.urdf"))
     fails(run("bench", "--suite"), "nobody.urdf not found", "example-robot-data")
 
 

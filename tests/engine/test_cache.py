@@ -22,11 +22,11 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise import compile as engine
 from linkwise.backends.llvm import compile as llvm_compile
 from linkwise.backends.llvm.run import fast_calls_possible
 from linkwise.backends.llvm.target import host
-from linkwise.cache import HEADER, CacheWarning, KernelCache, default_cache
+from linkwise.engine import kernels as engine
+from linkwise.engine.cache import HEADER, CacheWarning, KernelCache, default_cache
 
 # Random damage to entries, end to end; raise it for a long run: LINKWISE_DAMAGE_CASES=2000.
 DAMAGE_CASES = int(os.environ.get("LINKWISE_DAMAGE_CASES", "240"))
@@ -519,7 +519,7 @@ def test_a_reader_never_sees_half_an_entry(folder: Path, cache: KernelCache) -> 
     writer = start(f"""
         import sys
         from pathlib import Path
-        from linkwise.cache import KernelCache
+        from linkwise.engine.cache import KernelCache
         cache = KernelCache(Path({str(folder)!r}))
         cache.put("0" * 64, bytes(50_000))
         print("ready", flush=True)

@@ -24,7 +24,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.algorithms import FUNCTIONS, Algorithm
-from linkwise.backends.c.render import render_c
+from linkwise.backends.cstyle.render import render_c
 from linkwise.backends.llvm import compile as llvm_compile
 from linkwise.backends.llvm import run
 from linkwise.backends.llvm.entry import Signature

@@ -21,8 +21,8 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise import compile as engine
 from linkwise.backends.llvm import compile as llvm_compile
+from linkwise.engine import kernels as engine
 
 THREADS, STORM = 16, 24
 ROUNDS = 300  # calls of each thread

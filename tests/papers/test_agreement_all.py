@@ -21,7 +21,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.algorithms import FUNCTIONS
-from linkwise.iterative import STALLED, TOLERANCE
+from linkwise.engine.iterative import STALLED, TOLERANCE
 from linkwise.model.joints import (
     Free,
     Helical,

@@ -16,7 +16,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.algorithms import FUNCTIONS
-from linkwise.iterative import STALLED, TOLERANCE
+from linkwise.engine.iterative import STALLED, TOLERANCE
 
 pin = pytest.importorskip("pinocchio", reason="Pinocchio (pip install pin) is not installed")
 

@@ -21,7 +21,7 @@ import numpy as np
 
 import linkwise as lw
 from faults.card import Line, shown
-from linkwise.cache import HEADER, CacheWarning, KernelCache, _warn_once
+from linkwise.engine.cache import HEADER, CacheWarning, KernelCache, _warn_once
 
 LINK = {"a": 1.0, "mass": 2.0, "com": (-0.5, 0.1, 0.0), "inertia": (0.1, 0.2, 0.3)}
 OTHER = {**LINK, "mass": 2.5}

@@ -8,8 +8,7 @@ from typing import Any
 
 import click
 
-from linkwise.cli.options import exists, load_robot, progress, robot_options, tip
-from linkwise.cli.speed import (
+from linkwise.bench.speed import (
     MEASURED,
     SEVERAL,
     Contest,
@@ -21,8 +20,10 @@ from linkwise.cli.speed import (
     header,
     speed_table,
 )
-from linkwise.cli.text import pairs
-from linkwise.cli.timing import machine, versions
+from linkwise.bench.states import exists, tip
+from linkwise.bench.timing import machine, versions
+from linkwise.cli.options import load_robot, robot_options
+from linkwise.text import pairs, progress
 
 
 @click.command()
@@ -57,7 +58,7 @@ def bench(
     Peers are given the same robot, link by link, and must agree before they are timed.
     """
     if suite:
-        from linkwise.cli.suite import run_suite
+        from linkwise.bench.suite import run_suite
 
         if robot is not None:
             raise click.UsageError("--suite takes no ROBOT: it has its own")

@@ -6,8 +6,8 @@ import json
 
 import click
 
-from linkwise.cache import default_cache
-from linkwise.cli.text import file_size, pairs
+from linkwise.engine.cache import default_cache
+from linkwise.text import file_size, pairs
 
 
 @click.command()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from linkwise.cli.lint import MOST, Report, lint
+from linkwise.check.lint import MOST, Report, lint
 
 
 @click.command()

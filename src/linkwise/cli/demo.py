@@ -8,13 +8,14 @@ from typing import Any
 import click
 import numpy as np
 
-from linkwise.calls import Array
+from linkwise.bench.selfcheck import Check, check_table, self_check
+from linkwise.bench.speed import Contest, Settings, agreement_lines, footnotes, header, speed_table
+from linkwise.bench.states import tip
 from linkwise.cli.ops import operation_table
-from linkwise.cli.options import load_robot, progress, robot_options, tip
-from linkwise.cli.selfcheck import Check, check_table, self_check
-from linkwise.cli.speed import Contest, Settings, agreement_lines, footnotes, header, speed_table
-from linkwise.cli.text import aligned, heading, pairs, vector
+from linkwise.cli.options import load_robot, robot_options
+from linkwise.engine.calls import Array
 from linkwise.robot import Robot
+from linkwise.text import aligned, heading, pairs, progress, vector
 
 FUNCTIONS = ("forward_dynamics", "inverse_dynamics", "mass_matrix", "jacobian")
 

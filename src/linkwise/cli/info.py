@@ -9,8 +9,8 @@ import click
 
 from linkwise.cli.ops import operation_table, operations
 from linkwise.cli.options import load_robot, robot_options
-from linkwise.cli.text import pairs
 from linkwise.robot import Robot
+from linkwise.text import pairs
 
 
 @click.command()

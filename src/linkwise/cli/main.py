@@ -13,7 +13,6 @@ from typing import IO, Any
 import click
 
 import linkwise
-from linkwise.cache import CacheWarning
 from linkwise.cli.bench import bench
 from linkwise.cli.cache import cache
 from linkwise.cli.check import check
@@ -21,6 +20,7 @@ from linkwise.cli.demo import demo
 from linkwise.cli.info import info
 from linkwise.cli.ops import ops
 from linkwise.cli.source import source
+from linkwise.engine.cache import CacheWarning
 from linkwise.errors import BackendUnavailable, RobotFileWarning
 
 INTERRUPTED = 130  # what a shell reports for a process ended by SIGINT

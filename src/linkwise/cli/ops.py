@@ -10,14 +10,15 @@ from typing import Any
 import click
 
 from linkwise.algorithms import FUNCTIONS
-from linkwise.choose import choose_method
-from linkwise.cli.options import exists, load_robot, progress, robot_options, tip
-from linkwise.cli.text import aligned
+from linkwise.bench.states import exists, tip
+from linkwise.cli.options import load_robot, robot_options
+from linkwise.engine.auto import choose_method
 from linkwise.robot import Robot
 from linkwise.study.claims import LENGTHS
 from linkwise.study.counts import Row, compare
 from linkwise.study.counts_page import cell, number, page
 from linkwise.study.generic import KINDS, generic_chain
+from linkwise.text import aligned, progress
 from linkwise.trace.program import OperationCount
 
 LONGEST = 30  # joints of a general arm; inertial power by links grows with their fourth power

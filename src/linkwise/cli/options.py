@@ -43,21 +43,3 @@ def robot_options(command: Command) -> Command:
 def load_robot(name: str, **options: Any) -> Robot:
     """Load the robot that a command was given."""
     return load(name, strict=not options.pop("no_strict"), **options)
-
-
-def tip(robot: Robot) -> str:
-    """The frame moved by the most joints; the last of them where there are several."""
-    tree = robot.tree
-    return max(reversed(robot.frame_names), key=lambda name: len(tree.path(tree.frames[name].link)))
-
-
-def exists(robot: Robot, function: str, frame: str) -> bool:
-    """Whether a function exists for this robot: an operational inertia needs six directions."""
-    path = robot.tree.path(robot.tree.frames[frame].link)
-    moving = {dof for i in path for dof, _ in robot.tree.links[i].dofs}
-    return function != "operational_inertia" or len(moving) > 5
-
-
-def progress(message: str) -> None:
-    """Say on stderr what is going on, for work that takes a while."""
-    click.echo(f"linkwise: {message}", err=True)

@@ -14,13 +14,12 @@ from typing import Any
 import numpy as np
 
 from linkwise.algorithms import FUNCTIONS
-from linkwise.choose import choose_method
-from linkwise.cli.options import tip
-from linkwise.cli.peers import Peer, differences, find_peers
-from linkwise.cli.states import States, random_states
-from linkwise.cli.text import aligned, nanoseconds, pairs, ratio
-from linkwise.cli.timing import Way, machine, measure, one_core, versions
+from linkwise.bench.peers import Peer, differences, find_peers
+from linkwise.bench.states import States, random_states, tip
+from linkwise.bench.timing import Way, machine, measure, one_core, versions
+from linkwise.engine.auto import choose_method
 from linkwise.robot import Robot
+from linkwise.text import aligned, nanoseconds, pairs, ratio
 
 BATCH, CALL = "batch", "call"
 LOOP = "loop over "  # how a peer without a batch call is run

@@ -15,16 +15,15 @@ import click
 
 from linkwise.backends.llvm.run import available_cores
 from linkwise.backends.llvm.target import host
-from linkwise.cli.limit import Peak, measure_peak
-from linkwise.cli.options import progress
-from linkwise.cli.speed import BATCH, CALL, WIDTH, Contest, Row, Settings, command_line, header
-from linkwise.cli.startup import first_calls, import_time
-from linkwise.cli.states import random_states
-from linkwise.cli.text import aligned, duration, ratio
-from linkwise.cli.timing import machine, measure, one_core, versions
+from linkwise.bench.limit import Peak, measure_peak
+from linkwise.bench.speed import BATCH, CALL, WIDTH, Contest, Row, Settings, command_line, header
+from linkwise.bench.startup import first_calls, import_time
+from linkwise.bench.states import random_states
+from linkwise.bench.timing import machine, measure, one_core, versions
 from linkwise.errors import RobotFileWarning
 from linkwise.load import load
 from linkwise.robot import Robot
+from linkwise.text import aligned, duration, progress, ratio
 
 ROBOTS = Path("cmeel.prefix/share/example-robot-data/robots")
 XARM7 = ROBOTS / "xarm_description/urdf/xarm7.urdf"

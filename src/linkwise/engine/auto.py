@@ -17,7 +17,7 @@ it has the same bits alone and in any row.
 from __future__ import annotations
 
 from linkwise.algorithms import FUNCTIONS
-from linkwise.costs import COSTS
+from linkwise.engine.costs import COSTS
 from linkwise.model.tree import Frame, Tree
 
 # what is worth choosing from, first what every robot has; others are always dearer, or lose digits

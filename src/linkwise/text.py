@@ -70,3 +70,8 @@ def file_size(size: int) -> str:
     if size < 1024:
         return f"{size} bytes"
     return f"{size / 1024:.1f} KiB" if size < 1024**2 else f"{size / 1024**2:.1f} MiB"
+
+
+def progress(message: str) -> None:
+    """Say on stderr what is going on, for work that takes a while."""
+    click.echo(f"linkwise: {message}", err=True)

@@ -7,9 +7,9 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
-from linkwise.cli.bodies import Array, Body, bodies, depth_first
-from linkwise.cli.states import States
-from linkwise.cli.timing import Way
+from linkwise.bench.bodies import Array, Body, bodies, depth_first
+from linkwise.bench.states import States
+from linkwise.bench.timing import Way
 from linkwise.robot import Robot
 
 # MuJoCo refuses published inertias that break the triangle inequality, so bodies are compiled

@@ -8,7 +8,7 @@ from math import hypot
 
 import numpy as np
 
-from linkwise.cli.pages import Page, other_name
+from linkwise.check.pages import Page, other_name
 from linkwise.errors import quote, suggestion
 from linkwise.io.urdf import JOINT_KINDS
 from linkwise.io.xml import parse_number

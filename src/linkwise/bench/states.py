@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkwise.calls import Array
+from linkwise.engine.calls import Array
 from linkwise.robot import Robot
 
 
@@ -37,3 +37,16 @@ def random_states(robot: Robot, count: int, seed: int = 0) -> States:
     shape = (count, robot.nv)
     q = robot.random_q(rng, count)
     return States(q, rng.uniform(-1, 1, shape), rng.uniform(-10, 10, shape))
+
+
+def tip(robot: Robot) -> str:
+    """The frame moved by the most joints; the last of them where there are several."""
+    tree = robot.tree
+    return max(reversed(robot.frame_names), key=lambda name: len(tree.path(tree.frames[name].link)))
+
+
+def exists(robot: Robot, function: str, frame: str) -> bool:
+    """Whether a function exists for this robot: an operational inertia needs six directions."""
+    path = robot.tree.path(robot.tree.frames[frame].link)
+    moving = {dof for i in path for dof, _ in robot.tree.links[i].dofs}
+    return function != "operational_inertia" or len(moving) > 5

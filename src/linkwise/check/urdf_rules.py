@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import hypot
 
-from linkwise.cli import repairs
-from linkwise.cli.pages import Page
+from linkwise.check import repairs
+from linkwise.check.pages import Page
 from linkwise.errors import quote
 from linkwise.io.xml import parse_number
 

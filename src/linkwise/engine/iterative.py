@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.algorithms import FUNCTIONS
-from linkwise.arrays import Batch
-from linkwise.compile import Kernels
+from linkwise.engine.arrays import Batch
+from linkwise.engine.kernels import Kernels
 from linkwise.trace.status import Status
 from linkwise.trace.tracer import Task
 

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwise import arrays, iterative
 from linkwise.algorithms import FUNCTIONS, Algorithm
 from linkwise.backends.llvm.run import BatchKernel
-from linkwise.choose import choose_method
-from linkwise.compile import Kernels
+from linkwise.engine import arrays, iterative
+from linkwise.engine.auto import choose_method
+from linkwise.engine.kernels import Kernels
 from linkwise.model.tree import Frame, Tree
 from linkwise.trace.tracer import Task
 
@@ -115,8 +115,8 @@ class Calls:
         status: bool = False,
         method: str = "auto",
         *,
-        frame: str | None = None,
-        axes: str = "base",
+        frame: Any = None,
+        axes: Any = "base",
         f_ext: Wrenches | None = None,
         damping: Array | None = None,
         name: str = "",
@@ -128,7 +128,7 @@ class Calls:
         if not (isinstance(method, str) and isinstance(axes, str)):
             raise ValueError(f"method {method!r}, axes {axes!r}: expected two names")
         if not (frame is None or isinstance(frame, str)):
-            self.frame(frame)  # says that there is none
+            self.frame(frame)  # raises: no such frame
         plan = self._plans.get(key)
         if plan is None:
             plan = self._plans[key] = self._plan(*key)

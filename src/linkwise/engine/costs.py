@@ -1,4 +1,4 @@
-"""What a state costs beyond the first method, in nanoseconds: numbers of choose.py.
+"""What a state costs beyond the first method, in nanoseconds: numbers of auto.py.
 
 Made by tools/cost_model.py on AMD EPYC.
 """

@@ -1,7 +1,7 @@
 """Kinds of problem in an MJCF: what to advise, and how to make them go away.
 
 Words in quotes before "(says MuJoCo's compiler)" are MuJoCo's; the others are our reader's. As in
-`linkwise.cli.rules`, a change that is a repair is written, any other clears the view.
+`linkwise.check.urdf_rules`, a change that is a repair is written, any other clears the view.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import re
 
-from linkwise.cli import repairs
-from linkwise.cli.pages import Element, Page, other_name
-from linkwise.cli.repairs import drop
-from linkwise.cli.rules import XML_RULES, rule
+from linkwise.check import repairs
+from linkwise.check.pages import Element, Page, other_name
+from linkwise.check.repairs import drop
+from linkwise.check.urdf_rules import XML_RULES, rule
 from linkwise.errors import quote, suggestion
 
 HARMLESS = {  # a value that reads, by element and attribute; others are left out

@@ -17,7 +17,7 @@ from linkwise.backends.llvm import run
 from linkwise.backends.llvm.entry import Signature
 from linkwise.backends.llvm.module import BATCH, CALL, lanes_for, render_module
 from linkwise.backends.llvm.target import host
-from linkwise.cache import default_cache
+from linkwise.engine.cache import default_cache
 from linkwise.errors import BackendUnavailable
 from linkwise.model.tree import Tree
 from linkwise.trace.tracer import Task, trace

@@ -2,8 +2,7 @@
 
 The reader and the builder stop at what is wrong. Here the file is read again and again: each time,
 what was told is noted, and the working copy is changed so that the next problem shows. A rule of
-`linkwise.cli.rules` or `linkwise.cli.mjcf_rules` says, per kind of problem, what to advise and how
-to change the copy; changes that are deliberate repairs go into a second copy as well, the one that
+`urdf_rules` or `mjcf_rules` says, per kind of problem, what to advise and how to change the copy; changes that are deliberate repairs go into a second copy as well, the one that
 ``--repair`` writes. Files that an MJCF includes have working copies of their own.
 """
 
@@ -14,9 +13,10 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from linkwise.cli import mjcf_rules, rules
-from linkwise.cli.pages import Element, Page, Place, as_written, node_of, parse_page
-from linkwise.cli.rules import Fix, Rule, rule_for
+from linkwise.check import mjcf_rules
+from linkwise.check import urdf_rules as rules
+from linkwise.check.pages import Element, Page, Place, as_written, node_of, parse_page
+from linkwise.check.urdf_rules import Fix, Rule, rule_for
 from linkwise.errors import RobotFileError, RobotFileWarning, Where
 from linkwise.io.mjcf import describe_mjcf
 from linkwise.io.mjcf_text import Read

@@ -8,7 +8,7 @@ from linkwise.backends.llvm.compile import BATCH_TYPE, Loaded, to_object
 from linkwise.backends.llvm.module import BATCH
 from linkwise.backends.llvm.target import Target, host
 from linkwise.backends.llvm.types import NUMBERS, Lanes
-from linkwise.cli.timing import Way, measure
+from linkwise.bench.timing import Way, measure
 from linkwise.trace.program import OperationCount
 
 SINCOS, SINCOS_MULTIPLIES = 26, 19  # vector instructions of an inline sine and cosine

@@ -6,10 +6,10 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from linkwise.cli.bodies import Array, Body, bodies, depth_first
-from linkwise.cli.mjcf import MuJoCo
-from linkwise.cli.states import States, random_states
-from linkwise.cli.timing import Way
+from linkwise.bench.bodies import Array, Body, bodies, depth_first
+from linkwise.bench.mujoco import MuJoCo
+from linkwise.bench.states import States, random_states
+from linkwise.bench.timing import Way
 from linkwise.robot import Robot
 
 COMPARED = 16  # states on which results are compared before anything is timed

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from linkwise.algorithms import FUNCTIONS, Algorithm
-from linkwise.calls import Array
-from linkwise.cli.options import exists, tip
-from linkwise.cli.states import States, random_states
-from linkwise.cli.text import aligned
+from linkwise.bench.states import States, exists, random_states, tip
+from linkwise.engine.calls import Array
 from linkwise.model import configuration
 from linkwise.robot import Robot
+from linkwise.text import aligned
 
 STATES = 5
 LIMIT = 1e-11  # relative; what is left of 16 digits after a hard problem

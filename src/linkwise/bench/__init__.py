@@ -1,0 +1,1 @@
+"""Speed and agreement beside other libraries: peers, timing, contests."""

@@ -1,0 +1,112 @@
+"""Results of compiled kernels, to the bit: a golden table of digests of every method.
+
+    python tests/engine/test_bits.py        writes the table (golden_bits.json) anew
+
+Bits may change only where an operation count or an error against 50 digits falls: name the rows in
+the commit that writes the table. Multiply-adds are chosen by the tracer and sincos is in line, so
+every processor with fused multiply-adds gives these bits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.algorithms import FUNCTIONS, Algorithm
+
+TABLE = Path(__file__).with_name("golden_bits.json")
+COMMAND = "python tests/engine/test_bits.py"
+STATES = 11  # whole tiles and a rest, for every width of register
+_spec = importlib.util.spec_from_file_location("counts", Path(__file__).with_name("test_counts.py"))
+assert _spec is not None and _spec.loader is not None
+_counts = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(_counts)
+ROBOTS = _counts.ROBOTS
+
+
+def digest(*parts: Any) -> str:
+    """Of numbers and of where they are not numbers; all NaN are alike."""
+    found = hashlib.sha256()
+    for part in parts:
+        array = np.ascontiguousarray(part)
+        if array.dtype.kind == "f":
+            array = np.where(np.isnan(array), array.dtype.type(np.nan), array)
+        found.update(f"{array.dtype}{array.shape}".encode() + array.tobytes())
+    return found.hexdigest()[:16]
+
+
+def states(robot: lw.Robot, algorithm: Algorithm, dtype: str) -> list[np.ndarray]:
+    """Random states, the fourth with an input that is not a number."""
+    rng = np.random.default_rng(8)
+    values = [
+        robot.random_q(3, STATES) if name == "q" else rng.normal(size=(STATES, size))
+        for name, size in algorithm.input_sizes(robot.tree)
+    ]
+    values[-1][3, 0] = np.nan
+    return [value.astype(dtype) for value in values]
+
+
+def results(robot: lw.Robot, algorithm: Algorithm, dtype: str) -> str:
+    """The digest of what a method gives for the states, with and without a status."""
+    values, options = states(robot, algorithm, dtype), {"method": algorithm.method}
+    if algorithm.iterates:
+        q, qd, tau, qdd0 = values
+        plain = robot.forward_dynamics(q, qd, tau, qdd0=qdd0, **options)
+        _, info = robot.forward_dynamics(q, qd, tau, qdd0=qdd0, status=True, **options)
+        return digest(plain, *info)
+    frame = robot.frame_names[-1] if algorithm.takes_frame else None
+    plain = robot.compute(algorithm.function, *values, frame=frame, **options)
+    with_status = robot.compute(algorithm.function, *values, frame=frame, status=True, **options)
+    return digest(plain, *with_status)
+
+
+def algorithms(robot: lw.Robot) -> Iterator[Algorithm]:
+    for methods in FUNCTIONS.values():
+        yield from (a for a in methods.values() if a.exists_for(robot.tree))
+
+
+def golden() -> dict[str, dict[str, str]]:
+    table: dict[str, dict[str, str]] = json.loads(TABLE.read_text())
+    return table
+
+
+def write() -> None:
+    table = {}
+    for name, make in ROBOTS.items():
+        robot = make()
+        table[name] = {
+            f"{a.function}[{a.method}] {dtype}": results(robot, a, dtype)
+            for a in algorithms(robot)
+            for dtype in ("float64", "float32")
+        }
+        print(f"{name}: {len(table[name])} rows", flush=True)
+    TABLE.write_text(json.dumps(table, indent=1) + "\n")
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_bits_do_not_change(name: str) -> None:
+    from linkwise.backends.llvm.target import host
+
+    if not host().fused:
+        pytest.skip("the table is of processors with fused multiply-adds")
+    robot, table = ROBOTS[name](), golden()[name]
+    now = {
+        f"{a.function}[{a.method}] {dtype}": results(robot, a, dtype)
+        for a in algorithms(robot)
+        for dtype in ("float64", "float32")
+    }
+    changed = [row for row in table if now.get(row) != table[row]]
+    assert not changed, f"other bits than {TABLE.name}: {changed}; argued for? then: {COMMAND}"
+    assert now.keys() == table.keys(), f"rows to add: {sorted(now.keys() - table.keys())}"
+
+
+if __name__ == "__main__":
+    write()
