@@ -18,6 +18,14 @@ import linkwise as lw
 from linkwise.algorithms import FUNCTIONS
 from linkwise.bench import selfcheck
 from linkwise.bench.bodies import depth_first
+from linkwise.bench.calls import (
+    DYNAMICS,
+    STYLES,
+    CallContest,
+    CallRow,
+    beyond_states,
+    calls_table,
+)
 from linkwise.bench.limit import Peak
 from linkwise.bench.peers import differences, find_peers
 from linkwise.bench.selfcheck import Check, self_check
@@ -364,6 +372,55 @@ def test_bench_json() -> None:
     assert {("forward_dynamics", "batch"), ("forward_dynamics", "call")} <= modes
     assert all(row["ours"] > 0 for row in facts["rows"])
     assert facts["settings"]["threads"] == 2
+
+
+def double_pendulum(path: Path) -> str:
+    links = {"mass": 1.0, "com": (0.0, 0.1, -0.5), "inertia": (0.1, 0.1, 0.01)}
+    builder = lw.Builder("double_pendulum").link("upper", **links).link("lower", **links)
+    builder.joint("shoulder", "revolute", parent="base", child="upper", axis=(0, 1, 0))
+    builder.joint("elbow", "revolute", parent="upper", child="lower", axis=(1, 0, 0))
+    builder.build().save(path)
+    return str(path)
+
+
+def test_bench_of_call_styles(tmp_path: Path) -> None:
+    robot = double_pendulum(tmp_path / "robot.urdf")
+    result = run("bench", robot, "--calls", "--seconds", "0.001", "--json")
+    facts = json.loads(result.stdout)
+    rows = {(row["function"], row["style"]): row for row in facts["rows"]}
+    assert all(row["ours"] > 0 for row in rows.values()) and facts["empty"]["ours"] > 0
+    for function in DYNAMICS:
+        assert {style.name for style in STYLES if style.applies(function)} == {
+            style for name, style in rows if name == function and "first call" not in style
+        }
+    assert ("mass_matrix", "f_ext") not in rows and ("mass_matrix", "16, broadcast q") not in rows
+    assert ("forward_dynamics", "first call, one state") in rows
+
+
+def test_call_styles_compute_the_same(rng: np.random.Generator) -> None:
+    """Whatever the layout, a style's call gives the result of its states, not of others."""
+    contest = CallContest(lw.load("puma560"), 0.001)
+    plain = contest.robot.forward_dynamics(*contest.states.arrays)
+    for style in STYLES:
+        way = contest.ours("forward_dynamics", style)
+        result = eval(way.statement, dict(way.names))
+        found = np.asarray(result[0] if "status" in style.extra else result).reshape(-1, 6)
+        if "f_ext" not in style.extra and style.first is None:
+            tolerance = 1e-3 if "float32" in style.name else 1e-12
+            np.testing.assert_allclose(found, plain[: style.states], tolerance, tolerance)
+
+
+def test_calls_table_says_what_a_batch_costs_beyond_its_states() -> None:
+    rows = beyond_states(
+        [
+            CallRow("f", "one state", 1, False, 300.0, 900.0, "them"),
+            CallRow("f", "batch of 4", 4, True, 1000.0, 3600.0, "them"),
+            CallRow("f", "4096, out=", 4096, True, 409600.0),
+        ]
+    )
+    assert [row.beyond for row in rows] == [None, 600.0, None]
+    text = calls_table(rows)
+    assert "3.0×" in text and "3.6×" in text and "600" in text
 
 
 def test_bench_without_peers(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from linkwise.bench.states import States, random_states
 from linkwise.bench.timing import Way
 from linkwise.robot import Robot
 
+OF_A_FRAME = ("jacobian", "forward_kinematics")
 COMPARED = 16  # states on which results are compared before anything is timed
 
 
@@ -72,13 +73,15 @@ def linkwise_result(robot: Robot, frame: str, function: str, states: States, k: 
     """One of our own results."""
     q, qd, tau = states.q[k], states.qd[k], states.tau[k]
     values = {"inverse_dynamics": (q, qd, tau), "forward_dynamics": (q, qd, tau), "bias": (q, qd)}
-    extra = (frame,) if function == "jacobian" else ()
+    extra = (frame,) if function in OF_A_FRAME else ()
     result: Array = getattr(robot, function)(*values.get(function, (q,)), *extra)
     return result
 
 
 def in_order(result: Array, order: list[int], function: str) -> Array:
     """A result with its joints in a peer's order."""
+    if function == "forward_kinematics":
+        return result
     if function in ("mass_matrix", "mass_matrix_inverse"):
         return result[np.ix_(order, order)]
     return result[..., order]
@@ -98,6 +101,7 @@ class Pinocchio:
         "bias": ("pin.nonLinearEffects", "q, qd"),
         "gravity_torque": ("pin.computeGeneralizedGravity", "q"),
         "jacobian": ("pin.computeFrameJacobian", "q"),
+        "forward_kinematics": ("pin.framesForwardKinematics", "q"),
     }
     BATCH: ClassVar = {
         "forward_dynamics": "pin.abaInParallel",
@@ -123,28 +127,35 @@ class Pinocchio:
 
     def _call(self, function: str) -> str:
         call, arguments = self.CALLS[function]
-        extra = ", frame, axes" if function == "jacobian" else ""
-        return f"{call}(model, data, {arguments}{extra})"
+        if function == "jacobian":
+            arguments += ", frame, axes"
+        elif function == "forward_kinematics":  # returns None: the pose is read from its data
+            return f"{call}(model, data, {arguments}) or data.oMf[frame]"
+        return f"{call}(model, data, {arguments})"
 
     def batch(self, function: str, states: States, threads: int) -> Way | None:
         """Its C++ batch call where it has one, else a Python loop."""
         if function not in self.CALLS:
             return None
-        mine, count = states.columns(self.order), len(states)
         if function in self.BATCH and self.model.nv > 1:  # it takes 1 x N arrays for N x 1: crash
-            call = self.BATCH[function]
+            call, mine = self.BATCH[function], states.columns(self.order)
             columns = {"q": mine.q.T, "qd": mine.qd.T, "tau": mine.tau.T}
             columns = {name: np.asfortranarray(x) for name, x in columns.items()}
             out = np.empty_like(columns["q"])
             pool = self._pin.ModelPool(self.model, threads)
             names = self._names() | columns | {"pool": pool, "threads": threads, "out": out}
-            return Way(call, f"{call}(threads, pool, q, qd, tau, out)", names, count)
+            return Way(call, f"{call}(threads, pool, q, qd, tau, out)", names, len(states))
+        return self.loop(function, states)
+
+    def loop(self, function: str, states: States) -> Way:
+        """A Python loop over its call for one state."""
+        mine = states.columns(self.order)
         label, arguments = f"loop over {self.CALLS[function][0]}", self.CALLS[function][1]
         columns = {"q": mine.q, "qd": mine.qd, "tau": mine.tau}
         chosen = [columns[name] for name in arguments.split(", ")]
         rows = list(zip(*chosen, strict=True)) if len(chosen) > 1 else list(mine.q)
         statement = f"for {arguments} in rows: {self._call(function)}"
-        return Way(label, statement, self._names() | {"rows": rows}, count)
+        return Way(label, statement, self._names() | {"rows": rows}, len(states))
 
     def single(self, function: str, states: States) -> Way | None:
         """One state per call."""
@@ -154,12 +165,25 @@ class Pinocchio:
         state = {"q": mine.q[0], "qd": mine.qd[0], "tau": mine.tau[0]}
         return Way(self.CALLS[function][0], self._call(function), self._names() | state)
 
+    def pushed(self, function: str, states: States) -> Way | None:
+        """One state per call, with a wrench on its last joint."""
+        plain = self.single(function, states)
+        if plain is None:
+            return None
+        forces = self._pin.StdVec_Force([self._pin.Force.Zero() for _ in self.model.joints])
+        forces[self.model.njoints - 1] = self._pin.Force(np.ones(6))
+        statement = plain.statement.removesuffix(")") + ", forces)"
+        return Way(f"{plain.label} with forces", statement, {**plain.names, "forces": forces})
+
     def evaluate(self, function: str, q: Array, qd: Array, tau: Array) -> Array | None:
         """A result for comparison."""
         if function not in self.CALLS:
             return None
         names = self._names() | {"q": q, "qd": qd, "tau": tau}
-        result: Array = np.array(eval(self._call(function), names))
+        found = eval(self._call(function), names)
+        if function == "forward_kinematics":
+            found = found.homogeneous
+        result: Array = np.array(found)
         if function == "jacobian":
             result = result.reshape(6, -1)
             return np.vstack((result[3:], result[:3]))  # (linear, angular) -> (angular, linear)

@@ -21,14 +21,23 @@ class States:
     def __len__(self) -> int:
         return len(self.q)
 
+    @property
+    def arrays(self) -> tuple[Array, Array, Array]:
+        """The three arrays, as arguments of dynamics."""
+        return self.q, self.qd, self.tau
+
+    def head(self, count: int) -> States:
+        """The first few states."""
+        return States(*(x[:count] for x in self.arrays))
+
     def columns(self, order: list[int]) -> States:
         """With the joints in another order."""
-        arrays = (np.ascontiguousarray(x[:, order]) for x in (self.q, self.qd, self.tau))
+        arrays = (np.ascontiguousarray(x[:, order]) for x in self.arrays)
         return States(*arrays)
 
     def astype(self, dtype: str) -> States:
         """In another number type."""
-        return States(*(x.astype(dtype) for x in (self.q, self.qd, self.tau)))
+        return States(*(x.astype(dtype) for x in self.arrays))
 
 
 def random_states(robot: Robot, count: int, seed: int = 0) -> States:

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from linkwise.bench.calls import LARGE, CallContest, calls_notes, calls_table
 from linkwise.bench.speed import (
     MEASURED,
     SEVERAL,
@@ -23,12 +24,15 @@ from linkwise.bench.speed import (
 from linkwise.bench.states import exists, tip
 from linkwise.bench.timing import machine, versions
 from linkwise.cli.options import load_robot, robot_options
+from linkwise.robot import Robot
 from linkwise.text import pairs, progress
 
 
 @click.command()
 @click.argument("robot", required=False)
 @click.option("--suite", is_flag=True, help="The reference table: xarm7, talos_reduced, start-up.")
+@click.option("--calls", is_flag=True,
+              help="Every way of calling: lists, views, small batches, options.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--batch", type=click.IntRange(min=1), default=4096, show_default=True,
               help="States in a batch.")  # fmt: skip
@@ -45,6 +49,7 @@ from linkwise.text import pairs, progress
 def bench(
     robot: str | None,
     suite: bool,
+    calls: bool,
     as_json: bool,
     batch: int,
     seconds: float,
@@ -67,6 +72,9 @@ def bench(
     if robot is None:
         raise click.UsageError("Missing argument 'ROBOT' (or --suite).")
     loaded = load_robot(robot, **loading)
+    if calls:
+        _run_calls(loaded, as_json, seconds)
+        return
     functions = tuple(f for f in SEVERAL if exists(loaded, f, tip(loaded))) if methods else MEASURED
     settings = Settings(batch, seconds, threads, dtype, functions, methods)
     contest = Contest(loaded, settings)
@@ -77,6 +85,20 @@ def bench(
         click.echo(json.dumps(_facts(contest, rows), indent=2))
     else:
         click.echo(f"\n{speed_table(rows, contest)}\n\n{footnotes(contest, rows)}")
+
+
+def _run_calls(robot: Robot, as_json: bool, seconds: float) -> None:
+    contest, settings = CallContest(robot, seconds), Settings(LARGE, seconds)
+    if not as_json:
+        click.echo(f"{header(settings)}\nrobot     {robot.name}, frame {contest.frame}\n")
+    empty = contest.empty()
+    rows = [*contest.rows(progress), *contest.first_calls()]
+    if as_json:
+        entries = [asdict(row) | {"ratio": row.ratio} for row in rows]
+        facts = _setting(settings, robot, contest.frame) | {"unit": "nanoseconds per call"}
+        click.echo(json.dumps(facts | {"empty": asdict(empty), "rows": entries}, indent=2))
+    else:
+        click.echo(f"{calls_table(rows)}\n\n{calls_notes(contest, empty)}")
 
 
 def _print_head(contest: Contest) -> None:
@@ -92,15 +114,20 @@ def _facts(contest: Contest, rows: list[Row]) -> dict[str, Any]:
         ratios = {name: row.ratio(name) for name in row.peers}
         return asdict(row) | {"ratios": ratios}
 
-    return {
-        "command": command_line(),
-        "machine": machine(),
-        "versions": versions(),
-        "settings": asdict(contest.settings),
-        "robot": {"name": contest.robot.name, "nv": contest.robot.nv, "frame": contest.frame,
-                  "digest": contest.robot.tree.digest},
+    return _setting(contest.settings, contest.robot, contest.frame) | {
         "unit": "nanoseconds per state",
         "agreement": contest.agreement,
         "missing": contest.missing,
         "rows": [entry(row) for row in rows],
-    }  # fmt: skip
+    }
+
+
+def _setting(settings: Settings, robot: Robot, frame: str) -> dict[str, Any]:
+    """What was measured, on what."""
+    return {
+        "command": command_line(),
+        "machine": machine(),
+        "versions": versions(),
+        "settings": asdict(settings),
+        "robot": {"name": robot.name, "nv": robot.nv, "frame": frame, "digest": robot.tree.digest},
+    }
