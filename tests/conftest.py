@@ -19,6 +19,7 @@ which test files cannot import one another):
 
 from __future__ import annotations
 
+import os
 import site
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -28,6 +29,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import settings
 from hypothesis import strategies as st
 
 import linkwise as lw
@@ -45,6 +47,14 @@ from linkwise.model.tree import Tree
 from linkwise.spatial import Force, Vec3
 from linkwise.trace.tracer import evaluate as evaluate_task
 from linkwise.trace.tracer import flatten
+
+# -- chance -------------------------------------------------------------------------------------
+
+# The same examples in every run, however slow the machine; `make search` looks for others.
+settings.register_profile("suite", derandomize=True, deadline=None, database=None)
+settings.register_profile("search", deadline=None, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
+
 
 # -- the kernel cache ---------------------------------------------------------------------------
 

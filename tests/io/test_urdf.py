@@ -708,7 +708,7 @@ def is_finite(robot: RobotDescription) -> bool:
     return all(map(isfinite, numbers))
 
 
-@settings(max_examples=800, deadline=2000)
+@settings(max_examples=800)
 @given(mutated())
 def test_mutated_bytes_are_read_or_refused(data: bytes) -> None:
     try:
@@ -722,7 +722,7 @@ def test_mutated_bytes_are_read_or_refused(data: bytes) -> None:
 TOKENS = ["<", ">", "/>", '"', "0", "nan", "-", "1e999", "link", "joint", "name", "base", " ", "&"]
 
 
-@settings(max_examples=400, deadline=2000)
+@settings(max_examples=400)
 @given(st.integers(0, len(ARM)), st.integers(0, 12), st.lists(st.sampled_from(TOKENS), max_size=4))
 def test_mutated_words_are_read_or_refused(start: int, length: int, words: list[str]) -> None:
     try:

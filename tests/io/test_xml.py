@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -164,12 +163,10 @@ ATTACKS = {
 
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS.keys())
 def test_a_doctype_is_refused(attack: str) -> None:
-    start = time.perf_counter()
     message = refusal(attack.encode())
     assert message.startswith("arm.xml:1: <!DOCTYPE r>: ")
     assert "refused; expected none" in message
     assert "root:" not in message
-    assert time.perf_counter() - start < 1.0
 
 
 def test_an_undefined_entity_is_refused() -> None:

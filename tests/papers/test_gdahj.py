@@ -73,7 +73,7 @@ def related(tree: Tree) -> np.ndarray:
 
 @method
 @given(tree=trees())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_every_joint_and_every_tree(method: str, tree: Tree, evaluate: Any, assert_close: Any):
     robot = Robot.from_tree(tree)
     q = robot.random_q(3, STATES)

@@ -41,7 +41,6 @@ LOSSES = Policy(friction=True)
 
 physics = settings(
     max_examples=max(1, CASES // STATES),
-    deadline=None,
     derandomize=CASES < 1000,
     suppress_health_check=list(HealthCheck),
 )

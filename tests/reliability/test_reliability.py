@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -146,6 +147,30 @@ def test_the_watch_sees_files_and_addresses(tmp_path: Path) -> None:
     with attacks.watched() as seen:
         pass
     assert not seen
+
+
+def test_the_watch_knows_its_own_threads(tmp_path: Path) -> None:
+    """A thread that the watched code starts is watched; one that ran before is not."""
+    mine, other = tmp_path / "mine", tmp_path / "other"
+    for file in (mine, other):
+        file.write_text("")
+    go, done = threading.Event(), threading.Event()
+
+    def stranger() -> None:
+        go.wait(60)
+        other.read_text()
+        done.set()
+
+    running = threading.Thread(target=stranger)
+    running.start()
+    with attacks.watched() as seen:
+        go.set()
+        assert done.wait(60)
+        own = threading.Thread(target=mine.read_text)
+        own.start()
+        own.join()
+    running.join()
+    assert ("open", str(mine)) in seen and ("open", str(other)) not in seen
 
 
 @pytest.mark.parametrize(
