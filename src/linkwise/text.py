@@ -69,7 +69,10 @@ def file_size(size: int) -> str:
     """Bytes, for people."""
     if size < 1024:
         return f"{size} bytes"
-    return f"{size / 1024:.1f} KiB" if size < 1024**2 else f"{size / 1024**2:.1f} MiB"
+    for unit, one in (("GiB", 1024**3), ("MiB", 1024**2)):
+        if size >= one:
+            return f"{size / one:.1f} {unit}"
+    return f"{size / 1024:.1f} KiB"
 
 
 def progress(message: str) -> None:

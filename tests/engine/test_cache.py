@@ -9,11 +9,10 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import textwrap
 import time
-import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,8 +24,10 @@ import linkwise as lw
 from linkwise.backends.llvm import compile as llvm_compile
 from linkwise.backends.llvm.run import fast_calls_possible
 from linkwise.backends.llvm.target import host
+from linkwise.engine import cache as cache_module
 from linkwise.engine import kernels as engine
 from linkwise.engine.cache import HEADER, CacheWarning, KernelCache, default_cache
+from linkwise.engine.folder import PrivateFolder
 
 # Random damage to entries, end to end; raise it for a long run: LINKWISE_DAMAGE_CASES=2000.
 DAMAGE_CASES = int(os.environ.get("LINKWISE_DAMAGE_CASES", "240"))
@@ -61,6 +62,20 @@ def no_compiler(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
         monkeypatch.setattr(llvm_compile, "to_object", refuse)
 
     return switch_off
+
+
+def paths(cache: KernelCache) -> list[Path]:
+    return [cache.folder / entry.name for entry in cache.entries()]
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Nothing may be told, neither as a warning nor, in its stead, in the log."""
+    told: list[str] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cache_module, "_tell", told.append)
+        yield
+    assert told == []
 
 
 def arm(link: dict[str, Any] = LINK, **options: Any) -> lw.Robot:
@@ -155,7 +170,7 @@ def test_the_default_is_the_users_cache_folder(monkeypatch: pytest.MonkeyPatch) 
 
 def test_entries_are_private_files_named_by_digest(folder: Path, cache: KernelCache) -> None:
     mass()
-    (entry,) = cache.entries()
+    (entry,) = paths(cache)
     assert len(entry.stem) == 64 and set(entry.stem) <= set("0123456789abcdef")
     assert cache.size() == entry.stat().st_size > HEADER.size
     if hasattr(os, "getuid"):
@@ -169,10 +184,10 @@ def test_what_a_kernel_depends_on_is_in_its_key(
     folder: Path, cache: KernelCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def new_entries(run: Callable[[], Any]) -> int:
-        before = set(cache.entries())
+        before = set(paths(cache))
         run()
-        assert before <= set(cache.entries())
-        return len(set(cache.entries()) - before)
+        assert before <= set(paths(cache))
+        return len(set(paths(cache)) - before)
 
     tau = Q[::-1].copy()
     push = np.ones(6)
@@ -258,9 +273,9 @@ def over(data: bytes, at: int, block: bytes) -> bytes:
 def two_entries(cache: KernelCache) -> tuple[Path, bytes, bytes]:
     """The entry of the first arm, what is in it, and what is in the other arm's."""
     mass(LINK)
-    (path,) = cache.entries()
+    (path,) = paths(cache)
     mass(OTHER)
-    (other,) = set(cache.entries()) - {path}
+    (other,) = set(paths(cache)) - {path}
     return path, path.read_bytes(), other.read_bytes()
 
 
@@ -309,15 +324,14 @@ def test_an_entry_under_another_name_is_refused(
     two_entries: tuple[Path, bytes, bytes], cache: KernelCache, right: dict[str, bytes]
 ) -> None:
     path, good, other = two_entries
-    (second,) = set(cache.entries()) - {path}
+    (second,) = set(paths(cache)) - {path}
     path.write_bytes(other)
     second.write_bytes(good)
     with pytest.warns(CacheWarning):
         assert mass(LINK) == right["link"]
     with pytest.warns(CacheWarning):
         assert mass(OTHER) == right["other"]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with quietly():
         assert (mass(LINK), mass(OTHER)) == (right["link"], right["other"])
 
 
@@ -368,7 +382,7 @@ def test_a_dangling_link_in_place_of_an_entry(
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.ENOSPC, errno.EROFS, errno.EIO])
-@pytest.mark.parametrize("function", ["mkstemp", "fsync", "replace", "mkdir"])
+@pytest.mark.parametrize("function", ["write", "fsync", "replace", "mkdir"])
 def test_failing_to_write_costs_a_warning(
     function: str,
     number: int,
@@ -379,13 +393,12 @@ def test_failing_to_write_costs_a_warning(
     def fail(*_: Any, **__: Any) -> Any:
         raise OSError(number, os.strerror(number))
 
-    where: Any = {"mkstemp": tempfile, "mkdir": Path}.get(function, os)
+    where: Any = {"write": PrivateFolder, "mkdir": Path}.get(function, os)
     with monkeypatch.context() as patch:
         patch.setattr(where, function, fail)
         with pytest.warns(CacheWarning, match=f"cannot be written .{os.strerror(number)}"):
             assert mass() == right["link"]
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")  # said once
+        with quietly():  # said once
             assert (mass(), mass(OTHER)) == (right["link"], right["other"])
         assert cache.entries() == [], "nothing half-written stays"
     assert mass() == right["link"]
@@ -399,11 +412,10 @@ def test_failing_to_read_is_a_miss(
     monkeypatch: pytest.MonkeyPatch,
     right: dict[str, bytes],
 ) -> None:
-    def fail(_: Path) -> bytes:
+    def fail(*_: Any) -> Any:
         raise OSError(number, os.strerror(number))
 
-    engine.source_digest()  # has read linkwise's own source by now
-    monkeypatch.setattr(Path, "read_bytes", fail)
+    monkeypatch.setattr(PrivateFolder, "open", fail)
     assert mass() == right["link"]
 
 
@@ -501,7 +513,7 @@ def test_processes_that_write_the_same_entry_at_once(
     workers = [start(once) for _ in range(4)]
     for worker in workers:
         assert worker.stdout is not None and worker.stdout.readline() == "ready\n"
-    before = set(cache.entries())
+    before = set(paths(cache))
     for worker in workers:
         assert worker.stdin is not None
         worker.stdin.write("go\n")
@@ -510,7 +522,7 @@ def test_processes_that_write_the_same_entry_at_once(
         output, _ = worker.communicate(timeout=120)
         assert worker.returncode == 0
         assert output.strip() == right["link"].hex()
-    (entry,) = set(cache.entries()) - before
+    (entry,) = set(paths(cache)) - before
     assert cache.get(entry.stem) is not None
 
 
@@ -529,7 +541,7 @@ def test_a_reader_never_sees_half_an_entry(folder: Path, cache: KernelCache) -> 
     assert writer.stdout is not None and writer.stdout.readline() == "ready\n"
     reads = 0
     while writer.poll() is None or reads == 0:
-        code = cache.get("0" * 64)  # a damaged entry would warn, and a warning is an error here
+        code = cache.get("0" * 64)
         assert code is not None and len(set(code)) == 1
         reads += 1
     writer.communicate(timeout=60)
@@ -558,8 +570,7 @@ def test_kill_at_random_moments_of_cold_compiles(
         worker.kill()
         worker.communicate(timeout=60)
         assert worker.returncode == -signal.SIGKILL
-        # a warning would be an error: what the dead process left must all be whole
-        for entry in cache.entries():
+        for entry in paths(cache):  # what the dead process left must all be whole
             if not entry.name.startswith(".writing-"):
                 assert cache.get(entry.stem) is not None
         assert mass() == right["link"]
@@ -574,7 +585,7 @@ def test_leftovers_of_killed_writers_are_counted_and_cleared(
     cache: KernelCache, folder: Path, right: dict[str, bytes]
 ) -> None:
     assert mass() == right["link"]
-    (entry,) = cache.entries()
+    (entry,) = paths(cache)
     (folder / ".writing-abc123").write_bytes(b"half an entry")
     (folder / "notes.txt").write_text("mine")
     assert len(cache.entries()) == 2

@@ -1,12 +1,13 @@
-"""``linkwise cache``: where compiled kernels are kept, how large they are, and clearing them."""
+"""``linkwise cache``: where compiled kernels are kept, the room they take, and clearing them."""
 
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import click
 
-from linkwise.engine.cache import default_cache
+from linkwise.engine.cache import KernelCache, default_cache
 from linkwise.text import file_size, pairs
 
 
@@ -16,25 +17,41 @@ from linkwise.text import file_size, pairs
 def cache(clear: bool, as_json: bool) -> None:
     """Show or clear the cache of compiled kernels.
 
-    The environment variable LINKWISE_CACHE names its folder; LINKWISE_CACHE=off turns it off.
+    LINKWISE_CACHE names the folder of the cache; LINKWISE_CACHE=off turns the cache off.
+    LINKWISE_CACHE_SIZE is the room that the cache may take, such as 500M; it is 1G otherwise. The
+    kernels used least recently are deleted first.
     """
     found = default_cache()
     removed = found.clear() if found and clear else 0
-    facts = {
-        "enabled": found is not None,
-        "folder": str(found.folder) if found else None,
-        "entries": len(found.entries()) if found else 0,
-        "bytes": found.size() if found else 0,
-        "removed": removed,
-    }
+    facts = _facts(found) | {"removed": removed}
     if as_json:
         click.echo(json.dumps(facts, indent=2))
-    elif found is None:
-        click.echo("kernel cache is off (LINKWISE_CACHE)")
-    else:
-        if clear:
-            click.echo(f"removed {removed} {'entry' if removed == 1 else 'entries'}")
-        entries, size = len(found.entries()), file_size(found.size())
-        click.echo(
-            pairs([("folder", str(found.folder)), ("entries", str(entries)), ("size", size)])
-        )
+        return
+    if clear:
+        click.echo(f"removed {removed} {'entry' if removed == 1 else 'entries'}")
+    click.echo(_shown(facts))
+
+
+def _facts(found: KernelCache | None) -> dict[str, Any]:
+    entries = found.entries() if found else []
+    return {
+        "enabled": found is not None,
+        "folder": str(found.folder) if found else None,
+        "problem": found.problem() if found else None,
+        "entries": len(entries),
+        "bytes": sum(entry.size for entry in entries),
+        "limit": found.limit if found else None,
+    }
+
+
+def _shown(facts: dict[str, Any]) -> str:
+    if not facts["enabled"]:
+        return "kernel cache is off (LINKWISE_CACHE)"
+    problem = f", not used: {facts['problem']}" if facts["problem"] else ""
+    return pairs(
+        [
+            ("folder", f"{facts['folder']}{problem}"),
+            ("entries", str(facts["entries"])),
+            ("size", f"{file_size(facts['bytes'])} of {file_size(facts['limit'])}"),
+        ]
+    )
