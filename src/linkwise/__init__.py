@@ -7,6 +7,7 @@
 """
 
 from linkwise.builder import Builder
+from linkwise.check.collect import check
 from linkwise.engine.cache import CacheWarning
 from linkwise.errors import BackendUnavailable, RobotFileError, RobotFileWarning
 from linkwise.io.dh import DHRow
@@ -27,6 +28,7 @@ __all__ = [
     "RobotFileError",
     "RobotFileWarning",
     "Status",
+    "check",
     "from_dh",
     "from_mujoco",
     "from_pinocchio",

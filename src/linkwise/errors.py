@@ -1,25 +1,38 @@
-"""The exceptions and warnings a user can meet."""
+"""The exceptions and warnings a user can meet, and how problems of robot files are reported.
+
+A reader hands each problem over at its place: ``where.report(Code.NO_LIMIT)``. Usually that raises
+for an error and warns for what is told. Within `collecting` it notes the problem instead, and the
+reader goes on past a hole: NaN for a number, `HOLE` for a text, a `Node` marked as a hole for an
+element. Whoever finds a hole says nothing about it: its problem is noted already.
+"""
 
 from __future__ import annotations
 
+import os
+import sys
 import warnings
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
+from string import Formatter
+from typing import Any
+
+from linkwise.codes import ERROR, HINT, Code
 
 
 class RobotFileError(ValueError):
     """Something is wrong with a robot description: says where, what, and what was expected."""
 
-    where: Where | None = None  # the place, and what is wrong there, for programs
-    problem: str = ""
+    problem: Problem | None = None  # the same for programs
 
 
 class RobotFileWarning(UserWarning):
     """Something in a robot description was ignored or assumed."""
 
-    where: Where | None = None
-    problem: str = ""
+    problem: Problem | None = None
 
 
 class BackendUnavailable(RuntimeError):
@@ -33,35 +46,206 @@ class Where:
     path: str
     line: int | None = None
     element: str = ""
+    span: tuple[int, int] | None = field(default=None, compare=False, repr=False)  # bytes
 
     def __str__(self) -> str:
         """Write the place the way a compiler would."""
         place = self.path if self.line is None else f"{self.path}:{self.line}"
         return f"{place}: {self.element}" if self.element else place
 
+    def problem(self, code: Code, **facts: Any) -> RobotFileError:
+        """Return the error to raise where nothing more can be read."""
+        return Problem(code, self, facts).error()
+
+    def report(self, code: Code, **facts: Any) -> None:
+        """Raise an error, warn of what is told; while problems are collected, note it and go on."""
+        report(Problem(code, self, facts))
+
     def error(self, message: str) -> RobotFileError:
-        """Return the error to raise for this place."""
-        error = RobotFileError(f"{self}: {message}")
-        error.where, error.problem = self, message
-        return error
+        """Return the error to raise for a robot that comes from no file."""
+        return self.problem(Code.OTHER, message=message, advice="")
 
     def warn(self, message: str) -> None:
-        """Tell the user about something ignored or assumed at this place."""
-        warning = RobotFileWarning(f"{self}: {message}")
-        warning.where, warning.problem = self, message
-        warnings.warn(warning, stacklevel=3)
+        """Warn about a robot that comes from no file."""
+        self.report(Code.OTHER_TOLD, message=message, advice="", kind_of=message)
 
 
 NOWHERE = Where("<robot>")
 
 
+# --- problems ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong, or worth a word, at one place of a robot file."""
+
+    code: Code
+    where: Where
+    facts: Mapping[str, Any]
+
+    @property
+    def file(self) -> str:
+        """The path of the file."""
+        return self.where.path
+
+    @property
+    def line(self) -> int | None:
+        """The line, starting at 1; None for the whole file."""
+        return self.where.line
+
+    @property
+    def element(self) -> str:
+        """The element, as ``<joint name="elbow">``."""
+        return self.where.element
+
+    @property
+    def severity(self) -> str:
+        """``"error"``, ``"warning"`` or ``"hint"``."""
+        return self.code.severity
+
+    @property
+    def message(self) -> str:
+        """What is wrong, and what was expected."""
+        return _WORDS.vformat(self.code.text, (), self.facts)
+
+    @property
+    def suggestion(self) -> str:
+        """What to do about it."""
+        return _WORDS.vformat(self.code.advice, (), self.facts)
+
+    def as_dict(self) -> dict[str, str | int | None]:
+        """The same as plain data."""
+        return {
+            "code": self.code.name, "file": self.file, "line": self.line, "element": self.element,
+            "severity": self.severity, "message": self.message, "suggestion": self.suggestion,
+        }  # fmt: skip
+
+    def error(self) -> RobotFileError:
+        """The exception to raise."""
+        error = RobotFileError(f"{self.where}: {self.message}")
+        error.problem = self
+        return error
+
+    def warn(self, count: int = 1) -> None:
+        """Warn the user, at the line that called linkwise; ``count`` places have this problem."""
+        more = f" (the first of {count} such places)" if count > 1 else ""
+        warning = RobotFileWarning(f"{self.where}: {self.message}{more}")
+        warning.problem = self
+        warnings.warn(warning, stacklevel=_user_level())
+
+    def __str__(self) -> str:
+        """Write it the way a compiler would."""
+        place = self.file if self.line is None else f"{self.file}:{self.line}"
+        label = f"{self.element}: " if self.element else ""
+        text = f"{place}: {self.severity}: {label}{self.message}"
+        return f"{text}\n    suggestion: {self.suggestion}" if self.suggestion else text
+
+
+class _Words(Formatter):
+    """Texts with facts in braces; ``{x!q}`` is a fact in quotes, cut to one line."""
+
+    def convert_field(self, value: Any, conversion: Any) -> Any:
+        return quote(value) if conversion == "q" else super().convert_field(value, conversion)
+
+
+_WORDS = _Words()
+
+
+# --- where problems go ---------------------------------------------------------------------
+
+
+_notes: ContextVar[list[Problem] | None] = ContextVar("notes", default=None)
+_told: ContextVar[list[Problem] | None] = ContextVar("told", default=None)
+
+
+def report(problem: Problem) -> None:
+    """Raise an error, warn of what is told; while problems are collected, note it and go on."""
+    notes, told = _notes.get(), _told.get()
+    if notes is not None:
+        notes.append(problem)
+    elif problem.severity == ERROR:
+        raise problem.error()
+    elif problem.severity == HINT:
+        return
+    elif told is not None:
+        told.append(problem)
+    else:
+        problem.warn()
+
+
+def is_collecting() -> bool:
+    """Whether problems are noted, and reading goes on past them."""
+    return _notes.get() is not None
+
+
+@contextmanager
+def collecting() -> Iterator[list[Problem]]:
+    """Note every problem instead of raising and warning; an error that is raised ends the block."""
+    notes: list[Problem] = []
+    before = _notes.set(notes)
+    try:
+        yield notes
+    except RobotFileError as error:
+        notes.append(
+            error.problem or Problem(Code.OTHER, NOWHERE, {"message": str(error), "advice": ""})
+        )
+    finally:
+        _notes.reset(before)
+
+
+@contextmanager
+def one_warning_per_kind() -> Iterator[None]:
+    """Warn once per kind of problem and file, at the end of the block, with the number of places.
+
+    Nothing is told of a robot that is refused.
+    """
+    told: list[Problem] = []
+    before = _told.set(told)
+    try:
+        yield
+    finally:
+        _told.reset(before)
+    kinds: dict[tuple[Code, str, Any], list[Problem]] = {}
+    for problem in told:
+        kind = (problem.code, problem.file, problem.facts.get("kind_of"))
+        kinds.setdefault(kind, []).append(problem)
+    for problems in kinds.values():
+        problems[0].warn(len(problems))
+
+
+def _user_level() -> int:
+    """The stack level, for the caller of this, of the first line that is not linkwise's own."""
+    own = os.path.dirname(os.path.abspath(__file__)) + os.sep
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and _is_own(frame.f_code.co_filename, own):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def _is_own(file: str, own: str) -> bool:
+    return file.startswith(own) or os.path.basename(file) == "contextlib.py"
+
+
 # --- how messages are worded ---------------------------------------------------------------
+
+
+class _Hole(str):
+    """The type of `HOLE`."""
+
+
+HOLE = _Hole()  # a text that could not be read, and whose problem is noted already
 
 
 def quote(text: str, longest: int = 60) -> str:
     """Write a value from a file so that it fits on one line of a message."""
     short = text if len(text) <= longest else text[:longest] + "..."
     return '"' + "".join(c if c.isprintable() else ascii(c)[1:-1] for c in short) + '"'
+
+
+def plain(word: str) -> str:
+    """Write a tag or a key from a file so that it fits on one line of a message."""
+    return quote(word)[1:-1]
 
 
 @lru_cache(maxsize=256)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from linkwise.errors import RobotFileError
+from linkwise.errors import RobotFileError, one_warning_per_kind
 from linkwise.io.detect import MJCF, detect
 from linkwise.io.dh import Row, describe_dh
 from linkwise.io.urdf import read_urdf
@@ -59,7 +59,8 @@ def load(
     read: Callable[..., RobotDescription] = read_urdf
     if detect(source) == MJCF:
         from linkwise.io.mjcf import read_mjcf as read
-    return options.robot(read(source, package_dirs=package_dirs))
+    with one_warning_per_kind():
+        return options.robot(read(source, package_dirs=package_dirs))
 
 
 def from_mujoco(

@@ -256,7 +256,7 @@ ONE = {
     ),
     "joints along one line": (
         ('<joint name="elbow"', '<joint axis="0 1 0"/><joint name="elbow"'),
-        12, FORE, "the body moved by joint 'joint1' has mass 0 kg; expected a positive mass",
+        12, FORE, "joint 'joint1' moves no inertia; expected some",
         "give the joint armature=, or the body a mass that it moves",
     ),
     "triangle": (
@@ -495,7 +495,7 @@ def test_warnings_have_suggestions(path: Path) -> None:
 def test_there_is_an_end_to_it(path: Path) -> None:
     sites = "".join(f'<stie name="s{k}"/>\n' for k in range(2 * MOST))
     result = run(path, changed("  </worldbody>", f"{sites}</worldbody>"))
-    assert f"stopped after {MOST} problems\n{MOST} errors, 0 warnings" in result.output
+    assert f"{MOST} errors, 0 warnings" in result.output
 
 
 # -- repairs --------------------------------------------------------------------------------------

@@ -78,7 +78,7 @@ def test_it_is_the_limit_of_a_small_mass(name: str) -> None:
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_joint_that_moves_no_inertia_is_named(name: str) -> None:
     joints, blamed = REFUSED[name]
-    message = f"joint '{blamed}' has mass 0 kg; expected a positive mass"
+    message = f"joint '{blamed}' moves no inertia; expected some"
     with pytest.raises(lw.RobotFileError, match=message):
         lw.Robot(chain(*joints))
 
@@ -87,7 +87,18 @@ def test_armature_is_enough() -> None:
     lw.Robot(chain(*REFUSED["same axis"][0], armature=0.1))
 
 
-def test_inertia_without_mass_is_still_refused() -> None:
+def test_inertia_without_mass_is_taken() -> None:
+    """Like a rotor: its inertia is added to the diagonal of the mass matrix."""
     odd = BodyInertia(0.0, HERE, (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
-    with pytest.raises(lw.RobotFileError, match="joint 'j0' has mass 0 kg"):
-        lw.Robot(chain((HINGE, Z, HERE, odd), (HINGE, X, HERE, BODY)))
+    q, qd, tau = [0.3, 0.4], [0.5, 0.6], [0.7, 0.8]
+    robot = lw.Robot(chain((HINGE, Z, HERE, odd), (HINGE, X, HERE, BODY)))
+    rotor = lw.Robot(chain((HINGE, Z, HERE, None), (HINGE, X, HERE, BODY), armature=1.0))
+    np.testing.assert_allclose(robot.mass_matrix(q), rotor.mass_matrix(q), rtol=1e-15)
+    expected = rotor.forward_dynamics(q, qd, tau)
+    np.testing.assert_allclose(robot.forward_dynamics(q, qd, tau), expected, rtol=1e-14)
+
+
+def test_a_point_mass_is_taken_where_its_joint_moves_it() -> None:
+    point = BodyInertia(2.0, (0.5, 0.0, 0.3), (0.0,) * 6)
+    robot = lw.Robot(chain((HINGE, Z, HERE, point)))
+    np.testing.assert_allclose(robot.mass_matrix([0.1]), [[2.0 * 0.5**2]], rtol=1e-15)

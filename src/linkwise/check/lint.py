@@ -2,7 +2,8 @@
 
 The reader and the builder stop at what is wrong. Here the file is read again and again: each time,
 what was told is noted, and the working copy is changed so that the next problem shows. A rule of
-`urdf_rules` or `mjcf_rules` says, per kind of problem, what to advise and how to change the copy; changes that are deliberate repairs go into a second copy as well, the one that
+`urdf_rules` or `mjcf_rules` says, per kind of problem, what to advise and how to change the copy;
+changes that are deliberate repairs go into a second copy as well, the one that
 ``--repair`` writes. Files that an MJCF includes have working copies of their own.
 """
 
@@ -91,8 +92,8 @@ def lint(path: PathLike, *, strict: bool = True) -> Report:
     try:
         root = read_xml(path)  # refuses what must not be parsed again
     except RobotFileError as error:
-        where = error.where or Where(label)
-        report.problems.append(_problem(where, error.problem, "error", rules.XML_RULES))
+        where, message = _told(error, label)
+        report.problems.append(_problem(where, message, "error", rules.XML_RULES))
         return report
     is_mjcf = root.tag in ("mujoco", "mujocoinclude")
     search = _Search(label, MJCF if is_mjcf else URDF, report, Policy(strict=strict))
@@ -161,7 +162,7 @@ class _Search:
 
     def _note(self, error: RobotFileError) -> bool:
         """Tell an error and get it out of the way; False if that cannot be done."""
-        where, message = error.where or Where(self.path), error.problem or str(error)
+        where, message = _told(error, self.path)
         rule, key = rule_for(message, self.format.rules), (*_key(where), message)
         if key in self.told:
             return False
@@ -181,7 +182,7 @@ class _Search:
         return _problem(where, message, severity, self.format.rules)
 
     def _note_warning(self, warning: RobotFileWarning) -> None:
-        where, message = warning.where or Where(self.path), warning.problem
+        where, message = _told(warning, self.path)
         rule = rule_for(message, self.format.rules)
         if where.line == 0 or len(self.report.problems) >= MOST:
             return  # about an element that was put in on the way, or one too many
@@ -205,6 +206,12 @@ class _Search:
             change = fix(self.output, self.output.elements[index], message)
             if change:
                 self.report.changes.append((int(place), change))
+
+
+def _told(error: RobotFileError | RobotFileWarning, path: str) -> tuple[Where, str]:
+    if error.problem is None:
+        return Where(path), str(error)
+    return error.problem.where, error.problem.message
 
 
 def _key(where: Where) -> tuple[str, int | None, str]:

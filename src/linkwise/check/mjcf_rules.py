@@ -141,7 +141,7 @@ def give_inertia(page: Page, body: Element, message: str) -> str:
     for found in body.findall("inertial"):
         body.remove(found)
     body.insert(0, Element("inertial", BODY))
-    if "has mass" in message:
+    if "moves no inertia" in message:
         for joint in body.findall("joint"):
             joint.set("armature", "1")
     return ""
@@ -254,7 +254,7 @@ MJCF_RULES = [
     rule(r"inertia must satisfy A \+ B >= C|has principal inertias",
          ONE_SOURCE + '; <compiler balanceinertia="true"/> averages it', give_inertia),
     rule(r"inertia must have positive eigenvalues", ONE_SOURCE, give_inertia),
-    rule(r"has mass .* kg; expected", "give the joint armature=, or the body a mass that it moves",
+    rule(r"moves no inertia", "give the joint armature=, or the body a mass that it moves",
          give_inertia),
     rule(r"(?:body_|jnt_|qpos0).* is .*; expected", "check the unit and the exponent", drop_value),
     rule(r"(\w+) is .*; expected zero or more", "write a number of 0 or more in its class",

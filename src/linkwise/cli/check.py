@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from collections import Counter
 from pathlib import Path
 
 import click
 
-from linkwise.check.lint import MOST, Report, lint
+from linkwise.check.collect import check as problems_of
+from linkwise.check.mend import Repaired, repair
+from linkwise.codes import ERROR, HINT, WARNING
+from linkwise.errors import Problem
+
+MOST = 100  # problems that are printed
 
 
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--repair", type=click.Path(dir_okay=False), metavar="OUT",
+@click.option("--repair", "out", type=click.Path(dir_okay=False), metavar="OUT",
               help="Write a repaired file here, in its own format; list every change.")  # fmt: skip
 @click.option("--strict/--no-strict", default=True, show_default=True,
               help="Whether a body that cannot exist is an error, or a warning.")  # fmt: skip
 @click.pass_context
-def check(ctx: click.Context, file: str, as_json: bool, repair: str | None, strict: bool) -> None:
+def check(ctx: click.Context, file: str, as_json: bool, out: str | None, strict: bool) -> None:
     """Check the robot file FILE and print every problem with its place and a suggestion.
 
     FILE is a URDF or an MJCF; of an MJCF, the files that it includes are checked too.
@@ -29,58 +34,74 @@ def check(ctx: click.Context, file: str, as_json: bool, repair: str | None, stri
     FILE and what it includes are never changed. The exit code is 1 if there are errors, 0 if there
     are none or only warnings.
     """
-    report = lint(file, strict=strict)
-    left = _write(report, file, repair, strict) if repair is not None else None
+    problems = problems_of(file, strict=strict)
+    repaired, left = (None, None) if out is None else _write(file, out, strict)
     if as_json:
-        click.echo(json.dumps(_facts(report, repair, left), indent=2, ensure_ascii=False))
+        facts = _facts(problems, out, repaired, left)
+        click.echo(json.dumps(facts, indent=2, ensure_ascii=False))
     else:
-        _show(report, file, repair, left)
-    ctx.exit(1 if (left or report).count("error") else 0)
+        _show(problems)
+        if out is not None:
+            _show_repair(file, out, repaired, left)
+    ctx.exit(1 if count(problems if left is None else left, ERROR) else 0)
 
 
-def _write(report: Report, file: str, out: str, strict: bool) -> Report | None:
-    """Write the repaired file; returns what is still wrong with it."""
+def _write(file: str, out: str, strict: bool) -> tuple[Repaired | None, list[Problem] | None]:
+    """Write the repaired file; returns what was changed and what is still wrong with it."""
     if Path(out).exists() and Path(out).samefile(file):
         raise click.UsageError("--repair: give another file than FILE, which is never changed")
-    if not report.repaired:
-        return None
-    Path(out).write_text(report.repaired, encoding="utf-8")
-    return lint(out, strict=strict)
+    repaired = repair(file, strict=strict)
+    if repaired is None:
+        return None, None
+    Path(out).write_bytes(repaired.data)
+    return repaired, problems_of(out, strict=strict)
 
 
-def _show(report: Report, file: str, out: str | None, left: Report | None) -> None:
-    for problem in report.problems:
+def _show(problems: list[Problem]) -> None:
+    for problem in problems[:MOST]:
         click.echo(problem)
-    if len(report.problems) >= MOST:
-        click.echo(f"stopped after {MOST} problems")
-    click.echo(summary(report))
-    if out is None:
-        return
-    if left is None:
+    if len(problems) > MOST:
+        click.echo(f"{len(problems) - MOST} more problems")
+    click.echo(summary(problems))
+
+
+def _show_repair(
+    file: str, out: str, repaired: Repaired | None, left: list[Problem] | None
+) -> None:
+    if repaired is None or left is None:
         click.echo(f"{out}: not written: the file cannot be read")
         return
-    for line, change in report.changes:
+    for line, change in repaired.changes:
         click.echo(f"repaired: {file}:{line}: {change}")
-    changes = "1 change" if len(report.changes) == 1 else f"{len(report.changes)} changes"
+    changes = "1 change" if len(repaired.changes) == 1 else f"{len(repaired.changes)} changes"
     click.echo(f"{out}: written, {changes}; left: {summary(left)}")
 
 
-def summary(report: Report) -> str:
-    """``3 errors, 2 warnings``."""
-    counts = {word: report.count(word) for word in ("error", "warning")}
-    return ", ".join(f"{n} {word}{'' if n == 1 else 's'}" for word, n in counts.items())
+def count(problems: list[Problem], severity: str) -> int:
+    """How many problems are errors, warnings or hints."""
+    return Counter(problem.severity for problem in problems)[severity]
 
 
-def _facts(report: Report, out: str | None, left: Report | None) -> dict[str, object]:
+def summary(problems: list[Problem]) -> str:
+    """``3 errors, 2 warnings``, and hints where there are some."""
+    counts = {word: count(problems, word) for word in (ERROR, WARNING, HINT)}
+    said = [(word, n) for word, n in counts.items() if n or word != HINT]
+    return ", ".join(f"{n} {word}{'' if n == 1 else 's'}" for word, n in said)
+
+
+def _facts(
+    problems: list[Problem], out: str | None, repaired: Repaired | None, left: list[Problem] | None
+) -> dict[str, object]:
     facts: dict[str, object] = {
-        "problems": [asdict(problem) for problem in report.problems],
-        "errors": report.count("error"),
-        "warnings": report.count("warning"),
+        "problems": [problem.as_dict() for problem in problems],
+        "errors": count(problems, ERROR),
+        "warnings": count(problems, WARNING),
     }
     if out is not None:
+        changes = repaired.changes if repaired else []
         facts["repair"] = {
-            "path": out if left else None,
-            "changes": [{"line": line, "change": change} for line, change in report.changes],
-            "errors_left": left.count("error") if left else None,
+            "path": out if repaired else None,
+            "changes": [{"line": line, "change": change} for line, change in changes],
+            "errors_left": None if left is None else count(left, ERROR),
         }
     return facts

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from xml.parsers import expat
 
-from linkwise.errors import RobotFileError, Where, quote
+from linkwise.codes import Code
+from linkwise.errors import RobotFileError, Where, plain
 from linkwise.io.xml import DEFAULT_LIMITS, PathLike, ReadLimits, read_xml
 
 URDF, MJCF = "urdf", "mjcf"
@@ -36,11 +37,10 @@ def detect(path: PathLike, limits: ReadLimits = DEFAULT_LIMITS) -> str:
 
 
 def _unknown(path: str, tag: str, line: int) -> RobotFileError:
-    word = quote(tag)[1:-1]
+    word = plain(tag)
     hint = f" ({_KNOWN[tag]})" if tag in _KNOWN else ""
-    where = Where(path, line, f"<{word}>")
-    expected = "expected <robot> (URDF) or <mujoco> (MJCF)"
-    return where.error(f"the root element is <{word}>; {expected}{hint}")
+    expected = f"<robot> (URDF) or <mujoco> (MJCF){hint}"
+    return Where(path, line, f"<{word}>").problem(Code.UNKNOWN_ROOT, tag=word, expected=expected)
 
 
 def _root(path: PathLike) -> tuple[str, int] | None:

@@ -10,9 +10,10 @@ import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from linkwise.codes import XACRO
 from linkwise.errors import quote, suggestion
 from linkwise.io.mjcf_text import Document
-from linkwise.io.xml import XACRO, Node
+from linkwise.io.xml import Node
 
 _ROW = re.compile(r"^( *)([\w()]+) \(([!?*R])\) *(.*)$")
 _PLACED = frozenset("name class childclass pos quat axisangle xyaxes zaxis euler".split())

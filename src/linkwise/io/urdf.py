@@ -1,24 +1,26 @@
 """Read a URDF file into a `RobotDescription`.
 
-Every element that matters is read strictly and located: what the file says twice, misspells,
-leaves out or contradicts is a `RobotFileError`. What does not matter to the mechanics is
-skipped. Whether an inertia is physical is judged later, once fixed joints are merged.
+Whatever the file says twice, misspells, leaves out or contradicts is reported with its place and a
+`Code`; the table of codes decides what is an error and what is only told. What does not matter to
+the mechanics is skipped. Whether an inertia is physical is judged later, once fixed joints are
+merged.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from math import copysign, hypot, inf
+from math import copysign, hypot, inf, isnan, nan
 
-from linkwise.errors import quote
+from linkwise.codes import Code
+from linkwise.errors import HOLE, plain, suggestion
 from linkwise.io.rpy import rpy_rotation as rpy_rotation
 from linkwise.io.urdf_shapes import (
     SHAPES,
     Rgba,
     read_named_colour,
     read_origin,
-    read_shape,
+    read_shapes,
     read_triple,
 )
 from linkwise.io.xml import (
@@ -44,7 +46,7 @@ from linkwise.model.description import (
     Rotation,
     Triple,
 )
-from linkwise.model.structure import check_tree, mimic_problem
+from linkwise.model.structure import check_mimics, mended_tree
 
 # joint types of URDF, and beyond it those that `save` writes, with the kinds they are
 JOINT_KINDS = {
@@ -62,7 +64,9 @@ WITHOUT_AXIS = ("fixed", "free", "spherical")
 LIMITED = ("revolute", "prismatic", "helical", "universal", "planar")
 UNBOUNDED = sys.float_info.max  # how a file writes "no limit": its numbers are finite
 _UNIT = 2.0**-51  # how far from 1 the length of a unit vector is rounded
+_NEARLY_UNIT = 1e-6  # how far from 1 it may be in a file that rounds
 _TENSOR = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+_TWINS = {"iyx": "ixy", "izx": "ixz", "izy": "iyz"}  # entries that some files write twice
 _Tensor = tuple[float, float, float, float, float, float]
 
 
@@ -80,11 +84,11 @@ _URDF = Vocabulary(
         "inertial": _words("", "origin mass inertia"),
         "origin": _words("xyz rpy", strict=True),
         "mass": _words("value", strict=True),
-        "inertia": _words(" ".join(_TENSOR), strict=True),
+        "inertia": _words(" ".join((*_TENSOR, *_TWINS))),
         "parent": _words("link", strict=True),
         "child": _words("link", strict=True),
-        "axis": _words("xyz pitch", strict=True),
-        "axis2": _words("xyz", strict=True),
+        "axis": _words("xyz pitch"),
+        "axis2": _words("xyz"),
         "limit": _words("lower upper velocity effort"),
         "dynamics": _words("damping friction armature"),
         "mimic": _words("joint multiplier offset", strict=True),
@@ -101,8 +105,8 @@ _URDF = Vocabulary(
         "texture": _words("filename"),
     },
     skipped=frozenset(
-        "gazebo mujoco ros2_control sensor plugin contact contact_coefficients surface "
-        "safety_controller calibration collision_checking self_filter verbose "
+        "gazebo mujoco ros2_control transmission sensor plugin contact contact_coefficients "
+        "surface safety_controller calibration collision_checking self_filter verbose "
         "self_collision_checking self_collide gravity kinematic hardwareInterface".split()
     ),
     structural=frozenset(
@@ -139,30 +143,25 @@ def describe_urdf(
 ) -> RobotDescription:
     """Turn a parsed URDF into a description."""
     if root.tag != "robot":
-        raise root.error(f"the root element is <{quote(root.tag)[1:-1]}>; expected <robot>")
-    _URDF.check(root)
+        raise root.problem(Code.UNKNOWN_ROOT, tag=plain(root.tag), expected="<robot>")
+    root = _URDF.read(root)
     _check_link_count(root, limits)
-    name = root.text("name") if "name" in root.attributes else _default_name(root)
+    name = root.attributes.get("name", "").strip() or "robot"
     colours = dict(filter(None, map(read_named_colour, root.all("material"))))
     links = tuple(_link(node, colours, files) for node in root.all("link"))
     joints = tuple(_joint(node) for node in root.all("joint"))
-    base = check_tree(links, joints)
-    _check_mimics(list(root.all("joint")))
+    check_mimics(joints)
+    base, links, joints = mended_tree(links, joints)
     return RobotDescription(name, links, joints, where=root.where, base=base)
-
-
-def _default_name(root: Node) -> str:
-    root.where.warn('has no name attribute: called "robot"')
-    return "robot"
 
 
 def _check_link_count(root: Node, limits: ReadLimits) -> None:
     links = list(root.all("link"))
     if not links:
-        raise root.error("has no <link>; expected at least one")
+        raise root.problem(Code.NO_LINK)
     if len(links) > limits.max_links:
         extra = links[limits.max_links]
-        raise extra.error(f"{len(links)} links; expected max_links of at most {limits.max_links}")
+        raise extra.problem(Code.TOO_MANY_LINKS, count=len(links), most=limits.max_links)
 
 
 # --- links ---------------------------------------------------------------------------------
@@ -173,8 +172,8 @@ def _link(node: Node, colours: Mapping[str, Rgba], files: FileRoots) -> LinkDesc
     return LinkDescription(
         name=node.text("name"),
         inertia=None if inertial is None else _inertia(inertial),
-        visuals=tuple(read_shape(shape, colours, files) for shape in node.all("visual")),
-        collisions=tuple(read_shape(shape, colours, files) for shape in node.all("collision")),
+        visuals=read_shapes(node.all("visual"), colours, files),
+        collisions=read_shapes(node.all("collision"), colours, files),
         where=node.where,
     )
 
@@ -183,6 +182,7 @@ def _inertia(node: Node) -> BodyInertia:
     mass = node.required_child("mass").number("value", minimum=0.0, largest=LARGEST)
     inertia = node.required_child("inertia")
     xx, xy, xz, yy, yz, zz = (inertia.number(entry, largest=LARGEST) for entry in _TENSOR)
+    _check_twins(inertia)
     pose = read_origin(node)
     tensor = _turn_tensor(pose.rotation, ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
     return BodyInertia(mass, pose.translation, tensor)
@@ -199,19 +199,25 @@ def _turn_tensor(turn: Rotation, tensor: Rotation) -> _Tensor:
     return entry(0, 0), entry(0, 1), entry(0, 2), entry(1, 1), entry(1, 2), entry(2, 2)
 
 
+def _check_twins(inertia: Node) -> None:
+    """Entries below the diagonal may be there if they say what those above say."""
+    for key in _TWINS.keys() & inertia.attributes.keys():
+        value, other = inertia.number(key), inertia.number(_TWINS[key])
+        if value != other and not isnan(value + other):
+            inertia.report(
+                Code.UNEQUAL_INERTIAS, key=key, value=value, twin=_TWINS[key], other=other
+            )
+
+
 # --- joints --------------------------------------------------------------------------------
 
 
 def _joint(node: Node) -> JointDescription:
-    name, named = node.text("name"), node.text("type")
-    if named not in JOINT_KINDS:
-        known = ", ".join(JOINT_KINDS)
-        raise node.error(f"type={quote(named)} is not supported; expected one of {known}")
-    kind = JOINT_KINDS[named]
+    kind = _kind(node)
     dynamics = node.child("dynamics")
     axis = _axis(node, kind)
     return JointDescription(
-        name=name,
+        name=node.text("name"),
         kind=kind,
         parent=node.required_child("parent").text("link"),
         child=node.required_child("child").text("link"),
@@ -228,12 +234,25 @@ def _joint(node: Node) -> JointDescription:
     )
 
 
+def _kind(joint: Node) -> str:
+    """The kind of a joint; past a type that is unknown, the one that was perhaps meant."""
+    named = joint.text("type")
+    if named in JOINT_KINDS:
+        return JOINT_KINDS[named]
+    if named is not HOLE:
+        meant = suggestion(named, frozenset(JOINT_KINDS))
+        known = ", ".join(JOINT_KINDS)
+        joint.report(Code.UNKNOWN_TYPE, type=named, known=known, meant=meant)
+        return JOINT_KINDS[meant] if meant else HOLE
+    return HOLE
+
+
 def _axis(joint: Node, kind: str) -> Triple:
     """Return the unit axis; a fixed joint has none, and files often write zeros there."""
     node = joint.child("axis")
     if kind in WITHOUT_AXIS:
         return JointDescription.axis
-    return _direction(node) if node is not None else (1.0, 0.0, 0.0)
+    return _direction(node, kind) if node is not None else (1.0, 0.0, 0.0)
 
 
 def _second_axis(joint: Node, kind: str, axis: Triple) -> Triple:
@@ -241,9 +260,9 @@ def _second_axis(joint: Node, kind: str, axis: Triple) -> Triple:
     if kind != "universal":
         return (1.0, 0.0, 0.0)
     node = joint.required_child("axis2")
-    second = _direction(node)
+    second = _direction(node, kind)
     if abs(sum(a * b for a, b in zip(axis, second, strict=True))) > 1e-9:
-        raise node.error(f"xyz={quote(node.text('xyz'))} is not at a right angle to <axis>")
+        node.report(Code.SKEW_AXES, value=node.text("xyz"))
     return second
 
 
@@ -253,7 +272,8 @@ def _pitch(joint: Node, kind: str) -> float:
     if kind != "helical":
         return 0.0
     if node is None:
-        raise joint.error("has no <axis>; expected one with a pitch")
+        joint.report(Code.NO_PITCH_AXIS)
+        return nan
     return node.number("pitch", largest=LARGEST)
 
 
@@ -263,28 +283,35 @@ def _mimic(joint: Node) -> Mimic | None:
     if node is None:
         return None
     multiplier = node.number("multiplier", 1.0, largest=LARGEST)
-    mimic = Mimic(node.text("joint"), multiplier, node.number("offset", 0.0))
-    return None if joint.text("type") == "fixed" else mimic
+    mimic = Mimic(node.text("joint"), multiplier, node.number("offset", 0.0), node.where)
+    return None if joint.attributes.get("type") == "fixed" else mimic
 
 
-def _direction(node: Node) -> Triple:
+def _direction(node: Node, kind: str) -> Triple:
     """A unit vector from an element's xyz; one that is written as such is taken as it is."""
     x, y, z = read_triple(node, "xyz")
     largest = max(abs(x), abs(y), abs(z))
-    if largest == 0.0:
-        raise node.error("xyz=(0 0 0) has no direction; expected a vector that is not zero")
+    if largest == 0.0 and kind is not HOLE:
+        node.report(Code.NO_DIRECTION)
+    if isnan(x + y + z) or largest == 0.0:
+        return 1.0, 0.0, 0.0
     if abs(hypot(x, y, z) - 1.0) <= _UNIT:
         return x + 0.0, y + 0.0, z + 0.0
     x, y, z = x / largest, y / largest, z / largest  # so that no length overflows
-    length = hypot(x, y, z)
-    return x / length + 0.0, y / length + 0.0, z / length + 0.0
+    size = hypot(x, y, z)
+    unit = x / size + 0.0, y / size + 0.0, z / size + 0.0
+    length = size * largest
+    if abs(length - 1.0) > _NEARLY_UNIT:
+        shown = " ".join(f"{entry:.16g}" for entry in unit)
+        node.report(Code.AXIS_LENGTH, value=node.text("xyz"), length=length, unit=shown)
+    return unit
 
 
 def _limits(joint: Node, kind: str) -> Limits:
     node = joint.child("limit")
     if node is None:
         if kind in LIMITED:
-            joint.where.warn("has no <limit>: the joint is not limited")
+            joint.report(Code.NO_LIMIT)
         return Limits()
     lower, upper = _bound(node, "lower", 0.0), _bound(node, "upper", 0.0)
     velocity = _bound(node, "velocity", inf, minimum=0.0)
@@ -294,24 +321,14 @@ def _limits(joint: Node, kind: str) -> Limits:
     if kind not in LIMITED:
         return Limits(velocity=velocity, effort=effort)
     if not {"lower", "upper"} & node.attributes.keys():
-        node.where.warn("has neither lower nor upper: the joint's range is not limited")
+        node.report(Code.NO_RANGE)
         return Limits(velocity=velocity, effort=effort)
     if lower > upper:
-        raise node.error(f"lower={lower:g} is above upper={upper:g}; expected lower <= upper")
+        node.report(Code.LIMITS_SWAPPED, lower=lower, upper=upper)
+        return Limits(velocity=velocity, effort=effort)
     return Limits(lower, upper, velocity, effort)
 
 
 def _bound(node: Node, key: str, default: float, minimum: float = -inf) -> float:
     value = node.number(key, default, minimum)
     return copysign(inf, value) if abs(value) >= UNBOUNDED else value
-
-
-def _check_mimics(joints: list[Node]) -> None:
-    """Check what mimic joints follow, also where a fixed one has no use for it."""
-    mimics = {node.text("name"): node.child("mimic") for node in joints}
-    kinds = {node.text("name"): node.text("type") for node in joints}
-    drivers = {name: mimic.text("joint") if mimic else None for name, mimic in mimics.items()}
-    for name, mimic in mimics.items():
-        problem = mimic_problem(name, kinds, drivers, mimic.where) if mimic else None
-        if mimic and problem:
-            raise mimic.error(problem)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from math import isnan, nan
 
-from linkwise.errors import quote
+from linkwise.codes import Code
 from linkwise.io.rpy import rpy_rotation
 from linkwise.io.xml import FileRoots, Node
 from linkwise.model.description import LARGEST, Geometry, Pose, Triple
@@ -25,24 +26,36 @@ def read_origin(node: Node) -> Pose:
     if origin is None:
         return Pose()
     zeros = (0.0, 0.0, 0.0)
-    turn = rpy_rotation(*read_triple(origin, "rpy", zeros))
+    angles = read_triple(origin, "rpy", zeros)
     x, y, z = origin.numbers("xyz", 3, zeros, largest=LARGEST)
-    return Pose(turn, (x, y, z))
+    if isnan(sum(angles)):
+        return Pose(translation=(nan, nan, nan))
+    return Pose(rpy_rotation(*angles), (x, y, z))
 
 
-def read_shape(node: Node, colours: Mapping[str, Rgba], files: FileRoots) -> Geometry:
-    """A <visual> or <collision>."""
-    geometry = node.required_child("geometry")
-    shapes = [child for child in geometry.children if child.tag in SHAPES]
-    if len(shapes) != 1:
-        wanted = ", ".join(f"<{tag}>" for tag in SHAPES)
-        raise geometry.error(f"has {len(shapes)} shapes; expected exactly one of {wanted}")
+def read_shapes(
+    nodes: Iterable[Node], colours: Mapping[str, Rgba], files: FileRoots
+) -> tuple[Geometry, ...]:
+    """Every <visual> or <collision> with a shape; those without are left out."""
+    shapes = (_shape(node, colours, files) for node in nodes)
+    return tuple(shape for shape in shapes if shape is not None)
+
+
+def _shape(node: Node, colours: Mapping[str, Rgba], files: FileRoots) -> Geometry | None:
+    geometry = node.child("geometry")
+    shapes = [] if geometry is None else [c for c in geometry.children if c.tag in SHAPES]
+    place = geometry or node
+    if not shapes:
+        place.report(Code.NO_SHAPE, known=", ".join(SHAPES))
+        return None
+    if len(shapes) > 1:
+        place.report(Code.MANY_SHAPES, count=len(shapes))
     shape = shapes[0]
     is_mesh = shape.tag == "mesh"
     return Geometry(
         kind=shape.tag,
         size=() if is_mesh else _size(shape),
-        path=files.resolve(shape.text("filename"), shape.where) if is_mesh else "",
+        path=files.locate(shape.text("filename")) if is_mesh else "",
         scale=read_triple(shape, "scale", (1.0, 1.0, 1.0)),
         origin=read_origin(node),
         rgba=_colour(node.child("material"), colours),
@@ -56,7 +69,7 @@ def _size(shape: Node) -> tuple[float, ...]:
         return shape.number("radius", minimum=0.0), shape.number("length", minimum=0.0)
     size = shape.numbers("size", 3)
     if min(size) < 0.0:
-        raise shape.error(f"size={quote(shape.text('size'))} is negative; expected lengths >= 0")
+        shape.report(Code.NEGATIVE_SIZE, key="size", value=shape.text("size"))
     return size
 
 

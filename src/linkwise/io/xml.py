@@ -11,14 +11,15 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from math import inf, isfinite
-from typing import TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf, isfinite, nan
+from typing import Any, TypeAlias
 from urllib.parse import unquote
 from xml.parsers import expat
 
-from linkwise.errors import RobotFileError, Where
+from linkwise.codes import Code
+from linkwise.errors import HOLE, RobotFileError, Where, plain
 from linkwise.errors import quote as quote
 from linkwise.errors import suggestion as suggestion
 
@@ -26,10 +27,9 @@ PathLike: TypeAlias = str | os.PathLike[str]
 Floats: TypeAlias = tuple[float, ...]
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_LONGEST_NUMBER = _MOST_UNKNOWN = 100
+_LONGEST_NUMBER = 100
 _SPACE = " \t\r\n"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/[/]+")
-XACRO = "xacro runs code and is never expanded implicitly: run xacro first, then read its output"
 _TAG = re.compile(rb"</?[A-Za-z_][A-Za-z0-9_:.-]{0,60}")
 _ENCODINGS = ("utf-8", "utf-16", "us-ascii", "iso-8859-1", "windows-1252")
 
@@ -66,18 +66,34 @@ class Node:
     path: str
     line: int
     owner: str = ""  # label of the nearest enclosing element that has a name
+    span: tuple[int, int] | None = None  # where its start and end tag begin, in bytes
+    is_hole: bool = False  # stands for an element that is missing, which is noted already
 
     @property
     def label(self) -> str:
         """Write the element as a reader of the file knows it: ``<joint name="elbow">``."""
         if self.attributes.get("name"):
             return _named(self.tag, self.attributes["name"])
-        return f"{self.owner} <{self.tag}>".lstrip()
+        return f"{self.owner} <{plain(self.tag)}>".lstrip()
 
     @property
     def where(self) -> Where:
         """Return the place to name in messages."""
-        return Where(self.path, self.line, self.label)
+        return Where(self.path, self.line, self.label, self.span)
+
+    @property
+    def content(self) -> tuple[Any, ...]:
+        """What the element says, wherever it stands."""
+        return self.tag, dict(self.attributes), tuple(child.content for child in self.children)
+
+    def problem(self, code: Code, **facts: Any) -> RobotFileError:
+        """Return the error to raise where nothing more can be read."""
+        return self.where.problem(code, **facts)
+
+    def report(self, code: Code, **facts: Any) -> None:
+        """Report a problem of this element; returns only where reading goes on past it."""
+        if not self.is_hole:
+            self.where.report(code, **facts)
 
     def error(self, message: str) -> RobotFileError:
         """Return the error to raise for this element."""
@@ -90,25 +106,29 @@ class Node:
     def child(self, tag: str) -> Node | None:
         """Return the only child with this tag, None if there is none."""
         found = list(self.all(tag))
-        if len(found) > 1:
-            first = found[0].line
-            raise found[1].error(f"a second <{tag}>; expected one (the first is on line {first})")
+        for extra in found[1:]:
+            same = extra.content == found[0].content
+            extra.report(Code.SECOND_CHILD, tag=tag, first=found[0].line, same=same)
         return found[0] if found else None
 
     def required_child(self, tag: str) -> Node:
         """Return the only child with this tag."""
         child = self.child(tag)
         if child is None:
-            raise self.error(f"has no <{tag}>; expected exactly one")
+            self.report(Code.MISSING_CHILD, tag=tag)
+            return Node(tag, {}, (), self.path, self.line, self.label, is_hole=True)
         return child
 
     def text(self, key: str) -> str:
         """Return an attribute that must be there and not be blank."""
         value = self.attributes.get(key)
         if value is None:
-            raise self.error(f"has no {key} attribute; expected {key}=...")
+            self.report(Code.MISSING_ATTRIBUTE, key=key)
+            return HOLE
         if not value.strip():
-            raise self.error(f"{key}={quote(value)} is empty; expected some text")
+            if value is not HOLE:
+                self.report(Code.BLANK_ATTRIBUTE, key=key, value=value)
+            return HOLE
         return value
 
     def number(
@@ -123,7 +143,8 @@ class Node:
             return default
         (value,) = self.numbers(key, 1, largest=largest)
         if value < minimum:
-            raise self.error(f"{key}={value:g} is too small; expected at least {minimum:g}")
+            self.report(Code.TOO_SMALL, key=key, value=value, minimum=minimum)
+            return nan
         return value
 
     def numbers(
@@ -132,18 +153,23 @@ class Node:
         """Return ``count`` finite numbers, none beyond ±``largest``; required without a default."""
         if key not in self.attributes and default is not None:
             return default
+        holes = (nan,) * count
         text = self.text(key)
+        if text is HOLE:
+            return holes
         words = re.split(f"[{_SPACE}]+", text.strip(_SPACE))
         wanted = "1 finite decimal number" if count == 1 else f"{count} finite decimal numbers"
         if len(words) != count:
-            raise self.error(f"{key}={quote(text)} has {len(words)}; expected {wanted}")
+            self.report(Code.WRONG_COUNT, key=key, value=text, count=len(words), wanted=wanted)
+            return holes
         values = tuple(v for v in map(parse_number, words) if v is not None)
         if len(values) != count:
             bad = next(word for word in words if parse_number(word) is None)
-            found = f"{key}={quote(text)}" + (f", {quote(bad)}" if count > 1 else "")
-            raise self.error(f"{found} is not such a number; expected {wanted}")
+            self.report(Code.NOT_A_NUMBER, key=key, value=text, word=bad, wanted=wanted)
+            return holes
         if max(map(abs, values)) > largest:
-            raise self.error(f"{key}={quote(text)} is too large; expected at most {largest:g}")
+            self.report(Code.NUMBER_TOO_LARGE, key=key, value=text, largest=largest)
+            return holes
         return values
 
 
@@ -158,6 +184,7 @@ class _Open:
     tag: str
     attributes: dict[str, str]
     line: int
+    begins: int
     owner: str
     label: str  # what its children call their owner
     children: list[Node] = field(default_factory=list)
@@ -166,8 +193,8 @@ class _Open:
 class _Builder:
     """Turns the events of the XML parser into nodes, from the leaves up."""
 
-    def __init__(self, path: str, limits: ReadLimits, line: Callable[[], int]) -> None:
-        self.path, self.limits, self.line = path, limits, line
+    def __init__(self, path: str, limits: ReadLimits, parser: expat.XMLParserType) -> None:
+        self.path, self.limits, self.parser = path, limits, parser
         self.root: Node | None = None
         self._open: list[_Open] = []
         self._count = 0
@@ -176,7 +203,8 @@ class _Builder:
         owner = self._open[-1].label if self._open else ""
         name = attributes.get("name")
         label = _named(tag, name) if name else owner
-        self._open.append(_Open(tag, attributes, self.line(), owner, label))
+        line, begins = self.parser.CurrentLineNumber, self.parser.CurrentByteIndex
+        self._open.append(_Open(tag, attributes, line, begins, owner, label))
         self._count += 1
         if len(self._open) > self.limits.max_depth:
             raise self._too_many(tag, f"max_depth of at most {self.limits.max_depth}")
@@ -184,38 +212,40 @@ class _Builder:
             raise self._too_many(tag, f"max_elements of at most {self.limits.max_elements}")
 
     def _too_many(self, tag: str, limit: str) -> RobotFileError:
-        place = Where(self.path, self.line(), f"<{quote(tag)[1:-1]}>")
-        return place.error(f"too many elements; expected {limit}")
+        return self._place(f"<{plain(tag)}>").problem(Code.TOO_MANY_ELEMENTS, limit=limit)
+
+    def _place(self, element: str) -> Where:
+        return Where(self.path, self.parser.CurrentLineNumber, element)
 
     def end(self, tag: str) -> None:
         done = self._open.pop()
         children = tuple(done.children)
-        node = Node(tag, done.attributes, children, self.path, done.line, done.owner)
+        span = done.begins, self.parser.CurrentByteIndex
+        node = Node(tag, done.attributes, children, self.path, done.line, done.owner, span)
         if self._open:
             self._open[-1].children.append(node)
         else:
             self.root = node
 
     def doctype(self, name: str, *_: object) -> None:
-        place = Where(self.path, self.line(), f"<!DOCTYPE {quote(name)[1:-1]}>")
-        raise place.error("a DOCTYPE can define entities and is refused; expected none")
+        raise self._place(f"<!DOCTYPE {plain(name)}>").problem(Code.DOCTYPE)
 
     def declaration(self, _version: str, encoding: str | None, _standalone: int) -> None:
         if encoding is not None and encoding.lower() not in _ENCODINGS:
-            message = f"encoding={quote(encoding)} is not read; expected one of "
-            place = Where(self.path, self.line(), "<?xml?>")
-            raise place.error(message + ", ".join(_ENCODINGS))
+            known = ", ".join(_ENCODINGS)
+            place = self._place("<?xml?>")
+            raise place.problem(Code.UNKNOWN_ENCODING, encoding=encoding, known=known)
 
 
 def parse_xml(data: bytes | str, path: str, limits: ReadLimits = DEFAULT_LIMITS) -> Node:
     """Parse a whole XML document; ``path`` is what messages call it."""
     raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
     if len(raw) > limits.max_bytes:
-        raise Where(path).error(f"too large; expected at most {limits.max_bytes} bytes")
+        raise Where(path).problem(Code.TOO_LARGE, most=limits.max_bytes)
     if not raw.strip():
-        raise Where(path, 1).error("the file is empty; expected an XML document")
+        raise Where(path, 1).problem(Code.EMPTY_FILE)
     parser = expat.ParserCreate("utf-8" if isinstance(data, str) else None)
-    builder = _Builder(path, limits, lambda: parser.CurrentLineNumber)
+    builder = _Builder(path, limits, parser)
     parser.StartElementHandler = builder.start
     parser.EndElementHandler = builder.end
     parser.StartDoctypeDeclHandler = builder.doctype
@@ -226,7 +256,7 @@ def parse_xml(data: bytes | str, path: str, limits: ReadLimits = DEFAULT_LIMITS)
     except expat.ExpatError as problem:
         place = Where(path, problem.lineno, _tag_before(raw, parser.ErrorByteIndex))
         reason = f"{expat.ErrorString(problem.code)}, column {problem.offset + 1}"
-        raise place.error(f"not well-formed XML: {reason}; expected an XML document") from None
+        raise place.problem(Code.BROKEN_XML, reason=reason) from None
     assert builder.root is not None  # the parser refuses a document without an element
     return builder.root
 
@@ -248,8 +278,7 @@ def read_xml(path: PathLike, limits: ReadLimits = DEFAULT_LIMITS) -> Node:
         data = _read_bytes(label, limits.max_bytes + 1)
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or problem
-        message = f"cannot be read: {reason}; expected a readable file"
-        raise Where(label).error(message) from None
+        raise Where(label).problem(Code.UNREADABLE, reason=str(reason)) from None
     return parse_xml(data, label, limits)
 
 
@@ -279,52 +308,54 @@ class Vocabulary:
     skipped: frozenset[str]
     structural: frozenset[str]  # tags that must never be ignored, wherever they stand
 
-    def check(self, root: Node) -> None:
-        """Refuse misspelt and misplaced words; warn once about each other unknown one."""
-        warned: set[str] = set()
-        todo = [root]
-        while todo:
-            node = todo.pop()
-            words = self.elements[node.tag]
-            for key in node.attributes:
-                self._check_attribute(node, key, words, warned)
-            for child in node.children:
-                if child.tag not in words.children:
-                    self._check_unknown(child, node, words, warned)
-            todo += [child for child in reversed(node.children) if child.tag in words.children]
+    def read(self, node: Node) -> Node:
+        """The element with the words that are read; misspelt and misplaced ones are reported.
 
-    def _check_attribute(self, node: Node, key: str, words: Words, warned: set[str]) -> None:
-        found = f"{quote(key)[1:-1]}={quote(node.attributes[key])}"
-        if any(opening in node.attributes[key] for opening in ("${", "$(")):
-            raise node.error(f"{found} is a xacro expression; {XACRO}")
-        if key in words.attributes or key.startswith("xmlns"):
-            return
-        meant = suggestion(key, words.attributes)
-        if meant or words.strict:
-            known = meant or " or ".join(sorted(words.attributes))
-            raise node.error(f"unknown attribute {found}; expected {known}")
-        _warn_once(node, f"unknown attribute {quote(key)} ignored", warned)
+        Past a misspelt word, reading goes on with the word that was meant.
+        """
+        words = self.elements[node.tag]
+        attributes = self._attributes(node, words)
+        meant = (self._child(child, node, words) for child in node.children)
+        children = tuple(self.read(child) for child in meant if child is not None)
+        return replace(node, attributes=attributes, children=children)
 
-    def _check_unknown(self, node: Node, parent: Node, words: Words, warned: set[str]) -> None:
+    def _attributes(self, node: Node, words: Words) -> dict[str, str]:
+        read = {key: value for key, value in node.attributes.items() if key in words.attributes}
+        for key, value in node.attributes.items():
+            if "${" in value or "$(" in value:
+                raise node.problem(Code.XACRO_EXPRESSION, key=plain(key), value=value)
+            if key in read or key.startswith("xmlns"):
+                continue
+            meant = suggestion(key, words.attributes)
+            if meant is not None:
+                node.report(Code.MISSPELT_ATTRIBUTE, key=plain(key), value=value, meant=meant)
+                read.setdefault(meant, value)
+            elif words.strict:
+                known = " or ".join(sorted(words.attributes))
+                node.report(Code.FOREIGN_ATTRIBUTE, key=plain(key), value=value, known=known)
+            else:
+                node.report(Code.UNKNOWN_ATTRIBUTE, key=key)
+        return read
+
+    def _child(self, node: Node, parent: Node, words: Words) -> Node | None:
+        """The child as it is read, None where it is not."""
+        tag = plain(node.tag)
+        if node.tag in words.children:
+            return node
         if node.tag.startswith("xacro:"):
-            raise node.error(f"this file needs xacro; {XACRO}")
+            raise node.problem(Code.NEEDS_XACRO)
         if node.tag in self.skipped:
-            return
+            return None
         if node.tag in self.structural:
             homes = [f"<{tag}>" for tag, w in self.elements.items() if node.tag in w.children]
             home = " or ".join(homes) or "the top of the file"
-            raise node.error(f"<{node.tag}> inside <{parent.tag}>; expected it inside {home}")
+            node.report(Code.MISPLACED_ELEMENT, tag=tag, parent=parent.tag, home=home)
+            return None
         if meant := suggestion(node.tag, words.children):
-            raise node.error(f"unknown element <{node.tag}>; expected <{meant}>")
-        _warn_once(node, f"<{node.tag[:60]}> is not read: ignored, here and below", warned)
-
-
-def _warn_once(node: Node, message: str, warned: set[str]) -> None:
-    if len(warned) >= _MOST_UNKNOWN:
-        raise node.error(f"more than {_MOST_UNKNOWN} unknown words; expected a robot file")
-    if f"{node.tag}: {message}" not in warned:
-        warned.add(f"{node.tag}: {message}")
-        node.where.warn(message)
+            node.report(Code.MISSPELT_ELEMENT, tag=tag, meant=meant)
+            return replace(node, tag=meant)
+        node.report(Code.UNKNOWN_ELEMENT, tag=tag)
+        return None
 
 
 @dataclass(frozen=True)
@@ -357,7 +388,7 @@ class FileRoots:
         scheme = _SCHEME.match(text)
         kind, rest = (scheme[1].lower(), text[scheme.end() :]) if scheme else ("", text)
         if kind not in ("", "file", "package"):
-            where.warn(f"{quote(text)} is not a local file: never followed")
+            where.report(Code.NOT_LOCAL, name=text)
             return text
         if kind == "file":
             rest = unquote(text[len("file://") :])
@@ -365,8 +396,22 @@ class FileRoots:
             candidates = self._in_package(rest) if kind == "package" else self._beside(rest)
             real = [os.path.realpath(candidate) for candidate in candidates]
         except ValueError as problem:
-            raise where.error(f"{quote(text)} is no path ({problem}); expected a file") from None
+            raise where.problem(Code.NO_PATH, name=text, reason=str(problem)) from None
         return self._first_file(real, text, rest, where)
+
+    def locate(self, text: str) -> str:
+        """Return the real path of a file that is never opened, or ``text`` if it is not found."""
+        scheme = _SCHEME.match(text)
+        kind, rest = (scheme[1].lower(), text[scheme.end() :]) if scheme else ("", text)
+        if kind == "file":
+            rest = unquote(text[len("file://") :])
+        elif kind not in ("", "package"):
+            return text
+        try:
+            candidates = self._in_package(rest) if kind == "package" else self._beside(rest)
+            return next((os.path.realpath(c) for c in candidates if os.path.isfile(c)), text)
+        except ValueError:  # a path with a null character names nothing
+            return text
 
     def _in_package(self, rest: str) -> list[str]:
         package, _, inside = rest.partition("/")
@@ -388,9 +433,8 @@ class FileRoots:
         climbs = not candidates and os.path.normpath(rest).startswith(os.pardir + os.sep)
         stray = [c for c in outside if os.path.exists(c) or not os.path.isabs(rest)]
         if climbs or stray:
-            message = f"{quote(text)} leads out of the declared folders; expected a file under one"
             allowed = ", ".join(roots) or "none"
-            raise where.error(f"{message} of: {allowed} (package_dirs= declares more)")
+            raise where.problem(Code.OUTSIDE_FOLDERS, name=text, allowed=allowed)
         return text
 
 

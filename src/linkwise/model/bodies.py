@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.errors import Where
+from linkwise.codes import ERROR, Code
+from linkwise.errors import Problem, Where
 from linkwise.model.description import (
     SMALLEST,
     BodyInertia,
@@ -22,8 +23,11 @@ Array = NDArray[np.float64]
 log = logging.getLogger("linkwise")
 
 # Files round inertias to a few digits: a body may miss the triangle inequality by this much of
-# its largest principal moment and still be taken as written.
+# its largest principal moment without a word, and by `NEARLY` with a warning.
 ROUNDING_OF_FILES = 1e-6
+NEARLY = 0.05
+EDGE = 1e-6  # share of the largest second moment that a repaired body keeps in every direction
+REPAIRABLE = (Code.NEGATIVE_INERTIA, Code.TRIANGLE, Code.TRIANGLE_NEARLY)
 _ROUNDING = 8 * float(np.finfo(float).eps)  # of moments about a frame, in those about the centre
 
 
@@ -70,6 +74,15 @@ class Moments:
         """Whether there is neither mass nor inertia."""
         return self.mass == 0.0 and not self.first.any() and not self.second.any()
 
+    @property
+    def is_thin(self) -> bool:
+        """Whether some motion of the body needs no effort: no mass, or no inertia about an axis."""
+        if self.mass == 0.0:
+            return True
+        central = self.central()
+        least = float(np.trace(central) - np.linalg.eigvalsh(central)[-1])
+        return least <= _ROUNDING * float(np.abs(self.second).max())
+
     def central(self) -> Array:
         """Second moment about the centre of mass."""
         if self.mass == 0.0:
@@ -108,29 +121,19 @@ def rigid_inertia(body: Moments) -> RigidInertia:
     )
 
 
-def check_body(
-    body: Moments, joint: JointDescription, link: LinkDescription, policy: Policy
-) -> Moments:
-    """The body if it can exist (or as the policy says), else a located error."""
-    where = place_of(joint, link)
-    if not body.is_finite:
-        raise where.error(
-            f"the body moved by joint '{joint.name}' has a mass or inertia that is not finite; "
-            "expected finite numbers"
-        )
-    if body.mass == 0.0 and joint.armature >= SMALLEST:
-        return body  # the rotor is what joint and neighbours feel
-    if body.is_nothing:
-        return body  # judged by what it carries, once the tree is built (model/massless.py)
-    problem = _problem(body, joint)
-    if problem is None:
+def check_body(body: Moments, joint: str, where: Where, policy: Policy) -> Moments:
+    """The body if it can exist, or as the policy says; what is wrong with it is reported."""
+    found = body_problem(body, joint)
+    if found is None:
         return body
-    if policy.repair == "nearest" and body.mass >= SMALLEST:
-        return _nearest(body, where, problem)
-    if policy.strict or body.mass < SMALLEST:
-        raise where.error(problem)
-    if not policy.quiet:
-        where.warn(f"{problem}; taken as written (strict=False)")
+    code, facts = found
+    if code in REPAIRABLE and policy.repair == "nearest":
+        return _repaired(body, Problem(code, where, facts))
+    if code in REPAIRABLE and code.severity == ERROR and not policy.strict:
+        problem = Problem(code, where, facts)
+        code, facts = Code.IMPOSSIBLE_BODY, {"problem": problem.message}
+    if not (policy.quiet and code.severity != ERROR):
+        where.report(code, **facts)
     return body
 
 
@@ -139,50 +142,49 @@ def place_of(joint: JointDescription, link: LinkDescription) -> Where:
     return link.where if link.where.line is not None else joint.where
 
 
-def no_mass(body: Moments, joint: JointDescription) -> str:
-    """What is wrong with a moving body without mass."""
-    return (
-        f"the body moved by joint '{joint.name}' has mass {body.mass:g} kg; expected a "
-        "positive mass (or armature on the joint, or links beyond it whose mass the joint moves)"
-    )
-
-
-def _problem(body: Moments, joint: JointDescription) -> str | None:
-    if body.mass <= 0.0:
-        return no_mass(body, joint)
-    if body.mass < SMALLEST:
-        return (
-            f"the body moved by joint '{joint.name}' has mass {body.mass:g} kg; expected zero, or "
-            f"at least {SMALLEST:g} kg: its products would vanish"
-        )
+def body_problem(body: Moments, joint: str) -> tuple[Code, dict[str, Any]] | None:
+    """What is wrong with a body, if anything."""
+    if not body.is_finite:
+        return Code.NOT_FINITE, {"joint": joint}
+    if body.mass < 0.0:
+        return Code.NEGATIVE_MASS, {"joint": joint, "mass": body.mass}
+    if 0.0 < body.mass < SMALLEST:
+        return Code.TINY_MASS, {"joint": joint, "mass": body.mass, "least": SMALLEST}
     central = body.central()
-    least, _, most = np.linalg.eigvalsh(central)
-    principal = np.sort(np.trace(central) - np.linalg.eigvalsh(central))
-    shown = ", ".join(f"{x:.4g}" for x in principal)
-    if 0.0 < principal[2] < SMALLEST:
-        return (
-            f"the body moved by joint '{joint.name}' has principal inertias ({shown}) kg m²; "
-            f"expected each at least {SMALLEST:g}: their products would vanish"
-        )
-    if principal[0] <= _ROUNDING * float(np.abs(body.second).max()):
-        return (
-            f"the body moved by joint '{joint.name}' has principal inertias ({shown}) kg m²; "
-            "expected all positive"
-        )
-    if least < -ROUNDING_OF_FILES * most:
-        return (
-            f"the body moved by joint '{joint.name}' has principal inertias ({shown}) kg m²; "
-            "expected each at most the sum of the other two (triangle inequality)"
-        )
+    least, middle, most = np.sort(np.trace(central) - np.linalg.eigvalsh(central))
+    shown = ", ".join(f"{x:.4g}" for x in (least, middle, most))
+    facts: dict[str, Any] = {"joint": joint, "principal": shown}
+    if 0.0 < most < SMALLEST:
+        return Code.TINY_INERTIA, {**facts, "least": SMALLEST}
+    noise = ROUNDING_OF_FILES * most + _ROUNDING * float(np.abs(body.second).max())
+    if least < -noise:
+        return Code.NEGATIVE_INERTIA, facts
+    excess = most - least - middle
+    if excess > NEARLY * most + noise:
+        return Code.TRIANGLE, facts
+    if excess > 2.0 * noise:
+        return Code.TRIANGLE_NEARLY, {**facts, "percent": 100.0 * excess / (least + middle)}
     return None
 
 
-def _nearest(body: Moments, where: Where, problem: str) -> Moments:
-    """Clip negative central second moments: the nearest body in the Frobenius norm."""
+def nearest(body: Moments) -> Moments:
+    """The nearest body that can exist: negative central second moments are clipped.
+
+    The sum of squared changes of the second moment is the least possible, but for a small share of
+    the largest moment, by which the body stays away from the edge of what can exist.
+    """
     central = body.central()
     values, axes = np.linalg.eigh(central)
-    clipped = np.maximum(values, 1e-9 * max(float(values.max()), 1e-12))
-    repaired = axes @ np.diag(clipped) @ axes.T
-    change = np.linalg.norm(repaired - central) / np.linalg.norm(central)
-    log.warning("%s: %s; repaired, second moments changed by %.2g", where, problem, change)
-    return Moments(body.mass, body.first, body.second + repaired - central)
+    clipped = np.maximum(values, EDGE * max(float(values.max()), EDGE))
+    return Moments(body.mass, body.first, body.second + axes @ np.diag(clipped - values) @ axes.T)
+
+
+def _repaired(body: Moments, problem: Problem) -> Moments:
+    """The nearest body that can exist; the change is logged."""
+    repaired = nearest(body)
+    size = float(np.linalg.norm(body.central()))
+    change = float(np.linalg.norm(repaired.second - body.second)) / size
+    log.warning(
+        "%s: %s; repaired, second moments changed by %.2g", problem.where, problem.message, change
+    )
+    return repaired

@@ -7,13 +7,14 @@ from functools import reduce
 
 import numpy as np
 
+from linkwise.codes import Code
+from linkwise.errors import Where
 from linkwise.model.bodies import (
     NOTHING,
     Moments,
     Policy,
     check_body,
     moments,
-    no_mass,
     place_of,
     rigid_inertia,
 )
@@ -46,17 +47,46 @@ class Body:
         parts = (moments(link.inertia).placed(R, p) for link, R, p in self.members)
         return reduce(Moments.__add__, parts, NOTHING)
 
+    @property
+    def where(self) -> Where:
+        """Where to say that something is wrong with the body."""
+        return place_of(self.joint, self.members[0][0])
+
+    def checked(self, policy: Policy) -> Moments:
+        """Mass properties of a body that can exist, or as the policy says."""
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused, by name
+            return check_body(self.moments(), self.joint.name, self.where, policy)
+
+
+def check_bodies(description: RobotDescription, policy: Policy) -> None:
+    """Report what is wrong with bodies of a description that has holes.
+
+    Where a hole leaves the place of a member unknown, members are judged one by one.
+    """
+    for body in _merge_fixed(description)[0]:
+        whole = body.moments()
+        parts = [moments(link.inertia) for link, _, _ in body.members]
+        for part in [whole] if _is_known(whole) else filter(_is_known, parts):
+            check_body(part, body.joint.name, body.where, policy)
+
+
+def members_of(description: RobotDescription, joint: str) -> list[LinkDescription]:
+    """The links that a moving joint moves together."""
+    bodies = [body for body in _merge_fixed(description)[0] if body.joint.name == joint]
+    return [link for body in bodies for link, _, _ in body.members]
+
+
+def _is_known(body: Moments) -> bool:
+    return not np.isnan([body.mass, *body.first, *body.second.ravel()]).any()
+
 
 def build(description: RobotDescription, policy: Policy | None = None) -> Tree:
     """Turn a description into a tree ready for the sweeps."""
     policy = policy or Policy()
     bodies, on_base = _merge_fixed(description)
     if not bodies:
-        raise description.where.error("the robot has no moving joint; expected at least one")
-    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused, by name
-        checked = [
-            check_body(body.moments(), body.joint, body.members[0][0], policy) for body in bodies
-        ]
+        raise description.where.problem(Code.NO_MOVING_JOINT)
+    checked = [body.checked(policy) for body in bodies]
     kinds = [make_joint(body.joint.kind, body.joint.pitch) for body in bodies]
     chosen = choose_frames(
         [
@@ -80,14 +110,13 @@ def build(description: RobotDescription, policy: Policy | None = None) -> Tree:
 
 
 def _check_massless(tree: Tree, bodies: list[Body], checked: list[Moments]) -> None:
-    """Links without mass may stand between links with mass that their joints move."""
-    nothing = [i for i, mass in enumerate(checked) if mass.is_nothing]
-    if all(bodies[i].joint.armature >= SMALLEST for i in nothing):
+    """Points and links without mass may stand between bodies that their joints move."""
+    thin = [i for i, body in enumerate(checked) if body.is_thin]
+    if all(bodies[i].joint.armature >= SMALLEST for i in thin):
         return
-    at = joint_without_inertia(tree, nothing)
+    at = joint_without_inertia(tree, thin)
     if at is not None:
-        joint = bodies[at].joint
-        raise place_of(joint, bodies[at].members[0][0]).error(no_mass(checked[at], joint))
+        bodies[at].where.report(Code.NOTHING_MOVED, joint=bodies[at].joint.name)
 
 
 def _slices(bodies: list[Body], kinds: list[Joint]) -> list[tuple[int, int, Follows | None]]:

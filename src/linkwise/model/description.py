@@ -76,6 +76,7 @@ class Mimic:
     joint: str
     multiplier: float = 1.0
     offset: float = 0.0
+    where: Where | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)

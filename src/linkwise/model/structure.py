@@ -1,118 +1,205 @@
 """The shape of a description: one tree of links, names used once, mimics that can follow.
 
-Readers and builders share these checks; each problem is told at the place it came from.
+Readers and builders share these checks; each problem is reported at the place it came from. While
+problems are collected, one that follows from another is not a problem of its own: a name that
+nothing has is explained by a link that lost its name, a second root by a joint that lost its child.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
-from linkwise.errors import Where, quote, suggestion
+from linkwise.codes import Code
+from linkwise.errors import HOLE, Where, quote, suggestion
 from linkwise.model.description import JointDescription, LinkDescription
 
 FOLLOWING = ("revolute", "continuous", "prismatic", "helical")
 
+_UNNAMED = "\0"  # begins no name of a file
+
+Record = TypeVar("Record", LinkDescription, JointDescription)
+
 
 def check_tree(links: Sequence[LinkDescription], joints: Sequence[JointDescription]) -> str:
     """Check that links and joints form one tree, and return its root link."""
-    _check_unique("link", links)
-    _check_unique("joint", joints)
-    parents: dict[str, JointDescription] = {}
-    names = {link.name for link in links}
-    for joint in joints:
-        _check_ends(joint, names)
-        if joint.child in parents:
-            first = parents[joint.child]
-            raise joint.where.error(
-                f"child link {quote(joint.child)} is also the child of joint {quote(first.name)}"
-                f"{_line(first.where)}; expected one parent joint per link"
-            )
-        parents[joint.child] = joint
-    roots = [link for link in links if link.name not in parents]
-    if len(roots) > 1:
-        raise roots[1].where.error(
-            f"no joint has this link as child, nor {quote(roots[0].name)}"
-            f"{_line(roots[0].where)}; expected one root link, got {len(roots)}"
-        )
-    _check_no_cycle((link.name for link in links), parents)
-    return roots[0].name
+    return mended_tree(links, joints)[0]
 
 
-def mimic_problem(
-    name: str, kinds: Mapping[str, str], drivers: Mapping[str, str | None], where: Where
-) -> str | None:
-    """What is wrong with the mimic of a joint: it must follow another of one degree that does not.
+def mended_tree(
+    links: Sequence[LinkDescription], joints: Sequence[JointDescription]
+) -> tuple[str, tuple[LinkDescription, ...], tuple[JointDescription, ...]]:
+    """The root link, the links and the joints of the one tree that they form.
 
-    ``kinds`` and ``drivers`` (None: the joint follows nothing) are of all joints by name.
+    Past problems, every link hangs on the tree, by a joint of six degrees where its own is wrong.
     """
-    driver = drivers[name]
-    if driver is None:
-        return None
-    if driver not in drivers:
-        return f"joint={quote(driver)} {unknown(driver, drivers, where)}"
-    if driver == name:
-        return f"joint={quote(driver)} is the joint itself; expected another joint"
-    if drivers[driver] is not None:
-        return f"joint={quote(driver)} is a mimic too; expected a joint that is not"
-    for joint in (name, driver) if kinds[name] != "fixed" else ():
-        if kinds[joint] not in FOLLOWING:
-            known = ", ".join(FOLLOWING)
-            return f"{quote(joint)} is {kinds[joint]}; expected one of {known}"
-    return None
+    named, nameless = _by_name("link", links)
+    apart, renamed = _by_name("joint", joints)
+    ends = _Ends(named, [*apart.values(), *renamed])
+    ends.adopt(nameless)
+    for joint in ends.joints:
+        ends.hold(joint)
+    base = ends.one_root()
+    ends.cut_cycles()
+    if base is None:  # every link hangs on another: start at one of them
+        base = next(iter(ends.parents))
+        ends.parents.pop(base)
+    return base, tuple(ends.links.values()), tuple(ends.hung_on(base))
+
+
+def _by_name(what: str, records: Iterable[Record]) -> tuple[dict[str, Record], list[Record]]:
+    """Records by name, and those that have lost the name that they are known by."""
+    found: dict[str, Record] = {}
+    lost: list[Record] = []
+    for record in records:
+        first = found.setdefault(record.name, record) if record.name is not HOLE else None
+        if first is None:
+            lost.append(record)
+        elif first is not record:
+            line = _line(first.where)
+            record.where.report(Code.NAME_TAKEN, what=what, name=record.name, line=line)
+            lost += [record] if record != first else []  # a copy is known by no other name
+    return found, lost
+
+
+@dataclass
+class _Ends:
+    """Which joint holds which link."""
+
+    links: dict[str, LinkDescription]
+    joints: list[JointDescription]
+    parents: dict[str, JointDescription] = field(default_factory=dict)  # by the link they hold
+    doubled: list[JointDescription] = field(default_factory=list)  # both joints that hold a link
+    loose: int = 0  # joints whose child cannot be known
+    told: set[str] = field(default_factory=set)  # names that nothing has
+
+    def adopt(self, nameless: Sequence[LinkDescription]) -> None:
+        """Give links that lost their names the names that joints use and nothing has."""
+        children = Counter(joint.child for joint in self.joints)
+        uses = children + Counter(joint.parent for joint in self.joints)
+        free = [name for name in uses if name not in self.links and name is not HOLE]
+        free.sort(key=lambda name: (name not in children, -uses[name]))
+        free += [f"{_UNNAMED}{k}" for k in range(len(nameless))]
+        for name, link in zip(free, nameless, strict=False):
+            self.links[name] = replace(link, name=name)
+
+    def hold(self, joint: JointDescription) -> None:
+        """Note which link a joint holds, and report what is wrong with its ends."""
+        parent, child = self._end(joint, "parent"), self._end(joint, "child")
+        if parent == child is not HOLE:
+            joint.where.report(Code.OWN_PARENT, name=child)
+            parent = HOLE
+        if child is HOLE:
+            return
+        first = self.parents.setdefault(child, replace(joint, parent=parent, child=child))
+        if first.where is not joint.where:
+            facts = {"child": child, "joint": first.name, "line": _line(first.where)}
+            joint.where.report(Code.SECOND_PARENT, **facts)
+            self.doubled += [first, joint]
+
+    def _end(self, joint: JointDescription, end: str) -> str:
+        """The link at an end of a joint; past an unknown one, the link that was perhaps meant."""
+        name: str = getattr(joint, end)
+        if name in self.links:
+            return name
+        children = {each.child for each in self.joints}
+        if name is HOLE:
+            self.loose += end == "child"
+            return HOLE
+        meant = suggestion(name, frozenset(self.links))
+        if name not in self.told:
+            self.told.add(name)
+            code = Code.MISSPELT_LINK if meant else Code.UNKNOWN_LINK
+            facts = {"end": end, "name": name, "place": _place(joint.where)}
+            joint.where.report(code, **facts, meant=meant, joint=joint.name)
+        if meant in (children if end == "child" else {joint.child}):
+            meant = None  # another joint holds that link, or this one ends there
+        if meant is None and end == "child":  # a link that is missing leaves no other one loose
+            self.loose += all(each.parent != name for each in self.joints)
+        return meant or HOLE
+
+    def one_root(self) -> str | None:
+        """The root; other links that hang on nothing are reported, unless that is explained."""
+        roots = [name for name in self.links if name not in self.parents and name[0] != _UNNAMED]
+        swapped = {joint.parent for joint in self.doubled}  # held, if the joint were turned round
+        base = next((name for name in roots if name not in swapped), roots[0] if roots else None)
+        others = [name for name in roots if name != base and name not in swapped]
+        carrying = {joint.parent for joint in self.parents.values()}
+        explained = sorted(others, key=lambda name: name not in carrying)[: self.loose]
+        for name in others:
+            if name not in explained and base is not None:
+                line = _line(self.links[base].where)
+                facts = {"first": base, "line": line, "count": len(roots)}
+                self.links[name].where.report(Code.SECOND_ROOT, **facts)
+        return base
+
+    def cut_cycles(self) -> None:
+        """Walk from each link towards the root; a link met twice on the way closes a cycle."""
+        hangs: set[str] = set()
+        for start in self.links:
+            name, way = start, dict[str, None]()
+            while name in self.parents and name not in hangs and name not in way:
+                way[name] = None
+                name = self.parents[name].parent
+            if name in way:
+                loop = list(way)[list(way).index(name) :]
+                shown = " -> ".join(map(quote, loop[:5])) + (" -> ..." if len(loop) > 5 else "")
+                joint = self.parents[name]
+                joint.where.report(Code.CYCLE, count=len(loop), links=shown)
+                self.parents[name] = replace(joint, parent=HOLE)
+            hangs.update(way)
+
+    def hung_on(self, base: str) -> Iterable[JointDescription]:
+        """Every joint in order of the file, then one for each link that nothing holds."""
+        for joint in self.parents.values():
+            if joint.parent is HOLE:
+                joint = replace(joint, parent=base, kind="free", mimic=None)
+            yield joint
+        for name, link in self.links.items():
+            if name != base and name not in self.parents:
+                yield JointDescription(name, "free", base, name, where=link.where)
+
+
+# --- mimics --------------------------------------------------------------------------------
 
 
 def check_mimics(joints: Sequence[JointDescription]) -> None:
-    """Check what every mimic joint follows."""
-    kinds = {joint.name: joint.kind for joint in joints}
-    drivers = {joint.name: joint.mimic.joint if joint.mimic else None for joint in joints}
+    """Check that every mimic joint follows another joint of one degree that follows none."""
+    known = {joint.name: joint for joint in joints}
+    lost = sum(joint.name is HOLE for joint in joints) + len(joints) - len(known)
+    strangers = [j.mimic.joint for j in joints if j.mimic and j.mimic.joint not in known]
+    explained = {HOLE, *list(dict.fromkeys(strangers))[:lost]}
     for joint in joints:
-        problem = mimic_problem(joint.name, kinds, drivers, joint.where)
-        if problem is not None:
-            raise joint.where.error(f"mimic: {problem}")
+        if joint.mimic is not None and joint.mimic.joint not in explained:
+            _check_mimic(joint, known)
 
 
-def unknown(name: str, known: Iterable[str], where: Where) -> str:
-    """Say that a name stands for nothing, and which was probably meant."""
-    meant = suggestion(name, frozenset(known))
-    hint = f", perhaps {quote(meant)}" if meant else ""
-    place = "robot" if where.line is None else "file"
-    return f"does not exist; expected a name in this {place}{hint}"
+def _check_mimic(joint: JointDescription, known: Mapping[str, JointDescription]) -> None:
+    assert joint.mimic is not None
+    where, word = (joint.mimic.where, "") if joint.mimic.where else (joint.where, "mimic: ")
+    name = joint.mimic.joint
+    driver = known.get(name)
+    if driver is None:
+        meant = suggestion(name, frozenset(known) - {joint.name})
+        perhaps = f", perhaps {quote(meant)}" if meant else ""
+        place = _place(joint.where)
+        where.report(Code.UNKNOWN_DRIVER, mimic=word, name=name, place=place, perhaps=perhaps)
+    elif driver is joint:
+        where.report(Code.FOLLOWS_ITSELF, mimic=word, name=name)
+    elif driver.mimic is not None:
+        where.report(Code.FOLLOWS_FOLLOWER, mimic=word, name=name)
+    else:
+        for each in (joint, driver):
+            if each.kind not in (*FOLLOWING, HOLE):
+                facts = {"name": each.name, "kind": each.kind, "known": ", ".join(FOLLOWING)}
+                where.report(Code.CANNOT_FOLLOW, mimic=word, **facts)
+                break
 
 
-def _check_unique(what: str, records: Sequence[LinkDescription | JointDescription]) -> None:
-    seen: dict[str, Where] = {}
-    for record in records:
-        if record.name in seen:
-            raise record.where.error(
-                f"{what} name {quote(record.name)} is already used"
-                f"{_line(seen[record.name])}; expected a new name"
-            )
-        seen[record.name] = record.where
-
-
-def _check_ends(joint: JointDescription, names: set[str]) -> None:
-    for end, name in (("parent", joint.parent), ("child", joint.child)):
-        if name not in names:
-            raise joint.where.error(f"{end} link {quote(name)} {unknown(name, names, joint.where)}")
-    if joint.parent == joint.child:
-        message = f"parent and child are both {quote(joint.child)}; expected two links"
-        raise joint.where.error(message)
-
-
-def _check_no_cycle(names: Iterable[str], parents: Mapping[str, JointDescription]) -> None:
-    """Walk from each link towards the root; a link met twice on the way closes a cycle."""
-    hangs: set[str] = set()
-    for start in names:
-        name, way = start, dict[str, None]()
-        while name in parents and name not in hangs and name not in way:
-            way[name] = None
-            name = parents[name].parent
-        if name in way:
-            loop = list(way)[list(way).index(name) :]
-            shown = " -> ".join(map(quote, loop[:5])) + (" -> ..." if len(loop) > 5 else "")
-            message = f"closes a cycle of {len(loop)} links ({shown}); expected a tree"
-            raise parents[name].where.error(message)
-        hangs.update(way)
+def _place(where: Where) -> str:
+    return "robot" if where.line is None else "file"
 
 
 def _line(where: Where) -> str:

@@ -1,0 +1,295 @@
+"""Every kind of problem a robot file can have: its severity, its text, and what to do about it.
+
+An error makes a file unusable: reading stops with a `RobotFileError`. What is told, a warning,
+leaves a robot that can be used, and becomes one `RobotFileWarning` per kind and file. A hint is
+for `linkwise.check` alone. Texts name the facts that the place of the problem hands over;
+``{value!q}`` is a fact in quotes, cut to one line. Repairs are in `linkwise.check.repairs`, keyed
+by code.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+ERROR, WARNING, HINT = "error", "warning", "hint"
+XACRO = "xacro runs code and is never expanded implicitly: run xacro first, then read its output"
+RUN_XACRO = "run xacro on this file and check what it writes"
+UNITS = "check the unit and the exponent"
+
+
+class Kind(NamedTuple):
+    """One row of the table."""
+
+    severity: str
+    text: str
+    advice: str
+
+
+def error(text: str, advice: str = "") -> Kind:
+    """A kind of problem that makes a file unusable."""
+    return Kind(ERROR, text, advice)
+
+
+def told(text: str, advice: str = "") -> Kind:
+    """A kind of problem that leaves a usable robot."""
+    return Kind(WARNING, text, advice)
+
+
+def hint(text: str, advice: str = "") -> Kind:
+    """A kind of problem that changes nothing for linkwise."""
+    return Kind(HINT, text, advice)
+
+
+class Code(Enum):
+    """Kinds of problem, by name."""
+
+    OTHER = error("{message}", "{advice}")  # robots that come from no file, in words of their own
+    OTHER_TOLD = told("{message}", "{advice}")
+
+    # -- any XML --------------------------------------------------------------------------------
+    UNREADABLE = error(
+        "cannot be read: {reason}; expected a readable file",
+        "give a file that can be read within the limits of linkwise.io.xml.ReadLimits",
+    )
+    TOO_LARGE = error(
+        "too large; expected at most {most} bytes",
+        "give a file that can be read within the limits of linkwise.io.xml.ReadLimits",
+    )
+    TOO_MANY_ELEMENTS = error(
+        "too many elements; expected {limit}",
+        "give a file that can be read within the limits of linkwise.io.xml.ReadLimits",
+    )
+    EMPTY_FILE = error("the file is empty; expected an XML document", "give a file with a robot")
+    BROKEN_XML = error(
+        "not well-formed XML: {reason}; expected an XML document",
+        "repair the XML first: the rest of the file was not looked at",
+    )
+    DOCTYPE = error(
+        "a DOCTYPE can define entities and is refused; expected none",
+        "delete the DOCTYPE: the rest of the file was not looked at",
+    )
+    UNKNOWN_ENCODING = error(
+        "encoding={encoding!q} is not read; expected one of {known}",
+        "save the file as UTF-8: the rest of it was not looked at",
+    )
+    UNKNOWN_ROOT = error(
+        "the root element is <{tag}>; expected {expected}",
+        "give a URDF file, whose root element is <robot>, or an MJCF file, with <mujoco>",
+    )
+    NEEDS_XACRO = error("this file needs xacro; " + XACRO, RUN_XACRO)
+    XACRO_EXPRESSION = error("{key}={value!q} is a xacro expression; " + XACRO, RUN_XACRO)
+    MISSPELT_ELEMENT = error(
+        "unknown element <{tag}>; expected <{meant}>", "rename it to <{meant}>"
+    )
+    MISSPELT_ATTRIBUTE = error(
+        "unknown attribute {key}={value!q}; expected {meant}", "rename it to {meant}="
+    )
+    FOREIGN_ATTRIBUTE = error(
+        "unknown attribute {key}={value!q}; expected {known}", "say it by {known}"
+    )
+    MISPLACED_ELEMENT = error(
+        "<{tag}> inside <{parent}>; expected it inside {home}", "move it into {home}"
+    )
+    UNKNOWN_ELEMENT = told(
+        "<{tag}> is not read: ignored, with all it contains", "delete it if it is not needed"
+    )
+    UNKNOWN_ATTRIBUTE = told("unknown attribute {key!q} ignored", "delete it if it is not needed")
+    SECOND_CHILD = error(
+        "a second <{tag}>; expected one (the first is on line {first})",
+        "keep one <{tag}> and delete the other",
+    )
+    MISSING_CHILD = error("has no <{tag}>; expected exactly one", "add one <{tag} .../>")
+    MISSING_ATTRIBUTE = error(
+        "has no {key} attribute; expected {key}=...", 'write {key}="..." with a value'
+    )
+    BLANK_ATTRIBUTE = error("{key}={value!q} is empty; expected some text", "write the value")
+    WRONG_COUNT = error(
+        "{key}={value!q} has {count}; expected {wanted}",
+        "write {wanted}, such as 0.5 or 1e-3",
+    )
+    NOT_A_NUMBER = error(
+        "{key}={value!q}: {word!q} is not a finite decimal number; expected {wanted}",
+        "write {wanted}, such as 0.5 or 1e-3",
+    )
+    TOO_SMALL = error(
+        "{key}={value:g} is too small; expected at least {minimum:g}",
+        "write a number of {minimum:g} or more",
+    )
+    NUMBER_TOO_LARGE = error("{key}={value!q} is too large; expected at most {largest:g}", UNITS)
+    NOT_LOCAL = told(
+        "{name!q} is not a local file: never followed",
+        "copy the file into the package and name it by package://",
+    )
+    OUTSIDE_FOLDERS = error(
+        "{name!q} leads out of the declared folders; expected a file under one of: {allowed} "
+        "(package_dirs= declares more)",
+        "keep the file in the folder of the model, or declare its folder with package_dirs=",
+    )
+    NO_PATH = error("{name!q} is no path ({reason}); expected a file", "write the path of a file")
+
+    # -- URDF: elements -------------------------------------------------------------------------
+    TOO_MANY_LINKS = error(
+        "{count} links; expected max_links of at most {most}",
+        "give a file that can be read within the limits of linkwise.io.xml.ReadLimits",
+    )
+    NO_LINK = error("has no <link>; expected at least one", "add a <link>")
+    UNKNOWN_TYPE = error(
+        "type={type!q} is not supported; expected one of {known}",
+        "use revolute, continuous, prismatic, fixed, floating or planar",
+    )
+    NO_DIRECTION = error(
+        "xyz=(0 0 0) has no direction; expected a vector that is not zero",
+        'write the direction the joint moves in, such as xyz="0 0 1"',
+    )
+    AXIS_LENGTH = hint(
+        "xyz={value!q} has length {length:.6g}: taken as a direction", 'write xyz="{unit}"'
+    )
+    SKEW_AXES = error(
+        "xyz={value!q} is not at a right angle to <axis>; expected perpendicular axes",
+        "make the two axes perpendicular",
+    )
+    NO_PITCH_AXIS = error(
+        "has no <axis>; expected one with a pitch", 'add <axis xyz="..." pitch="..."/>'
+    )
+    NO_LIMIT = told(
+        "has no <limit>: the joint is not limited",
+        'add <limit lower="..." upper="..." .../>, or make the joint continuous',
+    )
+    NO_RANGE = told(
+        "has neither lower nor upper: the joint's range is not limited",
+        "write lower= and upper=, or make the joint continuous",
+    )
+    LIMITS_SWAPPED = told(
+        "lower={lower:g} is above upper={upper:g}: the joint's range is not limited",
+        "exchange lower and upper if that was meant, or make the joint continuous",
+    )
+    UNEQUAL_INERTIAS = error(
+        "{key}={value:g} differs from {twin}={other:g}; expected a symmetric inertia",
+        "delete {key}=, which {twin}= says already",
+    )
+    NO_SHAPE = told(
+        "has no shape that is read ({known}): left out",
+        "write one shape, or delete the element around it",
+    )
+    MANY_SHAPES = told(
+        "has {count} shapes; the first is taken",
+        "keep one shape; write a second <visual> or <collision> for another",
+    )
+    NEGATIVE_SIZE = error(
+        "{key}={value!q} is negative; expected lengths >= 0", "write lengths >= 0"
+    )
+
+    # -- the tree of links ----------------------------------------------------------------------
+    NAME_TAKEN = error(
+        "{what} name {name!q} is already used{line}; expected a new name",
+        "give one of them another name",
+    )
+    UNKNOWN_LINK = error(
+        "{end} link {name!q} does not exist; expected a name in this {place}",
+        "name a link of this {place}, or add that link",
+    )
+    MISSPELT_LINK = error(
+        "{end} link {name!q} does not exist; expected a name in this {place}, perhaps {meant!q}",
+        'write "{meant}", if that was meant',
+    )
+    OWN_PARENT = error(
+        "parent and child are both {name!q}; expected two links", "name two different links"
+    )
+    SECOND_PARENT = error(
+        "child link {child!q} is also the child of joint {joint!q}{line}; expected one parent "
+        "joint per link",
+        "delete one of the two joints, or exchange the ends of one that is the wrong way round",
+    )
+    SECOND_ROOT = error(
+        "no joint has this link as child, nor {first!q}{line}; expected one root link, got {count}",
+        "add a joint that holds this link, or delete the link",
+    )
+    CYCLE = error(
+        "closes a cycle of {count} links ({links}); expected a tree",
+        "let one of these joints start at a link outside the cycle",
+    )
+    UNKNOWN_DRIVER = error(
+        "{mimic}joint={name!q} does not exist; expected a name in this {place}{perhaps}",
+        "follow a revolute, continuous or prismatic joint that follows none",
+    )
+    FOLLOWS_ITSELF = error(
+        "{mimic}joint={name!q} is the joint itself; expected another joint",
+        "follow a revolute, continuous or prismatic joint that follows none",
+    )
+    FOLLOWS_FOLLOWER = error(
+        "{mimic}joint={name!q} is a mimic too; expected a joint that is not",
+        "follow a revolute, continuous or prismatic joint that follows none",
+    )
+    CANNOT_FOLLOW = error(
+        "{mimic}{name!q} is {kind}; expected one of {known}, of driver and follower",
+        "follow a revolute, continuous or prismatic joint that follows none",
+    )
+
+    # -- bodies ---------------------------------------------------------------------------------
+    NOT_FINITE = error(
+        "the body moved by joint '{joint}' has a mass or inertia that is not finite; expected "
+        "finite numbers",
+        UNITS,
+    )
+    NEGATIVE_MASS = error(
+        "the body moved by joint '{joint}' has mass {mass:g} kg; expected zero or more",
+        "write the mass of the link",
+    )
+    TINY_MASS = error(
+        "the body moved by joint '{joint}' has mass {mass:g} kg; expected zero, or at least "
+        "{least:g} kg: its products would vanish",
+        UNITS,
+    )
+    TINY_INERTIA = error(
+        "the body moved by joint '{joint}' has principal inertias ({principal}) kg m²; expected "
+        "each at least {least:g}: their products would vanish",
+        UNITS,
+    )
+    NEGATIVE_INERTIA = error(
+        "the body moved by joint '{joint}' has principal inertias ({principal}) kg m²; expected "
+        'none negative (repair="nearest" takes the nearest body that can exist, strict=False '
+        "this one)",
+        "take mass, centre and inertia from one source; --repair writes the nearest possible",
+    )
+    TRIANGLE = error(
+        "the body moved by joint '{joint}' has principal inertias ({principal}) kg m²; expected "
+        'each at most the sum of the other two (repair="nearest" takes the nearest body that can '
+        "exist, strict=False this one)",
+        "take mass, centre and inertia from one source; --repair writes the nearest possible",
+    )
+    TRIANGLE_NEARLY = told(
+        "the body moved by joint '{joint}' has principal inertias ({principal}) kg m², the largest "
+        "{percent:.2g} % above the sum of the other two: taken as written",
+        "take mass, centre and inertia from one source; --repair writes the nearest possible",
+    )
+    IMPOSSIBLE_BODY = told(
+        "{problem}; taken as written (strict=False)",
+        "take mass, centre and inertia from one source; --repair writes the nearest possible",
+    )
+    NO_MOVING_JOINT = error(
+        "the robot has no moving joint; expected at least one", "make a joint move"
+    )
+    NOTHING_MOVED = error(
+        "joint '{joint}' moves no inertia; expected some, of this link or of links beyond it (or "
+        "armature on the joint)",
+        "add an <inertial> to the link, or make its joint fixed",
+    )
+
+    @property
+    def severity(self) -> str:
+        """``"error"``, ``"warning"`` or ``"hint"``."""
+        severity: str = self.value.severity
+        return severity
+
+    @property
+    def text(self) -> str:
+        """The message, with the names of facts in braces."""
+        text: str = self.value.text
+        return text
+
+    @property
+    def advice(self) -> str:
+        """What to do about it, with the names of facts in braces."""
+        advice: str = self.value.advice
+        return advice
