@@ -400,7 +400,7 @@ class FileRoots:
         return self._first_file(real, text, rest, where)
 
     def locate(self, text: str) -> str:
-        """Return the real path of a file that is never opened, or ``text`` if it is not found."""
+        """Return the real path of a file in the declared folders, else ``text``; opens nothing."""
         scheme = _SCHEME.match(text)
         kind, rest = (scheme[1].lower(), text[scheme.end() :]) if scheme else ("", text)
         if kind == "file":
@@ -409,7 +409,8 @@ class FileRoots:
             return text
         try:
             candidates = self._in_package(rest) if kind == "package" else self._beside(rest)
-            return next((os.path.realpath(c) for c in candidates if os.path.isfile(c)), text)
+            real = [os.path.realpath(candidate) for candidate in candidates]
+            return next((c for c in real if self._holds(c) and os.path.isfile(c)), text)
         except ValueError:  # a path with a null character names nothing
             return text
 
@@ -424,9 +425,12 @@ class FileRoots:
             return [rest] if os.path.isabs(rest) else []
         return [os.path.join(self.folder, rest)]
 
+    def _holds(self, path: str) -> bool:
+        return any(os.path.commonpath([path, root]) == root for root in self.own + self.packages)
+
     def _first_file(self, candidates: list[str], text: str, rest: str, where: Where) -> str:
         roots = self.own + self.packages
-        inside = [c for c in candidates if any(os.path.commonpath([c, r]) == r for r in roots)]
+        inside = [c for c in candidates if self._holds(c)]
         outside = [c for c in candidates if c not in inside]
         for found in filter(os.path.isfile, inside):
             return found
