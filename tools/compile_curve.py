@@ -24,9 +24,8 @@ import numpy as np
 import linkwise as lw
 from linkwise.backends.llvm import compile as llvm_compile
 from linkwise.backends.llvm import run
-from linkwise.backends.llvm.module import BATCH, lanes_for, render_module
+from linkwise.backends.llvm.module import BATCH, render_module
 from linkwise.backends.llvm.target import host
-from linkwise.engine.kernels import Kernels
 from linkwise.model.description import (
     BodyInertia,
     JointDescription,
@@ -145,15 +144,14 @@ class Cost:
 
 def measure(robot: lw.Robot, name: str, function: str) -> Cost:
     """Make a kernel without the cache, and run it."""
-    task, kernels = robot._calls.task(function), Kernels(robot.tree)
+    task = robot._calls.task(function)
     begin = time.process_time()
     program = trace(task, robot.tree)
     traced = time.process_time()
-    ir = render_module(program, kernels.signature(task), host(), "float64", BATCH)
+    ir = render_module(program, host(), "float64", BATCH)
     code = llvm_compile.to_object(ir, host())
     compiled = time.process_time()
-    width = lanes_for(host(), "float64", BATCH).width
-    kernel = run.BatchKernel(code, host(), kernels.signature(task), width)
+    kernel = run.BatchKernel(code, host(), program.signature, "float64")
     nodes = sum(len(region.nodes) for region in program.regions if isinstance(region, Block))
     return Cost(
         name,
@@ -177,12 +175,12 @@ def _state_time(robot: lw.Robot, kernel: Any, task: Any) -> float:
     ]
     out = np.empty((STATES, int(np.prod(task.algorithm.output_shape(robot.tree)))))
     rows = [np.ascontiguousarray(x) for x in inputs]
-    kernel(rows, out, 1)
+    kernel(rows, [out], 1)
     best = np.inf
     for _ in range(7):
         begin = time.process_time()
         for _ in range(4):
-            kernel(rows, out, 1)
+            kernel(rows, [out], 1)
         best = min(best, (time.process_time() - begin) / (4 * STATES))
     return best * 1e9
 

@@ -26,7 +26,7 @@ import linkwise as lw
 from linkwise.algorithms import FUNCTIONS
 from linkwise.backends.llvm import compile as llvm_compile
 from linkwise.backends.llvm import run
-from linkwise.backends.llvm.module import BATCH, lanes_for, render_module
+from linkwise.backends.llvm.module import BATCH, render_module
 from linkwise.backends.llvm.target import host
 from linkwise.bench.timing import one_core, processor
 from linkwise.engine.auto import CANDIDATES, features
@@ -147,11 +147,10 @@ def _call(robot: lw.Robot, task: Task, mode: str) -> tuple[Any, int]:
         fast = kernels.call(task, task.algorithm.function, "", lambda *_: None)
         assert fast is not None
         return (lambda: fast(*inputs)), 1
-    ir = render_module(trace(task, robot.tree), kernels.signature(task), host(), dtype, BATCH)
-    code = llvm_compile.to_object(ir, host())
-    width = lanes_for(host(), dtype, BATCH).width
-    kernel = run.BatchKernel(code, host(), kernels.signature(task), width)
-    out = np.empty((STATES, int(np.prod(task.algorithm.output_shape(robot.tree)))), dtype)
+    program = trace(task, robot.tree)
+    code = llvm_compile.to_object(render_module(program, host(), dtype, BATCH), host())
+    kernel = run.BatchKernel(code, host(), program.signature, dtype)
+    out = [np.empty((STATES, slot.size), dtype) for slot in program.signature.outputs]
     return (lambda: kernel(inputs, out, 1)), STATES
 
 

@@ -90,7 +90,7 @@ def one_length(n: int, timed: bool) -> Row:
         out = np.empty((BATCH, n * n))
         single[name] = Way(name, "f(q)", {"f": call, "q": q})
         batch[name] = Way(name, "f((q,), out, 1)", {"f": kernel, "q": many, "out": out}, BATCH)
-        kernel((many,), out, 1)
+        kernel((many,), [out], 1)
         results[name] = out.reshape(BATCH, n, n)
     with one_core():
         times = [

@@ -24,14 +24,13 @@ import pytest
 
 import linkwise as lw
 from linkwise.algorithms import FUNCTIONS, Algorithm
+from linkwise.backends import reference
 from linkwise.backends.cstyle.render import render_c
 from linkwise.backends.llvm import compile as llvm_compile
 from linkwise.backends.llvm import run
-from linkwise.backends.llvm.entry import Signature
 from linkwise.backends.llvm.module import BATCH, CALL, lanes_for, render_module
 from linkwise.backends.llvm.sincos import LIMIT_FUSED, LIMIT_PLAIN
 from linkwise.backends.llvm.target import Target, host
-from linkwise.backends.reference import interpret
 from linkwise.model.description import (
     BodyInertia,
     JointDescription,
@@ -43,7 +42,7 @@ from linkwise.robot import Robot
 from linkwise.study.generic import generic_chain
 from linkwise.trace.expr import Expr, Graph, reachable
 from linkwise.trace.fuse import fuse
-from linkwise.trace.program import Block, Carry, Port, Program, Repeat
+from linkwise.trace.program import BYTE, Block, Carry, Output, Port, Program, Repeat
 from linkwise.trace.schedule import FREE, schedule
 from linkwise.trace.tracer import Task, trace
 from linkwise.trace.verify import verify
@@ -80,22 +79,33 @@ def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
 # -- programs by hand ---------------------------------------------------------------------------
 
 
+def row(*values: Expr) -> Output:
+    """The only output of a program made by hand."""
+    return Output("result", (len(values),), values)
+
+
 def program_of(results: list[Expr], *ports: Port, name: str = "by hand") -> Program:
     """One block that computes the results."""
-    return verify(Program(name, ports, (Block(schedule(results)),), tuple(results)))
+    return verify(Program(name, ports, (Block(schedule(results)),), (row(*results),)))
 
 
 def compiled(program: Program, target: Target, dtype: str) -> run.BatchKernel:
-    signature = Signature(program.inputs, (len(program.results),))
-    ir = render_module(program, signature, target, dtype, BATCH)
-    code = llvm_compile.to_object(ir, target)
-    return run.BatchKernel(code, target, signature, lanes_for(target, dtype, BATCH).width)
+    code = llvm_compile.to_object(render_module(program, target, dtype, BATCH), target)
+    return run.BatchKernel(code, target, program.signature, dtype)
 
 
 def run_kernel(kernel: run.BatchKernel, *inputs: np.ndarray) -> np.ndarray:
-    out = np.full((len(inputs[0]), kernel.signature.output_size), 7.0, inputs[0].dtype)
-    kernel([np.ascontiguousarray(a) for a in inputs], out, 1)
+    """The result as rows, of a kernel that has no other output."""
+    (slot,) = kernel.signature.outputs
+    out = np.full((len(inputs[0]), slot.size), 7.0, inputs[0].dtype)
+    kernel([np.ascontiguousarray(a) for a in inputs], [out], 1)
     return out
+
+
+def interpret(program: Program, inputs: dict[str, np.ndarray]) -> np.ndarray:
+    """The result as rows, by the reference interpreter."""
+    found = reference.interpret(program, inputs)["result"]
+    return found.reshape(len(found), -1)
 
 
 def assert_close(
@@ -264,14 +274,15 @@ def test_nothing_is_written_outside_the_output(dtype: str) -> None:
     for function, kernel in memory_kernels(dtype):
         for count in range(1, 2 * LANES[dtype] + 2):
             rng = np.random.default_rng(count)
-            sizes = [*(p.size for p in kernel.signature.inputs), kernel.signature.output_size]
+            signature = kernel.signature
+            sizes = [x.size for x in (*signature.inputs, *signature.outputs)]
             pools = [np.concatenate([pattern, np.zeros(count * n, dtype), pattern]) for n in sizes]
             inner = [p[edge:-edge].reshape(count, n) for p, n in zip(pools, sizes, strict=True)]
             for a in inner[:-1]:
                 a[...] = rng.uniform(-2, 2, a.shape)
             before = [a.copy() for a in inner[:-1]]
             inner[-1][...] = np.nan
-            kernel(inner[:-1], inner[-1], 1)
+            kernel(inner[:-1], inner[-1:], 1)
             for pool in pools:
                 assert same_bits(pool[:edge], pattern) and same_bits(pool[-edge:], pattern), count
             assert all(same_bits(a, b) for a, b in zip(inner[:-1], before, strict=True))
@@ -364,7 +375,8 @@ def test_nothing_is_read_or_written_out_of_bounds(dtype: str, at_end: bool) -> N
 
     def work() -> None:
         for kernel in kernels.values():
-            sizes = [*(p.size for p in kernel.signature.inputs), kernel.signature.output_size]
+            signature = kernel.signature
+            sizes = [x.size for x in (*signature.inputs, *signature.outputs)]
             pages = [GuardedPages(most * n * 8) for n in sizes]
             for count in range(1, most + 1):
                 arrays = [
@@ -373,7 +385,7 @@ def test_nothing_is_read_or_written_out_of_bounds(dtype: str, at_end: bool) -> N
                 for a in arrays[:-1]:
                     a[...] = np.linspace(-2, 2, a.size).reshape(a.shape)
                 expected = run_kernel(kernel, *(a.copy() for a in arrays[:-1]))
-                kernel(arrays[:-1], arrays[-1], 1)
+                kernel(arrays[:-1], arrays[-1:], 1)
                 assert same_bits(arrays[-1], expected)
 
     assert in_child(work) == ""
@@ -545,8 +557,7 @@ def test_one_state_has_the_sincos_of_a_batch(fused: bool) -> None:
 
     for count in (1, 2, target.lanes(8) - 1, target.lanes(8), 2 * target.lanes(8) + 1):
         program = sincos_program(count)
-        signature = Signature(program.inputs, (2 * count,))
-        ir = render_module(program, signature, target, "float64", CALL)
+        ir = render_module(program, target, "float64", CALL)
         code = llvm_compile.to_object(ir, target)
         call = run.fast_function(code, target, "float64", "sincos", "sincos", general)
         rows = rng.uniform(-10, 10, (count + 2, count))
@@ -576,16 +587,17 @@ def square_root(limit: int) -> Program:
     following = 0.5 * (x + a / x)
     step = x - following
     active = step * step - 1e-24 * (x * x)
-    before = Block(schedule([graph.one, a]))
+    most = graph.const(limit)
+    before = Block(schedule([graph.one, a, most]))
     loop = Repeat(
-        limit,
+        most,
         (Carry(x, graph.one, following),),
         body_of([following, active], list(before.nodes)),
         active,
     )
     rest = x * x - a
     after = body_of([rest], list(before.nodes))
-    return verify(Program("root", (Port("a", 1),), (before, loop, after), (x, rest)))
+    return verify(Program("root", (Port("a", 1),), (before, loop, after), (row(x, rest),)))
 
 
 @each_target
@@ -651,13 +663,14 @@ def fibonacci() -> Program:
     a, b, k = (graph.node("carry", value=name) for name in "abk")
     active = n - k
     following = [b, a + b, k + 1.0]
-    before = Block(schedule([graph.zero, graph.one, n]))
+    most = graph.const(50.0)
+    before = Block(schedule([graph.zero, graph.one, n, most]))
     carries = tuple(
         Carry(c, s, f)
         for c, s, f in zip((a, b, k), (graph.zero, graph.one, graph.zero), following, strict=True)
     )
-    loop = Repeat(50, carries, body_of([*following, active], list(before.nodes)), active)
-    return verify(Program("fibonacci", (Port("n", 1),), (before, loop), (a, b, k)))
+    loop = Repeat(most, carries, body_of([*following, active], list(before.nodes)), active)
+    return verify(Program("fibonacci", (Port("n", 1),), (before, loop), (row(a, b, k),)))
 
 
 @each_target
@@ -683,10 +696,11 @@ def fixed_point_of_cosine() -> Program:
     following = graph.node("cos", w * x)
     step = x - following
     active = step * step - 1e-20
-    before = Block(schedule([graph.one]))
+    most = graph.const(100.0)
+    before = Block(schedule([graph.one, most]))
     body = body_of([following, active], list(before.nodes))
-    loop = Repeat(100, (Carry(x, graph.one, following),), body, active)
-    return verify(Program("cosine", (Port("w", 1),), (before, loop), (x,)))
+    loop = Repeat(most, (Carry(x, graph.one, following),), body, active)
+    return verify(Program("cosine", (Port("w", 1),), (before, loop), (row(x),)))
 
 
 @each_target
@@ -798,6 +812,75 @@ def test_c_refuses_what_is_not_finite_and_no_more(tmp_path: Path) -> None:
     result = run_c(library, "halves", inputs, size=2)
     np.testing.assert_array_equal(result, interpret(program, {"x": inputs}))
     assert np.isfinite(result).all(axis=1).tolist() == [True, False, False, True]
+
+
+# -- outputs and the arrays they are written to --------------------------------------------------
+
+
+def two_outputs() -> Program:
+    """A pair of numbers, and a small whole number as a byte."""
+    graph = Graph()
+    x, y = graph.input("x", 0), graph.input("x", 1)
+    values = [x * y, x - y, graph.node("flag", x) + 4.0 * graph.node("finite", y)]
+    outputs = (row(*values[:2]), Output("code", (), (values[2],), BYTE))
+    return verify(Program("two", (Port("x", 2),), (Block(schedule(values)),), outputs))
+
+
+@each_target
+@each_dtype
+def test_each_output_has_an_array_of_its_own(target: Target, dtype: str) -> None:
+    program = two_outputs()
+    kernel = compiled(program, target, dtype)
+    x = np.random.default_rng(3).normal(size=(2 * kernel.width + 3, 2)).astype(dtype)
+    x[1, 1] = np.nan
+    expected = reference.interpret(program, {"x": x})
+    out, code = np.full((len(x), 2), 7.0, dtype), np.full(len(x), 77, np.uint8)
+    kernel([x], [out, code], 1)
+    np.testing.assert_array_equal(out, expected["result"])
+    assert same_bits(code, expected["code"])
+    assert code[1] == (x[1, 0] > 0) and np.isnan(out[1]).all(), "a byte is never NaN"
+    assert set(code.tolist()) > {4, 5}
+
+
+@needs_c
+def test_outputs_in_c(tmp_path: Path) -> None:
+    program = two_outputs()
+    library = c_library(tmp_path, render_c(program, "nobody"))
+    x = np.array([[1.5, -2.0], [-1.0, np.inf], [-3.0, 0.25]])
+    expected = reference.interpret(program, {"x": x})
+    for k in range(3):
+        out, code = np.zeros(2), np.zeros(1, np.uint8)
+        library["two"](*(ctypes.c_void_p(a.ctypes.data) for a in (x[k].copy(), out, code)))
+        np.testing.assert_array_equal(out, expected["result"][k])
+        assert code[0] == expected["code"][k]
+
+
+WRONG_ARRAYS: dict[str, tuple[Callable[..., Any], str]] = {
+    "an output is missing": (lambda x, r, c: ([x], [r]), "1 outputs; expected 1 and 2"),
+    "an input too many": (lambda x, r, c: ([x, x], [r, c]), "2 inputs and 2 outputs; expected"),
+    "rows too short": (lambda x, r, c: ([x], [r[:, :1].copy(), c]), "'result' .* 5 rows of 2"),
+    "rows too few": (lambda x, r, c: ([x], [r[:4], c]), "'result' .* 5 rows of 2"),
+    "an input too short": (lambda x, r, c: ([x[:, :1].copy()], [r, c]), "'x' .* 5 rows of 2"),
+    "another dtype": (lambda x, r, c: ([x], [r.astype("f4"), c]), "dtype float32.* float64"),
+    "numbers for bytes": (lambda x, r, c: ([x], [r, c.astype(float)]), "float64.*expected uint8"),
+    "strides": (lambda x, r, c: ([x], [np.zeros((5, 4))[:, ::2], c]), "contiguous: False"),
+    "a column": (lambda x, r, c: ([np.zeros((5, 4))[:, 2:]], [r, c]), "contiguous: False"),
+    "read-only": (lambda x, r, c: ([x], [read_only(r), c]), "'result' of a kernel is read-only"),
+}  # fmt: skip
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    array.flags.writeable = False
+    return array
+
+
+@pytest.mark.parametrize("name", WRONG_ARRAYS)
+def test_a_kernel_checks_the_arrays_it_is_handed(name: str) -> None:
+    kernel = compiled(two_outputs(), host(), "float64")
+    change, message = WRONG_ARRAYS[name]
+    inputs, outputs = change(np.zeros((5, 2)), np.zeros((5, 2)), np.zeros(5, np.uint8))
+    with pytest.raises((TypeError, ValueError), match=message):
+        kernel(inputs, outputs, 1)
 
 
 # -- the graph ----------------------------------------------------------------------------------

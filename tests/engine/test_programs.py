@@ -6,9 +6,9 @@ import pytest
 
 import linkwise as lw
 from linkwise.algorithms import FUNCTIONS
-from linkwise.trace.expr import Graph
+from linkwise.trace.expr import Expr, Graph
 from linkwise.trace.fuse import fuse
-from linkwise.trace.program import Block, Carry, Port, Program, Repeat, count_operations
+from linkwise.trace.program import Block, Carry, Output, Port, Program, Repeat, count_operations
 from linkwise.trace.schedule import peak_live, schedule
 from linkwise.trace.tracer import Task, trace
 from linkwise.trace.verify import IllegalProgram, verify
@@ -25,12 +25,17 @@ def test_every_traced_function_is_legal(name, algorithm):
     verify(trace(Task(algorithm, frame, external=external), robot.tree))
 
 
+def row(*values: Expr) -> Output:
+    """The only output of a program made by hand."""
+    return Output("result", (len(values),), values)
+
+
 def small() -> tuple[Graph, Program]:
     graph = Graph()
     x, y = graph.input("x", 0), graph.input("x", 1)
     total = x * y + 2.0
     nodes = schedule([total])
-    return graph, Program("small", (Port("x", 2),), (Block(nodes),), (total,))
+    return graph, Program("small", (Port("x", 2),), (Block(nodes),), (row(total),))
 
 
 def test_a_legal_program_is_returned():
@@ -49,15 +54,15 @@ def test_use_before_definition_is_named():
 
 def test_missing_result_is_named():
     graph, program = small()
-    with pytest.raises(IllegalProgram, match="result 0 is never computed"):
-        verify(dataclasses.replace(program, results=(graph.input("x", 0) * 3.0,)))
+    with pytest.raises(IllegalProgram, match="element 0 of result is never computed"):
+        verify(dataclasses.replace(program, outputs=(row(graph.input("x", 0) * 3.0),)))
 
 
 def test_input_out_of_range_is_named():
     graph, program = small()
     beyond = graph.input("x", 7)
     with pytest.raises(IllegalProgram, match="no element 7 of input 'x'"):
-        verify(dataclasses.replace(program, regions=(Block((beyond,)),), results=(beyond,)))
+        verify(dataclasses.replace(program, regions=(Block((beyond,)),), outputs=(row(beyond),)))
 
 
 def test_unknown_operation_is_named():
@@ -79,13 +84,9 @@ def loop(graph: Graph, limit: int = 5) -> Program:
     x = graph.input("x", 0)
     value = graph.node("carry", value="k")
     stepped = value * 0.5
-    return Program(
-        "loop",
-        (Port("x", 1),),
-        (Block((x,)), Repeat(limit, (Carry(value, x, stepped),), Block(schedule([stepped])),
-                             stepped)),
-        (value,),
-    )  # fmt: skip
+    most = graph.const(limit)
+    again = Repeat(most, (Carry(value, x, stepped),), Block(schedule([stepped])), stepped)
+    return Program("loop", (Port("x", 1),), (Block((x, most)), again), (row(value),))
 
 
 def test_a_loop_must_know_what_it_carries():
@@ -96,21 +97,39 @@ def test_a_loop_must_know_what_it_carries():
         program, regions=(program.regions[0], dataclasses.replace(program.regions[1], body=body))
     )
     verify(legal)
-    missing_start = dataclasses.replace(legal, regions=legal.regions[1:])
+    limit = Block((graph.const(5.0),))
+    missing_start = dataclasses.replace(legal, regions=(limit, *legal.regions[1:]))
     with pytest.raises(IllegalProgram, match="start of a carried value"):
         verify(missing_start)
 
 
-def test_a_loop_runs_at_least_once():
-    with pytest.raises(IllegalProgram, match="expected at least once"):
-        verify(loop(Graph(), limit=0))
+def test_a_loop_must_know_its_limit():
+    graph = Graph()
+    program = loop(graph)
+    unknown = dataclasses.replace(program.regions[1], limit=graph.const(7.0))
+    with pytest.raises(IllegalProgram, match="limit of a loop is not known before it"):
+        verify(dataclasses.replace(program, regions=(program.regions[0], unknown)))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda o: (o, o), "output 'result' is there twice"),
+        (lambda o: (dataclasses.replace(o, kind="word"),), "kind 'word'; expected number or byte"),
+        (lambda o: (dataclasses.replace(o, shape=(2,)),), "has 1 values; expected 2, as its shape"),
+    ],
+)
+def test_an_output_that_is_none_is_named(change, message):
+    _, program = small()
+    with pytest.raises(IllegalProgram, match=message):
+        verify(dataclasses.replace(program, outputs=change(program.outputs[0])))
 
 
 def test_operations_are_counted_exactly():
     graph = Graph()
     x, y = graph.input("x", 0), graph.input("x", 1)
     total = (x * y + x) / (y + 3.0)
-    program = Program("count", (Port("x", 2),), (Block(schedule([total])),), (total,))
+    program = Program("count", (Port("x", 2),), (Block(schedule([total])),), (row(total),))
     counted = count_operations(program)
     assert (counted.multiplications, counted.additions, counted.divisions) == (1, 2, 1)
     assert counted.total == 4

@@ -525,8 +525,9 @@ def in_fifty_digits(name: str, function: str, method: str) -> np.ndarray:
     robot, states = robot_of(name), states_of(name)
     algorithm = FUNCTIONS[function][method]
     frame = frame_of(robot) if algorithm.takes_frame else None
-    task = replace(robot._calls.task(function, method, frame), tolerance=1e-36, limit=400)
+    task = robot._calls.task(function, method, frame)
     values = [[mp.mpf(float(x)) for x in states[k][0]] for k, _ in algorithm.inputs]
+    values += [[1e-36], [400]] if algorithm.iterates else []
     found = array(evaluate_task(task, robot.tree, *values))
     return found[: robot.nv] if algorithm.iterates else found
 

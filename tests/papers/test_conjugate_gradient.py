@@ -83,6 +83,35 @@ def test_the_kernel_holds_one_loop(rng: np.random.Generator) -> None:
     assert len(loops[0].body.nodes) < 400, "an iteration is a body, not n copies"
 
 
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_compute_returns_accelerations_and_nothing_behind_them(
+    method: str, dtype: str, rng: np.random.Generator
+) -> None:
+    """Iterations and residual have arrays of their own: nothing is written past a row."""
+    robot = lw.load("iiwa14")
+    q, qd, tau, start = rng.normal(size=(4, 13, 7)).astype(dtype)
+    room = np.full((15, 7), 7.0, dtype)
+    found = robot.compute("forward_dynamics", q, qd, tau, start, method=method, out=room[1:-1])
+    expected = robot.forward_dynamics(q, qd, tau, qdd0=start, method=method)
+    assert found.shape == (13, 7) and np.array_equal(found, expected)
+    assert (room[[0, -1]] == 7.0).all()
+    _, info = robot.compute("forward_dynamics", q, qd, tau, start, method=method, status=True)
+    assert info.status.dtype == np.uint8 and info.iterations.shape == (13,)
+
+
+def test_a_new_tolerance_compiles_nothing(rng: np.random.Generator) -> None:
+    robot = lw.load("puma560")
+    q, qd, tau = rng.normal(size=(3, 9, 6))
+    robot.forward_dynamics(q, qd, tau, method="pcg")
+    made = len(robot._calls.kernels._batch)
+    steps = []
+    for tol in (1e-2, 1e-5, 1e-12):
+        _, info = robot.forward_dynamics(q, qd, tau, method="pcg", tol=tol, status=True)
+        steps.append(info.iterations.sum())
+    assert steps == sorted(set(steps)) and len(robot._calls.kernels._batch) == made
+
+
 def test_a_broken_state_is_flagged_and_alone(rng: np.random.Generator) -> None:
     robot = lw.load("puma560")
     q, qd, tau = rng.normal(size=(3, 9, 6))

@@ -123,13 +123,13 @@ def iterate(
     b: Vector,
     start: Sequence[Scalar],
     scaled: bool,
-    tolerance: float,
-    limit: int,
+    tolerance: Scalar,
+    limit: Scalar,
 ) -> Vector:
     """Solve ``M x = b`` from ``start``; returns x, iterations, and (true residual / b)²."""
     links, n = fixed_links(tree, q), tree.nv
     scale = diagonal_scaling(tree, links) if scaled else list[Scalar]
-    enough = _dot(b, b) * tolerance**2
+    enough = _dot(b, b) * (tolerance * tolerance)
     r = [x - y for x, y in zip(b, times_mass(tree, links, list(start)), strict=True)]
     z = scale(r)
 
@@ -161,13 +161,14 @@ def _solver(scaled: bool) -> Callable[..., Vector]:
         qdd0: Sequence[Scalar],
         *,
         external: External = (),
-        tolerance: float = 1e-9,
-        limit: int = 0,
+        tolerance: Scalar = 1e-10,
+        limit: Scalar | None = None,
     ) -> Vector:
         """Joint accelerations, iterations, and squared relative residual."""
         load = bias(tree, q, qd, external=external)
         b = [t - x for t, x in zip(tau, load, strict=True)]
-        return iterate(tree, q, b, qdd0, scaled, tolerance, limit or 4 * tree.nv + 20)
+        most = 4 * tree.nv + 20 if limit is None else limit
+        return iterate(tree, q, b, qdd0, scaled, tolerance, most)
 
     return solve
 

@@ -6,6 +6,7 @@ product and a sum here, so results agree with compiled ones to rounding, not to 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.trace.expr import Expr
-from linkwise.trace.program import Block, Program, Repeat
+from linkwise.trace.program import BYTE, Block, Output, Program, Repeat
 
 OPS: dict[str, Callable[..., Any]] = {
     "add": lambda a, b: a + b,
@@ -32,8 +33,8 @@ OPS: dict[str, Callable[..., Any]] = {
 }
 
 
-def interpret(program: Program, inputs: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
-    """Evaluate for a batch: inputs (batch, size) by port name; returns (batch, results)."""
+def interpret(program: Program, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Evaluate for a batch: inputs (batch, size) by port; returns (batch, *shape) by output."""
     arrays = [np.asarray(inputs[port.name]) for port in program.inputs]
     dtype = np.result_type(*arrays)
     batch = arrays[0].shape[0]
@@ -44,14 +45,22 @@ def interpret(program: Program, inputs: Mapping[str, NDArray[Any]]) -> NDArray[A
                 _run_block(region, inputs, state, dtype)
             else:
                 _run_repeat(region, inputs, state, dtype, batch)
-    out = np.empty((batch, len(program.results)), dtype)
-    for k, result in enumerate(program.results):
-        out[:, k] = state[result.id]
     healthy = np.all([np.isfinite(a).all(axis=-1) for a in arrays], axis=0)
     for pivot in program.pivots:
         healthy = healthy & (np.real(state[pivot.id]) > 0)
-    out[~healthy, : program.guarded] = np.nan
-    return out
+    return {output.name: _gather(output, state, healthy, dtype) for output in program.outputs}
+
+
+def _gather(output: Output, state: dict[int, Any], healthy: NDArray[Any], dtype: Any) -> Any:
+    """An output as an array (batch, *shape), NaN in rows that are not healthy."""
+    rows = np.empty((len(healthy), len(output.values)), dtype)
+    for k, value in enumerate(output.values):
+        rows[:, k] = state[value.id]
+    if output.kind == BYTE:
+        rows = np.real(rows).astype(np.uint8)
+    else:
+        rows[~healthy] = np.nan
+    return rows.reshape(-1, *output.shape)
 
 
 def _run_block(block: Block, inputs: Mapping[str, Any], state: dict[int, Any], dtype: Any) -> None:
@@ -75,9 +84,10 @@ def _run_repeat(
 ) -> None:
     for carry in loop.carries:
         state[carry.value.id] = np.broadcast_to(state[carry.start.id], (batch,)).astype(dtype)
-    for _ in range(loop.limit):
+    for k in itertools.count():
         _run_block(loop.body, inputs, state, dtype)
-        active = np.broadcast_to(state[loop.active.id] > 0, (batch,))
+        going = (np.real(state[loop.active.id]) > 0) & (k < np.real(state[loop.limit.id]))
+        active = np.broadcast_to(going, (batch,))
         if not active.any():
             return
         stepped = {c.value.id: state[c.next.id] for c in loop.carries}

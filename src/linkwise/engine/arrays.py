@@ -121,7 +121,7 @@ def fill(
 def _run(kernel: BatchKernel, batch: Batch, result: Array, threads: int | None) -> None:
     states = batch.rows[0].shape[0]
     if states:
-        kernel(batch.rows, result.reshape(states, -1), threads)
+        kernel(batch.rows, [result.reshape(states, -1)], threads)
 
 
 def deliver(out: Array | None, result: Array, dtype: str) -> Array:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -125,10 +124,7 @@ class Calls:
         wrenches = arrays.wrenches(f_ext)
         more = [*wrenches.values(), *([] if damping is None else [damping])]
         key = (function, method, frame, axes, tuple(wrenches), damping is not None)
-        if not (isinstance(method, str) and isinstance(axes, str)):
-            raise ValueError(f"method {method!r}, axes {axes!r}: expected two names")
-        if not (frame is None or isinstance(frame, str)):
-            self.frame(frame)  # raises: no such frame
+        self._check_names(method, frame, axes)
         plan = self._plans.get(key)
         if plan is None:
             plan = self._plans[key] = self._plan(*key)
@@ -141,6 +137,8 @@ class Calls:
         task = plan.tasks.get(batch.dtype)
         if task is None:
             task = plan.tasks[batch.dtype] = self.task(*key, dtype=batch.dtype)
+        if task.algorithm.iterates:
+            return self.iterate(values, out, threads, status, method, f_ext, None, None)
         if status:
             return self._run_with_status(task, batch, shape, out, threads)
         if method == "auto" and not more and not batch.shape and arrays.plain_state(values):
@@ -150,6 +148,13 @@ class Calls:
         if kernel is None:
             kernel = plan.kernels[batch.dtype] = self.kernels.batch(task, batch.dtype)
         return arrays.fill(out, shape, batch, kernel, threads)
+
+    def _check_names(self, method: Any, frame: Any, axes: Any) -> None:
+        """Raise unless method and axes are text, and the frame too where there is one."""
+        if not (isinstance(method, str) and isinstance(axes, str)):
+            raise ValueError(f"method {method!r}, axes {axes!r}: expected two names")
+        if not (frame is None or isinstance(frame, str)):
+            self.frame(frame)  # raises: no such frame
 
     def _plan(
         self,
@@ -203,9 +208,8 @@ class Calls:
     ) -> tuple[Array, Array]:
         """The result, and one byte per state (see `Status`)."""
         watched = dataclasses.replace(task, status=True)
-        rows = np.empty((*batch.shape, math.prod(shape[len(batch.shape) :]) + 1), batch.dtype)
-        if rows.size:
+        rows, bits = np.empty(shape, batch.dtype), np.empty(batch.shape, np.uint8)
+        if bits.size:
             kernel = self.kernels.batch(watched, batch.dtype)
-            kernel(batch.rows, rows.reshape(-1, rows.shape[-1]), threads)
-        result = arrays.deliver(out, rows[..., :-1].reshape(shape), batch.dtype)
-        return result, rows[..., -1].astype(np.uint8)
+            kernel(batch.rows, [rows.reshape(bits.size, -1), bits.reshape(-1)], threads)
+        return arrays.deliver(out, rows, batch.dtype), bits

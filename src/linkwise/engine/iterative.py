@@ -48,20 +48,23 @@ def solve(
     """Accelerations as rows; states that did not converge are solved by articulated bodies."""
     tolerance = tol or TOLERANCE[batch.dtype]
     n = kernels.tree.nv
-    task = replace(task, tolerance=tolerance, limit=max_iterations or 4 * n + 20)
-    rows = np.empty((batch.rows[0].shape[0], n + 2), batch.dtype)
-    if rows.size:
-        kernels.batch(task, batch.dtype)(batch.rows, rows, threads)
+    states = batch.rows[0].shape[0]
+    qdd = np.empty((states, n), batch.dtype)
+    steps, left = (np.empty((states, 1), batch.dtype) for _ in range(2))
+    if states:
+        stop = [
+            np.full((states, 1), x, batch.dtype) for x in (tolerance, max_iterations or 4 * n + 20)
+        ]
+        kernels.batch(task, batch.dtype)([*batch.rows, *stop], [qdd, steps, left], threads)
     with np.errstate(invalid="ignore"):
-        residual = np.sqrt(rows[:, -1])
+        residual = np.sqrt(left[:, 0])
         failed = ~(residual <= STALLED * tolerance)
-    qdd = np.ascontiguousarray(rows[:, :n])
     broken = ~np.all([np.isfinite(a).all(axis=-1) for a in batch.rows], axis=0)
     again = np.flatnonzero(failed & ~broken)
     if again.size:
         qdd[again] = _directly(kernels, task, batch.rows, again, batch.dtype, threads)
     bits = np.where(broken, Status.NOT_FINITE, np.where(failed, Status.NOT_CONVERGED, Status.OK))
-    count = np.where(broken, 0, rows[:, n]).astype(np.int64)
+    count = np.where(broken, 0, steps[:, 0]).astype(np.int64)
     return qdd, Iterations(bits.astype(np.uint8), count, residual)
 
 
@@ -74,9 +77,9 @@ def _directly(
     threads: int | None,
 ) -> Array:
     """The same states by articulated bodies, which has no iteration to fail."""
-    direct = replace(task, algorithm=DIRECT, tolerance=Task.tolerance, limit=Task.limit)
+    direct = replace(task, algorithm=DIRECT)
     arguments = [*rows[:3], *rows[4:]]  # all but the start of the iteration
     chosen = [np.ascontiguousarray(a[which]) for a in arguments]
     out = np.empty((which.size, kernels.tree.nv), dtype)
-    kernels.batch(direct, dtype)(chosen, out, threads)
+    kernels.batch(direct, dtype)(chosen, [out], threads)
     return out

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 import sys
 import threading
@@ -14,8 +13,7 @@ from typing import Any
 
 from linkwise.backends.llvm import compile as llvm_compile
 from linkwise.backends.llvm import run
-from linkwise.backends.llvm.entry import Signature
-from linkwise.backends.llvm.module import BATCH, CALL, lanes_for, render_module
+from linkwise.backends.llvm.module import BATCH, CALL, render_module
 from linkwise.backends.llvm.target import host
 from linkwise.engine.cache import default_cache
 from linkwise.errors import BackendUnavailable
@@ -37,14 +35,6 @@ class Kernels:
         self._batch: dict[tuple[Task, str], run.BatchKernel] = {}
         self._call: dict[Task, Callable[..., Any]] = {}
 
-    def signature(self, task: Task) -> Signature:
-        """Shapes of a task on this tree."""
-        shape = task.algorithm.output_shape(self.tree)
-        extra = task.status + 2 * task.algorithm.iterates
-        if extra:
-            shape = (math.prod(shape) + extra,)
-        return Signature(task.ports(self.tree), shape)
-
     def batch(self, task: Task, dtype: str) -> run.BatchKernel:
         """The kernel for many states."""
         found = self._batch.get((task, dtype))
@@ -57,9 +47,8 @@ class Kernels:
         return found
 
     def _new_batch(self, task: Task, dtype: str) -> run.BatchKernel:
-        width = lanes_for(host(), dtype, BATCH).width
         code = self._code(task, dtype, BATCH)
-        return run.BatchKernel(code, host(), self.signature(task), width)
+        return run.BatchKernel(code, host(), task.signature(self.tree), dtype)
 
     def call(
         self, task: Task, name: str, doc: str, general: Callable[..., Any]
@@ -87,8 +76,7 @@ class Kernels:
 
     def ir(self, task: Task, dtype: str, entry: str = BATCH) -> str:
         """LLVM IR of a kernel."""
-        program = trace(task, self.tree)
-        return render_module(program, self.signature(task), host(), dtype, entry)
+        return render_module(trace(task, self.tree), host(), dtype, entry)
 
     def assembly(self, task: Task, dtype: str) -> str:
         """Machine code of a batch kernel, as text."""
@@ -97,7 +85,7 @@ class Kernels:
     def _key(self, task: Task, dtype: str, entry: str) -> str:
         parts = (
             self.tree.digest, task.name, task.frame, task.axes, task.external, task.status,
-            task.tolerance, task.limit, task.damped, dtype, entry, host().identity, source_digest(),
+            task.damped, dtype, entry, host().identity, source_digest(),
         )  # fmt: skip
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 

@@ -7,6 +7,7 @@ nodes in ``trace/expr.py``; mpmath numbers in ``precise.py``.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from functools import singledispatch
@@ -63,7 +64,7 @@ def _(x: Any) -> Any:
     return np.sign(np.real(x))
 
 
-def repeat(step: Step, state: Sequence[Scalar], limit: int) -> list[Scalar]:
+def repeat(step: Step, state: Sequence[Scalar], limit: Scalar) -> list[Scalar]:
     """Run ``step(state) -> (next state, active)`` at most ``limit`` times, while ``active > 0``.
 
     With several states side by side (an array, a traced batch) each stops on its own and keeps what
@@ -77,22 +78,22 @@ def repeat(step: Step, state: Sequence[Scalar], limit: int) -> list[Scalar]:
 
 
 @singledispatch
-def _repeat(_: Scalar, step: Step, state: Sequence[Scalar], limit: int) -> list[Scalar]:
-    now = list(state)
-    for _k in range(limit):
+def _repeat(_: Scalar, step: Step, state: Sequence[Scalar], limit: Scalar) -> list[Scalar]:
+    now, count = list(state), 0
+    while count < limit:
         new, active = step(now)
         if not active > 0:
             break
-        now = list(new)
+        now, count = list(new), count + 1
     return now
 
 
 @_repeat.register(np.ndarray)
-def _(_: Any, step: Step, state: Sequence[Scalar], limit: int) -> list[Scalar]:
+def _(_: Any, step: Step, state: Sequence[Scalar], limit: Scalar) -> list[Scalar]:
     now = [np.asarray(x) for x in state]
-    for _k in range(limit):
+    for count in itertools.count():
         new, active = step(now)
-        going = np.asarray(active) > 0
+        going = (np.asarray(active) > 0) & (count < np.asarray(limit))
         if not going.any():
             break
         now = [np.where(going, a, b) for a, b in zip(new, now, strict=True)]

@@ -16,7 +16,7 @@ def assemble(graph: Graph, results: list[Expr]) -> tuple[tuple[Region, ...], lis
     """Regions that compute the results, and the results as they are named there."""
     roots = list(results)
     for loop in graph.loops:
-        roots += [*loop.starts, *loop.nexts, loop.active]
+        roots += [*loop.starts, *loop.nexts, loop.active, loop.limit]
     fused = iter(fuse(graph, roots))
     results = [next(fused) for _ in results]
     loops = [
@@ -24,23 +24,27 @@ def assemble(graph: Graph, results: list[Expr]) -> tuple[tuple[Region, ...], lis
             [next(fused) for _ in loop.starts],
             [next(fused) for _ in loop.nexts],
             next(fused),
+            next(fused),
         )
         for loop in graph.loops
     ]
     regions: list[Region] = []
     known: frozenset[int] = frozenset()
-    for k, (loop, (starts, nexts, active)) in enumerate(zip(graph.loops, loops, strict=True)):
+    for k, (loop, (starts, nexts, active, limit)) in enumerate(
+        zip(graph.loops, loops, strict=True)
+    ):
         carried = _dependent(
             {c.id for later in graph.loops[k:] for c in later.carries}, nexts, active
         )
-        before = [n for n in reachable([*starts, *nexts, active], known) if n.id not in carried]
+        needed = reachable([*starts, *nexts, active, limit], known)
+        before = [n for n in needed if n.id not in carried]
         block = schedule(before, known)
         regions.append(Block(block))
         known |= {n.id for n in block}
         inside = known | {c.id for c in loop.carries}
         body = schedule([*nexts, active], inside)
         carries = tuple(map(Carry, loop.carries, starts, nexts))
-        regions.append(Repeat(loop.limit, carries, Block(body), active))
+        regions.append(Repeat(limit, carries, Block(body), active))
         known = inside
     regions.append(Block(schedule(results, known)))
     return tuple(regions), results

@@ -86,14 +86,14 @@ def _(x: Expr) -> Expr:
 
 
 @_repeat.register(Expr)
-def _(x: Expr, step: Step, state: Sequence[Expr | float], limit: int) -> list[Expr]:
+def _(x: Expr, step: Step, state: Sequence[Expr | float], limit: Expr | float) -> list[Expr]:
     """Trace the step once, on carried values; what comes after the loop sees their last state."""
     graph = x.graph
     carries = [graph.node("carry", value=(len(graph.loops), k)) for k in range(len(state))]
     starts = [graph.lift(s) for s in state]
     new, active = step(list(carries))
     nexts = [graph.lift(n) for n in new]
-    graph.loops.append(Loop(limit, carries, starts, nexts, graph.lift(active)))
+    graph.loops.append(Loop(graph.lift(limit), carries, starts, nexts, graph.lift(active)))
     return carries
 
 
@@ -108,7 +108,7 @@ def _(x: Expr, scale: Expr | float = 0.0) -> Expr:
 class Loop(NamedTuple):
     """A loop as it was traced."""
 
-    limit: int
+    limit: Expr
     carries: list[Expr]
     starts: list[Expr]
     nexts: list[Expr]

@@ -7,10 +7,11 @@ nothing assumes that a program is one block.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from linkwise.trace.expr import Expr
+from linkwise.trace.expr import Expr, reachable
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,46 @@ class Port:
 
     name: str
     size: int
+
+
+NUMBER, BYTE = "number", "byte"  # the kernel's own dtype; a small whole number as uint8
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Where an output is written: its name, its shape for one state, and how it is stored."""
+
+    name: str
+    shape: tuple[int, ...] = ()
+    kind: str = NUMBER
+
+    @property
+    def size(self) -> int:
+        """Elements of one state."""
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True)
+class Output:
+    """Values that a program writes into an array of their own, in row-major order."""
+
+    name: str
+    shape: tuple[int, ...]
+    values: tuple[Expr, ...]
+    kind: str = NUMBER
+
+    @property
+    def slot(self) -> Slot:
+        """The output without its values."""
+        return Slot(self.name, self.shape, self.kind)
+
+
+@dataclass(frozen=True)
+class Signature:
+    """The arrays of a kernel: every input, then every output."""
+
+    inputs: tuple[Port, ...]
+    outputs: tuple[Slot, ...]
 
 
 @dataclass(frozen=True)
@@ -39,13 +80,13 @@ class Carry:
 
 @dataclass(frozen=True)
 class Repeat:
-    """Run ``body`` at most ``limit`` times while ``active > 0`` in some state.
+    """Run ``body`` at most ``limit`` times while ``active > 0``, each state for itself.
 
-    ``active`` is computed in the body from the carried values. States where it is not positive
-    keep what they have, whatever their neighbours still do.
+    ``active`` is computed in the body from the carried values, ``limit`` before the loop. A state
+    that has stopped keeps what it has, whatever its neighbours still do.
     """
 
-    limit: int
+    limit: Expr
     carries: tuple[Carry, ...]
     body: Block
     active: Expr
@@ -56,21 +97,23 @@ Region = Block | Repeat
 
 @dataclass(frozen=True)
 class Program:
-    """Inputs, regions in order, and the values that make up the output."""
+    """Inputs, regions in order, and outputs."""
 
     name: str
     inputs: tuple[Port, ...]
     regions: tuple[Region, ...]
-    results: tuple[Expr, ...]
-    status: bool = False  # the last result is the state's status, a small whole number
+    outputs: tuple[Output, ...]
     pivots: tuple[Expr, ...] = ()  # positive in a state that has an answer
 
     @property
-    def guarded(self) -> int:
-        """How many results are NaN throughout when an input of their state is not finite, or a
-        pivot not positive.
-        """
-        return len(self.results) - self.status
+    def signature(self) -> Signature:
+        """The arrays that a kernel of this program reads and writes."""
+        return Signature(self.inputs, tuple(output.slot for output in self.outputs))
+
+    @property
+    def results(self) -> tuple[Expr, ...]:
+        """The values of all outputs, one after another."""
+        return tuple(value for output in self.outputs for value in output.values)
 
     def nodes(self) -> Iterator[Expr]:
         """Every computed node, in order of execution; those in a loop once."""
@@ -120,9 +163,13 @@ _COUNTED = ("multiplications", "additions", "divisions", "sincos", "fused", "squ
 
 def count_operations(program: Program) -> OperationCount:
     """Count what the program does per state; a loop's body is counted once, and apart."""
-    bodies = [r.body.nodes for r in program.regions if isinstance(r, Repeat)]
-    looped = _count(node for body in bodies for node in body) if bodies else None
-    return replace(_count(program.nodes()), iteration=looped)
+    loops = [region for region in program.regions if isinstance(region, Repeat)]
+    bodies = [node for loop in loops for node in loop.body.nodes]
+    carries = [x for loop in loops for carry in loop.carries for x in (carry.start, carry.next)]
+    # a threshold that only the test at a loop's end looks at is part of that test
+    counted = {n.id for n in (*bodies, *reachable([*program.results, *carries]))}
+    looped = _count(bodies) if bodies else None
+    return replace(_count(n for n in program.nodes() if n.id in counted), iteration=looped)
 
 
 def _count(nodes: Iterable[Expr]) -> OperationCount:

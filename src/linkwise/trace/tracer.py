@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from linkwise.algorithms import Algorithm
@@ -12,7 +13,7 @@ from linkwise.model.regroup import regroup
 from linkwise.model.tree import Frame, Tree
 from linkwise.trace.assemble import assemble
 from linkwise.trace.expr import Expr, Graph, reachable
-from linkwise.trace.program import Port, Program
+from linkwise.trace.program import BYTE, Output, Port, Program, Signature, Slot
 from linkwise.trace.status import status_of
 
 
@@ -25,15 +26,25 @@ class Task:
     axes: str = "base"
     external: tuple[Frame, ...] = ()
     status: bool = False  # also say, per state, what was wrong with it
-    tolerance: float = 1e-10  # of an iteration: residual beside the right-hand side
-    limit: int = 0  # of an iteration: most steps
     damped: bool = False  # takes one more argument: six numbers beside the diagonal of an inverse
 
     def ports(self, tree: Tree) -> tuple[Port, ...]:
-        """Inputs of the program: arguments, one wrench per external frame, damping."""
+        """Inputs of the program: arguments, wrenches by frame, damping, and when to stop."""
         arguments = [Port(name, size) for name, size in self.algorithm.input_sizes(tree)]
         wrenches = [Port(f"f_ext[{k}]", 6) for k in range(len(self.external))]
-        return (*arguments, *wrenches, *([Port("damping", 6)] if self.damped else []))
+        damping = [Port("damping", 6)] if self.damped else []
+        stop = [Port("tol", 1), Port("limit", 1)] if self.algorithm.iterates else []
+        return (*arguments, *wrenches, *damping, *stop)
+
+    def slots(self, tree: Tree) -> tuple[Slot, ...]:
+        """Outputs of the program: the result, how an iteration went, the status."""
+        result = Slot("result", self.algorithm.output_shape(tree))
+        went = [Slot("iterations"), Slot("residual")] if self.algorithm.iterates else []
+        return (result, *went, *([Slot("status", kind=BYTE)] if self.status else []))
+
+    def signature(self, tree: Tree) -> Signature:
+        """The arrays of this task's kernels, known without tracing."""
+        return Signature(self.ports(tree), self.slots(tree))
 
     def tree(self, tree: Tree) -> Tree:
         """The tree as this task's algorithm uses it."""
@@ -46,20 +57,24 @@ class Task:
 
 
 def evaluate(task: Task, tree: Tree, *values: Sequence[Any]) -> Any:
-    """Run the task's driver on scalars of any kind; returns nested lists."""
+    """Run the task's driver on scalars of any kind; returns nested lists.
+
+    Values are in the order of the task's ports; ``tol`` and ``limit`` may be left out.
+    """
     arguments = len(task.algorithm.inputs)
+    given = dict(zip((port.name for port in task.ports(tree)), values, strict=False))
     options: dict[str, Any] = {}
     if task.algorithm.takes_frame:
         options["frame"] = task.frame
     if task.algorithm.takes_axes:
         options["axes"] = task.axes
-    if task.algorithm.iterates:
-        options |= {"tolerance": task.tolerance, "limit": task.limit}
-    wrenches = values[arguments : len(values) - task.damped]
+    if "limit" in given and task.algorithm.iterates:
+        options |= {"tolerance": given["tol"][0], "limit": given["limit"][0]}
     if task.external:
+        wrenches = values[arguments : arguments + len(task.external)]
         options["external"] = tuple(zip(task.external, wrenches, strict=True))
     if task.damped:
-        options["damping"] = values[-1]
+        options["damping"] = given["damping"]
     prepared = task.tree(tree.with_constants_like(values[0][0]))
     return task.algorithm.driver(prepared, *values[:arguments], **options)
 
@@ -75,8 +90,16 @@ def trace(task: Task, tree: Tree) -> Program:
     if task.status:
         results.append(status_of(graph, tree, values, results))
     regions, roots = assemble(graph, [*results, *pivots])
-    results, pivots = roots[: len(results)], roots[len(results) :]
-    return Program(task.name, ports, regions, tuple(results), task.status, tuple(pivots))
+    outputs = cut(task.slots(tree), roots[: len(results)])
+    return Program(task.name, ports, regions, outputs, tuple(roots[len(results) :]))
+
+
+def cut(slots: Sequence[Slot], values: Sequence[Expr]) -> tuple[Output, ...]:
+    """Outputs from all their values, one after another."""
+    rest = iter(values)
+    return tuple(
+        Output(slot.name, slot.shape, tuple(islice(rest, slot.size)), slot.kind) for slot in slots
+    )
 
 
 def _pivots(graph: Graph, results: list[Expr]) -> list[tuple[Expr, Expr]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from linkwise.trace.expr import ARITY, Expr
-from linkwise.trace.program import Block, Program, Repeat
+from linkwise.trace.program import BYTE, NUMBER, Block, Output, Program, Repeat
 
 
 class IllegalProgram(ValueError):
@@ -21,11 +21,27 @@ def verify(program: Program) -> Program:
             known |= _block(region, sizes, known)
         else:
             _repeat(region, sizes, known)
-    for index, result in enumerate(program.results):
-        _require(result.id in known, f"result {index} is never computed", result)
+    for output in program.outputs:
+        _output(program, output, known)
     for pivot in program.pivots:
         _require(pivot.id in known, "a pivot is never computed", pivot)
     return program
+
+
+def _output(program: Program, output: Output, known: set[int]) -> None:
+    """An output has a name of its own, a value for each element, and a kind that is known."""
+    where = f"{program.name}: output {output.name!r}"
+    if sum(other.name == output.name for other in program.outputs) != 1:
+        raise IllegalProgram(f"{where} is there twice")
+    if output.kind not in (NUMBER, BYTE):
+        raise IllegalProgram(f"{where} is of kind {output.kind!r}; expected number or byte")
+    if len(output.values) != output.slot.size:
+        raise IllegalProgram(
+            f"{where} has {len(output.values)} values; expected {output.slot.size}, "
+            f"as its shape {output.shape} says"
+        )
+    for index, value in enumerate(output.values):
+        _require(value.id in known, f"element {index} of {output.name} is never computed", value)
 
 
 def _block(block: Block, sizes: dict[str, int], known: set[int]) -> set[int]:
@@ -54,8 +70,7 @@ def _leaf(node: Expr, sizes: dict[str, int]) -> None:
 
 def _repeat(loop: Repeat, sizes: dict[str, int], known: set[int]) -> None:
     """A loop's body sees what came before and the carried values; only those outlive it."""
-    if loop.limit < 1:
-        raise IllegalProgram(f"a loop runs at most {loop.limit} times; expected at least once")
+    _require(loop.limit.id in known, "the limit of a loop is not known before it", loop.limit)
     for carry in loop.carries:
         _require(
             carry.value.op == "carry", "a loop carries a node that is not a carry", carry.value

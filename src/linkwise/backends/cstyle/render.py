@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 
 from linkwise.trace.expr import Expr
-from linkwise.trace.program import Block, Program, Repeat
+from linkwise.trace.program import BYTE, NUMBER, Block, Program, Repeat
+
+KINDS = {NUMBER: "double", BYTE: "unsigned char"}
 
 OPS = {
     "add": "{} + {}",
@@ -30,23 +32,30 @@ def render_c(program: Program, robot: str) -> str:
     writer = _Writer(program)
     name = re.sub(r"\W+", "_", program.name).strip("_")
     inputs = ", ".join(f"const double {_word(p.name)}[{p.size}]" for p in program.inputs)
+    outputs = ", ".join(f"{KINDS[o.kind]} {_word(o.name)}[{o.slot.size}]" for o in program.outputs)
     head = [
         f"/* {program.name} of {robot}: one state. */",
         "#include <float.h>",
         "#include <math.h>",
         "",
-        f"void {name}({inputs}, double out[{len(program.results)}])",
+        f"void {name}({inputs}, {outputs})",
         "{",
     ]
     for region in program.regions:
         writer.block(region) if isinstance(region, Block) else writer.repeat(region)
     elements = [f"0.0 * {_word(p.name)}[{i}]" for p in program.inputs for i in range(p.size)]
-    stores = [f"    out[{i}] = {writer.value(r)};" for i, r in enumerate(program.results)]
-    pivots = "".join(f" && {writer.value(p)} > 0" for p in program.pivots)
-    guard = [
-        f"    if (!(isfinite({' + '.join(elements)}){pivots}))",
-        f"        for (int i = 0; i < {program.guarded}; ++i) out[i] = NAN;",
+    stores = [
+        f"    {_word(output.name)}[{i}] = {writer.value(value)};"
+        for output in program.outputs
+        for i, value in enumerate(output.values)
     ]
+    pivots = "".join(f" && {writer.value(p)} > 0" for p in program.pivots)
+    guard = [f"    if (!(isfinite({' + '.join(elements)}){pivots})) {{"]
+    for output in program.outputs:
+        if output.kind == NUMBER:
+            spoil = f"{_word(output.name)}[i] = NAN;"
+            guard.append(f"        for (int i = 0; i < {output.slot.size}; ++i) {spoil}")
+    guard.append("    }")
     return "\n".join((*head, *writer.lines, *stores, *guard, "}", ""))
 
 
@@ -66,7 +75,7 @@ class _Writer:
         for carry in loop.carries:
             self.names[carry.value.id] = f"c{carry.value.id}"
             self.lines.append(f"    double c{carry.value.id} = {self.value(carry.start)};")
-        self.lines.append(f"    for (int k = 0; k < {loop.limit}; ++k) {{")
+        self.lines.append(f"    for (int k = 0; k < {self.value(loop.limit)}; ++k) {{")
         self.block(loop.body, " " * 8)
         self.lines.append(f"        if (!({self.value(loop.active)} > 0)) break;")
         new = [f"        const double n{c.value.id} = {self.value(c.next)};" for c in loop.carries]

@@ -12,10 +12,8 @@ object holds none.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from linkwise.backends.llvm.types import Lanes, Lines
-from linkwise.trace.program import Port
+from linkwise.trace.program import BYTE, Signature
 
 # offsets in CPython's and NumPy's structures (64-bit builds with the GIL; checked when loaded)
 OBJECT_TYPE, TUPLE_SIZE, TUPLE_ITEMS = 8, 16, 24
@@ -23,41 +21,26 @@ ARRAY_DATA, ARRAY_NDIM, ARRAY_SHAPE, ARRAY_DTYPE, ARRAY_FLAGS = 16, 24, 32, 56, 
 READABLE, WRITABLE = 0x101, 0x501  # C-contiguous and aligned; and writeable
 
 
-@dataclass(frozen=True)
-class Signature:
-    """Shapes of a kernel: inputs by port, and the output of one state."""
-
-    inputs: tuple[Port, ...]
-    output: tuple[int, ...]
-
-    @property
-    def output_size(self) -> int:
-        """Numbers in the output of one state."""
-        size = 1
-        for n in self.output:
-            size *= n
-        return size
-
-
 def render_batch(signature: Signature, lanes: Lanes) -> str:
     """IR of the loop over tiles."""
     T, W = lanes.number.llvm, lanes.width
-    sizes = [*(port.size for port in signature.inputs), signature.output_size]
-    k = len(sizes)
+    inputs = [(T, port.size) for port in signature.inputs]
+    outputs = [("i8" if slot.kind == BYTE else T, slot.size) for slot in signature.outputs]
+    arrays = [*inputs, *outputs]
+    k, last = len(arrays), len(inputs)
     bases = "\n".join(
         f"  %at{i} = getelementptr ptr, ptr %ports, i64 {i}\n  %base{i} = load ptr, ptr %at{i}"
         for i in range(k)
     )
     rows = "\n".join(
-        f"  %o{i} = mul i64 %row, {n}\n  %p{i} = getelementptr {T}, ptr %base{i}, i64 %o{i}"
-        for i, n in enumerate(sizes)
+        f"  %o{i} = mul i64 %row, {n}\n  %p{i} = getelementptr {E}, ptr %base{i}, i64 %o{i}"
+        for i, (E, n) in enumerate(arrays)
     )
-    rooms = "\n".join(f"  %pad{i} = alloca [{W * n} x {T}]" for i, n in enumerate(sizes))
-    pads = "\n".join(_copy_in(i, n, T) for i, n in enumerate(sizes[:-1]))
+    rooms = "\n".join(f"  %pad{i} = alloca [{W * n} x {E}]" for i, (E, n) in enumerate(arrays))
+    pads = "\n".join(_copy_in(i, n, E) for i, (E, n) in enumerate(inputs))
+    copies = "\n".join(_copy_out(last + i, n, E) for i, (E, n) in enumerate(outputs))
     pointers = ", ".join(f"ptr %p{i}" for i in range(k))
     padded = ", ".join(f"ptr %pad{i}" for i in range(k))
-    last = k - 1
-    n_out = signature.output_size
     return f"""
 define void @batch(ptr %ports, i64 %begin, i64 %end) #2 {{
 entry:
@@ -94,21 +77,10 @@ lane_end:
   br i1 %filled, label %run, label %lanes
 run:
   call void @tile({padded})
-  %total = mul i64 %left, {n_out}
-  %start = mul i64 %row, {n_out}
-  %goal = getelementptr {T}, ptr %base{last}, i64 %start
-  br label %copy
-copy:
-  %c = phi i64 [ 0, %run ], [ %c1, %copy_body ]
-  %cmore = icmp slt i64 %c, %total
-  br i1 %cmore, label %copy_body, label %done
-copy_body:
-  %cp = getelementptr {T}, ptr %pad{last}, i64 %c
-  %cv = load {T}, ptr %cp
-  %cq = getelementptr {T}, ptr %goal, i64 %c
-  store {T} %cv, ptr %cq
-  %c1 = add i64 %c, 1
-  br label %copy
+  br label %out{last}_start
+{copies}
+out{k}_start:
+  br label %done
 done:
   ret void
 }}
@@ -136,8 +108,29 @@ in{i}_step:
   br label %in{i}_loop"""
 
 
+def _copy_out(i: int, n: int, T: str) -> str:
+    """Copy the rows that were asked for from scratch to one output."""
+    return f"""out{i}_start:
+  %total{i} = mul i64 %left, {n}
+  %goal{i}o = mul i64 %row, {n}
+  %goal{i} = getelementptr {T}, ptr %base{i}, i64 %goal{i}o
+  br label %out{i}_loop
+out{i}_loop:
+  %c{i} = phi i64 [ 0, %out{i}_start ], [ %c{i}n, %out{i}_step ]
+  %cmore{i} = icmp slt i64 %c{i}, %total{i}
+  br i1 %cmore{i}, label %out{i}_step, label %out{i + 1}_start
+out{i}_step:
+  %cp{i} = getelementptr {T}, ptr %pad{i}, i64 %c{i}
+  %cv{i} = load {T}, ptr %cp{i}
+  %cq{i} = getelementptr {T}, ptr %goal{i}, i64 %c{i}
+  store {T} %cv{i}, ptr %cq{i}
+  %c{i}n = add i64 %c{i}, 1
+  br label %out{i}_loop"""
+
+
 def render_call(signature: Signature, lanes: Lanes) -> str:
-    """IR of the function Python calls for one state."""
+    """IR of the function Python calls for one state; its program has one output."""
+    (result,) = signature.outputs
     out = Lines()
     k = len(signature.inputs)
     data = [
@@ -146,12 +139,12 @@ def render_call(signature: Signature, lanes: Lanes) -> str:
     checks = "\n".join(out.text)
     given = Lines()
     given._count = 10_000
-    target = _checked_array(given, k, signature.output, WRITABLE)
+    target = _checked_array(given, k, result.shape, WRITABLE)
     for port, source in zip(signature.inputs, data, strict=True):
-        _apart(given, lanes, (source, port.size), (target, signature.output_size))
+        _apart(given, lanes, (source, port.size), (target, result.size))
     inputs = "".join(f"ptr {p}, " for p in data)
-    shape = ", ".join(f"i64 {n}" for n in signature.output)
-    nd = len(signature.output)
+    shape = ", ".join(f"i64 {n}" for n in result.shape)
+    nd = len(result.shape)
     defaults = "ptr null, ptr null, i32 0, ptr null"  # strides, data, flags, parent
     return f"""
 @ndarray = external global i8

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linkwise.backends.llvm.entry import Signature, render_batch, render_call
+from linkwise.backends.llvm.entry import render_batch, render_call
 from linkwise.backends.llvm.render import Renderer
 from linkwise.backends.llvm.target import Target
 from linkwise.backends.llvm.types import NUMBERS, Lanes
@@ -17,9 +17,7 @@ def lanes_for(target: Target, dtype: str, entry: str) -> Lanes:
     return Lanes(number, 1 if entry == CALL else target.lanes(number.bytes))
 
 
-def render_module(
-    program: Program, signature: Signature, target: Target, dtype: str, entry: str
-) -> str:
+def render_module(program: Program, target: Target, dtype: str, entry: str) -> str:
     """IR text of one kernel."""
     lanes = lanes_for(target, dtype, entry)
     register = lanes_for(target, dtype, BATCH)
@@ -30,7 +28,7 @@ def render_module(
             f"; {program.name}, {dtype}, {lanes.width} state(s) side by side",
             f'target triple = "{target.triple}"',
             tile,
-            wrap(signature, lanes),
+            wrap(program.signature, lanes),
             _declarations(lanes, register),
             _attributes(target),
         )

@@ -6,13 +6,13 @@ batch, the last incomplete tile, and the call from Python.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
-from linkwise.backends.llvm.rows import load_column, pack, put, store_columns, unpack
+from linkwise.backends.llvm.rows import load_column, pack, put, store_bytes, store_columns, unpack
 from linkwise.backends.llvm.sincos import cold_reduction, emit_sincos
 from linkwise.backends.llvm.types import Lanes, Lines
 from linkwise.trace.expr import Expr
-from linkwise.trace.program import Block, Program, Repeat
+from linkwise.trace.program import BYTE, Block, Output, Program, Repeat
 
 BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 MANY = 1500  # results beyond which storing them is a function, for the compiler's sake
@@ -38,8 +38,7 @@ class Renderer:
         self.guard = ""
         self.guarded: dict[int, str] = {}
         self.turned: dict[tuple[str, ...], list[str]] = {}
-        self.many = lanes.width > 1 and len(program.results) > MANY
-        self.groups, self.waiting = _store_groups(program.results, lanes.width)
+        self.stores = [_Stores(k, output, lanes) for k, output in enumerate(program.outputs)]
 
     def tile(self) -> str:
         """IR of the tile function."""
@@ -50,13 +49,14 @@ class Renderer:
                 self._repeat(region)
         for result in self.program.results:
             self._store(result)
-        arguments = "".join(f"ptr noalias %in{k}, " for k in self.ports.values())
+        outputs = [f"out{k}" for k in range(len(self.stores))]
+        names = [*(f"in{k}" for k in self.ports.values()), *outputs]
+        arguments = ", ".join(f"ptr noalias %{name}" for name in names)
         body = "\n".join(self.out.text)
         rooms, reduction = self._large_angles()
-        if self.many:
-            reduction += put(self.lanes, len(self.program.results))
+        reduction += "".join(put(x.put, self.lanes, x.size) for x in self.stores if x.put)
         return (
-            f"define internal void @tile({arguments}ptr noalias %out) #0 {{\n"
+            f"define internal void @tile({arguments}) #0 {{\n"
             f"entry:\n{rooms}{body}\n  ret void\n}}\n{reduction}"
         )
 
@@ -176,7 +176,7 @@ class Renderer:
         The second is as many instructions, on the units that are busy with multiply-adds.
         """
         zero = self.lanes.constant(0.0)
-        if self.program.status:
+        if any(output.kind == BYTE for output in self.program.outputs):
             return self._multiply_add(False, False, x, zero, self.sum or zero)
         return self.out.let(f"fadd {self.lanes.type} {self.sum}, {x}") if self.sum else x
 
@@ -203,11 +203,8 @@ class Renderer:
         nan = self.lanes.constant(float("nan"))
         return self.out.let(f"select {bit} {good}, {T} {guard}, {T} {nan}")
 
-    def _result(self, index: int) -> str:
-        """A result as it is stored."""
-        node = self.program.results[index]
-        if index >= self.program.guarded:
-            return self._value(node)
+    def _result(self, node: Expr) -> str:
+        """A number as it is stored."""
         if node.id not in self.guarded:
             sum_ = f"fadd {self.lanes.type} {self._value(node)}, {self._guard()}"
             self.guarded[node.id] = self.out.let(sum_)
@@ -215,20 +212,20 @@ class Renderer:
 
     def _store(self, result: Expr) -> None:
         """Write each group of neighbouring results as soon as its last one is known."""
-        width = self.lanes.width
-        for group in self.groups.pop(result.id, ()):
-            self.waiting[group] -= 1
-            if self.waiting[group] == 0:
-                start, size = group * width, len(self.program.results)
-                columns = [self._result(i) for i in range(start, min(start + width, size))]
-                where = ("%out", size, start)
-                store_columns(self.out, self.lanes, *where, columns, self.turned, self.many)
+        for into in self.stores:
+            for start, values in into.ready(result):
+                where = (self.out, self.lanes, into.base, into.size, start)
+                if into.kind == BYTE:
+                    store_bytes(*where, self._value(values[0]))
+                else:
+                    columns = [self._result(value) for value in values]
+                    store_columns(*where, columns, self.turned, into.put)
 
     def _repeat(self, loop: Repeat) -> None:
         """A loop whose states stop one by one; it ends when none is active, or at the limit."""
         out, T, width = self.out, self.lanes.type, self.lanes.width
         before, head, done = out.current, out.label("repeat"), out.label("settled")
-        starts = [self._value(c.start) for c in loop.carries]
+        starts, limit = [self._value(c.start) for c in loop.carries], self._value(loop.limit)
         out.add(f"  br label %{head}")
         out.start(head)
         at = len(out.text)  # the phis go here, once the back edge is known
@@ -236,23 +233,23 @@ class Renderer:
         for carry, name in zip(loop.carries, held, strict=True):
             self.values[carry.value.id] = name
         self._block(loop.body.nodes)
-        active = self._value(loop.active)
+        active, bit = self._value(loop.active), self.lanes.vector("i1")
         mask = out.let(f"fcmp ogt {T} {active}, {self.lanes.constant(0.0)}")
-        choose = f"select {self.lanes.vector('i1')} {mask}, {T}"
+        mask = out.let(f"and {bit} {mask}, {self._less(f'%{head}.k', limit)}")
+        choose = f"select {bit} {mask}, {T}"
         stepped = [
             out.let(f"{choose} {self._value(c.next)}, {T} {name}")
             for c, name in zip(loop.carries, held, strict=True)
         ]
-        going = mask
+        zero, one = self.lanes.constant(0.0), self.lanes.constant(1.0)
+        count = out.let(f"fadd {T} %{head}.k, {one}")
+        going = out.let(f"and {bit} {mask}, {self._less(count, limit)}")
         if width > 1:
-            bits = out.let(f"bitcast {self.lanes.vector('i1')} {mask} to i{width}")
+            bits = out.let(f"bitcast {bit} {going} to i{width}")
             going = out.let(f"icmp ne i{width} {bits}, 0")
-        count = out.let(f"add i64 %{head}.k, 1")
-        within = out.let(f"icmp ult i64 {count}, {loop.limit}")
-        more = out.let(f"and i1 {going}, {within}")
         tail = out.current
-        out.add(f"  br i1 {more}, label %{head}, label %{done}")
-        phis = [f"  %{head}.k = phi i64 [ 0, %{before} ], [ {count}, %{tail} ]"]
+        out.add(f"  br i1 {going}, label %{head}, label %{done}")
+        phis = [f"  %{head}.k = phi {T} [ {zero}, %{before} ], [ {count}, %{tail} ]"]
         for name, start, new in zip(held, starts, stepped, strict=True):
             phis.append(f"  {name} = phi {T} [ {start}, %{before} ], [ {new}, %{tail} ]")
         out.text[at:at] = phis
@@ -262,6 +259,9 @@ class Renderer:
         for carry, new in zip(loop.carries, stepped, strict=True):
             self.values[carry.value.id] = new
 
+    def _less(self, a: str, b: str) -> str:
+        return self.out.let(f"fcmp olt {self.lanes.type} {a}, {b}")
+
 
 UNARY: dict[str, Callable[[Renderer, str], str]] = {
     "sign": Renderer._sign,
@@ -270,18 +270,32 @@ UNARY: dict[str, Callable[[Renderer, str], str]] = {
 }
 
 
-def _store_groups(
-    results: tuple[Expr, ...], width: int
-) -> tuple[dict[int, list[int]], dict[int, int]]:
-    """For each result the groups of neighbours it is in; for each group how many it waits for."""
-    groups: dict[int, list[int]] = {}
-    waiting: dict[int, int] = {}
-    for start in range(0, len(results), width):
-        members = {r.id for r in results[start : start + width]}
-        waiting[start // width] = len(members)
-        for id_ in members:
-            groups.setdefault(id_, []).append(start // width)
-    return groups, waiting
+class _Stores:
+    """The stores of one output: groups of neighbours, each written once all its values exist."""
+
+    def __init__(self, index: int, output: Output, lanes: Lanes) -> None:
+        self.base, self.size, self.kind = f"%out{index}", len(output.values), output.kind
+        many = lanes.width > 1 and self.size > MANY
+        self.put = f"put{index}" if many else ""  # the function that writes a group, if any
+        self._width = 1 if output.kind == BYTE else lanes.width
+        self._values = output.values
+        self._groups: dict[int, list[int]] = {}  # for each value the groups it is in
+        self._waiting: dict[int, int] = {}  # for each group how many values it waits for
+        for start in range(0, self.size, self._width):
+            members = {value.id for value in self._group(start)}
+            self._waiting[start] = len(members)
+            for id_ in members:
+                self._groups.setdefault(id_, []).append(start)
+
+    def _group(self, start: int) -> tuple[Expr, ...]:
+        return self._values[start : start + self._width]
+
+    def ready(self, value: Expr) -> Iterator[tuple[int, tuple[Expr, ...]]]:
+        """Groups that this value completes, each with the index of its first element."""
+        for start in self._groups.pop(value.id, ()):
+            self._waiting[start] -= 1
+            if self._waiting[start] == 0:
+                yield start, self._group(start)
 
 
 def _angle_groups(nodes: tuple[Expr, ...]) -> list[list[Expr]]:

@@ -30,12 +30,13 @@ def store_columns(
     start: int,
     columns: Sequence[str],
     turned: dict[tuple[str, ...], list[str]],
-    call: bool,
+    call: str,
 ) -> None:
     """Write adjacent columns of every row: a full register transposed, fewer lane by lane.
 
-    ``turned`` remembers what was transposed before: a matrix may hold many equal blocks. ``call``:
-    `put` in place of its instructions, which LLVM compiles several times faster.
+    ``turned`` remembers what was transposed before: a matrix may hold many equal blocks. ``call``
+    names a function made by `put`, in place of its instructions: LLVM compiles that several times
+    faster.
     """
     if lanes.width == 1 or len(columns) < lanes.width:
         for k, column in enumerate(columns):
@@ -45,23 +46,33 @@ def store_columns(
     if call and len(set(columns)) > 1:
         at = out.let(f"getelementptr {lanes.number.llvm}, ptr {base}, i64 {start}")
         vectors = ", ".join(f"{lanes.type} {column}" for column in columns)
-        out.add(f"  call void @put(ptr {at}, {vectors})")
+        out.add(f"  call void @{call}(ptr {at}, {vectors})")
         return
     if key not in turned:
         turned[key] = transpose(out, lanes, columns)
     _store_rows(out, lanes, base, size, start, turned[key])
 
 
-def put(lanes: Lanes, size: int) -> str:
+def put(name: str, lanes: Lanes, size: int) -> str:
     """A function that writes one register's worth of columns."""
     out = Lines()
     names = [f"%c{k}" for k in range(lanes.width)]
     _store_rows(out, lanes, "%at", size, 0, transpose(out, lanes, names))
     arguments = ", ".join(f"{lanes.type} {name}" for name in names)
     body = "\n".join(out.text)
-    return (
-        f"define internal void @put(ptr %at, {arguments}) #0 {{\nentry:\n{body}\n  ret void\n}}\n"
-    )
+    head = f"define internal void @{name}(ptr %at, {arguments}) #0"
+    return f"{head} {{\nentry:\n{body}\n  ret void\n}}\n"
+
+
+def store_bytes(out: Lines, lanes: Lanes, base: str, size: int, index: int, value: str) -> None:
+    """Write one element of every row as a byte: a small whole number."""
+    narrow = out.let(f"fptoui {lanes.type} {value} to {lanes.vector('i8')}")
+    for lane in range(lanes.width):
+        byte = narrow
+        if lanes.width > 1:
+            byte = out.let(f"extractelement {lanes.vector('i8')} {narrow}, i64 {lane}")
+        at = out.let(f"getelementptr i8, ptr {base}, i64 {lane * size + index}")
+        out.add(f"  store i8 {byte}, ptr {at}")
 
 
 def _store_rows(

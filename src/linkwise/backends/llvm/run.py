@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.backends.llvm.compile import BATCH_TYPE, Loaded
-from linkwise.backends.llvm.entry import ARRAY_DATA, Signature
-from linkwise.backends.llvm.module import BATCH, CALL
+from linkwise.backends.llvm.entry import ARRAY_DATA
+from linkwise.backends.llvm.module import BATCH, CALL, lanes_for
 from linkwise.backends.llvm.target import Target
+from linkwise.trace.program import BYTE, Signature
 
 # nanoseconds of work below which another thread is not worth waking
 WORTH_A_THREAD = 100_000
@@ -28,28 +29,39 @@ WORTH_A_THREAD = 100_000
 class BatchKernel:
     """A loaded kernel over contiguous rows."""
 
-    def __init__(self, code: bytes, target: Target, signature: Signature, width: int) -> None:
+    def __init__(self, code: bytes, target: Target, signature: Signature, dtype: str) -> None:
         self._loaded = Loaded(code, target, BATCH, {})
         self._function = BATCH_TYPE(self._loaded.address)
-        self.signature, self.width = signature, width
-        numbers = sum(port.size for port in signature.inputs) + signature.output_size
-        self._ports = ctypes.c_void_p * (len(signature.inputs) + 1)
-        self._cost = 3.0 * numbers  # rough nanoseconds per state, to decide about threads
+        self.signature, self.width = signature, lanes_for(target, dtype, BATCH).width
+        number = np.dtype(dtype)
+        self._inputs = [(port.name, number, port.size) for port in signature.inputs]
+        self._outputs = [
+            (slot.name, np.dtype(np.uint8) if slot.kind == BYTE else number, slot.size)
+            for slot in signature.outputs
+        ]
+        arrays = (*self._inputs, *self._outputs)
+        self._ports = ctypes.c_void_p * len(arrays)
+        # rough nanoseconds per state, to decide about threads
+        self._cost = 3.0 * sum(size for _, _, size in arrays)
 
     def __call__(
-        self, inputs: Sequence[NDArray[Any]], out: NDArray[Any], threads: int | None = None
+        self,
+        inputs: Sequence[NDArray[Any]],
+        outputs: Sequence[NDArray[Any]],
+        threads: int | None = None,
     ) -> None:
-        """Fill ``out`` (states, size) from inputs (states, size), all contiguous.
+        """Fill the outputs (states, size) from the inputs (states, size), all contiguous.
 
         ``threads`` is the most that may be used; None leaves it to the work and the machine.
         """
-        ports = self._ports(*map(data_address, inputs), data_address(out))
-        held = (ports, *inputs, out)
-        worth = int(out.shape[0] * self._cost / WORTH_A_THREAD)
+        states = self._check(inputs, outputs)
+        ports = self._ports(*map(data_address, inputs), *map(data_address, outputs))
+        held = (ports, *inputs, *outputs)
+        worth = int(states * self._cost / WORTH_A_THREAD)
         if worth <= 1 or threads == 1:
-            self._part(held, 0, out.shape[0])
+            self._part(held, 0, states)
             return
-        first, *others = self._split(out.shape[0], min(worth, threads or available_cores()))
+        first, *others = self._split(states, min(worth, threads or available_cores()))
         futures = [_pool().submit(self._part, held, *part) for part in others]
         try:
             self._part(held, *first)
@@ -58,6 +70,23 @@ class BatchKernel:
                 wait(futures)
         for future in futures:
             future.result()
+
+    def _check(self, inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]]) -> int:
+        """The number of states; raises unless every array is what the code will read or write."""
+        given = (len(inputs), len(outputs))
+        if given != (len(self._inputs), len(self._outputs)):
+            raise ValueError(
+                f"a kernel was given {given[0]} inputs and {given[1]} outputs; expected "
+                f"{len(self._inputs)} and {len(self._outputs)}"
+            )
+        states: int = inputs[0].shape[0]
+        for array, expected in zip(inputs, self._inputs, strict=True):
+            _check_array(array, states, *expected)
+        for array, expected in zip(outputs, self._outputs, strict=True):
+            _check_array(array, states, *expected)
+            if not array.flags.writeable:
+                raise ValueError(f"output {expected[0]!r} of a kernel is read-only")
+        return states
 
     def _part(self, held: tuple[Any, ...], begin: int, end: int) -> None:
         """One range; keeps the arrays alive while it runs, even if the caller was interrupted."""
@@ -68,6 +97,22 @@ class BatchKernel:
         tiles = -(-states // self.width)
         edges = [min(states, tiles * k // threads * self.width) for k in range(threads + 1)]
         return list(itertools.pairwise(edges))
+
+
+def _check_array(
+    array: NDArray[Any], states: int, name: str, dtype: np.dtype[Any], size: int
+) -> None:
+    """Raise unless an array is ``states`` contiguous rows of ``size`` elements."""
+    flags = array.flags
+    if array.dtype != dtype or not (flags.c_contiguous and flags.aligned):
+        raise TypeError(
+            f"array {name!r} of a kernel has dtype {array.dtype}, contiguous: "
+            f"{flags.c_contiguous}, aligned: {flags.aligned}; expected {dtype}, True, True"
+        )
+    if array.shape[:1] != (states,) or array.size != states * size:
+        raise ValueError(
+            f"array {name!r} of a kernel has shape {array.shape}; expected {states} rows of {size}"
+        )
 
 
 def data_address(array: NDArray[Any]) -> int:
