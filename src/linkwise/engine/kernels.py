@@ -8,7 +8,6 @@ import sys
 import threading
 from collections.abc import Callable
 from functools import lru_cache
-from importlib import resources
 from typing import Any
 
 from linkwise.backends.llvm import compile as llvm_compile
@@ -16,12 +15,10 @@ from linkwise.backends.llvm import run
 from linkwise.backends.llvm.module import BATCH, CALL, render_module
 from linkwise.backends.llvm.target import host
 from linkwise.engine.cache import default_cache
+from linkwise.engine.identity import source_digest
 from linkwise.errors import BackendUnavailable
 from linkwise.model.tree import Tree
 from linkwise.trace.tracer import Task, trace
-
-# packages whose source decides what a program computes
-SOURCES = ("spatial", "model", "algorithms", "trace", "backends/llvm")
 
 _build = threading.RLock()  # one compilation at a time in a process
 
@@ -65,7 +62,7 @@ class Kernels:
             return found
 
     def _code(self, task: Task, dtype: str, entry: str) -> bytes:
-        cache = default_cache()
+        cache = default_cache() if source_digest() is not None else None
         key = self._key(task, dtype, entry)
         code = cache.get(key) if cache else None
         if code is None:
@@ -101,20 +98,6 @@ def prepare_compiler() -> None:
         source_digest()
     except BackendUnavailable:
         pass
-
-
-@lru_cache(maxsize=1)
-def source_digest() -> str:
-    """Hash of the source that turns a tree into object code: an edit is a new key."""
-    digest = hashlib.sha256()
-    root = resources.files("linkwise")
-    for package in SOURCES:
-        folder = root.joinpath(package)
-        for file in sorted(folder.iterdir(), key=lambda item: item.name):
-            if file.name.endswith(".py"):
-                digest.update(file.name.encode() + b"\0" + file.read_bytes())
-    digest.update(root.joinpath("sweep.py").read_bytes())
-    return digest.hexdigest()
 
 
 _held_over_fork: list[Any] = []

@@ -1,0 +1,282 @@
+"""linkwise in all kinds of processes: no home, no sources, strict about warnings, exiting."""
+
+from __future__ import annotations
+
+import compileall
+import os
+import random
+import shutil
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.engine import cache as cache_module
+from linkwise.engine import identity
+from linkwise.engine.cache import CacheWarning, KernelCache, default_cache
+
+PACKAGE = Path(lw.__file__).parent
+EXITS = int(os.environ.get("LINKWISE_EXITS", "6"))
+LINK = {"a": 1.0, "alpha": 0.3, "mass": 2.0, "com": (-0.5, 0.1, 0.0), "inertia": (0.1, 0.2, 0.3)}
+
+# prints a mass matrix; with an argument, compiling is an error: the cache must have it all
+MASS = f"""
+    import sys
+    import numpy as np
+    import linkwise as lw
+    from linkwise.backends.llvm import compile as llvm
+    if sys.argv[1:]:
+        def refuse(*_, **__): raise AssertionError("compiled, though the cache should have had it")
+        llvm.to_object = refuse
+    print(lw.from_dh([{LINK!r}] * 2).mass_matrix(np.ones((3, 2))).tobytes().hex())
+"""
+
+
+@pytest.fixture(scope="module")
+def expected() -> str:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LINKWISE_CACHE", "off")
+        return lw.from_dh([LINK] * 2).mass_matrix(np.ones((3, 2))).tobytes().hex()
+
+
+def python(
+    code: str,
+    *arguments: str,
+    options: tuple[str, ...] = (),
+    source: Path | None = None,
+    **env: Any,
+) -> subprocess.CompletedProcess[str]:
+    """Run a script in another interpreter; environment variables that are None are taken away."""
+    merged = {**os.environ, "PYTHONPATH": str(source or PACKAGE.parent), **env}
+    return subprocess.run(
+        [sys.executable, *options, "-c", textwrap.dedent(code), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={name: value for name, value in merged.items() if value is not None},
+    )
+
+
+def succeeded(done: subprocess.CompletedProcess[str]) -> str:
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+# -- users without a home -----------------------------------------------------------------------
+
+NOBODY = """
+    import os, pwd
+    def unknown(_): raise KeyError("no such user")
+    pwd.getpwuid = pwd.getpwnam = unknown
+"""
+HOMELESS = {"HOME": None, "XDG_CACHE_HOME": None, "LINKWISE_CACHE": None}
+needs_users = pytest.mark.skipif(not hasattr(os, "getuid"), reason="no numbered users here")
+
+
+@needs_users
+def test_no_home_and_no_entry_in_passwd(tmp_path: Path, expected: str) -> None:
+    """The cache moves to a private folder among temporary files, without a word."""
+    done = python(NOBODY + MASS, options=("-W", "error"), TMPDIR=str(tmp_path), **HOMELESS)
+    assert succeeded(done) == expected and done.stderr == ""
+    (folder,) = tmp_path.iterdir()
+    assert folder.name == f"linkwise-{os.getuid()}" and folder.stat().st_mode & 0o777 == 0o700
+    again = python(NOBODY + MASS, "cached", TMPDIR=str(tmp_path), **HOMELESS)
+    assert succeeded(again) == expected
+
+
+@needs_users
+def test_a_temporary_folder_that_others_made_is_not_used(tmp_path: Path, expected: str) -> None:
+    folder = tmp_path / f"linkwise-{os.getuid()}"
+    folder.mkdir()
+    folder.chmod(0o777)
+    done = python(NOBODY + MASS, TMPDIR=str(tmp_path), **HOMELESS)
+    assert succeeded(done) == expected
+    assert done.stderr.count("CacheWarning: kernel cache not used: neither the user's cache") == 1
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("home", ["/proc/home", "/dev/null", "/dev/null/below"])
+def test_a_home_that_cannot_be_used(
+    home: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """/proc takes no folders, whoever asks."""
+    monkeypatch.delenv("LINKWISE_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", home)
+    monkeypatch.setattr(cache_module.tempfile, "tempdir", str(tmp_path))
+    found = default_cache()
+    assert found is not None and found.folder.parent == tmp_path
+
+
+def test_no_folder_at_all_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LINKWISE_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")
+    monkeypatch.setattr(cache_module.tempfile, "tempdir", "/dev/null")
+    cache_module._tell_once.cache_clear()
+    with pytest.warns(CacheWarning, match="neither .* nor a folder for temporary files"):
+        assert default_cache() is None
+    assert default_cache() is None, "a second warning would be an error here"
+
+
+# -- installed without sources ------------------------------------------------------------------
+
+
+def copied(folder: Path) -> Path:
+    """A copy of the package."""
+    ignored = shutil.ignore_patterns("__pycache__")
+    return Path(shutil.copytree(PACKAGE, folder / "linkwise", ignore=ignored))
+
+
+def bytecode_only(folder: Path) -> Path:
+    package = copied(folder)
+    assert compileall.compile_dir(package, quiet=1, legacy=True)
+    for file in package.rglob("*.py"):
+        file.unlink()
+    return folder
+
+
+def zipped(folder: Path) -> Path:
+    copied(folder / "content")
+    return Path(shutil.make_archive(str(folder / "linkwise"), "zip", folder / "content"))
+
+
+@pytest.mark.parametrize("install", [bytecode_only, zipped])
+def test_bytecode_and_zip_archives(
+    install: Callable[[Path], Path], tmp_path: Path, expected: str
+) -> None:
+    source, cache = install(tmp_path), str(tmp_path / "cache")
+    done = python(MASS, source=source, options=("-W", "error"), LINKWISE_CACHE=cache)
+    assert succeeded(done) == expected
+    assert len(KernelCache(Path(cache)).entries()) == 1
+    assert succeeded(python(MASS, "cached", source=source, LINKWISE_CACHE=cache)) == expected
+
+
+def test_every_file_that_decides_what_is_computed_is_in_the_key(tmp_path: Path) -> None:
+    """An edit of any of them gives another key, an edit back gives the first again."""
+    copied(tmp_path)
+    edits = """
+        from pathlib import Path
+        import linkwise
+        from linkwise.engine.identity import source_digest
+        root = Path(linkwise.__file__).parent
+        first = source_digest()
+        packages = ("spatial", "model", "algorithms", "trace", "backends/llvm")
+        files = [root / "sweep.py", *(f for p in packages for f in (root / p).rglob("*.py"))]
+        assert len(files) > 50
+        seen = {first}
+        for file in files:
+            text = file.read_bytes()
+            file.write_bytes(text + b"# edited")
+            source_digest.cache_clear()
+            assert source_digest() not in seen, file
+            seen.add(source_digest())
+            file.write_bytes(text)
+        source_digest.cache_clear()
+        assert source_digest() == first
+    """
+    succeeded(python(edits, source=tmp_path))
+
+
+class Frozen:
+    """A loader of a frozen program: code objects, and no files."""
+
+    def __init__(self, code: Any) -> None:
+        self.code = code
+
+    def get_code(self, _: str) -> Any:
+        return self.code
+
+
+def frozen(text: str | None) -> bytes | None:
+    code = None if text is None else compile(text, "frozen.py", "exec")
+    spec = identity.ModuleSpec("linkwise.some", Frozen(code))  # type: ignore[arg-type]
+    return identity._content(spec)
+
+
+def test_frozen_modules_are_known_by_their_code() -> None:
+    text = "def f(x):\n    return x + {}, {{'a', 'b'}}\nassert f(1) in {{3, 4}}"
+    assert frozen(text.format(1)) == frozen(text.format(1)) != frozen(text.format(2))
+    assert b" at 0x" not in (frozen(text.format(1)) or b" at 0x")
+    assert frozen(None) is None
+
+
+def test_code_that_cannot_be_known_is_not_cached(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: str
+) -> None:
+    from linkwise.engine import kernels
+
+    monkeypatch.setenv("LINKWISE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(kernels, "source_digest", lambda: None)
+    assert lw.from_dh([LINK] * 2).mass_matrix(np.ones((3, 2))).tobytes().hex() == expected
+    assert not (tmp_path / "cache").exists()
+
+
+# -- warnings that are errors -------------------------------------------------------------------
+
+
+def test_a_damaged_entry_where_warnings_are_errors(tmp_path: Path, expected: str) -> None:
+    """The entry is replaced, and the log says what the warning would have said."""
+    cache = KernelCache(tmp_path / "cache")
+    strict = {"options": ("-W", "error"), "LINKWISE_CACHE": str(cache.folder)}
+    assert succeeded(python(MASS, **strict)) == expected
+    (entry,) = cache.entries()
+    path = cache.folder / entry.name
+    good = path.read_bytes()
+    path.write_bytes(good[:-1])
+    done = python(MASS, **strict)
+    assert succeeded(done) == expected
+    assert done.stderr == f"damaged kernel cache entry {path}: compiling it again\n"
+    assert path.read_bytes() == good
+
+
+def test_an_unusable_cache_where_warnings_are_errors(tmp_path: Path, expected: str) -> None:
+    (tmp_path / "file").write_text("no folder")
+    cache = str(tmp_path / "file" / "cache")
+    done = python(MASS, options=("-W", "error"), LINKWISE_CACHE=cache)
+    assert succeeded(done) == expected
+    assert done.stderr.count("kernel cache not used") == 1
+
+
+# -- exit ---------------------------------------------------------------------------------------
+
+COMPILING = f"""
+    import sys, threading, time
+    import numpy as np
+    import linkwise as lw
+    def work(k):
+        while True:
+            robot = lw.from_dh([{LINK!r}] * 16, gravity=(0.0, 0.0, -float(k)))
+            robot.mass_matrix(np.zeros((2, 16)))
+            k += 1
+    for k in (0, 10_000):
+        threading.Thread(target=work, args=(k,), daemon=True).start()
+    time.sleep(float(sys.argv[1]))
+"""
+
+
+def test_exit_while_other_threads_compile() -> None:
+    """LLVM in a daemon thread crashed 6 processes in 16 that took themselves apart around it."""
+    rng = random.Random(5)
+    for _ in range(EXITS):
+        done = python(COMPILING, f"{rng.uniform(0.1, 1.5):.2f}", LINKWISE_CACHE="off")
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_call_at_exit_still_compiles(expected: str) -> None:
+    """Functions that run at exit may be the first to need a kernel."""
+    code = f"""
+        import atexit
+        def last():
+            print(robot.mass_matrix(np.ones((3, 2))).tobytes().hex())
+        atexit.register(last)  # before linkwise's own
+        import numpy as np
+        import linkwise as lw
+        robot = lw.from_dh([{LINK!r}] * 2)
+        robot.gravity_torque(np.ones((3, 2)))
+    """
+    assert succeeded(python(code, LINKWISE_CACHE="off")) == expected
