@@ -16,6 +16,15 @@ from numpy.typing import NDArray
 from linkwise.trace.expr import Expr
 from linkwise.trace.program import BYTE, Block, Output, Program, Repeat
 
+
+def _atan2(y: Any, x: Any) -> Any:
+    """The angle of (x, y); of complex numbers, as a function with a derivative."""
+    near = np.arctan2(np.real(y), np.real(x))
+    if not (np.iscomplexobj(y) or np.iscomplexobj(x)):
+        return near
+    return near + np.arctan((y - x * np.tan(near)) / (x + y * np.tan(near)))
+
+
 OPS: dict[str, Callable[..., Any]] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
@@ -25,6 +34,9 @@ OPS: dict[str, Callable[..., Any]] = {
     "sign": lambda a: np.sign(np.real(a)),
     "flag": lambda a: np.where(np.real(a) > 0, 1.0, 0.0),
     "finite": lambda a: np.where(np.isfinite(a), 1.0, 0.0),
+    "sqrt": np.sqrt,
+    "select": lambda c, a, b: np.where(np.real(c) > 0, a, b),
+    "atan2": _atan2,
     "sin": np.sin,
     "cos": np.cos,
     "fma": lambda a, b, c: a * b + c,

@@ -3,7 +3,17 @@
 from linkwise.spatial.flux import Flux
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
 from linkwise.spatial.motion import Force, Motion
-from linkwise.spatial.scalar import Scalar, constant, reciprocal, repeat, sign, sincos
+from linkwise.spatial.scalar import (
+    Scalar,
+    atan2,
+    constant,
+    reciprocal,
+    repeat,
+    select,
+    sign,
+    sincos,
+    sqrt,
+)
 from linkwise.spatial.transform import Rotation, Transform, Turn
 from linkwise.spatial.vec3 import Mat3, Sym3, Vec3, cross, outer, rate_matrix
 
@@ -20,12 +30,15 @@ __all__ = [
     "Transform",
     "Turn",
     "Vec3",
+    "atan2",
     "constant",
     "cross",
     "outer",
     "rate_matrix",
     "reciprocal",
     "repeat",
+    "select",
     "sign",
     "sincos",
+    "sqrt",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mpmath
 
-from linkwise.spatial.scalar import constant, sign, sincos
+from linkwise.spatial.scalar import _atan2, constant, sign, sincos, sqrt
 
 
 @sincos.register(mpmath.mpf)
@@ -15,6 +15,16 @@ def _(angle: mpmath.mpf) -> tuple[mpmath.mpf, mpmath.mpf]:
 @sign.register(mpmath.mpf)
 def _(x: mpmath.mpf) -> mpmath.mpf:
     return mpmath.sign(x)
+
+
+@sqrt.register(mpmath.mpf)
+def _(x: mpmath.mpf) -> mpmath.mpf:
+    return mpmath.sqrt(x) if x >= 0 else mpmath.nan
+
+
+@_atan2.register(mpmath.mpf)
+def _(_: mpmath.mpf, y: mpmath.mpf, x: mpmath.mpf) -> mpmath.mpf:
+    return mpmath.atan2(y, x)
 
 
 @constant.register(mpmath.mpf)

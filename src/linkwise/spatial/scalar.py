@@ -64,6 +64,64 @@ def _(x: Any) -> Any:
     return np.sign(np.real(x))
 
 
+@singledispatch
+def sqrt(x: Scalar) -> Scalar:
+    """The square root; NaN of negative numbers."""
+    raise TypeError(f"sqrt: no rule for {type(x).__name__}; register one")
+
+
+@sqrt.register(float)
+@sqrt.register(int)
+def _(x: float) -> float:
+    return math.sqrt(x) if x >= 0 else math.nan
+
+
+@sqrt.register(np.ndarray)
+@sqrt.register(np.floating)
+@sqrt.register(np.complexfloating)
+def _(x: Any) -> Any:
+    with np.errstate(invalid="ignore"):
+        return np.sqrt(x)
+
+
+@singledispatch
+def select(condition: Scalar, a: Scalar, b: Scalar) -> Scalar:
+    """``a`` where the condition is positive, else ``b``; both are computed."""
+    return a if condition > 0 else b
+
+
+@select.register(np.ndarray)
+@select.register(np.floating)
+@select.register(np.complexfloating)
+def _(condition: Any, a: Any, b: Any) -> Any:
+    return np.where(np.real(condition) > 0, a, b)[()]
+
+
+def atan2(y: Scalar, x: Scalar) -> Scalar:
+    """The angle of the point (x, y) from the x axis, in [-pi, pi]."""
+    for like in (y, x):
+        if _atan2.dispatch(type(like)) is not _atan2.dispatch(object):
+            return _atan2(like, y, x)
+    return math.atan2(y, x)
+
+
+@singledispatch
+def _atan2(like: Scalar, y: Scalar, x: Scalar) -> Scalar:
+    raise TypeError(f"atan2: no rule for {type(like).__name__}; register one")
+
+
+@_atan2.register(np.ndarray)
+@_atan2.register(np.floating)
+@_atan2.register(np.complexfloating)
+def _(_: Any, y: Any, x: Any) -> Any:
+    near = np.arctan2(np.real(y), np.real(x))
+    if not (np.iscomplexobj(y) or np.iscomplexobj(x)):
+        return near
+    # turned back by the angle of the real parts, the point lies near the x axis
+    c, s = np.cos(near), np.sin(near)
+    return near + np.arctan((c * y - s * x) / (c * x + s * y))
+
+
 def repeat(step: Step, state: Sequence[Scalar], limit: Scalar) -> list[Scalar]:
     """Run ``step(state) -> (next state, active)`` at most ``limit`` times, while ``active > 0``.
 

@@ -8,10 +8,11 @@ and ``b - a``, are one node plus a sign, which a sum absorbs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from linkwise.spatial.scalar import Step, _repeat, reciprocal, sign, sincos
+from linkwise.spatial.scalar import Step, _atan2, _repeat, reciprocal, select, sign, sincos, sqrt
 
 # operations a program may contain, with their number of arguments
 ARITY = {
@@ -25,6 +26,9 @@ ARITY = {
     "neg": 1,
     "sin": 1,
     "cos": 1,
+    "sqrt": 1,
+    "atan2": 2,  # the angle of the point (x, y): arguments y, x
+    "select": 3,  # the second where the first is positive, else the third
     "sign": 1,
     "flag": 1,  # 1 where positive, else 0
     "finite": 1,  # 1 where neither infinite nor NaN, else 0
@@ -83,6 +87,29 @@ def _(angle: Expr) -> tuple[Expr, Expr]:
 @sign.register(Expr)
 def _(x: Expr) -> Expr:
     return x.graph.node("sign", x)
+
+
+@sqrt.register(Expr)
+def _(x: Expr) -> Expr:
+    return x.graph.const(sqrt(_float(x))) if x.op == "const" else x.graph.node("sqrt", x)
+
+
+@select.register(Expr)
+def _(condition: Expr, a: Expr | float, b: Expr | float) -> Expr:
+    graph = condition.graph
+    first, second = graph.lift(a), graph.lift(b)
+    if condition.op == "const":
+        return first if _float(condition) > 0 else second
+    return first if first is second else graph.node("select", condition, first, second)
+
+
+@_atan2.register(Expr)
+def _(like: Expr, y: Expr | float, x: Expr | float) -> Expr:
+    graph = like.graph
+    up, along = graph.lift(y), graph.lift(x)
+    if up.op == along.op == "const":
+        return graph.const(math.atan2(_float(up), _float(along)))
+    return graph.node("atan2", up, along)
 
 
 @_repeat.register(Expr)

@@ -134,6 +134,7 @@ class OperationCount:
     sincos: int
     fused: int  # how many of the pairs above run as one instruction
     square_roots: int = 0
+    arctangents: int = 0
     iteration: OperationCount | None = None  # what a loop repeats; counted above once
 
     @property
@@ -155,10 +156,13 @@ class OperationCount:
             f"{self.divisions} divisions, {self.square_roots} square roots, "
             f"{self.sincos} sincos ({self.fused} fused pairs)"
         )
+        text += f", {self.arctangents} arctangents" if self.arctangents else ""
         return text if self.iteration is None else f"{text}; in each iteration: {self.iteration}"
 
 
-_COUNTED = ("multiplications", "additions", "divisions", "sincos", "fused", "square_roots")
+_COUNTED = (
+    "multiplications", "additions", "divisions", "sincos", "fused", "square_roots", "arctangents",
+)  # fmt: skip
 
 
 def count_operations(program: Program) -> OperationCount:
@@ -187,6 +191,7 @@ def _count(nodes: Iterable[Expr]) -> OperationCount:
         sincos=len(angles),
         fused=fused,
         square_roots=_sum(ops, "sqrt"),
+        arctangents=_sum(ops, "atan2"),
     )
 
 

@@ -39,6 +39,7 @@ def _declarations(*layouts: Lanes) -> str:
     lines = {
         *(f"declare {x.type} @llvm.fma.{x.suffix}({', '.join([x.type] * 3)})" for x in layouts),
         *(f"declare {x.type} @llvm.fabs.{x.suffix}({x.type})" for x in layouts),
+        *(f"declare {x.type} @llvm.sqrt.{x.suffix}({x.type})" for x in layouts),
         "declare double @llvm.fabs.f64(double)",
         "declare i64 @llvm.smin.i64(i64, i64)",
         "declare i64 @llvm.smax.i64(i64, i64)",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from linkwise.backends.llvm.atan2 import emit_atan2
 from linkwise.backends.llvm.rows import load_column, pack, put, store_bytes, store_columns, unpack
 from linkwise.backends.llvm.sincos import cold_reduction, emit_sincos
 from linkwise.backends.llvm.types import Lanes, Lines
@@ -113,10 +114,8 @@ class Renderer:
             return self.out.let(f"{BINARY[node.op]} {T} {args[0]}, {args[1]}")
         if node.op == "neg":
             return self.out.let(f"fneg {T} {args[0]}")
-        if node.op in UNARY:
-            return UNARY[node.op](self, args[0])
-        if node.op == "eps":
-            return self.lanes.constant(self.lanes.number.eps)
+        if node.op in OTHER:
+            return OTHER[node.op](self, *args)
         return self._multiply_add(*FUSED[node.op], *args)
 
     def _flag(self, x: str) -> str:
@@ -133,6 +132,19 @@ class Renderer:
     def _one_or_zero(self, mask: str) -> str:
         T, one, zero = self.lanes.type, self.lanes.constant(1.0), self.lanes.constant(0.0)
         return self.out.let(f"select {self.lanes.vector('i1')} {mask}, {T} {one}, {T} {zero}")
+
+    def _sqrt(self, x: str) -> str:
+        T = self.lanes.type
+        return self.out.let(f"call {T} @llvm.sqrt.{self.lanes.suffix}({T} {x})")
+
+    def _select(self, condition: str, a: str, b: str) -> str:
+        """``a`` where the condition is positive, else ``b``."""
+        T = self.lanes.type
+        mask = self.out.let(f"fcmp ogt {T} {condition}, {self.lanes.constant(0.0)}")
+        return self.out.let(f"select {self.lanes.vector('i1')} {mask}, {T} {a}, {T} {b}")
+
+    def _atan2(self, y: str, x: str) -> str:
+        return emit_atan2(self.out, self.lanes, self.fused, y, x)
 
     def _sign(self, x: str) -> str:
         """1 or -1; zero and NaN stay what they are."""
@@ -263,10 +275,14 @@ class Renderer:
         return self.out.let(f"fcmp olt {self.lanes.type} {a}, {b}")
 
 
-UNARY: dict[str, Callable[[Renderer, str], str]] = {
+OTHER: dict[str, Callable[..., str]] = {
     "sign": Renderer._sign,
     "flag": Renderer._flag,
     "finite": Renderer._finite,
+    "sqrt": Renderer._sqrt,
+    "select": Renderer._select,
+    "atan2": Renderer._atan2,
+    "eps": lambda self: self.lanes.constant(self.lanes.number.eps),
 }
 
 

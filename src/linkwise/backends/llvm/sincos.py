@@ -121,9 +121,10 @@ def _guard_large(
     ]
 
 
-def _polynomial(
+def polynomial(
     out: Lines, lanes: Lanes, fused: bool, z: str, coefficients: tuple[float, ...]
 ) -> str:
+    """Horner's scheme, highest power first."""
     value = lanes.constant(coefficients[0])
     for c in coefficients[1:]:
         value = multiply_add(out, lanes, fused, value, z, lanes.constant(c))
@@ -136,9 +137,9 @@ def _evaluate(out: Lines, lanes: Lanes, fused: bool, angle: Reduced) -> tuple[st
     z = out.let(f"fmul {T} {r}, {r}")
     rz = out.let(f"fmul {T} {r}, {z}")
     zz = out.let(f"fmul {T} {z}, {z}")
-    s = multiply_add(out, lanes, fused, rz, _polynomial(out, lanes, fused, z, SIN[bits]), r)
+    s = multiply_add(out, lanes, fused, rz, polynomial(out, lanes, fused, z, SIN[bits]), r)
     head = multiply_add(out, lanes, fused, z, lanes.constant(-0.5), lanes.constant(1.0))
-    c = multiply_add(out, lanes, fused, zz, _polynomial(out, lanes, fused, z, COS[bits]), head)
+    c = multiply_add(out, lanes, fused, zz, polynomial(out, lanes, fused, z, COS[bits]), head)
     n = out.let(f"bitcast {T} {angle.t} to {I}")
     odd = out.let(f"and {I} {n}, {lanes.bits(1)}")
     swap = out.let(f"icmp ne {I} {odd}, {lanes.bits(0)}")
