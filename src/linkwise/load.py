@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from linkwise.errors import RobotFileError, one_warning_per_kind
 from linkwise.io.detect import MJCF, detect
 from linkwise.io.dh import Row, describe_dh
+from linkwise.io.mjequality import Reading
 from linkwise.io.urdf import read_urdf
 from linkwise.model import edit
 from linkwise.model.bodies import Policy
@@ -21,6 +22,7 @@ from linkwise.robot import Robot
 REPAIRS = (None, "nearest")
 BASES = ("fixed", "free")
 MIMICS = ("follow", "free")
+LOOPS = ("refuse", "open")
 
 
 def load(
@@ -33,6 +35,7 @@ def load(
     strict: bool = True,
     repair: str | None = None,
     package_dirs: Sequence[str | os.PathLike[str]] = (),
+    loops: str = "refuse",
 ) -> Robot:
     """Load a robot: the path of a URDF or MJCF file, or the name of a bundled robot.
 
@@ -49,18 +52,24 @@ def load(
     with its place in the file; ``strict=False`` takes it as written with a warning,
     ``repair="nearest"`` replaces it by the nearest body that can exist and logs what changed.
     ``package_dirs`` are further folders for ``package://`` paths and for included files.
+
+    A constraint that closes a loop (``<connect>``, ``<weld>`` of MJCF) is refused;
+    ``loops="open"`` leaves it out with a warning.
     """
-    options = Options(base, gravity, friction, strict, repair, mimic)
+    options = Options(base, gravity, friction, strict, repair, mimic, loops)
     if isinstance(source, str) and source in BUNDLED and not Path(source).exists():
         return _bundled(source, options)
     if not Path(source).exists():
         names = ", ".join(sorted(BUNDLED))
         raise RobotFileError(f"{source}: no such file; bundled robots are {names}")
-    read: Callable[..., RobotDescription] = read_urdf
     if detect(source) == MJCF:
-        from linkwise.io.mjcf import read_mjcf as read
+        from linkwise.io.mjcf import read_mjcf
+
+        with one_warning_per_kind():
+            description = read_mjcf(source, package_dirs=package_dirs, reading=options.reading)
+            return options.robot(description)
     with one_warning_per_kind():
-        return options.robot(read(source, package_dirs=package_dirs))
+        return options.robot(read_urdf(source, package_dirs=package_dirs))
 
 
 def from_mujoco(
@@ -73,6 +82,7 @@ def from_mujoco(
     mimic: str = "follow",
     strict: bool = True,
     repair: str | None = None,
+    loops: str = "refuse",
 ) -> Robot:
     """Make a robot from a `mujoco.MjModel` in memory; options as in `load`.
 
@@ -80,10 +90,10 @@ def from_mujoco(
     there, and (linear in world axes, angular in body axes) velocities; here quaternion, then
     position, and (angular, linear), both in body axes.
     """
-    options = Options(base, gravity, friction, strict, repair, mimic)
+    options = Options(base, gravity, friction, strict, repair, mimic, loops)
     from linkwise.io.mjmodel import describe_mjmodel
 
-    return options.robot(describe_mjmodel(model, name))
+    return options.robot(describe_mjmodel(model, name, reading=options.reading))
 
 
 def from_pinocchio(
@@ -138,6 +148,7 @@ class Options:
     strict: bool = True
     repair: str | None = None
     mimic: str = "follow"
+    loops: str = "refuse"
     quiet: bool = False
 
     def __post_init__(self) -> None:
@@ -148,6 +159,13 @@ class Options:
             raise ValueError(f"mimic {self.mimic!r}: expected 'follow' or 'free'")
         if self.repair not in REPAIRS:
             raise ValueError(f"repair {self.repair!r}: expected None or 'nearest'")
+        if self.loops not in LOOPS:
+            raise ValueError(f"loops {self.loops!r}: expected 'refuse' or 'open'")
+
+    @property
+    def reading(self) -> Reading:
+        """What to do about an MJCF that is more than a tree of joints."""
+        return Reading(self.loops, self.strict, self.mimic == "follow")
 
     def robot(self, description: RobotDescription) -> Robot:
         """Build a robot from a description."""

@@ -23,6 +23,24 @@ pin = pytest.importorskip("pinocchio", reason="Pinocchio (pip install pin) is no
 AXIS = np.array([1.0, -2.0, 2.0]) / 3.0
 SECOND = np.array([2.0, 2.0, 1.0]) / 3.0
 
+
+def composite(*joints: Any) -> Any:
+    """Joints one after another."""
+    whole = pin.JointModelComposite()
+    for k, joint in enumerate(joints):
+        turn = pin.exp3((k + 1.0) * AXIS)
+        whole.addJoint(joint, pin.SE3(turn, np.array([0.1, 0.2 * k, -0.3])))
+    return whole
+
+
+def parts(joint: Any) -> list[Any]:
+    """The joints that a joint is made of."""
+    if joint.shortname() != "JointModelComposite":
+        return [joint]
+    own = joint.extract() if hasattr(joint, "extract") else joint
+    return [part for sub in own.joints for part in parts(sub)]
+
+
 JOINTS = {
     "RX": pin.JointModelRX(),
     "RY": pin.JointModelRY(),
@@ -45,6 +63,11 @@ JOINTS = {
     "SphericalZYX": pin.JointModelSphericalZYX(),
     "Translation": pin.JointModelTranslation(),
     "FreeFlyer": pin.JointModelFreeFlyer(),
+    "Oblique": pin.JointModelUniversal(np.array([1.0, 0, 0]), np.array([0.6, 0.8, 0])),
+    "Composite": composite(pin.JointModelRX(), pin.JointModelSpherical(), pin.JointModelPZ()),
+    "Nested": composite(
+        pin.JointModelRUBX(), composite(pin.JointModelPlanar(), pin.JointModelRY())
+    ),
 }
 
 
@@ -78,12 +101,13 @@ class Both:
         starts = {}
         for link in self.robot.tree.links:
             if link.follows is None:
-                name = link.joint_name.removesuffix("/1")
-                starts[name] = (link.q_index, link.v_index)
-        names = list(self.model.names)
-        known = [(self.model.joints[i], *starts[names[i]]) for i in range(1, len(names))
-                 if self.model.joints[i].nv]  # fmt: skip
-        return known
+                starts[link.joint_name] = (link.q_index, link.v_index)
+        out = []
+        for i, name in enumerate(self.model.names):
+            if i and self.model.joints[i].nv:
+                for k, part in enumerate(parts(self.model.joints[i]), 1):
+                    out.append((part, *starts.get(name, starts.get(f"{name}/{k}"))))
+        return out
 
     @staticmethod
     def _size(joint: Any) -> int:
@@ -227,12 +251,7 @@ def test_mimic_joints(kind: str, assert_close: Any) -> None:
 
 
 REFUSED = {
-    "Composite": (pin.JointModelComposite(pin.JointModelRX()), "a JointModelComposite; expected a"),
     "Ellipsoid": (pin.JointModelEllipsoid(), "a JointModelEllipsoid; expected a revolute"),
-    "Universal": (
-        pin.JointModelUniversal(np.array([1.0, 0, 0]), np.array([0.6, 0.8, 0])),
-        "of a universal joint; expected a right angle",
-    ),
 }
 
 
@@ -254,10 +273,27 @@ def test_a_helical_follower_is_refused(kind: str) -> None:
         lw.from_pinocchio(model)
 
 
-def test_unequal_armature_and_no_mass_are_refused() -> None:
-    model = random_model("Spherical")
+@pytest.mark.parametrize("kind", JOINTS)
+def test_rotors_of_every_axis(kind: str, assert_close: Any) -> None:
+    model = random_model("RY", kind, "RZ")
+    model.armature = np.linspace(0.5, 2.0, model.nv)
+    for joint in (part for whole in model.joints for part in parts(whole)):
+        if joint.shortname() == "JointModelPlanar":
+            model.armature[joint.idx_v + 1] = model.armature[joint.idx_v]
+    check_dynamics(both(model), assert_close)
+
+
+def test_unequal_rotors_of_a_planar_joint_and_no_mass_are_refused() -> None:
+    """Rotors along the link's axes are no constants along the joint's, unless they are equal."""
+    model = random_model("Planar")
     model.armature = np.array([1.0, 2.0, 3.0])
-    with pytest.raises(lw.RobotFileError, match=r"armature \[1\.0, 2\.0, 3\.0\] differs"):
+    with pytest.raises(
+        lw.RobotFileError, match=r"armature \[1\.0, 2\.0, 3\.0\] of a planar joint d"
+    ):
+        lw.from_pinocchio(model)
+    model = random_model("Spherical")
+    model.damping = np.array([1.0, 2.0, 3.0])
+    with pytest.raises(lw.RobotFileError, match=r"damping \[1\.0, 2\.0, 3\.0\] differs"):
         lw.from_pinocchio(model)
     model = random_model("RX", "RY")
     model.addJoint(2, pin.JointModelRX(), pin.SE3.Random(), "loose")

@@ -152,6 +152,33 @@ MODELS = {
   </worldbody>
   <actuator><motor joint="ja" gear="5" armature=".02"/><position joint="jb" kp="9"/></actuator>
 </mujoco>""",
+    "rotors of several axes": f"""
+<mujoco>
+  <worldbody>
+    <body name="a"><joint name="ja" type="free" armature=".3"/>{BLOCK}
+      <body name="b" pos=".1 .2 .3"><joint name="jb" type="ball" armature=".1"/>{ROD}</body>
+    </body>
+    <body name="c"><freejoint name="jc"/>{BLOCK}</body>
+  </worldbody>
+  <actuator>
+    <motor joint="jb" gear="5 1 2" armature=".02"/><motor jointinparent="jb" armature=".04"/>
+    <motor joint="jc" gear="2 1 1 0 0 3" armature=".05"/>
+  </actuator>
+</mujoco>""",
+    "rotors on tendons": f"""
+<mujoco>
+  <worldbody>
+    <body name="a"><joint name="ja"/>{BLOCK}
+      <body name="b" pos=".1 .2 .3"><joint name="jb" type="slide"/>{ROD}</body>
+    </body>
+  </worldbody>
+  <tendon>
+    <fixed name="t" armature=".5"><joint joint="ja" coef="2"/></fixed>
+    <fixed name="u"><joint joint="jb" coef="3"/><joint joint="ja" coef="0"/></fixed>
+    <fixed name="v" armature="3"><joint joint="jb" coef="0"/></fixed>
+  </tendon>
+  <actuator><motor tendon="u" gear="10" armature=".02"/></actuator>
+</mujoco>""",
 }
 
 
@@ -260,12 +287,7 @@ def write(folder: Path, text: str, name: str = "robot.xml") -> Path:
 @pytest.fixture(scope="module", params=MODELS)
 def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Both:
     path = write(tmp_path_factory.mktemp("mjcf"), MODELS[request.param])
-    if request.param == "geared rotors":
-        with pytest.warns(lw.RobotFileWarning, match=r"robot\.xml:8: .*2 <actuator> not read"):
-            robot = lw.load(path)
-    else:
-        robot = lw.load(path)
-    return both(robot, mujoco.MjModel.from_xml_path(str(path)))
+    return both(lw.load(path), mujoco.MjModel.from_xml_path(str(path)))
 
 
 # -- against MuJoCo -----------------------------------------------------------------------------
@@ -424,6 +446,127 @@ def test_equality_of_joints_is_a_mimic(tmp_path: Path, assert_close: Any) -> Non
     assert_close(robot.mass_matrix(case.qpos[:, :1])[:, 0, 0], expected)
     pose = robot.forward_kinematics(case.qpos[:, :1], "c")[:, :3, 3]
     assert_close(pose, case.answers(lambda data, _: data.body("c").xpos))
+
+
+FINGERS = f"""<mujoco>
+  <worldbody>
+    <body name="a"><joint name="ja"/>{ROD}
+      <body name="b" pos=".3 .1 0"><joint name="jb"/>{BLOCK}
+        <body name="c" pos=".2 0 .1"><joint name="jc"/>{BLOCK}</body>
+      </body>
+    </body>
+  </worldbody>
+  <equality><joint joint1="jc" joint2="jb" polycoef="0 -2 0 0 0"/></equality>
+  <tendon>
+    <fixed name="t" armature=".5"><joint joint="jb" coef="3"/><joint joint="jc" coef=".5"/></fixed>
+  </tendon>
+</mujoco>"""
+
+
+def test_a_tendon_of_joints_that_follow_is_one_rotor(tmp_path: Path, assert_close: Any) -> None:
+    """The joints are on one branch: between branches, MuJoCo has no place for the coupling."""
+    robot = load_text(tmp_path, FINGERS)
+    q = np.random.default_rng(3).uniform(-1, 1, (STATES, 2))
+    G = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, -2.0]])
+    model = mujoco.MjModel.from_xml_string(FINGERS)
+    data, expected = mujoco.MjData(model), []
+    for row in q:
+        data.qpos[:] = G @ row
+        mujoco.mj_forward(model, data)
+        M = np.zeros((3, 3))
+        mujoco.mj_fullM(model, data, M)
+        expected.append(G.T @ M @ G)
+    assert_close(robot.mass_matrix(q), np.array(expected))
+
+
+def test_a_tendon_that_couples_joints_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(
+        lw.RobotFileError,
+        match=r"<fixed name=\"t\">: armature 0\.5 .*couples 2 joints in the .*; .*strict=False",
+    ):
+        load_text(tmp_path, FINGERS, mimic="free")
+    with pytest.warns(lw.RobotFileWarning, match=r"couples 2 joints .*left out \(strict=False\)"):
+        load_text(tmp_path, FINGERS, mimic="free", strict=False)
+    string = '<spatial name="t" armature="1"><site site="x"/><site site="y"/></spatial>'
+    text = (
+        f'<mujoco><worldbody><site name="x"/><body pos="1 0 0"><joint/>{ROD}'
+        f'<site name="y" pos="0 1 0"/></body></worldbody>'
+        f"<tendon>{string}</tendon></mujoco>"
+    )
+    with pytest.raises(lw.RobotFileError, match=r'<spatial name="t">: armature 1 .*with the conf'):
+        load_text(tmp_path, text)
+
+
+def test_rotors_of_a_free_joint_that_differ_are_refused() -> None:
+    """Their share of the mass matrix would change as the body turns."""
+    model = mujoco.MjModel.from_xml_string(MODELS["rotors of several axes"])
+    model.dof_armature[1] = 1.0
+    with pytest.raises(
+        lw.RobotFileError, match=r"armature \[0\.3, 1\.0, 0\.3\] of a free joint dif"
+    ):
+        lw.from_mujoco(model)
+
+
+def test_rotors_turn_with_the_world(tmp_path: Path, assert_close: Any) -> None:
+    """C qd is the velocity part of the bias, and Christoffel's sum is C, rotors included."""
+    robot = load_text(tmp_path, MODELS["rotors of several axes"])
+    rng = np.random.default_rng(4)
+    q, qd = robot.random_q(rng, 20), rng.uniform(-2, 2, (20, robot.nv))
+    expected = robot.bias(q, qd) - robot.gravity_torque(q)
+    for method in ("composite", "mixed"):
+        C = robot.coriolis_matrix(q, qd, method=method)
+        assert_close(np.einsum("kij,kj->ki", C, qd), expected, scale=np.abs(expected).max())
+    assert_close(np.einsum("aijk,ak->aij", robot.christoffel(q), qd), C, scale=np.abs(C).max())
+
+
+LOOPS = {
+    "connect": '<connect body1="a" body2="c" anchor="0 0 0"/>',
+    "weld": '<weld body1="a"/>',
+    "<joint> that holds one joint still": '<joint joint1="ja"/>',
+    r"<joint> whose polycoef .* is not a straight line": (
+        '<joint joint1="ja" joint2="jb" polycoef="0 1 2 0 0"/>'
+    ),
+    "tendon": '<tendon tendon1="t"/>',
+    'a second one on joint "ja"': (
+        '<joint joint1="ja" joint2="jb"/>\n<joint joint1="ja" joint2="jc"/>'
+    ),
+}
+OPEN = f"""<mujoco>
+  <worldbody>
+    <body name="a"><joint name="ja"/>{ROD}
+      <body name="b" pos=".3 .1 0"><joint name="jb"/>{BLOCK}<body name="rigid"/></body>
+      <body name="c" pos=".2 0 .1"><joint name="jc"/>{BLOCK}</body>
+    </body>
+    <body name="m" mocap="true"/>
+  </worldbody>
+  <tendon><fixed name="t"><joint joint="ja" coef="1"/></fixed></tendon>
+<equality>%s</equality></mujoco>"""
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_what_closes_a_loop_is_refused_by_name(name: str, tmp_path: Path) -> None:
+    text = OPEN % LOOPS[name]
+    with pytest.raises(lw.RobotFileError, match=name) as caught:
+        load_text(tmp_path, text)
+    line = 10 + ("second" in name)
+    said = r'the equality constraint .* makes this more than a tree.*; expected loops="open"'
+    assert re.search(rf"robot\.xml:{line}: <\w+>: {said}", str(caught.value))
+    with pytest.warns(lw.RobotFileWarning) as told:
+        assert load_text(tmp_path, text, loops="open").nv == 3 - ("second" in name)
+    assert any(re.search(name + r'.* is left out \(loops="open"\)', str(w.message)) for w in told)
+
+
+@pytest.mark.filterwarnings("ignore:.*mocap body is taken as fixed")
+def test_constraints_that_tie_nothing_are_no_loops(tmp_path: Path) -> None:
+    for nothing in ('<weld body1="a" active="false"/>', '<weld body1="b" body2="rigid"/>'):
+        assert load_text(tmp_path, OPEN % nothing).nv == 3
+    with pytest.warns(lw.RobotFileWarning, match=r":10: <weld>: a constraint to a mocap body is l"):
+        assert load_text(tmp_path, OPEN % '<weld body1="m" body2="c"/>').nv == 3
+
+
+def test_a_wrong_word_for_loops(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"loops 'close': expected 'refuse' or 'open'"):
+        load_text(tmp_path, MIMIC, loops="close")
 
 
 # -- includes and files -------------------------------------------------------------------------
@@ -782,28 +925,7 @@ def test_without_mujoco_says_how_to_get_it(tmp_path: Path, monkeypatch: Any) -> 
         load_text(tmp_path, MODELS["hinges"])
 
 
-IGNORED = {
-    "tendon": (
-        '<tendon><fixed name="t"><joint joint="ja" coef="1"/></fixed></tendon>',
-        r':8: <fixed name="t">: 1 <tendon> not read: ignored',
-    ),
-    "weld": (
-        '<equality><weld body1="a"/></equality>',
-        r":8: <weld>: not read: ignored \(of equality .*<weld>\)",
-    ),
-    "one joint": ('<equality><joint joint1="ja"/></equality>', r":8: .*holds one joint still"),
-    "curve": (
-        '<equality><joint joint1="ja" joint2="jb" polycoef="0 1 2 0 0"/></equality>',
-        r":8: .*is not a straight line",
-    ),
-    "inactive": (
-        '<equality><joint joint1="ja" joint2="jb" active="false"/></equality>',
-        r":8: .*not active",
-    ),
-    "second tie": (
-        '<equality><joint joint1="ja" joint2="jb"/>\n<joint joint1="ja" joint2="jb"/></equality>',
-        r":9: .*already tied to another",
-    ),
+LEFT_OUT = {
     "mocap": (
         '<worldbody><body name="m" mocap="true"/></worldbody>',
         r':8: <body name="m">: a mocap body is taken as fixed',
@@ -811,33 +933,45 @@ IGNORED = {
     "fluid": ('<option density="1000"/>', r":1: <mujoco>: the fluid"),
     "spring": (
         f'<worldbody><body><joint stiffness="3"/>{ROD}</body></worldbody>',
-        r":8: <joint>: the spring \(stiffness\) is not read",
+        r":8: <joint>: the spring \(stiffness\) is left out",
+    ),
+    "string": (
+        '<tendon><fixed name="t" stiffness="1"><joint joint="ja" coef="1"/></fixed></tendon>',
+        r':8: <fixed name="t">: stiffness and damping of the tendon are left out',
     ),
     "gravcomp": (
         f'<worldbody><body gravcomp="1"><joint/>{ROD}</body></worldbody>',
-        r":8: <body>: gravcomp is not read",
-    ),
-    "ball range": (
-        f'<worldbody><body><joint type="ball" range="0 50"/>{ROD}</body></worldbody>',
-        r":8: <joint>: the range of a ball joint",
-    ),
-    "free armature": (
-        f'<worldbody><body><joint type="free" armature="1"/>{ROD}</body></worldbody>',
-        r":8: <joint>: armature of a free joint",
+        r":8: <body>: gravcomp is left out",
     ),
     "site named as a body": (
         '<worldbody><site name="a"/></worldbody>',
         r':8: <site name="a">: .*called "a_site"',
     ),
 }
+SILENT = {
+    "tendon": '<tendon><fixed name="t"><joint joint="ja" coef="1"/></fixed></tendon>',
+    "motor": '<actuator><motor joint="ja" gear="3"/></actuator>',
+    "pair": '<contact><exclude body1="a" body2="b"/></contact>',
+    "sensor": '<sensor><jointpos joint="ja"/></sensor>',
+    "inactive": '<equality><joint joint1="ja" joint2="jb" active="false"/></equality>',
+    "ball range": f'<worldbody><body><joint type="ball" range="0 50"/>{ROD}</body></worldbody>',
+}
 
 
-@pytest.mark.parametrize("name", IGNORED)
-def test_what_is_ignored_is_named(name: str, tmp_path: Path) -> None:
-    rest, expected = IGNORED[name]
+def with_more(rest: str) -> str:
     body = '<body name="b"><joint name="jb"/><geom size=".1"/></body>' + INERTIAL
-    text = ARM.format(joint=JOINT, inertial=body, rest=rest)
+    return ARM.format(joint=JOINT, inertial=body, rest=rest)
+
+
+@pytest.mark.parametrize("name", LEFT_OUT)
+def test_what_changes_the_dynamics_and_is_left_out_is_named(name: str, tmp_path: Path) -> None:
+    rest, expected = LEFT_OUT[name]
     with pytest.warns(lw.RobotFileWarning) as caught:
-        load_text(tmp_path, text)
+        load_text(tmp_path, with_more(rest))
     messages = [str(w.message) for w in caught]
     assert len(messages) == 1 and re.search(r"robot\.xml" + expected, messages[0]), messages
+
+
+@pytest.mark.parametrize("name", SILENT)
+def test_what_changes_nothing_is_silent(name: str, tmp_path: Path) -> None:
+    assert load_text(tmp_path, with_more(SILENT[name])).nv >= 2

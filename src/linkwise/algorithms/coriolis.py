@@ -92,7 +92,7 @@ def coriolis_matrix(tree: Tree, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Ma
             _add(C, inner, outer, [n.J.project(column.rate) for column in carried])
             pairs = zip(n.J.S, n.dS, strict=True)
             _add(C, outer, inner, [[_row(c, S, dS) for c in carried] for S, dS in pairs])
-    return C
+    return with_rotors(C, tree, qd)
 
 
 def momenta(
@@ -124,7 +124,19 @@ def mixed(tree: Tree, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Matrix:
             _add(C, inner, outer, [[S.dot(c.rate) for S in S_j] for c in fixed])
             pairs = zip(S_j, rates[j], strict=True)
             _add(C, outer, inner, [[_row(c, S, dS) for c in fixed] for S, dS in pairs])
+    return with_rotors(C, tree, qd)
+
+
+def with_rotors(C: Matrix, tree: Tree, qd: Sequence[Scalar]) -> Matrix:
+    """Add rotors whose axes turn against those of the rates (`Link.turned_rotors`)."""
+    for link, rates in zip(tree.links, tree.per_link_v(qd), strict=True):
+        if link.rotor_turn:
+            _add(C, link, link, [link.turned_rotors(rates, e) for e in _units(link.joint.nv)])
     return C
+
+
+def _units(n: int) -> list[list[Scalar]]:
+    return [[float(i == k) for i in range(n)] for k in range(n)]
 
 
 def turned_out(m: Motion, at: Place) -> Motion:
@@ -150,7 +162,19 @@ def christoffel(tree: Tree, q: Sequence[Scalar]) -> Tensor:
     for (*inner, k), B in fluxes(tree, q):
         spread(G, inner, k, B)
     add_brackets(tree, q, G)
+    for link in tree.links:
+        if link.rotor_turn:
+            add_rotors(link, G)
     return G
+
+
+def add_rotors(link: Link, G: Tensor) -> None:
+    """Add rotors whose axes turn against those of the rates (`Link.turned_rotors`)."""
+    own, units = [column for column, _ in link.dofs], _units(link.joint.nv)
+    for k, rates in zip(own, units, strict=True):
+        for j, moved in zip(own, units, strict=True):
+            for i, x in zip(own, link.turned_rotors(rates, moved), strict=True):
+                G[i][j][k] = G[i][j][k] + x
 
 
 def fluxes(tree: Tree, q: Sequence[Scalar]) -> Iterator[tuple[Chain, Flux]]:

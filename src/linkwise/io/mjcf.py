@@ -17,7 +17,8 @@ import numpy as np
 from linkwise.errors import BackendUnavailable, RobotFileError, Where, suggestion
 from linkwise.io.mjcf_text import Document, Element, Read, flatten
 from linkwise.io.mjcf_words import check_words
-from linkwise.io.mjmodel import Locate, describe_mjmodel
+from linkwise.io.mjequality import Locate, Reading
+from linkwise.io.mjmodel import TREES, describe_mjmodel
 from linkwise.io.xml import DEFAULT_LIMITS, FileRoots, Node, PathLike, ReadLimits, quote, read_xml
 from linkwise.model.description import RobotDescription
 
@@ -34,13 +35,19 @@ def read_mjcf(
     *,
     package_dirs: Sequence[PathLike] = (),
     limits: ReadLimits = DEFAULT_LIMITS,
+    reading: Reading = TREES,
 ) -> RobotDescription:
     """Read an MJCF file; it may name files under its own folder and under ``package_dirs``."""
-    return describe_mjcf(read_xml(path, limits), FileRoots.of(path, package_dirs), limits)
+    files = FileRoots.of(path, package_dirs)
+    return describe_mjcf(read_xml(path, limits), files, limits, reading=reading)
 
 
 def describe_mjcf(
-    root: Node, files: FileRoots, limits: ReadLimits = DEFAULT_LIMITS, read: Read = read_xml
+    root: Node,
+    files: FileRoots,
+    limits: ReadLimits = DEFAULT_LIMITS,
+    read: Read = read_xml,
+    reading: Reading = TREES,
 ) -> RobotDescription:
     """Turn a parsed MJCF into a description; ``read`` parses the files that it includes."""
     if root.tag != "mujoco":
@@ -55,7 +62,7 @@ def describe_mjcf(
         raise root.error(f"{model.nbody} bodies; expected max_links of at most {limits.max_links}")
     name = root.attributes.get("model", "").strip()
     stem = os.path.splitext(os.path.basename(root.path))[0]
-    return describe_mjmodel(model, name or stem, _locator(document, model))
+    return describe_mjmodel(model, name or stem, _locator(document, model), reading)
 
 
 def _mujoco() -> Any:

@@ -1,4 +1,12 @@
-"""Equality constraints of MuJoCo that tie one joint to another, as mimic joints."""
+"""Equality constraints of MuJoCo: a joint tied to another follows it, what closes a loop is refused.
+
+| constraint | here |
+|---|---|
+| joint, two joints on a straight line | the first follows the second (mimic) |
+| connect, weld, tendon, flex; joint held still or on a curve | refused; ``loops="open"`` leaves it out |
+| any of them to a mocap body | left out with a warning: the user moves that body, as a motor would |
+| any that is not active, or ties a body to itself | nothing |
+"""  # noqa: E501
 
 from __future__ import annotations
 
@@ -7,73 +15,113 @@ from dataclasses import dataclass
 from typing import Any
 
 from linkwise.errors import Where
-from linkwise.model.description import Mimic
 
-Locate = Callable[[str, int], Where]
+Locate = Callable[[str, int], Where]  # ("joint", 3) -> its place
 
 KINDS = ("connect", "weld", "joint", "tendon", "flex", "flexvert", "flexstrain", "distance")
-JOINT = 2  # mjEQ_JOINT
+CONNECT, WELD, JOINT = range(3)  # mjEQ_CONNECT, mjEQ_WELD, mjEQ_JOINT
+SITE = 6  # mjOBJ_SITE
 ONE_AXIS = (2, 3)  # mjJNT_SLIDE, mjJNT_HINGE
 
 
 @dataclass(frozen=True)
-class _Tie:
+class Reading:
+    """What to do about a model that is more than a tree of joints."""
+
+    loops: str = "refuse"  # or "open": leave out what closes a loop
+    strict: bool = True  # refuse armature that couples joints; otherwise leave it out
+    follow: bool = True  # whether tied joints will follow, or get numbers of their own
+
+
+@dataclass(frozen=True)
+class Tie:
+    """A joint tied to another: ``q = multiplier q_driver + offset``."""
+
     driver: int
     multiplier: float
     offset: float
 
 
-def mimics(m: Any, names: Sequence[str], locate: Locate) -> dict[int, Mimic]:
-    """Joints tied to others by ``q - q0 = c0 + c1 (q_driver - q0_driver)``; others are named."""
-    ties: dict[int, _Tie] = {}
+def ties(m: Any, names: Sequence[str], locate: Locate, reading: Reading) -> dict[int, Tie]:
+    """Joints tied to others by ``q - q0 = c0 + c1 (q_driver - q0_driver)``, by their number."""
+    found: dict[int, Tie] = {}
     for i in range(m.neq):
-        joint, problem = int(m.eq_obj1id[i]), _why_not(m, i)
-        if problem is None and joint in ties:
-            problem = "the joint is already tied to another"
-        if problem is not None:
-            locate("equality", i).warn(f"not read: ignored ({problem})")
+        if not m.eq_active0[i] or _is_empty(m, i):
             continue
-        driver = int(m.eq_obj2id[i])
-        c0, c1 = (float(c) for c in m.eq_data[i][:2])
-        rest, driver_rest = (float(m.qpos0[m.jnt_qposadr[j]]) for j in (joint, driver))
-        ties[joint] = _Tie(driver, c1, rest + c0 - c1 * driver_rest)
-        if _end(ties, joint) is None:
+        joint = int(m.eq_obj1id[i])
+        problem = _why_no_tie(m, i)
+        if problem is None and joint in found:
+            problem = f'a second one on joint "{names[joint]}"'
+        if problem is not None:
+            _leave_out(m, i, problem, locate, reading)
+            continue
+        found[joint] = _tie(m, i)
+        if _end(found, joint) is None:
+            driver = names[found[joint].driver]
             raise locate("equality", i).error(
-                f'joint "{names[joint]}" follows itself through "{names[driver]}"; expected '
+                f'joint "{names[joint]}" follows itself through "{driver}"; expected '
                 "joints that end at one that follows none"
             )
-    ends = {joint: _end(ties, joint) for joint in ties}
-    return {
-        joint: Mimic(names[end.driver], end.multiplier, end.offset)
-        for joint, end in ends.items()
-        if end is not None
-    }
+    ends = {joint: _end(found, joint) for joint in found}
+    return {joint: end for joint, end in ends.items() if end is not None}
 
 
-def _why_not(m: Any, i: int) -> str | None:
-    """Why a constraint is no mimic joint, None where it is one."""
+def _tie(m: Any, i: int) -> Tie:
+    joint, driver = int(m.eq_obj1id[i]), int(m.eq_obj2id[i])
+    c0, c1 = (float(c) for c in m.eq_data[i][:2])
+    rest, driver_rest = (float(m.qpos0[m.jnt_qposadr[j]]) for j in (joint, driver))
+    return Tie(driver, c1, rest + c0 - c1 * driver_rest)
+
+
+def _why_no_tie(m: Any, i: int) -> str | None:
+    """Why a constraint is no follower of another joint, None where it is one."""
     kind = int(m.eq_type[i])
     if kind != JOINT:
-        word = KINDS[kind] if kind < len(KINDS) else str(kind)
-        return f"of equality constraints, only those between two joints are read, not <{word}>"
-    if not m.eq_active0[i]:
-        return "it is not active"
+        return f"<{KINDS[kind] if kind < len(KINDS) else kind}>"
     if m.eq_obj2id[i] < 0:
-        return "it holds one joint still; expected two joints"
+        return "<joint> that holds one joint still"
     if m.eq_data[i][2:5].any():
-        return f"polycoef {m.eq_data[i][:5].tolist()} is not a straight line"
+        return f"<joint> whose polycoef {m.eq_data[i][:5].tolist()} is not a straight line"
     if not all(int(m.jnt_type[int(j)]) in ONE_AXIS for j in (m.eq_obj1id[i], m.eq_obj2id[i])):
-        return "expected hinges or slides"
+        return "<joint> between joints that are no hinges or slides"
     return None
 
 
-def _end(ties: dict[int, _Tie], joint: int) -> _Tie | None:
+def _leave_out(m: Any, i: int, problem: str, locate: Locate, reading: Reading) -> None:
+    """Refuse a constraint that a tree of joints cannot hold, or warn that it is left out."""
+    where = locate("equality", i)
+    if any(m.body_mocapid[body] >= 0 for body in _bodies(m, i)):
+        where.warn("a constraint to a mocap body is left out: the body is taken as fixed")
+    elif reading.loops == "open":
+        where.warn(f'the equality constraint {problem} is left out (loops="open")')
+    else:
+        raise where.error(
+            f"the equality constraint {problem} makes this more than a tree of joints; expected "
+            'loops="open", which leaves such constraints out, or a model without them'
+        )
+
+
+def _bodies(m: Any, i: int) -> list[int]:
+    """The two bodies that a <connect> or <weld> ties together."""
+    if int(m.eq_type[i]) not in (CONNECT, WELD):
+        return []
+    ends = [int(m.eq_obj1id[i]), int(m.eq_obj2id[i])]
+    on_sites = int(m.eq_objtype[i]) == SITE
+    return [int(m.site_bodyid[end]) for end in ends] if on_sites else ends
+
+
+def _is_empty(m: Any, i: int) -> bool:
+    """Whether both ends are on one rigid body."""
+    return len({int(m.body_weldid[body]) for body in _bodies(m, i)}) == 1
+
+
+def _end(found: dict[int, Tie], joint: int) -> Tie | None:
     """What a joint follows in the end, through others that follow; None for a circle."""
-    tie = ties[joint]
-    for _ in ties:
-        if tie.driver not in ties:
+    tie = found[joint]
+    for _ in found:
+        if tie.driver not in found:
             return tie
-        inner = ties[tie.driver]
+        inner = found[tie.driver]
         multiplier, offset = tie.multiplier, tie.offset
-        tie = _Tie(inner.driver, multiplier * inner.multiplier, multiplier * inner.offset + offset)
+        tie = Tie(inner.driver, multiplier * inner.multiplier, multiplier * inner.offset + offset)
     return None

@@ -14,13 +14,14 @@ without mass named ``body/joint``; so does the last where its anchor is not the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from linkwise.errors import Where
-from linkwise.io.mjequality import mimics
+from linkwise.io.mjequality import Locate, Reading, ties
+from linkwise.io.mjrotors import geared, more_armature
 from linkwise.io.mjshapes import body_shapes
 from linkwise.io.poses import (
     body_inertia,
@@ -42,23 +43,24 @@ from linkwise.model.description import (
     RobotDescription,
 )
 
-Locate = Callable[[str, int], Where]  # ("joint", 3) -> its place
-
 FREE, BALL, SLIDE, HINGE = range(4)  # mjtJoint
+COLUMNS = {FREE: 6, BALL: 3}  # degrees of freedom; one for the others
 WORLD = 0
 NO_GRAVITY = 1 << 7  # mjDSBL_GRAVITY
 BODY_NUMBERS = ("body_pos", "body_quat", "body_mass", "body_ipos", "body_iquat", "body_inertia")
 JOINT_NUMBERS = ("jnt_pos", "jnt_axis", "jnt_range")
-JOINT_TRANSMISSIONS = (0, 1)  # mjTRN_JOINT, mjTRN_JOINTINPARENT
+TREES = Reading()
 
 
-def describe_mjmodel(model: Any, name: str = "", locate: Locate | None = None) -> RobotDescription:
+def describe_mjmodel(
+    model: Any, name: str = "", locate: Locate | None = None, reading: Reading = TREES
+) -> RobotDescription:
     """Describe a compiled model; ``locate`` says where an element of it was written."""
     name = name or _text(model, 0) or "robot"
     whole = Where(f"<mujoco.MjModel {name!r}>")
     names = _Names(model)
-    reader = _Reader(model, names, locate or _in_memory(whole, names))
-    _name_what_is_ignored(model, reader.locate)
+    reader = _Reader(model, names, locate or _in_memory(whole, names), reading)
+    _name_what_is_left_out(model, reader.locate)
     for body in range(1, model.nbody):
         reader.add_body(body)
     return RobotDescription(
@@ -111,10 +113,12 @@ def unused(name: str, taken: set[str]) -> str:
 class _Reader:
     """Collects links and joints, body by body; MuJoCo's bodies come depth first."""
 
-    def __init__(self, model: Any, names: _Names, locate: Locate) -> None:
+    def __init__(self, model: Any, names: _Names, locate: Locate, reading: Reading) -> None:
         self.model, self.names, self.locate = model, names, locate
         self.taken_links, self.taken_joints = set(names.bodies), set(names.joints)
-        self.mimics: dict[int, Mimic] = mimics(model, names.joints, locate)
+        self.ties = ties(model, names.joints, locate, reading)
+        self.more_armature = more_armature(model, self.ties, locate, reading)
+        self.more_damping, _ = geared(model, "actuator_damping")
         world = locate("body", WORLD)
         self.links = [
             LinkDescription(names.bodies[WORLD], None, *body_shapes(model, WORLD), where=world)
@@ -157,7 +161,6 @@ class _Reader:
 
     def _add_joint(self, joint: int, parent: str, child: str, origin: Pose) -> None:
         m, where = self.model, self.locate("joint", joint)
-        dof = m.jnt_dofadr[joint]
         one_axis = m.jnt_type[joint] in (HINGE, SLIDE)
         self.joints.append(
             JointDescription(
@@ -167,16 +170,21 @@ class _Reader:
                 child=child,
                 origin=origin,
                 axis=unit(m.jnt_axis[joint]) if one_axis else (0.0, 0.0, 1.0),
-                mimic=self.mimics.get(joint),
-                limits=_limits(m, joint, where),
-                armature=_one(m.dof_armature, m, joint, "armature", where) + _rotors(m, joint),
-                damping=_one(m.dof_damping, m, joint, "damping", where),
+                mimic=self._mimic(joint),
+                limits=_limits(m, joint),
+                armature=_armature(m, joint, self.more_armature[joint], where),
+                rotor_axes="parent" if m.jnt_type[joint] == FREE else "",
+                damping=_one(m.dof_damping, m, joint, "damping", where) + self.more_damping[joint],
                 friction=_one(m.dof_frictionloss, m, joint, "frictionloss", where),
                 where=where,
             )
         )
-        if m.jnt_type[joint] == FREE and m.dof_armature[dof] != 0.0:
-            where.warn("armature of a free joint is taken along body axes; MuJoCo's, world axes")
+
+    def _mimic(self, joint: int) -> Mimic | None:
+        tie = self.ties.get(joint)
+        if tie is None:
+            return None
+        return Mimic(self.names.joints[tie.driver], tie.multiplier, tie.offset)
 
 
 def _anchor(m: Any, joint: int) -> Any:
@@ -203,37 +211,46 @@ def _kind(m: Any, joint: int) -> str:
     return {FREE: "free", BALL: "spherical", SLIDE: "prismatic"}[int(kind)]
 
 
-def _limits(m: Any, joint: int, where: Where) -> Limits:
+def _limits(m: Any, joint: int) -> Limits:
+    """Limits of a joint; those of a ball joint are a cone, which is not kept."""
     effort = np.inf
     if m.jnt_actfrclimited[joint]:
         effort = float(np.abs(m.jnt_actfrcrange[joint]).max())
-    if not m.jnt_limited[joint]:
-        return Limits(effort=effort)
-    if m.jnt_type[joint] not in (HINGE, SLIDE):
-        where.warn("the range of a ball joint is not read: the joint is not limited")
+    if not m.jnt_limited[joint] or m.jnt_type[joint] not in (HINGE, SLIDE):
         return Limits(effort=effort)
     lower, upper = (float(x) for x in m.jnt_range[joint])
     return Limits(lower, upper, effort=effort)
 
 
+def _own(values: Any, m: Any, joint: int, what: str, where: Where) -> Any:
+    """A joint's part of what there is per degree of freedom."""
+    start = m.jnt_dofadr[joint]
+    own = values[start : start + COLUMNS.get(int(m.jnt_type[joint]), 1)]
+    check_finite(where, (what, own))
+    if own.min() < 0.0:
+        raise where.error(f"{what} is {own.min():g}; expected zero or more")
+    return own
+
+
 def _one(values: Any, m: Any, joint: int, what: str, where: Where) -> float:
     """A number that all degrees of freedom of a joint share."""
-    start = m.jnt_dofadr[joint]
-    own = values[start : start + {FREE: 6, BALL: 3}.get(int(m.jnt_type[joint]), 1)]
-    check_finite(where, (what, own))
-    if own[0] < 0.0:
-        raise where.error(f"{what} is {own[0]:g}; expected zero or more")
+    own = _own(values, m, joint, what, where)
     if not (own == own[0]).all():
         raise where.error(f"{what} {own.tolist()} differs between its axes; expected one number")
     return float(own[0])
 
 
-def _rotors(m: Any, joint: int) -> float:
-    """Armature of the actuators on a joint, as the joint feels it (MuJoCo 3.4 and later)."""
-    if not hasattr(m, "actuator_armature") or m.jnt_type[joint] not in (HINGE, SLIDE):
-        return 0.0
-    on_joint = np.isin(m.actuator_trntype, JOINT_TRANSMISSIONS) & (m.actuator_trnid[:, 0] == joint)
-    return float((m.actuator_armature[on_joint] * m.actuator_gear[on_joint, 0] ** 2).sum())
+def _armature(m: Any, joint: int, more: float, where: Where) -> float | tuple[float, ...]:
+    """Rotor inertia of a joint; of a free one, angular before linear."""
+    own = _own(m.dof_armature, m, joint, "armature", where) + more
+    if m.jnt_type[joint] == FREE:
+        own = np.roll(own, 3)
+        if not (own[3:] == own[3]).all():
+            raise where.error(
+                f"armature {own[3:].tolist()} of a free joint differs between world axes, and "
+                "changes the mass matrix as the body turns; expected one number for all three"
+            )
+    return float(own[0]) if (own == own[0]).all() else tuple(own.tolist())
 
 
 def _inertia(m: Any, body: int) -> Any:
@@ -254,22 +271,31 @@ def _sites(m: Any, names: _Names, reader: _Reader) -> Iterable[FrameDescription]
         yield FrameDescription(used, names.bodies[m.site_bodyid[i]], where)
 
 
-def _name_what_is_ignored(m: Any, locate: Locate) -> None:
-    """Warn about what has a part in MuJoCo's dynamics and none in linkwise's."""
-    for kind, count in (("actuator", m.nu), ("tendon", m.ntendon), ("pair", m.npair)):
-        if count:
-            locate(kind, 0).warn(f"{count} <{kind}> not read: ignored")
-    if getattr(m, "nflex", 0):
-        locate("flex", 0).warn("deformable bodies (flex) are not read: ignored")
+def _any(m: Any, *fields: str) -> Any:
+    """For each element, whether one of these is not zero; older models have not all of them."""
+    values = [np.asarray(getattr(m, field)) for field in fields if hasattr(m, field)]
+    rows = [value.any(axis=tuple(range(1, value.ndim))) for value in values]
+    return np.any(rows, axis=0) if rows else np.zeros(0, bool)
+
+
+def _name_what_is_left_out(m: Any, locate: Locate) -> None:
+    """Warn of forces and motions that MuJoCo computes and linkwise does not.
+
+    Contacts, limits and motors are no part of a robot's dynamics here, and no reason to warn.
+    """
     for body in np.flatnonzero(m.body_gravcomp):
-        locate("body", int(body)).warn("gravcomp is not read: ignored")
+        locate("body", int(body)).warn("gravcomp is left out: the body has its weight")
     for body in np.flatnonzero(m.body_mocapid >= 0):
         locate("body", int(body)).warn("a mocap body is taken as fixed to the world")
-    for joint in np.flatnonzero(m.jnt_stiffness):
-        locate("joint", int(joint)).warn("the spring (stiffness) is not read: ignored")
-    poly = getattr(m, "dof_dampingpoly", None)
-    for dof in () if poly is None else np.flatnonzero(np.any(poly, axis=1)):
+    for joint in np.flatnonzero(_any(m, "jnt_stiffness", "jnt_stiffnesspoly")):
+        locate("joint", int(joint)).warn("the spring (stiffness) is left out")
+    for dof in np.flatnonzero(_any(m, "dof_dampingpoly")):
         place = locate("joint", int(m.dof_jntid[dof]))
-        place.warn("only the linear part of damping is read: the rest is ignored")
+        place.warn("only the linear part of damping is read: the rest is left out")
+    pulls = ("tendon_stiffness", "tendon_damping", "tendon_stiffnesspoly", "tendon_dampingpoly")
+    for tendon in np.flatnonzero(_any(m, *pulls) | (geared(m, "actuator_damping")[1] != 0.0)):
+        locate("tendon", int(tendon)).warn("stiffness and damping of the tendon are left out")
+    if getattr(m, "nflex", 0):
+        locate("flex", 0).warn("elasticity of deformable bodies (flex) is left out")
     if m.opt.density or m.opt.viscosity:
-        locate("model", 0).warn("the fluid (density, viscosity) is not read: ignored")
+        locate("model", 0).warn("the fluid (density, viscosity) is left out")

@@ -7,16 +7,16 @@
 | PX, PY, PZ, PrismaticUnaligned | prismatic |
 | HX, HY, HZ, HelicalUnaligned | helical |
 | Universal, Planar, Spherical, FreeFlyer | universal, planar, spherical, free |
-| SphericalZYX, Translation | three revolute or prismatic joints with links without mass between |
+| Composite, SphericalZYX, Translation, a Universal without a right angle | its parts, with links without mass between |
 | Mimic (of a revolute or prismatic joint) | the joint, following another |
 
-Composite and Ellipsoid joints are refused by name.
-"""
+Ellipsoid joints are refused by name.
+"""  # noqa: E501
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
@@ -72,10 +72,10 @@ def describe_pinocchio(model: Any, name: str = "") -> RobotDescription:
         place, body = model.jointPlacements[i], model.inertias[i]
         check_finite(where, ("rotation", place.rotation), ("translation", place.translation))
         check_finite(where, ("mass", body.mass), ("lever", body.lever), ("inertia", body.inertia))
-        joint = _joint(model, i, links, where)
-        chain = list(_in_parts(model, i, joint, taken))
-        out_joints += chain
-        out_links += [LinkDescription(part.child, where=where) for part in chain[:-1]]
+        parts = _joints(model, i, links, where)
+        taken.update(part.child for part in parts)
+        out_joints += parts
+        out_links += [LinkDescription(part.child, where=where) for part in parts[:-1]]
         out_links.append(LinkDescription(links[i], _inertia(body), where=where))
     return RobotDescription(
         name,
@@ -91,54 +91,82 @@ def describe_pinocchio(model: Any, name: str = "") -> RobotDescription:
 # --- joints --------------------------------------------------------------------------------
 
 
-def _joint(model: Any, i: int, links: list[str], where: Where) -> JointDescription:
-    """A joint as one; those that are chains are taken apart later."""
-    joint = model.joints[i]
-    word = str(joint.shortname()).removeprefix(PREFIX)
-    described = JointDescription(
-        name=str(model.names[i]),
-        kind="",
-        parent=links[int(model.parents[i])],
-        child=links[i],
-        origin=_pose(model.jointPlacements[i]),
-        where=where,
-    )
-    if word == "Mimic":
-        return _mimic(model, i, described)
-    described = replace(described, **_rates(model, joint, where))
-    if word in SEVERAL:
-        return replace(described, kind=SEVERAL[word])
-    if word in CHAINS:
-        return replace(described, kind=word)
-    if word == "Universal":
-        return _universal(joint.extract(), described)
-    return _one_axis(model, joint, word, described)
+@dataclass(frozen=True)
+class _Part:
+    """One joint of those that a joint of Pinocchio is made of."""
+
+    kind: str
+    placement: Any  # after the part before it; None where there is nothing between
+    q: int  # where its numbers start in Pinocchio's q and v
+    v: int
+    nv: int = 1
+    axis: Triple = Z
+    second_axis: Triple = X
+    pitch: float = 0.0
 
 
-def _one_axis(model: Any, joint: Any, word: str, described: JointDescription) -> JointDescription:
+def _joints(model: Any, i: int, links: list[str], where: Where) -> list[JointDescription]:
+    """A joint, or its parts one after another; the last one moves the joint's body."""
+    name, parent, child = str(model.names[i]), links[int(model.parents[i])], links[i]
+    whole = JointDescription(name, "", parent, child, _pose(model.jointPlacements[i]), where=where)
+    if _word(model.joints[i]) == "Mimic":
+        return [_mimic(model, i, whole)]
+    parts = list(_parts(model.joints[i], model.jointPlacements[i], where))
+    if len(parts) == 1:
+        return [_described(model, parts[0], whole)]
+    out = []
+    for k, part in enumerate(parts, 1):
+        child = links[i] if k == len(parts) else f"{name}/{k}"
+        at = replace(whole, name=f"{name}/{k}", parent=parent, child=child)
+        out.append(_described(model, part, at))
+        parent = child
+    return out
+
+
+def _word(joint: Any) -> str:
+    return str(joint.shortname()).removeprefix(PREFIX)
+
+
+def _parts(joint: Any, placement: Any, where: Where) -> Iterator[_Part]:
+    """Joints of the kinds that linkwise has, in the order in which they act."""
+    word, own, q, v = _word(joint), _extract(joint), int(joint.idx_q), int(joint.idx_v)
+    if word == "Composite":
+        for sub, between in zip(own.joints, own.jointPlacements, strict=True):
+            yield from _parts(sub, between if placement is None else placement * between, where)
+            placement = None
+    elif word in CHAINS:
+        kind, axes = CHAINS[word]
+        yield from _chain(kind, axes, placement, q, v)
+    elif word == "Universal":
+        first, second = unit(own.axis1), unit(own.axis2)
+        if abs(float(np.dot(first, second))) > 1e-9:
+            yield from _chain("revolute", (first, second), placement, q, v)
+        else:
+            yield _Part("universal", placement, q, v, 2, first, second)
+    elif word in SEVERAL:
+        yield _Part(SEVERAL[word], placement, q, v, int(joint.nv))
+    else:
+        yield _one_axis(joint, word, placement, where)
+
+
+def _chain(kind: str, axes: tuple[Triple, ...], placement: Any, q: int, v: int) -> Iterator[_Part]:
+    """Joints of one axis each, all in one place."""
+    for k, axis in enumerate(axes):
+        yield _Part(kind, placement if k == 0 else None, q + k, v + k, axis=axis)
+
+
+def _one_axis(joint: Any, word: str, placement: Any, where: Where) -> _Part:
     letter = word[-1] if word[-1] in AXES and word[:-1] in ONE_AXIS else ""
     stem = word.removesuffix(letter)
     if stem not in ONE_AXIS:
-        raise described.where.error(
+        raise where.error(
             f"a {PREFIX}{word}; expected a revolute, prismatic, helical, universal, planar, "
-            "spherical, free-flying, translation or mimic joint"
+            "spherical, free-flying, translation, composite or mimic joint"
         )
     kind, own = ONE_AXIS[stem], _extract(joint)
-    described = replace(
-        described,
-        kind=kind,
-        axis=AXES[letter] if letter else _axis(joint, own),
-        pitch=float(own.pitch) if kind == "helical" else 0.0,
-    )
-    if kind not in LIMITED:
-        return described
-    lower, upper = (
-        float(limits[joint.idx_q])
-        for limits in (model.lowerPositionLimit, model.upperPositionLimit)
-    )
-    return replace(
-        described, limits=replace(described.limits, lower=_open(lower), upper=_open(upper))
-    )
+    axis = AXES[letter] if letter else _axis(joint, own)
+    pitch = float(own.pitch) if kind == "helical" else 0.0
+    return _Part(kind, placement, int(joint.idx_q), int(joint.idx_v), axis=axis, pitch=pitch)
 
 
 def _extract(joint: Any) -> Any:
@@ -150,18 +178,79 @@ def _axis(joint: Any, own: Any) -> Triple:
     return unit(own.axis if hasattr(own, "axis") else np.array(joint.createData().S).ravel()[3:])
 
 
+def _described(model: Any, part: _Part, whole: JointDescription) -> JointDescription:
+    """A part with its numbers: rotor inertia, damping, friction and limits."""
+    v, where = slice(part.v, part.v + part.nv), whole.where
+    friction = _either(model, "upperDryFrictionLimit", "friction")
+    return replace(
+        whole,
+        kind=part.kind,
+        origin=Pose() if part.placement is None else _pose(part.placement),
+        axis=part.axis,
+        second_axis=part.second_axis,
+        pitch=part.pitch,
+        limits=_limits(model, part),
+        armature=_armature(model.armature[v], part.kind, where),
+        rotor_axes="link" if part.kind == "planar" else "",
+        damping=_same(model.damping[v], "damping", where),
+        friction=0.0 if friction is None else _same(friction[v], "friction", where),
+    )
+
+
+def _either(model: Any, new: str, old: str) -> Any:
+    """A field of the model under its name in Pinocchio 4, or the one before."""
+    found = getattr(model, new, None)
+    return getattr(model, old, None) if found is None else found
+
+
+def _limits(model: Any, part: _Part) -> Limits:
+    v = slice(part.v, part.v + part.nv)
+    velocity = _least(_either(model, "upperVelocityLimit", "velocityLimit")[v])
+    effort = _least(_either(model, "upperEffortLimit", "effortLimit")[v])
+    if part.kind not in LIMITED:
+        return Limits(velocity=velocity, effort=effort)
+    lower, upper = model.lowerPositionLimit[part.q], model.upperPositionLimit[part.q]
+    return Limits(_open(float(lower)), _open(float(upper)), velocity, effort)
+
+
 def _open(limit: float) -> float:
     """Pinocchio writes no limit as infinity or as the largest float."""
     return limit if abs(limit) < 1e300 else float(np.copysign(inf, limit))
 
 
-def _universal(own: Any, described: JointDescription) -> JointDescription:
-    axis, second = unit(own.axis1), unit(own.axis2)
-    if abs(float(np.dot(axis, second))) > 1e-9:
-        raise described.where.error(
-            f"axes {axis} and {second} of a universal joint; expected a right angle between them"
+def _least(values: Any) -> float:
+    """The tightest limit of a joint; Pinocchio has one per axis, and 0 where nobody set one."""
+    least = float(np.min(values))
+    return _open(least) if least > 0.0 else inf
+
+
+def _armature(values: Any, kind: str, where: Where) -> float | tuple[float, ...]:
+    """Rotor inertia of a joint; of a free one, angular before linear."""
+    own = _not_negative(values, "armature", where)
+    if kind == "free":
+        own = np.roll(own, 3)
+    if kind == "planar" and own[0] != own[1]:
+        raise where.error(
+            f"armature {own.tolist()} of a planar joint differs between the link's axes, and "
+            "changes the mass matrix as the link turns; expected one number for both"
         )
-    return replace(described, kind="universal", axis=axis, second_axis=second)
+    return float(own[0]) if (own == own[0]).all() else tuple(own.tolist())
+
+
+def _not_negative(values: Any, what: str, where: Where) -> Any:
+    values = np.asarray(values)
+    check_finite(where, (what, values))
+    if values.min() < 0.0:
+        raise where.error(f"{what} is {values.min():g}; expected zero or more")
+    return values
+
+
+def _same(values: Any, what: str, where: Where) -> float:
+    """A number that all degrees of freedom of a joint share."""
+    values = _not_negative(values, what, where)
+    if not (values == values[0]).all():
+        raise where.error(f"{what} {values.tolist()} differs between its axes; expected one number")
+    return float(values[0])
 
 
 def _mimic(model: Any, i: int, described: JointDescription) -> JointDescription:
@@ -189,67 +278,6 @@ def _mimic(model: Any, i: int, described: JointDescription) -> JointDescription:
         axis=unit(angular if angular.any() else linear),
         mimic=Mimic(driver, scaling, offset),
     )
-
-
-def _rates(model: Any, joint: Any, where: Where) -> dict[str, Any]:
-    """Rotor inertia, damping, friction and limits of rate and effort."""
-    v = slice(int(joint.idx_v), int(joint.idx_v) + int(joint.nv))
-    friction = getattr(model, "upperDryFrictionLimit", None)
-    friction = getattr(model, "friction", None) if friction is None else friction
-    velocity = getattr(model, "upperVelocityLimit", None)
-    velocity = model.velocityLimit if velocity is None else velocity
-    effort = getattr(model, "upperEffortLimit", None)
-    effort = model.effortLimit if effort is None else effort
-    limits = Limits(velocity=_least(velocity[v]), effort=_least(effort[v]))
-    return {
-        "armature": _same(model.armature[v], "armature", where),
-        "damping": _same(model.damping[v], "damping", where),
-        "friction": 0.0 if friction is None else _same(friction[v], "friction", where),
-        "limits": limits,
-    }
-
-
-def _least(values: Any) -> float:
-    """The tightest limit of a joint; Pinocchio has one per axis, and 0 where nobody set one."""
-    least = float(np.min(values))
-    return _open(least) if least > 0.0 else inf
-
-
-def _same(values: Any, what: str, where: Where) -> float:
-    values = np.asarray(values)
-    check_finite(where, (what, values))
-    if values[0] < 0.0:
-        raise where.error(f"{what} is {values[0]:g}; expected zero or more")
-    if not (values == values[0]).all():
-        raise where.error(f"{what} {values.tolist()} differs between its axes; expected one number")
-    return float(values[0])
-
-
-def _in_parts(
-    model: Any, i: int, joint: JointDescription, taken: set[str]
-) -> Iterator[JointDescription]:
-    """A joint that is a chain of simpler ones, part by part; any other as it is."""
-    if joint.kind not in CHAINS:
-        yield joint
-        return
-    kind, axes = CHAINS[joint.kind]
-    parent, origin, idx_q = joint.parent, joint.origin, int(model.joints[i].idx_q)
-    for k, (axis, letter) in enumerate(zip(axes, "123", strict=True)):
-        child = joint.child if k == 2 else f"{joint.name}/{letter}"
-        taken.add(child)
-        lower = _open(float(model.lowerPositionLimit[idx_q + k]))
-        upper = _open(float(model.upperPositionLimit[idx_q + k]))
-        yield replace(
-            joint,
-            name=f"{joint.name}/{letter}",
-            kind=kind,
-            parent=parent,
-            child=child,
-            origin=origin,
-            axis=axis,
-            limits=replace(joint.limits, lower=lower, upper=upper),
-        )
-        parent, origin = child, Pose()
 
 
 # --- bodies and frames ---------------------------------------------------------------------

@@ -171,6 +171,11 @@ def _joint(root: Element, joint: JointDescription) -> None:
     _axes(node, joint)
     if joint.kind != "fixed":
         _limit(node, joint.limits, joint.kind in LIMITED)
+    if isinstance(joint.armature, tuple) or joint.rotor_axes and joint.armature:
+        raise ValueError(
+            f"joint {joint.name!r} has armature {joint.armature} per axis, which URDF has no word "
+            "for; expected one number along the axes of the joint's rates"
+        )
     values = {k: getattr(joint, k) for k in ("damping", "friction", "armature")}
     if any(values.values()):
         SubElement(node, "dynamics", {key: _number(x) for key, x in values.items() if x})

@@ -25,6 +25,10 @@ from linkwise.model.massless import joint_without_inertia
 from linkwise.model.tree import BASE, Follows, Frame, Link, Tree
 from linkwise.spatial import Transform
 
+# how the axes of a joint's linear rates turn against those of its rotors, in units of the joint's
+# angular velocity
+ROTOR_TURNS = {"": 0.0, "parent": 1.0, "link": -1.0}
+
 
 @dataclass
 class Body:
@@ -112,7 +116,7 @@ def build(description: RobotDescription, policy: Policy | None = None) -> Tree:
 def _check_massless(tree: Tree, bodies: list[Body], checked: list[Moments]) -> None:
     """Points and links without mass may stand between bodies that their joints move."""
     thin = [i for i, body in enumerate(checked) if body.is_thin]
-    if all(bodies[i].joint.armature >= SMALLEST for i in thin):
+    if all(bodies[i].joint.least_armature >= SMALLEST for i in thin):
         return
     at = joint_without_inertia(tree, thin)
     if at is not None:
@@ -158,7 +162,8 @@ def _link(
         joint=kind,
         placement=placement,
         inertia=rigid_inertia(mass),
-        armature=(joint.armature,) * kind.nv,
+        armature=_rotors(joint, kind),
+        rotor_turn=ROTOR_TURNS[joint.rotor_axes],
         q_index=q_index,
         v_index=v_index,
         follows=follows,
@@ -169,6 +174,11 @@ def _link(
         axis=joint.axis,
         kind=joint.kind,
     )
+
+
+def _rotors(joint: JointDescription, kind: Joint) -> tuple[float, ...]:
+    """Rotor inertia of each degree of freedom."""
+    return joint.armature if isinstance(joint.armature, tuple) else (joint.armature,) * kind.nv
 
 
 def _merge_fixed(

@@ -93,10 +93,19 @@ class JointDescription:
     pitch: float = 0.0  # helical only: metres per radian
     mimic: Mimic | None = None
     limits: Limits = Limits()
-    armature: float = 0.0  # reflected rotor inertia, on the diagonal of the mass matrix
+    # rotor inertia on the diagonal of the mass matrix: one number, or one per degree of freedom
+    armature: float | tuple[float, ...] = 0.0
     damping: float = 0.0
     friction: float = 0.0
     where: Where = field(default=NOWHERE, compare=False, repr=False)
+    # axes of the linear rates that rotors resist, where they are not those of the joint's rates:
+    # "parent" (free, as in MuJoCo) or "link" (planar, as in Pinocchio)
+    rotor_axes: str = ""
+
+    @property
+    def least_armature(self) -> float:
+        """The smallest rotor inertia of the joint's degrees of freedom."""
+        return min(self.armature) if isinstance(self.armature, tuple) else self.armature
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ from linkwise.spatial import (
     Transform,
     Turn,
     Vec3,
+    cross,
     sincos,
 )
 
@@ -138,6 +139,10 @@ class Joint(ABC):
     def column_rates(self, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Subspace:
         """``Ṡ`` in link axes, of which `drift` is the product with ``qd``."""
         return (Motion.zero(),) * self.nv
+
+    def swept(self, rates: Sequence[Scalar], moved: Sequence[Scalar]) -> list[Scalar]:
+        """``w x v``, w of ``rates`` and v of ``moved``: how linear rates change in turning axes."""
+        return [0.0] * self.nv
 
     def unaffected(self, body: RigidInertia) -> RigidInertia:
         """The part of the link's inertia that does not notice the joint's motion."""
@@ -310,6 +315,9 @@ class Planar(Joint):
         x, y = s * qd[2], c * qd[2]
         return (_push(Vec3(-x, -y, 0.0)), _push(Vec3(y, -x, 0.0)), Motion.zero())
 
+    def swept(self, rates: Sequence[Scalar], moved: Sequence[Scalar]) -> list[Scalar]:
+        return [-(rates[2] * moved[1]), rates[2] * moved[0], 0.0]
+
     def unaffected(self, body: RigidInertia) -> RigidInertia:
         """The second moment along z is felt only by turning about x and y."""
         return RigidInertia(0.0, _NONE, _line_mass(body))
@@ -367,6 +375,9 @@ class Free(Joint):
 
     def columns(self, q: Sequence[Scalar]) -> Subspace:
         return (_spin(_X), _spin(_Y), _spin(_Z), _push(_X), _push(_Y), _push(_Z))
+
+    def swept(self, rates: Sequence[Scalar], moved: Sequence[Scalar]) -> list[Scalar]:
+        return [0.0, 0.0, 0.0, *cross(Vec3(*rates[:3]), Vec3(*moved[3:]))]
 
     def neutral(self) -> Array:
         return np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])

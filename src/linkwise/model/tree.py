@@ -49,6 +49,7 @@ class Link:
     q_index: int  # of the driver, where the joint follows one
     v_index: int
     follows: Follows | None = None
+    rotor_turn: float = 0.0  # of the axes of linear rates against the rotors'
     damping: float = 0.0
     friction: float = 0.0
     limits: Limits = UNLIMITED
@@ -68,10 +69,23 @@ class Link:
         return tuple((self.v_index + k, factor) for k in range(self.joint.nv))
 
     def resistance(self, rates: Sequence[Scalar]) -> list[Scalar]:
-        """Torques that damping and Coulomb friction take from the motors."""
-        if not (self.damping or self.friction):
-            return [0.0] * len(rates)
-        return [self.damping * rate + self.friction * sign(rate) for rate in rates]
+        """Torques that damping, Coulomb friction and turning rotors take from the motors."""
+        lost: list[Scalar] = [0.0] * len(rates)
+        if self.damping or self.friction:
+            lost = [self.damping * rate + self.friction * sign(rate) for rate in rates]
+        if self.rotor_turn:
+            turned = self.turned_rotors(rates, rates)
+            lost = [x + torque for x, torque in zip(lost, turned, strict=True)]
+        return lost
+
+    def turned_rotors(self, rates: Sequence[Scalar], moved: Sequence[Scalar]) -> list[Scalar]:
+        """Torques, linear in both arguments, of rotors whose axes are not those of the rates.
+
+        A rotor ``a`` resists the change of a velocity ``v`` in its own axes, ``a (v̇ + k w x v)``
+        where the axes of ``v`` turn against them with ``k w``.
+        """
+        swept = self.joint.swept(rates, moved)
+        return [rotor * self.rotor_turn * x for rotor, x in zip(self.armature, swept, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -257,6 +271,6 @@ def _constants(link: Link) -> tuple[object, ...]:
     ]
     return (
         link.parent, link.joint, link.follows, tuple(link.placement.r), turns, link.inertia.m,
-        tuple(link.inertia.h), tuple(link.inertia.second), link.armature, link.damping,
-        link.friction,
+        tuple(link.inertia.h), tuple(link.inertia.second), link.armature, link.rotor_turn,
+        link.damping, link.friction,
     )  # fmt: skip

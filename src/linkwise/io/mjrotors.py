@@ -1,0 +1,77 @@
+"""Armature and damping that MuJoCo's actuators and tendons add to joints (MuJoCo 3.4 and later).
+
+An actuator adds ``armature gear²`` to every degree of freedom of its joint, or to the armature
+``a`` of its tendon. A fixed tendon of length ``cᵀ q`` adds ``a c cᵀ`` to the mass matrix, which is
+a rotor on one joint where ``c`` has one entry, joints that follow counted with their driver.
+Anything else couples joints, or depends on the configuration, and is refused.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linkwise.io.mjequality import Locate, Reading, Tie
+from linkwise.model.frames import Array
+
+ON_JOINT, ON_TENDON = (0, 1), 3  # mjTRN_JOINT, mjTRN_JOINTINPARENT; mjTRN_TENDON
+WRAPPED_JOINT = 1  # mjWRAP_JOINT
+
+
+def more_armature(m: Any, ties: dict[int, Tie], locate: Locate, reading: Reading) -> Array:
+    """What actuators and tendons add to each joint's armature."""
+    joints, tendons = geared(m, "actuator_armature")
+    tendons += getattr(m, "tendon_armature", 0.0)
+    for i in np.flatnonzero(tendons):
+        moved = _joints(m, int(i), ties if reading.follow else {})
+        if moved is not None and len(moved) <= 1:
+            for joint, coefficient in moved.items():
+                joints[joint] += tendons[i] * coefficient**2
+        else:
+            _leave_out(int(i), float(tendons[i]), moved, locate, reading)
+    return joints
+
+
+def geared(m: Any, field: str) -> tuple[Array, Array]:
+    """A number of the actuators as their joints feel it, and as their tendons do."""
+    joints, tendons = np.zeros(m.njnt), np.zeros(m.ntendon)
+    for i in np.flatnonzero(getattr(m, field, np.zeros(0))):
+        kind, target = int(m.actuator_trntype[i]), int(m.actuator_trnid[i, 0])
+        if kind in ON_JOINT:
+            joints[target] += getattr(m, field)[i] * m.actuator_gear[i, 0] ** 2
+        elif kind == ON_TENDON:
+            tendons[target] += getattr(m, field)[i] * m.actuator_gear[i, 0] ** 2
+    return joints, tendons
+
+
+def _joints(m: Any, tendon: int, ties: dict[int, Tie]) -> dict[int, float] | None:
+    """Coefficients of the independent joints in a tendon's length; None where it is not linear."""
+    start = m.tendon_adr[tendon]
+    wraps = range(start, start + m.tendon_num[tendon])
+    if any(m.wrap_type[k] != WRAPPED_JOINT for k in wraps):
+        return None
+    found: dict[int, float] = {}
+    for k in wraps:
+        joint, coefficient = int(m.wrap_objid[k]), float(m.wrap_prm[k])
+        if joint in ties:
+            joint, coefficient = ties[joint].driver, coefficient * ties[joint].multiplier
+        found[joint] = found.get(joint, 0.0) + coefficient
+    return {joint: coefficient for joint, coefficient in found.items() if coefficient != 0.0}
+
+
+def _leave_out(
+    tendon: int, armature: float, moved: dict[int, float] | None, locate: Locate, reading: Reading
+) -> None:
+    """Refuse a tendon's armature, or warn that it is left out."""
+    where = locate("tendon", tendon)
+    if moved is None:
+        why = "changes the mass matrix with the configuration"
+    else:
+        why = f"couples {len(moved)} joints in the mass matrix"
+    said = f"armature {armature:g} of the tendon (its own and its actuators') {why}"
+    if reading.strict:
+        raise where.error(
+            f"{said}; expected a tendon of one joint, or strict=False to leave it out"
+        )
+    where.warn(f"{said}: left out (strict=False)")
