@@ -122,9 +122,9 @@ class Code(Enum):
         "copy the file into the package and name it by package://",
     )
     OUTSIDE_FOLDERS = error(
-        "{name!q} leads out of the declared folders; expected a file under one of: {allowed} "
-        "(package_dirs= declares more)",
-        "keep the file in the folder of the model, or declare its folder with package_dirs=",
+        "{name!q} leads out of the declared folders; expected package_dirs=[{folder!r}], or a file "
+        "under one of: {allowed}",
+        "declare its folder with package_dirs=, or keep the file in the folder of the model",
     )
     NO_PATH = error("{name!q} is no path ({reason}); expected a file", "write the path of a file")
 

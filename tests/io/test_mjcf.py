@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from dataclasses import dataclass
@@ -569,6 +570,11 @@ def test_a_wrong_word_for_loops(tmp_path: Path) -> None:
         load_text(tmp_path, MIMIC, loops="close")
 
 
+ARM_ALONE = f"""<mujoco>
+  <worldbody><body name="a"><joint name="ja"/>{ROD}</body></worldbody>
+</mujoco>"""
+
+
 # -- includes and files -------------------------------------------------------------------------
 
 
@@ -595,24 +601,95 @@ def test_an_error_in_an_included_file_is_placed_there(tmp_path: Path) -> None:
         load_text(tmp_path, '<mujoco><worldbody><include file="i"/></worldbody></mujoco>')
 
 
-def test_include_outside_the_folder_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "in").mkdir()
+def folders(top: Path, *names: str) -> Path:
+    """Folders in one another; the innermost."""
+    inner = top.joinpath(*names)
+    inner.mkdir(parents=True)
+    return inner
+
+
+def test_include_outside_the_tree_is_refused(tmp_path: Path) -> None:
+    inner = folders(tmp_path, "up", "in")
     outside = write(tmp_path, f"<mujoco><worldbody>{ROD}</worldbody></mujoco>", "out.xml")
-    for name in ("../out.xml", str(outside), "/etc/passwd"):
+    for name in ("../../out.xml", str(outside), "/etc/passwd"):
         text = f'<mujoco>\n<include file="{name}"/></mujoco>'
-        with pytest.raises(lw.RobotFileError, match=r"robot\.xml:2: <include>: .*leads out of"):
-            load_text(tmp_path / "in", text)
-    (tmp_path / "in" / "link.xml").symlink_to(outside)
+        with pytest.raises(
+            lw.RobotFileError, match=r"robot\.xml:2: <include>: .*leads out of"
+        ) as e:
+            load_text(inner, text)
+        folder = os.path.dirname(os.path.realpath(inner / name))
+        assert f"expected package_dirs=['{folder}']" in str(e.value)
+    (inner / "link.xml").symlink_to(outside)
     with pytest.raises(lw.RobotFileError, match="leads out of the declared folders"):
-        load_text(tmp_path / "in", '<mujoco><include file="link.xml"/></mujoco>')
+        load_text(inner, '<mujoco><include file="link.xml"/></mujoco>')
+
+
+@pytest.mark.parametrize("mark", ["package.xml", "pyproject.toml", "setup.py", ".git"])
+def test_files_of_the_package_or_repository_are_read(tmp_path: Path, mark: str) -> None:
+    inner = folders(tmp_path, "repository", "robots", "arm", "mjcf")
+    write(tmp_path / "repository", "", mark)
+    write(folders(tmp_path, "repository", "parts"), ARM_ALONE, "arm.xml")
+    assert load_text(inner, '<mujoco><include file="../../../parts/arm.xml"/></mujoco>').nv == 1
+    write(tmp_path, ARM_ALONE, "arm.xml")
+    with pytest.raises(lw.RobotFileError, match="leads out of the declared folders"):
+        load_text(inner, '<mujoco><include file="../../../../arm.xml"/></mujoco>')
+
+
+def test_a_python_package_is_a_tree(tmp_path: Path) -> None:
+    inner = folders(tmp_path, "lib", "envs", "assets", "arm")
+    for module in ("lib", "lib/envs"):
+        write(tmp_path / module, "", "__init__.py")
+    write(folders(tmp_path, "lib", "parts"), ARM_ALONE, "arm.xml")
+    assert load_text(inner, '<mujoco><include file="../../../parts/arm.xml"/></mujoco>').nv == 1
+
+
+def test_folders_of_all_and_the_home_folder_are_no_tree(tmp_path: Path, monkeypatch: Any) -> None:
+    main = '<mujoco><include file="../arm.xml"/></mujoco>'
+    inner = folders(tmp_path, "shared", "in")
+    write(inner.parent, ARM_ALONE, "arm.xml")
+    assert load_text(inner, main).nv == 1
+    inner.parent.chmod(0o777)
+    with pytest.raises(lw.RobotFileError, match="leads out of the declared folders"):
+        load_text(inner, main)
+    inner.parent.chmod(0o755)
+    monkeypatch.setenv("HOME", str(inner.parent))
+    write(inner.parent, "", ".git")
+    with pytest.raises(lw.RobotFileError, match="leads out of the declared folders"):
+        load_text(inner, main)
+
+
+def test_includes_beside_the_included_file(tmp_path: Path) -> None:
+    """MuJoCo looks beside the main file first, then beside the included one."""
+    parts = folders(tmp_path, "parts")
+    write(parts, '<mujoco><include file="arm.xml"/></mujoco>', "all.xml")
+    write(parts, ARM_ALONE, "arm.xml")
+    main = '<mujoco><include file="parts\\all.xml"/></mujoco>'
+    assert joint(load_text(tmp_path, main), "ja").where.path == str(parts / "arm.xml")
+    write(tmp_path, ARM_ALONE.replace("mujoco", "anything"), "arm.xml")
+    assert joint(load_text(tmp_path, main), "ja").where.path == str(tmp_path / "arm.xml")
+
+
+def test_meshes_beside_the_included_file(tmp_path: Path) -> None:
+    """The second look-up leaves meshdir out."""
+    parts = folders(tmp_path, "parts")
+    text = MESH.format(inertial="").replace('file="no.png"', 'builtin="flat" width="8" height="8"')
+    write(parts, text, "arm.xml")
+    beside = write(parts, TETRAHEDRON, "part.obj")
+    main = '<mujoco><include file="parts/arm.xml"/></mujoco>'
+    robot = load_text(tmp_path, main)
+    assert robot.description.links[1].visuals[0].path == str(beside.resolve())
+    assert mujoco.MjModel.from_xml_path(str(tmp_path / "robot.xml")).body_mass[1] == pytest.approx(
+        robot.tree.links[0].mass
+    )
+    first = write(folders(tmp_path, "meshes"), TETRAHEDRON, "part.obj")
+    assert load_text(tmp_path, main).description.links[1].visuals[0].path == str(first.resolve())
 
 
 def test_package_dirs_declare_more_folders(tmp_path: Path) -> None:
-    (tmp_path / "in").mkdir()
-    text = f'<mujoco><worldbody><body name="a"><joint/>{ROD}</body></worldbody></mujoco>'
-    write(tmp_path, text, "out.xml")
-    main = '<mujoco><include file="../out.xml"/></mujoco>'
-    assert load_text(tmp_path / "in", main, package_dirs=[tmp_path]).nv == 1
+    inner = folders(tmp_path, "up", "in")
+    write(tmp_path, ARM_ALONE, "out.xml")
+    main = '<mujoco><include file="../../out.xml"/></mujoco>'
+    assert load_text(inner, main, package_dirs=[tmp_path]).nv == 1
 
 
 TRIANGLE = "".join(f"v {x}\n" for x in ("0 0 0", ".1 0 0", "0 .2 0", "0 0 .3"))
@@ -645,8 +722,7 @@ def test_meshes_under_the_folder_are_read(tmp_path: Path) -> None:
 
 
 def test_a_missing_mesh_is_left_out_where_the_inertia_is_given(tmp_path: Path) -> None:
-    with pytest.warns(lw.RobotFileWarning, match=r'robot\.xml:4: <mesh name="part">: "part\.obj"'):
-        robot = load_text(tmp_path, MESH.format(inertial=INERTIAL))
+    robot = load_text(tmp_path, MESH.format(inertial=INERTIAL))
     assert robot.tree.links[0].mass == 2.0
     assert robot.description.links[1].visuals == ()
 
@@ -656,14 +732,29 @@ def test_a_missing_mesh_is_an_error_where_the_inertia_comes_from_it(tmp_path: Pa
         load_text(tmp_path, MESH.format(inertial=""))
     message = str(caught.value)
     assert 'robot.xml:8: <body name="a">: its inertia comes from its shapes' in message
-    assert '"part.obj"' in message
+    assert '("part.obj"); expected package_dirs= with its folder, an <inertial>' in message
 
 
-@pytest.mark.parametrize("tag", ["mesh", "hfield", "texture"])
-def test_files_outside_the_folder_are_refused(tmp_path: Path, tag: str) -> None:
-    text = f'<mujoco><asset>\n<{tag} name="p" file="../../../etc/passwd"/></asset></mujoco>'
-    with pytest.raises(lw.RobotFileError, match=rf'robot\.xml:2: <{tag} name="p">: .*leads out of'):
-        load_text(tmp_path, text)
+OUTSIDE = """<mujoco>
+  <asset>
+    <mesh name="m" file="../../part.obj"/><hfield name="h" size="1 1 1 1" file="../../part.obj"/>
+    <texture name="t" type="2d" file="/etc/passwd"/>
+  </asset>
+  <worldbody>
+    <body name="a"><joint name="ja"/>{inertial}<geom type="mesh" mesh="m"/></body>
+  </worldbody>
+</mujoco>"""
+
+
+def test_files_outside_the_tree_are_never_opened(tmp_path: Path) -> None:
+    """They are no reason to refuse, unless an inertia comes from them."""
+    inner = folders(tmp_path, "up", "in")
+    write(tmp_path, TETRAHEDRON, "part.obj")
+    robot = load_text(inner, OUTSIDE.format(inertial=INERTIAL))
+    assert robot.nv == 1 and robot.description.links[1].visuals == ()
+    with pytest.raises(lw.RobotFileError, match=r"robot\.xml:7: .*not in the declared folders"):
+        load_text(inner, OUTSIDE.format(inertial=""))
+    assert load_text(inner, OUTSIDE.format(inertial=""), package_dirs=[tmp_path]).nv == 1
 
 
 def test_at_most_32_includes(tmp_path: Path) -> None:
@@ -764,7 +855,7 @@ BROKEN = {
     ),
     "parallel hinges": (
         {"joint": '<joint name="j1"/><joint name="j2"/>'},
-        r":3: .*joint 'j1' has mass 0 kg; expected a positive mass",
+        r":3: .*joint 'j1' moves no inertia; expected some",
     ),
     "missing include": (
         {"rest": '<include file="no.xml"/>'},
@@ -844,9 +935,10 @@ def test_frames_may_have_words_that_are_not_known(tmp_path: Path) -> None:
 
 
 def test_a_schema_that_cannot_be_read_says_nothing() -> None:
+    from linkwise.io.files import FileRoots
     from linkwise.io.mjcf_text import flatten
     from linkwise.io.mjcf_words import check_words
-    from linkwise.io.xml import DEFAULT_LIMITS, FileRoots, parse_xml
+    from linkwise.io.xml import DEFAULT_LIMITS, parse_xml
 
     root = parse_xml("<mujoco><worldbdoy/></mujoco>", "robot.xml")
     document = flatten(root, FileRoots.of(None), DEFAULT_LIMITS)
@@ -856,9 +948,10 @@ def test_a_schema_that_cannot_be_read_says_nothing() -> None:
 
 def test_an_objection_without_a_line_is_placed_by_the_name_in_it() -> None:
     """Some versions of MuJoCo name an element and no line."""
+    from linkwise.io.files import FileRoots
     from linkwise.io.mjcf import _located
     from linkwise.io.mjcf_text import flatten
-    from linkwise.io.xml import DEFAULT_LIMITS, FileRoots, parse_xml
+    from linkwise.io.xml import DEFAULT_LIMITS, parse_xml
 
     text = ARM.format(joint=JOINT, inertial=INERTIAL, rest="")
     root = parse_xml(text, "robot.xml")

@@ -11,8 +11,9 @@ import os
 from linkwise.check.lint import lint
 from linkwise.codes import ERROR, Code
 from linkwise.errors import Problem, Where, collecting
+from linkwise.io.files import FileRoots
 from linkwise.io.urdf import describe_urdf
-from linkwise.io.xml import FileRoots, Node, PathLike, read_xml
+from linkwise.io.xml import Node, PathLike, read_xml
 from linkwise.model.bodies import Policy
 from linkwise.model.build import build, check_bodies
 from linkwise.model.description import RobotDescription

@@ -19,10 +19,11 @@ from linkwise.check import urdf_rules as rules
 from linkwise.check.pages import Element, Page, Place, as_written, node_of, parse_page
 from linkwise.check.urdf_rules import Fix, Rule, rule_for
 from linkwise.errors import RobotFileError, RobotFileWarning, Where
+from linkwise.io.files import FileRoots
 from linkwise.io.mjcf import describe_mjcf
 from linkwise.io.mjcf_text import Read
 from linkwise.io.urdf import describe_urdf
-from linkwise.io.xml import DEFAULT_LIMITS, FileRoots, Node, PathLike, ReadLimits, read_xml
+from linkwise.io.xml import DEFAULT_LIMITS, Node, PathLike, ReadLimits, read_xml
 from linkwise.model.bodies import Policy
 from linkwise.model.build import build
 from linkwise.model.description import RobotDescription

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from linkwise.errors import BackendUnavailable, RobotFileError, Where, suggestion
+from linkwise.io.files import FileRoots
 from linkwise.io.mjcf_text import Document, Element, Read, flatten
 from linkwise.io.mjcf_words import check_words
 from linkwise.io.mjequality import Locate, Reading
 from linkwise.io.mjmodel import TREES, describe_mjmodel
-from linkwise.io.xml import DEFAULT_LIMITS, FileRoots, Node, PathLike, ReadLimits, quote, read_xml
+from linkwise.io.xml import DEFAULT_LIMITS, Node, PathLike, ReadLimits, quote, read_xml
 from linkwise.model.description import RobotDescription
 
 _LINE = re.compile(r"\b[Ll]ine(?: number)?[ =](\d+)")
@@ -141,13 +142,19 @@ def _check_inertias(document: Document, model: Any, other: Any) -> None:
     same = (model.body_mass == other.body_mass) & (model.body_inertia == other.body_inertia).all(1)
     same &= (model.body_ipos == other.body_ipos).all(1)
     for body in np.flatnonzero(~same):
-        missing = ", ".join(sorted({quote(name) for name in document.stand_ins}))
+        missing = _some(sorted({quote(name) for name in document.stand_ins}))
+        roots = ", ".join(document.files.own + document.files.packages) or "none"
         raise _locator(document, model)("body", int(body)).error(
-            f"its inertia comes from its shapes, and a mesh is not there ({missing}); expected "
-            "an <inertial>, or the file"
+            "its inertia comes from its shapes, and a mesh is not in the declared folders "
+            f"({missing}); expected package_dirs= with its folder, an <inertial>, or the file "
+            f"under one of: {roots}"
         )
-    for name, where in document.stand_ins.items():
-        where.warn(f"{quote(name)} is not there: the shape is left out")
+
+
+def _some(names: list[str], most: int = 3) -> str:
+    """The first names of a list, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def _locator(document: Document, model: Any) -> Locate:

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from xml.sax.saxutils import quoteattr
 
 from linkwise.errors import Where
-from linkwise.io.xml import FileRoots, Node, ReadLimits, parse_number, quote, read_xml
+from linkwise.io.files import FileRoots
+from linkwise.io.xml import Node, ReadLimits, parse_number, quote, read_xml
 
 Read = Callable[[str, ReadLimits], Node]  # how a file becomes elements
 
@@ -62,7 +63,6 @@ class Document:
     root: Node
     files: FileRoots
     elements: list[Element] = field(default_factory=list)
-    dropped: list[Node] = field(default_factory=list)  # what MuJoCo is not shown
     stand_ins: dict[str, Where] = field(default_factory=dict)  # meshes that are not there
     _written: list[dict[str, str]] = field(default_factory=list)
 
@@ -110,10 +110,6 @@ def flatten(root: Node, files: FileRoots, limits: ReadLimits, read: Read = read_
     document = Document(root, files)
     _walk(document, limits, read)
     folders = _folders(document)
-    for node in document.dropped:  # never opened, and still held to the folders
-        for key in _file_keys(node):
-            name = os.path.join(folders["texture"], node.attributes[key])
-            files.resolve(name, node.where)
     for e in document.elements:
         document._written.append({} if e.closes else _attributes(e, document, folders))
     return document
@@ -136,7 +132,6 @@ def _walk(document: Document, limits: ReadLimits, read: Read) -> None:
         if node.tag == "include":
             children = _included(node, document.files, seen, lambda path: read(path, limits))
         elif node.tag in _DROPPED:
-            document.dropped.append(node)
             continue
         else:
             copies *= _copies(node, copies)
@@ -149,9 +144,9 @@ def _walk(document: Document, limits: ReadLimits, read: Read) -> None:
 def _included(
     node: Node, files: FileRoots, seen: dict[str, Node], read: Callable[[str], Node]
 ) -> tuple[Node, ...]:
-    """The children of an included file's root; paths start from the main file's folder."""
+    """The children of an included file's root, whatever that is called."""
     name = node.text("file")
-    path = files.resolve(name, node.where)
+    path = files.resolve(name.replace("\\", "/"), node.where, _beside(node, files))
     if not _is_there(path):
         raise node.error(f"file={quote(name)} is not there; expected a file to include")
     if path in seen:
@@ -160,11 +155,15 @@ def _included(
     if len(seen) >= MAX_INCLUDES:
         raise node.error(f"more than {MAX_INCLUDES} files are included; expected at most that")
     seen[path] = node
-    root = read(path)
-    if root.tag not in ("mujoco", "mujocoinclude"):
-        found = f"the root element is <{quote(root.tag)[1:-1]}>"
-        raise root.error(f"{found}; expected <mujoco> or <mujocoinclude>")
-    return root.children
+    if node.children:
+        raise node.error("has elements of its own; expected them in the included file")
+    return read(path).children
+
+
+def _beside(node: Node, files: FileRoots) -> str:
+    """The folder of an included file: where MuJoCo looks for what is not beside the main file."""
+    folder = os.path.dirname(os.path.abspath(node.path))
+    return "" if folder == files.folder else folder
 
 
 def _copies(node: Node, so_far: int) -> int:
@@ -266,25 +265,37 @@ def _resolve(
     name = attributes.pop(key)
     if folders["strippath"] == "true":
         name = os.path.basename(name)
-    path = document.files.resolve(os.path.join(folders[node.tag], name), node.where)
     if node.tag in _SHAPES:
         attributes.setdefault("name", os.path.splitext(os.path.basename(name))[0])
-    if _is_there(path):
+    path = _find(node, name, document.files, folders)
+    if node.tag == "hfield":  # ground to stand on, without mass: never opened
+        attributes |= {"nrow": "2", "ncol": "2"}
+        _without(attributes, "content_type")
+    elif _is_there(path):
         attributes[key] = path
     elif node.tag == "mesh":
         document.stand_ins[name] = node.where
         attributes["stand-in"] = ""
         _without(attributes, "content_type")
-    elif node.tag == "hfield":
-        document.stand_ins[name] = node.where
-        attributes |= {"nrow": "2", "ncol": "2"}
-        _without(attributes, "content_type")
     else:
         raise node.error(f"{key}={quote(name)} is not there; expected a file")
 
 
+def _find(node: Node, name: str, files: FileRoots, folders: dict[str, str]) -> str:
+    """A file of the main file's asset folder, or else one beside the included file.
+
+    A file outside the declared folders is never opened; it matters only where an inertia comes
+    from it.
+    """
+    name = name.replace("\\", "/")
+    path = files.locate(os.path.join(folders[node.tag].replace("\\", "/"), name))
+    if not _is_there(path) and (beside := _beside(node, files)):
+        path = files.locate(os.path.join(beside, name))
+    return path
+
+
 def _is_there(path: str) -> bool:
-    """Whether `FileRoots.resolve` found a file; one that is not there stays as written."""
+    """Whether `FileRoots` found a file; one that is not there stays as written."""
     return os.path.isabs(path) and os.path.isfile(path)
 
 

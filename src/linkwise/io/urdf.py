@@ -14,6 +14,7 @@ from math import copysign, hypot, inf, isnan, nan
 
 from linkwise.codes import Code
 from linkwise.errors import HOLE, plain, suggestion
+from linkwise.io.files import FileRoots
 from linkwise.io.rpy import rpy_rotation as rpy_rotation
 from linkwise.io.urdf_shapes import (
     SHAPES,
@@ -25,7 +26,6 @@ from linkwise.io.urdf_shapes import (
 )
 from linkwise.io.xml import (
     DEFAULT_LIMITS,
-    FileRoots,
     Node,
     PathLike,
     ReadLimits,

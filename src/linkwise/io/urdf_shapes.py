@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from math import isnan, nan
 
 from linkwise.codes import Code
+from linkwise.io.files import FileRoots
 from linkwise.io.rpy import rpy_rotation
-from linkwise.io.xml import FileRoots, Node
+from linkwise.io.xml import Node
 from linkwise.model.description import LARGEST, Geometry, Pose, Triple
 
 SHAPES = ("mesh", "box", "cylinder", "sphere", "capsule")

@@ -14,9 +14,10 @@ from math import inf, isfinite
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from linkwise.errors import quote
+from linkwise.io.files import package_root
 from linkwise.io.rpy import rotation_rpy
 from linkwise.io.urdf import JOINT_KINDS, LIMITED, UNBOUNDED, WITHOUT_AXIS
-from linkwise.io.xml import PathLike, package_root
+from linkwise.io.xml import PathLike
 from linkwise.model.description import (
     IDENTITY,
     BodyInertia,
@@ -171,7 +172,7 @@ def _joint(root: Element, joint: JointDescription) -> None:
     _axes(node, joint)
     if joint.kind != "fixed":
         _limit(node, joint.limits, joint.kind in LIMITED)
-    if isinstance(joint.armature, tuple) or joint.rotor_axes and joint.armature:
+    if isinstance(joint.armature, tuple) or (joint.rotor_axes and joint.armature):
         raise ValueError(
             f"joint {joint.name!r} has armature {joint.armature} per axis, which URDF has no word "
             "for; expected one number along the axes of the joint's rates"

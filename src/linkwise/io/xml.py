@@ -11,11 +11,10 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import inf, isfinite, nan
 from typing import Any, TypeAlias
-from urllib.parse import unquote
 from xml.parsers import expat
 
 from linkwise.codes import Code
@@ -356,96 +355,3 @@ class Vocabulary:
             return replace(node, tag=meant)
         node.report(Code.UNKNOWN_ELEMENT, tag=tag)
         return None
-
-
-@dataclass(frozen=True)
-class FileRoots:
-    """The folders a robot file may name files in; all are real paths."""
-
-    folder: str | None  # what relative paths start from
-    own: tuple[str, ...] = ()  # the robot file's folder and the packages around it
-    packages: tuple[str, ...] = ()  # what the user declared
-
-    @classmethod
-    def of(cls, path: PathLike | None, package_dirs: Sequence[PathLike] = ()) -> FileRoots:
-        """Declare the folder of a robot file, the package around it, and ``package_dirs``."""
-        given = [package_dirs] if isinstance(package_dirs, str | os.PathLike) else package_dirs
-        packages = tuple(os.path.realpath(os.fspath(folder)) for folder in given)
-        if path is None:
-            return cls(None, (), packages)
-        file = os.path.abspath(os.fspath(path))
-        own: list[str] = []
-        for folder in (os.path.dirname(file), os.path.dirname(os.path.realpath(file))):
-            own += [os.path.realpath(folder), *package_root(os.path.realpath(folder))]
-        return cls(os.path.dirname(file), tuple(dict.fromkeys(own)), packages)
-
-    def resolve(self, text: str, where: Where) -> str:
-        """Return the real path of a file that is there, else ``text`` as written; opens nothing.
-
-        A path that leads out of the declared folders is an error. One that is absolute and
-        names nothing on this machine is a leftover of another machine, and is kept as written.
-        """
-        scheme = _SCHEME.match(text)
-        kind, rest = (scheme[1].lower(), text[scheme.end() :]) if scheme else ("", text)
-        if kind not in ("", "file", "package"):
-            where.report(Code.NOT_LOCAL, name=text)
-            return text
-        if kind == "file":
-            rest = unquote(text[len("file://") :])
-        try:
-            candidates = self._in_package(rest) if kind == "package" else self._beside(rest)
-            real = [os.path.realpath(candidate) for candidate in candidates]
-        except ValueError as problem:
-            raise where.problem(Code.NO_PATH, name=text, reason=str(problem)) from None
-        return self._first_file(real, text, rest, where)
-
-    def locate(self, text: str) -> str:
-        """Return the real path of a file in the declared folders, else ``text``; opens nothing."""
-        scheme = _SCHEME.match(text)
-        kind, rest = (scheme[1].lower(), text[scheme.end() :]) if scheme else ("", text)
-        if kind == "file":
-            rest = unquote(text[len("file://") :])
-        elif kind not in ("", "package"):
-            return text
-        try:
-            candidates = self._in_package(rest) if kind == "package" else self._beside(rest)
-            real = [os.path.realpath(candidate) for candidate in candidates]
-            return next((c for c in real if self._holds(c) and os.path.isfile(c)), text)
-        except ValueError:  # a path with a null character names nothing
-            return text
-
-    def _in_package(self, rest: str) -> list[str]:
-        package, _, inside = rest.partition("/")
-        under = [os.path.join(folder, package, inside) for folder in self.packages]
-        named = [f for f in (*self.packages, *self.own) if os.path.basename(f) == package]
-        return under + [os.path.join(folder, inside) for folder in named]
-
-    def _beside(self, rest: str) -> list[str]:
-        if self.folder is None:
-            return [rest] if os.path.isabs(rest) else []
-        return [os.path.join(self.folder, rest)]
-
-    def _holds(self, path: str) -> bool:
-        return any(os.path.commonpath([path, root]) == root for root in self.own + self.packages)
-
-    def _first_file(self, candidates: list[str], text: str, rest: str, where: Where) -> str:
-        roots = self.own + self.packages
-        inside = [c for c in candidates if self._holds(c)]
-        outside = [c for c in candidates if c not in inside]
-        for found in filter(os.path.isfile, inside):
-            return found
-        climbs = not candidates and os.path.normpath(rest).startswith(os.pardir + os.sep)
-        stray = [c for c in outside if os.path.exists(c) or not os.path.isabs(rest)]
-        if climbs or stray:
-            allowed = ", ".join(roots) or "none"
-            raise where.problem(Code.OUTSIDE_FOLDERS, name=text, allowed=allowed)
-        return text
-
-
-def package_root(folder: str) -> list[str]:
-    """Return the nearest folder upwards with a package.xml, if any."""
-    while folder != os.path.dirname(folder):
-        if os.path.isfile(os.path.join(folder, "package.xml")):
-            return [folder]
-        folder = os.path.dirname(folder)
-    return []
