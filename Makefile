@@ -1,18 +1,34 @@
 # make run   sets up and runs the main job on a bundled robot
-# make test  sets up and runs the tests
+# make test  sets up and runs the tests; make quick, a minute's worth of them; make full, all
 # make reliability  puts thousands of faults into files, states and caches, and prints a card
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
+PYTEST = $(BIN)/python -m pytest -q -n auto --dist worksteal
 ROBOT ?= iiwa14
 
-.PHONY: run test lint bench reliability identities agreement accuracy costs clean
+.PHONY: run test quick full bits search mutation lint bench reliability identities agreement accuracy costs clean
 
 run: $(VENV)/.ready
 	$(BIN)/linkwise demo $(ROBOT)
 
 test: $(VENV)/.ready
-	$(BIN)/python -m pytest -q -n auto
+	$(PYTEST)
+
+quick: $(VENV)/.ready
+	$(PYTEST) -m "quick and not full"
+
+# also what `make test` only samples: every method on every robot, number type and target
+full: $(VENV)/.ready
+	$(PYTEST) -m ""
+
+# bits of every method on five robots against the golden table
+bits: $(VENV)/.ready
+	$(PYTEST) -m "" tests/engine/test_bits.py
+
+# random tests with other examples than the ones of every run
+search: $(VENV)/.ready
+	HYPOTHESIS_PROFILE=search $(PYTEST)
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .
@@ -27,7 +43,7 @@ reliability: $(VENV)/.ready
 
 # every identity on 10,400 random trees and states
 identities: $(VENV)/.ready
-	LINKWISE_CASES=10400 $(BIN)/python -m pytest -q -n auto tests/physics/test_identities.py
+	LINKWISE_CASES=10400 $(PYTEST) tests/physics/test_identities.py
 
 # docs/agreement.md and docs/compile_time.md
 agreement: $(VENV)/.ready

@@ -14,6 +14,7 @@ which test files cannot import one another):
     random_states  (robot, rng, states) -> q on its manifold, qd and u
     q_rate         (robot, q, v) -> how q changes at rates v; complex q too
     evaluate       run a function uncompiled over a NumPy batch, real or complex
+    interpreted    trace a function and run its program by the reference interpreter
     mobility       of a tree's lightest link on its own: what errors of Schur forms are measured by
 """
 
@@ -24,6 +25,7 @@ import site
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,7 @@ from hypothesis import strategies as st
 
 import linkwise as lw
 from linkwise.algorithms.interbody import completed
+from linkwise.backends.reference import interpret
 from linkwise.model import edit
 from linkwise.model.description import (
     BodyInertia,
@@ -45,8 +48,28 @@ from linkwise.model.description import (
 )
 from linkwise.model.tree import Tree
 from linkwise.spatial import Force, Vec3
+from linkwise.trace.program import Program
 from linkwise.trace.tracer import evaluate as evaluate_task
-from linkwise.trace.tracer import flatten
+from linkwise.trace.tracer import flatten, trace
+
+# -- what `make quick` runs ----------------------------------------------------------------------
+
+# A minute's worth that touches every layer: readers, models, equations, programs, calls, commands.
+QUICK = (
+    "cli/test_check.py", "engine/test_arrays.py", "engine/test_programs.py", "io/test_detect.py",
+    "io/test_urdf.py", "io/test_urdf_write.py", "io/test_xml.py", "model/", "papers/test_gdahj.py",
+    "papers/test_operators.py", "physics/test_configuration.py", "physics/test_dh.py",
+    "physics/test_joint_kinds.py", "test_exports.py", "test_layers.py",
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of `make quick`."""
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.relative_to(here).as_posix().startswith(QUICK):
+            item.add_marker("quick")
+
 
 # -- chance -------------------------------------------------------------------------------------
 
@@ -61,9 +84,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
 @pytest.fixture(scope="session", autouse=True)
 def private_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A kernel cache for this session (and xdist worker) alone."""
+    """A kernel cache for this run alone: a program is compiled once, whichever worker needs it."""
+    base = tmp_path_factory.getbasetemp()
+    run = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    folder = run / "kernels"
+    folder.mkdir(mode=0o700, exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
-        folder = tmp_path_factory.mktemp("kernels")
         patch.setenv("LINKWISE_CACHE", str(folder))
         yield folder
 
@@ -426,6 +452,25 @@ def _evaluate(
     states = np.asarray(values[0]).shape[:1]
     rows = np.stack([np.broadcast_to(x, states) for x in entries], axis=-1)
     return rows.reshape(*states, *task.algorithm.output_shape(robot.tree))
+
+
+def _interpreted(
+    robot: lw.Robot, function: str, method: str, frame: str | None, values: Sequence[np.ndarray]
+) -> np.ndarray:
+    """A traced program run by the reference interpreter over a batch, in the values' dtype."""
+    program = _program(robot, function, method, frame)
+    inputs = {p.name: v for p, v in zip(program.inputs, values, strict=True)}
+    return interpret(program, inputs)["result"]
+
+
+@lru_cache(maxsize=4)  # of one robot in one number type after another
+def _program(robot: lw.Robot, function: str, method: str, frame: str | None) -> Program:
+    return trace(robot._calls.task(function, method, frame), robot.tree)
+
+
+@pytest.fixture(scope="session")
+def interpreted() -> Callable[..., np.ndarray]:
+    return _interpreted
 
 
 @pytest.fixture(scope="session")

@@ -45,15 +45,6 @@ JOINT = """<joint name="{name}" type="{kind}"><parent link="{parent}"/><child li
 TINY = ("--seconds", "0.01", "--batch", "64")
 
 
-@pytest.fixture(autouse=True, scope="module")
-def kernel_cache(tmp_path_factory: pytest.TempPathFactory):
-    """One cache for all tests of this file, and nobody else's."""
-    folder = tmp_path_factory.mktemp("cache")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LINKWISE_CACHE", str(folder))
-        yield folder
-
-
 def run(*arguments: str) -> Result:
     return CliRunner().invoke(main, list(arguments))
 
@@ -492,7 +483,7 @@ def test_demo_passes_its_self_check() -> None:
 
 
 def test_self_check_covers_every_function_and_method(tmp_path: Path) -> None:
-    checks = self_check(lw.load("iiwa14"))
+    checks = self_check(lw.load("puma560"))
     assert all(check.ok for check in checks)
     found = {(check.function, check.against.split(",")[0]) for check in checks}
     assert {(f, m) for f, methods in FUNCTIONS.items() for m in methods} <= found
@@ -559,7 +550,7 @@ def test_limit_counts_the_busier_pipe() -> None:
 # -- real processes ------------------------------------------------------------------------------
 
 
-def test_process_prints_and_exits(kernel_cache: Path) -> None:
+def test_process_prints_and_exits() -> None:
     done = linkwise("info", "puma560")
     assert done.returncode == 0 and done.stderr == ""
     assert "puma560" in done.stdout
@@ -589,6 +580,6 @@ def test_process_ends_quietly_when_nobody_reads() -> None:
 def test_cache_that_cannot_be_used_is_a_warning(tmp_path: Path) -> None:
     place = tmp_path / "a file"
     place.write_text("in the way")
-    done = linkwise("demo", "puma560", "--seconds", "0.001", LINKWISE_CACHE=str(place))
+    done = linkwise("demo", branching(tmp_path), "--seconds", "0.001", LINKWISE_CACHE=str(place))
     assert done.returncode == 0, done.stderr
     assert "linkwise: warning: kernel cache not used" in done.stderr

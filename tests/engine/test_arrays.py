@@ -7,7 +7,7 @@ import inspect
 import re
 import sys
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -28,13 +28,6 @@ SOME_FUNCTIONS = ("inverse_dynamics", "forward_dynamics", "bias", "mass_matrix",
 needs_fast_path = pytest.mark.skipif(
     not fast_calls_possible(), reason="this interpreter has no compiled single-state calls"
 )
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LINKWISE_CACHE", str(tmp_path_factory.mktemp("kernels") / "cache"))
-        yield
 
 
 @cache

@@ -29,13 +29,6 @@ ROUNDS = 300  # calls of each thread
 PATIENCE = 120.0  # seconds: only a deadlock gets there
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LINKWISE_CACHE", str(tmp_path_factory.mktemp("kernels") / "cache"))
-        yield
-
-
 @pytest.fixture(autouse=True)
 def _stacks_of_a_deadlock() -> Iterator[None]:
     """Should a test hang, say where before it is killed."""

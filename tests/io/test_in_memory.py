@@ -323,7 +323,7 @@ ROBOTS = (
     "kinova",
     "anymal",
     "solo12",
-    pytest.param("talos", marks=pytest.mark.slow),
+    "talos",
 )
 
 

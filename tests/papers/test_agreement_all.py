@@ -12,6 +12,7 @@ constants of that are `bound`'s, and docs/accuracy.md has what is measured.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache, cached_property, partial
 from typing import Any
@@ -45,6 +46,7 @@ TRUTH, DIGITS = 80, 50  # of the textbook, and of drivers
 STEP = "1e-20"
 METHODS = [(f, m) for f, methods in FUNCTIONS.items() for m in methods]
 DTYPES = [np.float64, np.float32]
+COMPILED = {np.float64: "tree", np.float32: "free base"}  # which have every kind of operation
 
 R, P, H, U, L, S, F = (
     Revolute(), Prismatic(), Helical(0.2), Universal(), Planar(), Spherical(), Free(),
@@ -636,8 +638,17 @@ def contracted(name: str, found: np.ndarray) -> np.ndarray:
     return np.einsum("bijk,bj,bk->bi", found, qd, qd)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("name", "function", "method"), [x for x in CASES if x[0] != "massless"])
+def compiled_cases() -> Iterator[Any]:
+    """All of them in a full run; else every method in both number types, on one robot each."""
+    for name, function, method in (x for x in CASES if x[0] != "massless"):
+        for dtype in DTYPES:
+            short = COMPILED[dtype] == name
+            marks = () if short else (pytest.mark.full,)
+            label = f"{name}-{function}-{method}-{np.dtype(dtype).name}"
+            yield pytest.param(name, function, method, dtype, marks=marks, id=label)
+
+
+@pytest.mark.parametrize(("name", "function", "method", "dtype"), list(compiled_cases()))
 def test_kernels_are_accurate(
     name: str, function: str, method: str, dtype: Any, assert_close: Any, mobility: Any
 ) -> None:
@@ -659,17 +670,21 @@ def test_kernels_are_accurate(
     assert_close(found, expected, dtype=dtype, scale=limit)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
     ("name", "function", "method"), [x for x in CASES if not FUNCTIONS[x[1]][x[2]].iterates]
 )
-def test_plain_floats_are_accurate(
-    name: str, function: str, method: str, evaluate: Any, assert_close: Any, mobility: Any
-) -> None:
-    """The same equations, uncompiled."""
+def test_programs_are_accurate(
+    name: str, function: str, method: str, dtype: Any, interpreted: Any, assert_close: Any,
+    mobility: Any,
+) -> None:  # fmt: skip
+    """What is compiled, run by the interpreter: every operation rounds as in a kernel."""
     robot, algorithm = robot_of(name), FUNCTIONS[function][method]
-    values = [states_of(name)[k] for k, _ in algorithm.inputs]
+    values = [states_of(name)[k].astype(dtype) for k, _ in algorithm.inputs]
     frame = frame_of(robot) if algorithm.takes_frame else None
-    found = evaluate(robot, function, *values, method=method, frame=frame)
+    found = interpreted(robot, function, method, frame, values)
+    assert found.dtype == dtype
     if function == "inertial_power":
         found = contracted(name, found)
-    assert_close(found, rounded(name, function), scale=bound(name, function, method, mobility))
+    limit = bound(name, function, method, mobility)
+    assert_close(found, rounded(name, function), dtype=dtype, scale=limit)

@@ -715,7 +715,6 @@ def energy(robot: Robot, q: np.ndarray, qd: np.ndarray) -> float:
     return float(robot.kinetic_energy(q, qd) + robot.potential_energy(q))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SWINGS)
 def test_energy_is_conserved_in_free_swing(name: str, random_robot: Any, evaluate: Any) -> None:
     """Ten seconds in steps of a millisecond: drift below 1e-9 of the energy exchanged."""
@@ -769,7 +768,7 @@ CUBIC = ["christoffel", "inertial_power"]  # programs of a million operations at
 
 
 @pytest.mark.parametrize("function", FRAMELESS + OF_FRAMES)
-@pytest.mark.parametrize("joints", [1, 2, 7, 30])
+@pytest.mark.parametrize("joints", [1, 2, 7, pytest.param(30, marks=pytest.mark.full)])
 def test_compiled_kernels_agree(
     joints: int,
     function: str,

@@ -202,7 +202,7 @@ def run(case: Case, evaluate: Any, function: str, method: str, *values: np.ndarr
     algorithm = FUNCTIONS[function][method]
     if not algorithm.exists_for(case.robot.tree):
         pytest.skip(algorithm.why_not(case.robot.tree))
-    if case.robot.nv > 12 and not algorithm.iterates and method not in QUICK:
+    if case.robot.nv > 7 and not algorithm.iterates and method not in QUICK:
         found: np.ndarray = evaluate(case.robot, function, *values, method=method)
         return found
     return np.asarray(getattr(case.robot, function)(*values, method=method))

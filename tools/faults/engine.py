@@ -7,7 +7,6 @@ import os
 import random
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import warnings
@@ -21,7 +20,8 @@ import numpy as np
 
 import linkwise as lw
 from faults.card import Line, shown
-from linkwise.engine.cache import HEADER, CacheWarning, KernelCache, _warn_once
+from linkwise.engine.cache import HEADER, CacheWarning, KernelCache, _tell_once
+from linkwise.engine.folder import PrivateFolder
 
 LINK = {"a": 1.0, "mass": 2.0, "com": (-0.5, 0.1, 0.0), "inertia": (0.1, 0.2, 0.3)}
 OTHER = {**LINK, "mass": 2.5}
@@ -62,8 +62,7 @@ DAMAGE: list[Callable[[bytes, bytes, random.Random], bytes]] = [
     lambda data, other, _: other[: HEADER.size] + data[HEADER.size :],
 ]
 FAILING = [(module, name, number) for module, name in
-           ((tempfile, "mkstemp"), (os, "fsync"), (os, "replace"), (Path, "mkdir"),
-            (Path, "read_bytes"))
+           ((os, "open"), (os, "fsync"), (os, "replace"), (Path, "mkdir"), (PrivateFolder, "open"))
            for number in (errno.EACCES, errno.ENOSPC, errno.EROFS, errno.EIO)]  # fmt: skip
 
 
@@ -75,9 +74,9 @@ def cache_faults(cases: int, scratch: Path) -> Line:
         right = mass()
     with cache_in(str(folder)):
         mass(LINK)
-        (path,) = KernelCache(folder).entries()
+        (path,) = _entries(folder)
         mass(OTHER)
-        (other,) = set(KernelCache(folder).entries()) - {path}
+        (other,) = _entries(folder) - {path}
         good, swap = path.read_bytes(), other.read_bytes()
         for k in shown("cache", range(cases), cases):
             if k % 8 == 7:
@@ -97,7 +96,7 @@ def cache_faults(cases: int, scratch: Path) -> Line:
 def _numbers_in_spite_of(line: Line, name: str, right: bytes) -> bool:
     """Compute with a fault in place: the numbers must be right; returns whether a warning came."""
     line.cases += 1
-    _warn_once.cache_clear()
+    _tell_once.cache_clear()
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         try:
@@ -116,13 +115,18 @@ def _numbers_in_spite_of(line: Line, name: str, right: bytes) -> bool:
 def _failing_call(line: Line, k: int, path: Path, right: bytes) -> None:
     """A system call fails: a warning where the entry cannot be written, a miss where not read."""
     module, name, number = FAILING[k % len(FAILING)]
-    if name != "read_bytes":
+    reading = module is PrivateFolder
+    if not reading:
         path.unlink(missing_ok=True)
     failure = mock.Mock(side_effect=OSError(number, os.strerror(number)))
     with mock.patch.object(module, name, failure):
-        label = f"{name} fails with {errno.errorcode[number]}"
+        label = f"{'read' if reading else name} fails with {errno.errorcode[number]}"
         noticed = _numbers_in_spite_of(line, label, right)
-    line.count("refused", failure.called and (noticed or name == "read_bytes"))
+    line.count("refused", failure.called and (noticed or reading))
+
+
+def _entries(folder: Path) -> set[Path]:
+    return {folder / entry.name for entry in KernelCache(folder).entries()}
 
 
 # -- kill -9 --------------------------------------------------------------------------------------
