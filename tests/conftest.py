@@ -35,7 +35,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 import linkwise as lw
-from linkwise.algorithms.interbody import completed
+from linkwise.algorithms.mobility import completed
 from linkwise.backends.reference import interpret
 from linkwise.model import edit
 from linkwise.model.description import (

@@ -13,7 +13,9 @@ LAYERS = [
     "bench", "cli",
 ]  # fmt: skip
 EQUATIONS = ("sweep", "algorithms")  # no array library, no machine
-ALLOWED_IN_EQUATIONS = {"__future__", "collections", "dataclasses", "typing", "linkwise"}
+ALLOWED_IN_EQUATIONS = {
+    "__future__", "collections", "dataclasses", "itertools", "typing", "linkwise",
+}  # fmt: skip
 
 
 def layer_of(module: str) -> int:

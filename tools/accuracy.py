@@ -28,7 +28,7 @@ import numpy as np
 import linkwise as lw
 import linkwise.spatial.precise  # teaches the algebra mpmath's numbers
 from linkwise.algorithms import FUNCTIONS, Algorithm
-from linkwise.algorithms.interbody import completed, possible
+from linkwise.algorithms.mobility import completed, possible
 from linkwise.model.joints import Revolute
 from linkwise.model.tree import Frame, Link, Tree
 from linkwise.robot import Robot

@@ -85,10 +85,10 @@ def kic() -> Iterator[Row]:
     claim = next(c for c in CLAIMS if "P*" in c.name)
     for n in (6, 7, 13, 14, 30):
         name = f"n = {n}"
-        linkwise = short(name, "inertial_power", "linkwise") if n <= LINKWISE_LIMIT else "-"
+        per_link = short(name, "inertial_power", "per-link") if n <= LINKWISE_LIMIT else "-"
         m, a = claim.best.at(n)
         yield [
-            str(n), f"{m:.0f} / {a:.0f}", short(name, "inertial_power", "augmented"), linkwise,
+            str(n), f"{m:.0f} / {a:.0f}", short(name, "inertial_power", "augmented"), per_link,
             short(name, "christoffel", "composite"), short(name, "coriolis_matrix", "composite"),
             short(name, "coriolis_matrix", "mixed"), short(name, "mass_matrix", "crba"),
             short(name, "mass_matrix", "mixed"),

@@ -533,7 +533,7 @@ class Robot:
     ) -> Result:
         """Kang's inertial power array ``P*`` (..., nv, nv, nv): ``Σ_jk P*_ijk qd_j qd_k = C qd``.
 
-        ``method``: ``"augmented"`` (bodies of whole subtrees; ``"auto"``) or ``"linkwise"`` (a sum
+        ``method``: ``"augmented"`` (bodies of whole subtrees; ``"auto"``) or ``"per-link"`` (a sum
         over links, its cost growing with the fourth power of a chain). The two arrays differ, and
         agree once made symmetric in j and k: then they are `christoffel`'s. A spherical or free
         joint has no second derivatives for ``P*`` to be made of; changes along its rates take

@@ -2,7 +2,10 @@
 
     base_to_tip   anticausal: each link from its parent
     tip_to_base   causal: each link from the sum over its children
-    to_base       along the ancestors of one link
+    each_link     memoryless: each link on its own
+    sum_links     a running sum over the links
+    each_pair     what starts at a link meets that link and each of its ancestors
+    to_base       the same from one link
     along_path    base to one frame's link
 
 A body is a plain function of one link; its contract is in each walk's docstring. The base is a
@@ -11,13 +14,20 @@ state that is passed in, never a case inside a body.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from linkwise.model.tree import BASE, Tree
+from linkwise.model.joints import JointState
+from linkwise.model.tree import BASE, Link, Tree
+from linkwise.spatial import Scalar, Transform, Vec3
+
+Body = Callable[..., Any]
+PerLink = Sequence[Any] | Mapping[int, Any]
+
+NO_JOINT = JointState(Transform(Vec3.zero()), ())
 
 
-def base_to_tip(tree: Tree, body: Callable[..., Any], base: Any, *per_link: Sequence[Any]) -> list:
+def base_to_tip(tree: Tree, body: Body, base: Any, *per_link: PerLink) -> list[Any]:
     """``body(link, state_of_parent, *inputs_of_link) -> state``; returns each link's state."""
     states: list[Any] = []
     for i, link in enumerate(tree.links):
@@ -26,9 +36,7 @@ def base_to_tip(tree: Tree, body: Callable[..., Any], base: Any, *per_link: Sequ
     return states
 
 
-def tip_to_base(
-    tree: Tree, body: Callable[..., Any], empty: Any, *per_link: Sequence[Any]
-) -> tuple[list, Any]:
+def tip_to_base(tree: Tree, body: Body, empty: Any, *per_link: PerLink) -> tuple[list[Any], Any]:
     """``body(link, sum_over_children, *inputs_of_link) -> (out, to_parent)``.
 
     Returns each link's ``out``, and the sum of what reached the base.
@@ -46,32 +54,82 @@ def tip_to_base(
     return outs, at_base
 
 
-def to_base(
-    tree: Tree, start: int, body: Callable[..., Any], state: Any, *per_link: Sequence[Any]
-) -> list[tuple[int, Any]]:
-    """``body(child_link, state, *inputs_of_child) -> state`` carried from ``start`` inward.
+def each_link(tree: Tree, body: Body, *per_link: PerLink) -> list[Any]:
+    """``body(link, *inputs_of_link) -> out``; returns each link's ``out``."""
+    return [body(link, *(x[i] for x in per_link)) for i, link in enumerate(tree.links)]
 
-    Returns (ancestor, state at it) for each ancestor of ``start``, nearest first.
+
+def sum_links(tree: Tree, body: Body, total: Any, *per_link: PerLink) -> Any:
+    """``body(link, total, *inputs_of_link) -> total`` with this link's part added, link by link."""
+    for i, link in enumerate(tree.links):
+        total = body(link, total, *(x[i] for x in per_link))
+    return total
+
+
+def to_base(
+    tree: Tree, start: int, carry: Body, meet: Body, state: Any, *per_link: PerLink
+) -> Iterator[tuple[int, Any]]:
+    """Carry a state from one link to the base; it meets that link and each ancestor on the way.
+
+    ``carry(link, state, *inputs_of_link) -> state at the parent``;
+    ``meet(link, state, *inputs_of_link) -> out``. Yields the link that is met and ``out``,
+    ``start`` first; nothing when ``start`` is the base.
     """
-    states = []
-    i = start
-    while tree.links[i].parent != BASE:
-        state = body(tree.links[i], state, *(x[i] for x in per_link))
-        i = tree.links[i].parent
-        states.append((i, state))
-    return states
+    way = tree.path(start)[::-1]
+    for i in way[:1]:
+        yield i, meet(tree.links[i], state, *(x[i] for x in per_link))
+    carried = []
+    for i in way[:-1]:
+        state = carry(tree.links[i], state, *(x[i] for x in per_link))
+        carried.append(state)
+    for i, state in zip(way[1:], carried, strict=True):
+        yield i, meet(tree.links[i], state, *(x[i] for x in per_link))
+
+
+def each_pair(
+    tree: Tree, carry: Body, meet: Body, starts: Sequence[Any], *per_link: PerLink
+) -> Iterator[tuple[tuple[int, int], Any]]:
+    """`to_base` from every link, with its own start; yields (link met, start) and ``out``."""
+    for i, start in enumerate(starts):
+        for j, out in to_base(tree, i, carry, meet, start, *per_link):
+            yield (j, i), out
 
 
 def along_path(
-    tree: Tree, last: int, body: Callable[..., Any], base: Any, *per_link: Sequence[Any]
-) -> list[tuple[int, Any]]:
+    tree: Tree, last: int, body: Body, base: Any, *per_link: PerLink
+) -> tuple[dict[int, Any], Any]:
     """``body(link, state_of_parent, *inputs_of_link) -> state`` from the base out to ``last``.
 
-    Returns (link, its state) for each link on the way; empty when the frame is on the base.
+    Returns the states by link, and the last one; that is ``base`` when ``last`` is the base.
     """
-    states = []
+    states = {}
     state = base
     for i in tree.path(last):
-        state = body(tree.links[i], state, *(x[i] for x in per_link))
-        states.append((i, state))
-    return states
+        state = states[i] = body(tree.links[i], state, *(x[i] for x in per_link))
+    return states, state
+
+
+def joint_states(tree: Tree, q: Sequence[Scalar]) -> list[JointState]:
+    """Every joint at a configuration."""
+    return each_link(tree, Link.joint_state, tree.per_link_q(q))
+
+
+def joint_states_from_roots(tree: Tree, q: Sequence[Scalar]) -> list[JointState]:
+    """The same, the first link of each branch taken for the base.
+
+    Scalar products are the same in any axes, and it takes no work to reach those of that link.
+    """
+    J = joint_states(tree, q)
+    return [
+        JointState(NO_JOINT.X, own.S) if link.parent == BASE else own
+        for link, own in zip(tree.links, J, strict=True)
+    ]
+
+
+def at_links(tree: Tree, empty: Any, given: Iterable[tuple[int, Any]]) -> list[Any]:
+    """Values given for some links, summed for each; those of the base are left out."""
+    sums = [empty] * len(tree.links)
+    for i, x in given:
+        if i != BASE:
+            sums[i] = sums[i] + x
+    return sums

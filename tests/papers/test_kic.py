@@ -28,7 +28,7 @@ from linkwise.sweep import tip_to_base
 STATES = 3
 STEP = 1e-30
 R, P, H = Revolute(), Prismatic(), Helical(0.3)
-METHODS = ["augmented", "linkwise"]
+METHODS = ["augmented", "per-link"]
 
 # joints from the base out, each with its parent and, where it follows one, its driver
 Machine = tuple[tuple[Joint, int, int | None], ...]
@@ -124,7 +124,7 @@ def symmetric(P: np.ndarray) -> np.ndarray:
 
 def parts(robot: Robot, method: str, q: np.ndarray) -> np.ndarray:
     """P1, P2 and P3 (3, n, n, n) of one state."""
-    driver = {"augmented": kic.augmented_parts, "linkwise": kic.linkwise_parts}[method]
+    driver = {"augmented": kic.augmented_parts, "per-link": kic.per_link_parts}[method]
     return np.array(driver(robot.tree, [float(x) for x in q]))
 
 
@@ -503,4 +503,4 @@ def test_augmented_bodies_cost_less_than_the_paper_counts() -> None:
     count = robot.operation_count("inertial_power", "augmented")
     assert count.multiplications < 1647
     assert count.additions < 1621
-    assert count.total < robot.operation_count("inertial_power", "linkwise").total
+    assert count.total < robot.operation_count("inertial_power", "per-link").total

@@ -14,32 +14,32 @@ as rank-one steps; outward, its columns are solved in the opposite order.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from linkwise.algorithms.external import External, external_forces
-from linkwise.algorithms.rates import NO_JOINT
 from linkwise.algorithms.tied import tied
-from linkwise.model.joints import Stance
+from linkwise.model.joints import JointState
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial import (
     ArticulatedInertia,
     Force,
     Mat3,
+    Matrix,
     Motion,
     Scalar,
     Vec3,
+    Vector,
     cross,
     rate_matrix,
     reciprocal,
 )
-from linkwise.sweep import base_to_tip, tip_to_base
+from linkwise.sweep import NO_JOINT, base_to_tip, each_link, tip_to_base
 
 
 class Velocity(NamedTuple):
     """Turning rate of a link, and what it costs: acceleration ``c``, force ``p``."""
 
-    J: Stance
+    J: JointState
     w: Vec3
     W: Mat3
     c: Motion
@@ -71,9 +71,20 @@ class Acceleration(NamedTuple):
     qdd: list[Scalar]
 
 
-def turn(link: Link, parent: Velocity, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Velocity:
-    """Velocity-product terms of a link."""
-    J = link.stance(q)
+STILL = Velocity(NO_JOINT, Vec3.zero(), Mat3.zero(), Motion.zero(), Force.zero())
+NOTHING = Subtree(ArticulatedInertia.zero(), Force.zero())
+
+
+def turn(link: Link, parent: Velocity, q: Vector, qd: Vector) -> Velocity:
+    """Velocity-product terms of a link.
+
+    The book's ``c = v x S qd`` is of spatial accelerations. That of the link's origin, with
+    ``r' = E r`` to it and ``s = vJ.lin`` across the joint, is
+    ``E a_parent + dw_in x r' + w_in x (w_in x r') + 2 w_in x s + vJ.ang x s + d/dt s``.
+    The first two are X applied to the parent's acceleration; W = w~w~ gives the third; then
+    ``2 w_in + vJ.ang = w_in + w``. The last, with ``w_in x vJ.ang`` of dw, is qdd and drift.
+    """
+    J = link.joint_state(q)
     X, vJ = J.X, J.motion(qd)
     w_in = X.rotate(parent.w)
     w = w_in + vJ.ang
@@ -82,8 +93,13 @@ def turn(link: Link, parent: Velocity, q: Sequence[Scalar], qd: Sequence[Scalar]
     return Velocity(J, w, W, c + link.joint.drift(q, qd), link.inertia.force(Vec3.zero(), W))
 
 
+def drive(link: Link, tau: Vector, qd: Vector) -> list[Scalar]:
+    """Torques that are left of the motors' after friction."""
+    return [t - lost for t, lost in zip(tau, link.resistance(qd), strict=True)]
+
+
 def articulate(
-    link: Link, children: Subtree, m: Velocity, ext: Force, tau: Sequence[Scalar]
+    link: Link, children: Subtree, m: Velocity, ext: Force, tau: Vector
 ) -> tuple[list[Handle], Subtree]:
     """Eliminate the joint: what is left is the inertia the parent feels."""
     IA = children.IA + link.inertia.articulated()
@@ -94,7 +110,7 @@ def articulate(
         inv_d = reciprocal(column.dot(U) + rotor)
         u = t - column.dot(p)
         K = U * inv_d
-        IA, p = IA.less(U, K), p + K * u
+        IA, p = IA.minus_outer(U, K), p + K * u
         handles.append(Handle(U, inv_d, u))
     return handles, Subtree(m.J.X.articulated_back(IA), m.J.X.force_back(p + IA @ m.c))
 
@@ -112,45 +128,25 @@ def accelerate(
     return Acceleration(a, qdd)
 
 
-def sweeps(
-    tree: Tree,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    tau: Sequence[Scalar],
-    external: External = (),
-) -> list[Scalar]:
+def sweeps(tree: Tree, q: Vector, qd: Vector, tau: Vector, external: External) -> list[Scalar]:
     """Joint accelerations of a tree whose joints all move on their own."""
     q_, qd_, tau_ = tree.per_link_q(q), tree.per_link_v(qd), tree.per_link_v(tau)
-    still = Velocity(NO_JOINT, Vec3.zero(), Mat3.zero(), Motion.zero(), Force.zero())
-    velocities = base_to_tip(tree, turn, still, q_, qd_)
-    ext = external_forces(tree, q_, external)
-    drive = [
-        [t - lost for t, lost in zip(own, link.resistance(rates), strict=True)]
-        for link, own, rates in zip(tree.links, tau_, qd_, strict=True)
-    ]
-    nothing = Subtree(ArticulatedInertia.zero(), Force.zero())
-    handles, _ = tip_to_base(tree, articulate, nothing, velocities, ext, drive)
+    velocities = base_to_tip(tree, turn, STILL, q_, qd_)
+    ext, driven = external_forces(tree, q, external), each_link(tree, drive, tau_, qd_)
+    handles, _ = tip_to_base(tree, articulate, NOTHING, velocities, ext, driven)
     base = Acceleration(Motion(Vec3.zero(), tree.base_acceleration), [])
     states = base_to_tip(tree, accelerate, base, velocities, handles)
-    return [rate for state in states for rate in state.qdd]
+    return tree.gather([state.qdd for state in states])
 
 
-def aba(
-    tree: Tree,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    tau: Sequence[Scalar],
-    *,
-    external: External = (),
-) -> list[Scalar]:
+def aba(tree: Tree, q: Vector, qd: Vector, tau: Vector, *, external: External = ()) -> list[Scalar]:
     """Joint accelerations under torques ``tau``."""
     return tied(tree, sweeps, q, qd, tau, external)
 
 
-def mass_matrix_inverse(tree: Tree, q: Sequence[Scalar]) -> list[list[Scalar]]:
+def mass_matrix_inverse(tree: Tree, q: Vector) -> Matrix:
     """``M⁻¹``, a column per unit torque without gravity; the factors are shared by all columns."""
-    still = [0.0] * tree.nv
+    still, n = [0.0] * tree.nv, range(tree.nv)
     weightless = tree.without_gravity()
-    n = range(tree.nv)
     columns = [aba(weightless, q, still, [float(i == j) for i in n]) for j in n]
     return [[columns[min(i, j)][max(i, j)] for j in n] for i in n]

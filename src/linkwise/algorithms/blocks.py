@@ -73,7 +73,7 @@ def plus(A: Block, B: Block) -> Block:
     return [[x + y for x, y in zip(*rows, strict=True)] for rows in zip(A, B, strict=True)]
 
 
-def less(A: Block, B: Block) -> Block:
+def minus(A: Block, B: Block) -> Block:
     """``A - B``."""
     return [[x - y for x, y in zip(*rows, strict=True)] for rows in zip(A, B, strict=True)]
 
@@ -132,7 +132,7 @@ def factor(A: Matrix, order: Iterable[int]) -> Factors:
             for j in Z:
                 if i >= j:
                     change = square(Z[i], inv_d) if i == j else _mixed(Z[i], inv_d, Z[j])
-                    rest[i, j] = less(rest.get((i, j), zero(len(Z[i][0]), len(Z[j][0]))), change)
+                    rest[i, j] = minus(rest.get((i, j), zero(len(Z[i][0]), len(Z[j][0]))), change)
     return factors
 
 
@@ -155,7 +155,7 @@ def reduce(factors: Factors, b: Columns) -> Columns:
     for k, pivot in factors.items():
         y[k] = forward(pivot.L, y[k])
         for j, Z in pivot.Z.items():
-            y[j] = less(y[j], _mixed(Z, pivot.inv_d, y[k]))
+            y[j] = minus(y[j], _mixed(Z, pivot.inv_d, y[k]))
     return y
 
 
@@ -165,7 +165,7 @@ def restore(factors: Factors, y: Columns) -> Columns:
     for k, pivot in reversed(factors.items()):
         rest = y[k]
         for j, Z in pivot.Z.items():
-            rest = less(rest, times(Z, x[j]))
+            rest = minus(rest, times(Z, x[j]))
         x[k] = backward(pivot.L, scaled(rest, pivot.inv_d))
     return x
 

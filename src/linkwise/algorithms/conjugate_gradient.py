@@ -18,20 +18,30 @@ recursive one may lie.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 from linkwise.algorithms import ltl
 from linkwise.algorithms.crba import compose
 from linkwise.algorithms.external import External
-from linkwise.algorithms.gdahj import Place, places
+from linkwise.algorithms.gdahj import Located, located
+from linkwise.algorithms.ltl import dot
 from linkwise.algorithms.rnea import bias
-from linkwise.model.joints import Stance
+from linkwise.model.joints import JointState
 from linkwise.model.tree import Link, Tree
-from linkwise.spatial import Force, Motion, RigidInertia, Scalar, Transform, repeat
-from linkwise.sweep import base_to_tip, tip_to_base
+from linkwise.spatial import (
+    Force,
+    Matrix,
+    Motion,
+    RigidInertia,
+    Scalar,
+    Transform,
+    Vector,
+    repeat,
+)
+from linkwise.sweep import base_to_tip, each_link, joint_states, tip_to_base
 
-Vector = list[Scalar]
+Numbers = list[Scalar]
 
 
 class Fixed(NamedTuple):
@@ -40,7 +50,7 @@ class Fixed(NamedTuple):
     X: Transform  # a shift, from its parent
     S: tuple[Motion, ...]
     F: tuple[Force, ...]  # momentum of the subtree per unit rate of the joint
-    block: list[Vector]  # Sᵀ F and rotors: a diagonal block of M
+    block: Matrix  # Sᵀ F and rotors: a diagonal block of M
 
 
 class Ride(NamedTuple):
@@ -50,7 +60,7 @@ class Ride(NamedTuple):
     a: Motion
 
 
-def project(link: Link, J: Stance, body: RigidInertia, at: Place) -> Fixed:
+def project(link: Link, J: JointState, body: RigidInertia, at: Located) -> Fixed:
     """Turn a link's motions, and the momenta of its subtree, to the root's axes."""
     momenta = [body @ column for column in J.S]
     block = [J.project(f) for f in momenta]
@@ -60,14 +70,14 @@ def project(link: Link, J: Stance, body: RigidInertia, at: Place) -> Fixed:
     return Fixed(Transform(at.l), tuple(at.own), F, block)
 
 
-def fixed_links(tree: Tree, q: Sequence[Scalar]) -> list[Fixed]:
+def fixed_links(tree: Tree, q: Vector) -> list[Fixed]:
     """Every link in its root's axes."""
-    J = [link.stance(own) for link, own in zip(tree.links, tree.per_link_q(q), strict=True)]
+    J = joint_states(tree, q)
     bodies, _ = tip_to_base(tree, compose, RigidInertia.zero(), J)
-    return [project(*each) for each in zip(tree.links, J, bodies, places(tree, q), strict=True)]
+    return each_link(tree, project, J, bodies, located(tree, q))
 
 
-def ride(_link: Link, parent: Ride, f: Fixed, rates: Sequence[Scalar]) -> Ride:
+def ride(_link: Link, parent: Ride, f: Fixed, rates: Vector) -> Ride:
     """Motion of a link under joint rates."""
     a_in = f.X.motion(parent.a)
     a = a_in
@@ -76,9 +86,7 @@ def ride(_link: Link, parent: Ride, f: Fixed, rates: Sequence[Scalar]) -> Ride:
     return Ride(a_in, a)
 
 
-def weigh(
-    link: Link, children: Force, f: Fixed, m: Ride, rates: Sequence[Scalar]
-) -> tuple[Vector, Force]:
+def weigh(link: Link, children: Force, f: Fixed, m: Ride, rates: Vector) -> tuple[Numbers, Force]:
     """Momentum of what moves with the joint or beyond it, felt by the joint and by the parent."""
     total = children
     for momentum, rate in zip(f.F, rates, strict=True):
@@ -88,7 +96,7 @@ def weigh(
     return felt, f.X.force_back(total)
 
 
-def times_mass(tree: Tree, links: list[Fixed], p: Vector) -> Vector:
+def times_mass(tree: Tree, links: list[Fixed], p: Vector) -> Numbers:
     """``M p``."""
     rates = tree.per_link_v(p)
     motions = base_to_tip(tree, ride, Ride(Motion.zero(), Motion.zero()), links, rates)
@@ -96,74 +104,60 @@ def times_mass(tree: Tree, links: list[Fixed], p: Vector) -> Vector:
     return tree.gather(felt)
 
 
-def diagonal_scaling(tree: Tree, links: list[Fixed]) -> Callable[[Vector], Vector]:
+def diagonal_scaling(tree: Tree, links: list[Fixed]) -> Callable[[Numbers], Numbers]:
     """The preconditioner: solve with the diagonal blocks of M."""
-    n = tree.nv
-    D: list[Vector] = [[0.0] * n for _ in range(n)]
-    parent = [-1] * n
-    for link, f in zip(tree.links, links, strict=True):
-        for a, (row, c) in enumerate(link.dofs):
-            parent[row] = row - 1 if a else -1
-            for b, (column, d) in enumerate(link.dofs):
-                D[row][column] = D[row][column] + f.block[a][b] * (c * d)
-    factors = ltl.factor(D, parent)
+    D = tree.gather_matrix(((i, i), f.block) for i, f in enumerate(links))
+    factors = ltl.factor(D, tree.previous_of_joint)
     return lambda r: ltl.solve(factors, r)
-
-
-def _dot(a: Vector, b: Vector) -> Scalar:
-    total: Scalar = 0.0
-    for x, y in zip(a, b, strict=True):
-        total = total + x * y
-    return total
 
 
 def iterate(
     tree: Tree,
-    q: Sequence[Scalar],
+    q: Vector,
     b: Vector,
-    start: Sequence[Scalar],
+    start: Vector,
     scaled: bool,
     tolerance: Scalar,
     limit: Scalar,
-) -> Vector:
+) -> Numbers:
     """Solve ``M x = b`` from ``start``; returns x, iterations, and (true residual / b)²."""
     links, n = fixed_links(tree, q), tree.nv
     scale = diagonal_scaling(tree, links) if scaled else list[Scalar]
-    enough = _dot(b, b) * (tolerance * tolerance)
+    enough = dot(b, b) * (tolerance * tolerance)
     r = [x - y for x, y in zip(b, times_mass(tree, links, list(start)), strict=True)]
     z = scale(r)
 
-    def step(state: list[Scalar]) -> tuple[Vector, Scalar]:
+    def step(state: list[Scalar]) -> tuple[Numbers, Scalar]:
         x, r, p, (rho, count) = state[:n], state[n : 2 * n], state[2 * n : 3 * n], state[3 * n :]
-        left = _dot(r, r) if scaled else rho
+        left = dot(r, r) if scaled else rho
         Ap = times_mass(tree, links, p)
-        alpha = rho / _dot(p, Ap)
+        alpha = rho / dot(p, Ap)
         new_r = [a - alpha * c for a, c in zip(r, Ap, strict=True)]
         new_z = scale(new_r)
-        new_rho = _dot(new_z, new_r)
+        new_rho = dot(new_z, new_r)
         beta = new_rho / rho
         new_x = [a + alpha * c for a, c in zip(x, p, strict=True)]
         new_p = [a + beta * c for a, c in zip(new_z, p, strict=True)]
         return [*new_x, *new_r, *new_p, new_rho, count + 1.0], left - enough
 
-    end = repeat(step, [*start, *r, *z, _dot(z, r), 0.0], limit)
+    end = repeat(step, [*start, *r, *z, dot(z, r), 0.0], limit)
     x = end[:n]
     left = [u - v for u, v in zip(b, times_mass(tree, links, x), strict=True)]
-    return [*x, end[-1], _dot(left, left) / _dot(b, b)]
+    return [*x, end[-1], dot(left, left) / dot(b, b)]
 
 
-def _solver(scaled: bool) -> Callable[..., Vector]:
+def _solver(scaled: bool) -> Callable[..., Numbers]:
     def solve(
         tree: Tree,
-        q: Sequence[Scalar],
-        qd: Sequence[Scalar],
-        tau: Sequence[Scalar],
-        qdd0: Sequence[Scalar],
+        q: Vector,
+        qd: Vector,
+        tau: Vector,
+        qdd0: Vector,
         *,
         external: External = (),
         tolerance: Scalar = 1e-10,
         limit: Scalar | None = None,
-    ) -> Vector:
+    ) -> Numbers:
         """Joint accelerations, iterations, and squared relative residual."""
         load = bias(tree, q, qd, external=external)
         b = [t - x for t, x in zip(tau, load, strict=True)]

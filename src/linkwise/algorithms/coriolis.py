@@ -1,4 +1,4 @@
-"""Coriolis matrix and Christoffel symbols, by composite bodies.
+"""Coriolis matrix, by composite bodies.
 
     C = Σ_l J_lᵀ (I_l J̇_l + B_l J_l),      C_ij = Σ_k Γ_ijk qd_k
 
@@ -6,42 +6,34 @@ B_l is the flux of body l (spatial/flux.py) [Echeandia and Wensing 2021, algorit
 
     base -> tip   v, Ṡ      velocity of each link; its joint's columns as they turn with it
     tip -> base   I^c, B^c  inertia and flux of the subtree
-    each link     F         I^c Ṡ + B^c S, I^c S and B^cᵀ S, carried to every ancestor, or
+    each pair     F         I^c Ṡ + B^c S, I^c S and B^cᵀ S, carried to every ancestor, or
                             (``mixed``) turned once to a frame where all ancestors' columns are
 
 C qd is the velocity part of the bias and Ṁ - 2C is skew, for every kind of joint. Where rates are
-derivatives of q, C is Christoffel's and Γ_ijk = Γ_ikj. A spherical or free joint has rates about
-its link's axes instead, which do not commute: C is then still the one without torsion, and
-Γ_ijk - Γ_ikj is row i of M times the bracket of motions k and j (rotors, which have no bracket,
-aside).
-
-Γ is a position-only matter: with j and i no further out than k it is S_iᵀ B(I^c_k, S_k) S_j, which
-is Kang's augmented-body P* (kic.py) made symmetric, its three terms in one; the rest follows from
-Γ_kij = -Γ_ijk for j no further out than i, and from brackets.
+derivatives of q, C is Christoffel's (christoffel.py). A spherical or free joint has rates about its
+link's axes instead, which do not commute: C is then still the one without torsion.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import NamedTuple
 
-from linkwise.algorithms.chains import Chain, Column, Tensor, add, chains, no_tensor, root_poses
-from linkwise.algorithms.crba import Matrix, compose, crba
-from linkwise.algorithms.gdahj import Place, in_fixed_frame, places
-from linkwise.algorithms.kinematics import Pose
-from linkwise.algorithms.rates import NO_JOINT
-from linkwise.model.joints import Stance
-from linkwise.model.tree import Link, Tree
-from linkwise.spatial import Flux, Force, Motion, RigidInertia, Rotation, Scalar, cross
-from linkwise.sweep import base_to_tip, tip_to_base, to_base
+from linkwise.algorithms.blocks import transpose, unit
+from linkwise.algorithms.gdahj import Located, in_fixed_frame, located
+from linkwise.model.joints import JointState
+from linkwise.model.tree import Blocks, Link, Tree
+from linkwise.spatial import Flux, Force, Matrix, Motion, RigidInertia, Vector, cross
+from linkwise.sweep import NO_JOINT, base_to_tip, each_link, each_pair, tip_to_base
 
 
 class Moving(NamedTuple):
     """Velocity of a link; its joint, and how the joint's columns change."""
 
-    J: Stance
+    J: JointState
     v: Motion
-    dS: list[Motion]
+    dS: Sequence[Motion]
 
 
 class Subtree(NamedTuple):
@@ -54,170 +46,115 @@ class Subtree(NamedTuple):
         return Subtree(self.I + o.I, self.B + o.B)
 
 
-class Carried(NamedTuple):
-    """Wrenches of one column, on their way to the base."""
+class Wrenches(NamedTuple):
+    """Wrenches of a joint's columns, one of each kind per column, on their way to the base."""
 
-    rate: Force  # I^c Ṡ + B^c S
-    momentum: Force  # I^c S
-    turned: Force  # B^cᵀ S
+    rate: list[Force]  # I^c Ṡ + B^c S
+    momentum: list[Force]  # I^c S
+    turned: list[Force]  # B^cᵀ S
 
 
-def move(link: Link, parent: Moving, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Moving:
+class Met(NamedTuple):
+    """What a joint's wrenches are to the joint of an ancestor: two blocks of C."""
+
+    inner: Matrix  # rows of the ancestor, columns of the joint
+    outer: Matrix  # rows of the joint, columns of the ancestor
+
+
+STILL = Moving(NO_JOINT, Motion.zero(), [])
+NOTHING = Subtree(RigidInertia.zero(), Flux.zero())
+
+
+def move(link: Link, parent: Moving, q: Vector, qd: Vector) -> Moving:
     """Velocity of a link from its parent's."""
-    J = link.stance(q)
+    J = link.joint_state(q)
     v = J.X.motion(parent.v) + J.motion(qd)
     own = zip(J.S, link.joint.column_rates(q, qd), strict=True)
     return Moving(J, v, [v.cross(column) + rate for column, rate in own])
 
 
-def gather(link: Link, children: Subtree, m: Moving) -> tuple[Subtree, Subtree]:
+def compose(link: Link, children: Subtree, m: Moving) -> tuple[Subtree, Subtree]:
     """Inertia and flux of the link's subtree, here and in the parent's frame."""
     I, B = children.I + link.inertia, children.B + Flux.of(link.inertia, m.v)
     return Subtree(I, B), Subtree(m.J.X.inertia_back(I), m.J.X.flux_back(B))
 
 
-def carry(_link: Link, columns: list[Carried], m: Moving) -> list[Carried]:
-    """The wrenches of one joint's columns, one link further in."""
-    return [Carried(*(m.J.X.force_back(f) for f in column)) for column in columns]
+def wrenches(_link: Link, m: Moving, subtree: Subtree) -> Wrenches:
+    """The wrenches of each column of a joint, in link axes."""
+    (I, B), S = subtree, m.J.S
+    rates = [I @ dS + B @ column for column, dS in zip(S, m.dS, strict=True)]
+    return Wrenches(rates, [I @ column for column in S], [B.transposed(column) for column in S])
 
 
-def coriolis_matrix(tree: Tree, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Matrix:
-    """``C``; entries between branches are exactly zero."""
-    C: Matrix = [[0.0] * tree.nv for _ in range(tree.nv)]
-    moving, own = momenta(tree, q, qd)
-    for i, (outer, m, columns) in enumerate(zip(tree.links, moving, own, strict=True)):
-        _add(C, outer, outer, [m.J.project(column.rate) for column in columns])
-        for j, carried in to_base(tree, i, carry, columns, moving):
-            inner, n = tree.links[j], moving[j]
-            _add(C, inner, outer, [n.J.project(column.rate) for column in carried])
-            pairs = zip(n.J.S, n.dS, strict=True)
-            _add(C, outer, inner, [[_row(c, S, dS) for c in carried] for S, dS in pairs])
-    return with_rotors(C, tree, qd)
+def carry(_link: Link, columns: Wrenches, m: Moving) -> Wrenches:
+    """The same wrenches, one link further in."""
+    return Wrenches(*([m.J.X.force_back(f) for f in forces] for forces in columns))
 
 
-def momenta(
-    tree: Tree, q: Sequence[Scalar], qd: Sequence[Scalar]
-) -> tuple[list[Moving], list[list[Carried]]]:
+def stay(_link: Link, columns: Wrenches, _m: Moving) -> Wrenches:
+    """In the fixed frame a wrench is the same at every link."""
+    return columns
+
+
+def meet(_link: Link, columns: Wrenches, m: Moving) -> Met:
+    """``Sᵀ (I^c Ṡ + B^c S)``, and ``Ṡᵀ I^c S + Sᵀ B^cᵀ S`` the other way round."""
+    both = list(zip(columns.momentum, columns.turned, strict=True))
+    own = zip(m.J.S, m.dS, strict=True)
+    outer = [[dS.dot(p) + S.dot(b) for p, b in both] for S, dS in own]
+    return Met(transpose([m.J.project(f) for f in columns.rate]), transpose(outer))
+
+
+def moving_wrenches(tree: Tree, q: Vector, qd: Vector) -> tuple[list[Moving], list[Wrenches]]:
     """How links move, and the wrenches of each one's columns; link axes."""
-    still = Moving(NO_JOINT, Motion.zero(), [])
-    moving = base_to_tip(tree, move, still, tree.per_link_q(q), tree.per_link_v(qd))
-    nothing = Subtree(RigidInertia.zero(), Flux.zero())
-    subtrees, _ = tip_to_base(tree, gather, nothing, moving)
-    columns = [
-        [Carried(I @ dS + B @ S, I @ S, B.transposed(S)) for S, dS in zip(m.J.S, m.dS, strict=True)]
-        for m, (I, B) in zip(moving, subtrees, strict=True)
-    ]
-    return moving, columns
+    moving = base_to_tip(tree, move, STILL, tree.per_link_q(q), tree.per_link_v(qd))
+    subtrees, _ = tip_to_base(tree, compose, NOTHING, moving)
+    return moving, each_link(tree, wrenches, moving, subtrees)
 
 
-def mixed(tree: Tree, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Matrix:
+def blocks_of(pairs: Iterable[tuple[tuple[int, int], Met]]) -> Blocks:
+    """Blocks of C from what meets: one of a joint with itself, two of two joints."""
+    for (j, i), met in pairs:
+        yield (j, i), met.inner
+        if i != j:
+            yield (i, j), met.outer
+
+
+def turned_rotors(link: Link, qd: Vector) -> Matrix:
+    """Of a joint whose rotors' axes turn against those of its rates; zeros for all others."""
+    return transpose([link.turned_rotors(qd, column) for column in unit(link.joint.nv)])
+
+
+def gathered(tree: Tree, qd: Vector, blocks: Blocks) -> Matrix:
+    """``C`` from the blocks of its links, and what rotors add."""
+    rotors = each_link(tree, turned_rotors, tree.per_link_v(qd))
+    return tree.gather_matrix(chain(blocks, (((i, i), own) for i, own in enumerate(rotors))))
+
+
+def coriolis_matrix(tree: Tree, q: Vector, qd: Vector) -> Matrix:
+    """``C``; entries between branches are exactly zero."""
+    moving, own = moving_wrenches(tree, q, qd)
+    return gathered(tree, qd, blocks_of(each_pair(tree, carry, meet, own, moving)))
+
+
+def mixed(tree: Tree, q: Vector, qd: Vector) -> Matrix:
     """``C`` with composite bodies in link axes and entries in the fixed frame of gdahj.py."""
-    C: Matrix = [[0.0] * tree.nv for _ in range(tree.nv)]
-    moving, own = momenta(tree, q, qd)
-    at = places(tree, q)
-    rates = [[turned_out(dS, x) for dS in m.dS] for m, x in zip(moving, at, strict=True)]
-    for i, (outer, m, columns) in enumerate(zip(tree.links, moving, own, strict=True)):
-        _add(C, outer, outer, [m.J.project(column.rate) for column in columns])
-        fixed = [Carried(*(in_fixed_frame(f, at[i]) for f in column)) for column in columns]
-        for j in tree.path(i)[:-1]:
-            inner, S_j = tree.links[j], at[j].S
-            _add(C, inner, outer, [[S.dot(c.rate) for S in S_j] for c in fixed])
-            pairs = zip(S_j, rates[j], strict=True)
-            _add(C, outer, inner, [[_row(c, S, dS) for c in fixed] for S, dS in pairs])
-    return with_rotors(C, tree, qd)
+    moving, own = moving_wrenches(tree, q, qd)
+    at = located(tree, q)
+    fixed = each_link(tree, turn_wrenches, own, at)
+    turned = each_link(tree, turn_columns, moving, at)
+    diagonal = each_link(tree, meet, own, moving)  # a joint with itself: cheaper in link axes
+    pairs = each_pair(tree, stay, meet, fixed, turned)
+    chosen = (((j, i), diagonal[i] if i == j else met) for (j, i), met in pairs)
+    return gathered(tree, qd, blocks_of(chosen))
 
 
-def with_rotors(C: Matrix, tree: Tree, qd: Sequence[Scalar]) -> Matrix:
-    """Add rotors whose axes turn against those of the rates (`Link.turned_rotors`)."""
-    for link, rates in zip(tree.links, tree.per_link_v(qd), strict=True):
-        if link.rotor_turn:
-            _add(C, link, link, [link.turned_rotors(rates, e) for e in _units(link.joint.nv)])
-    return C
+def turn_wrenches(link: Link, columns: Wrenches, at: Located) -> Wrenches:
+    """Wrenches at a link's origin, in its axes -> at the fixed point."""
+    return Wrenches(*(in_fixed_frame(link, forces, at) for forces in columns))
 
 
-def _units(n: int) -> list[list[Scalar]]:
-    return [[float(i == k) for i in range(n)] for k in range(n)]
-
-
-def turned_out(m: Motion, at: Place) -> Motion:
-    """A motion at a link's origin, in its axes -> at the fixed point."""
-    ang = at.R @ m.ang
-    return Motion(ang, at.R @ m.lin + cross(at.p, ang))
-
-
-def _row(column: Carried, S: Motion, dS: Motion) -> Scalar:
-    return dS.dot(column.momentum) + S.dot(column.turned)
-
-
-def _add(C: Matrix, rows: Link, columns: Link, block: Matrix) -> None:
-    """Add what two joints share to the degrees of freedom that move them; ``block`` by columns."""
-    for (column, b), entries in zip(columns.dofs, block, strict=True):
-        for (row, a), x in zip(rows.dofs, entries, strict=True):
-            C[row][column] = C[row][column] + (x if a * b == 1.0 else x * (a * b))
-
-
-def christoffel(tree: Tree, q: Sequence[Scalar]) -> Tensor:
-    """``Γ``; symmetric in its last two indices where no joint is spherical or free."""
-    G = no_tensor(tree.nv, tree.nv)
-    for (*inner, k), B in fluxes(tree, q):
-        spread(G, inner, k, B)
-    add_brackets(tree, q, G)
-    for link in tree.links:
-        if link.rotor_turn:
-            add_rotors(link, G)
-    return G
-
-
-def add_rotors(link: Link, G: Tensor) -> None:
-    """Add rotors whose axes turn against those of the rates (`Link.turned_rotors`)."""
-    own, units = [column for column, _ in link.dofs], _units(link.joint.nv)
-    for k, rates in zip(own, units, strict=True):
-        for j, moved in zip(own, units, strict=True):
-            for i, x in zip(own, link.turned_rotors(rates, moved), strict=True):
-                G[i][j][k] = G[i][j][k] + x
-
-
-def fluxes(tree: Tree, q: Sequence[Scalar]) -> Iterator[tuple[Chain, Flux]]:
-    """Of what each column moves, at unit rate, in root axes; and the chain that ends with it."""
-    poses = root_poses(tree, q)
-    composites, _ = tip_to_base(tree, compose, RigidInertia.zero(), [pose.J for pose in poses])
-    for pose, body, chain in zip(poses, composites, chains(tree, poses), strict=True):
-        for k, S in enumerate(pose.J.S, len(chain) - len(pose.J.S)):
-            yield chain[: k + 1], in_root_axes(Flux.of(body, S), pose)
-
-
-def in_root_axes(B: Flux, pose: Pose) -> Flux:
-    """A link's flux at the origin of its root, in the root's axes."""
-    R = pose.R
-    return Flux(Rotation(R).sym_short(B.rate), R @ B.spin, R @ B.p).seen_from(pose.p)
-
-
-def spread(G: Tensor, inner: Sequence[Column], k: Column, B: Flux) -> None:
-    """Add all symbols whose outermost column is k; Γ_kjk is zero, for M_kk is not felt by j."""
-    for a, i in enumerate(inner):
-        moment = B.transposed(i.S).ang  # all of it: B feels only how a column turns
-        for b, j in enumerate((*inner, k)):
-            x = moment.dot(j.S.ang)
-            orders = [(i, j, k)] + [(i, k, j)] * (b < len(inner))
-            for order in orders:
-                add(G, *order, x)
-            for order in [(k, i, j), (k, j, i)][: (b <= a) + (b < a)]:
-                add(G, *order, -x)
-
-
-def add_brackets(tree: Tree, q: Sequence[Scalar], G: Tensor) -> None:
-    """Add ``M_il c^l_kj``, k after j, for joints whose rates are those of no ordered turns.
-
-    Columns one after another, as if each moved the next, are coordinates of a spherical or free
-    joint about where it is; ``c`` is the bracket of two columns, a signed column or nothing.
-    """
-    quasi = [link for link in tree.links if link.joint.quasi]
-    M = crba(tree.without_rotors(), q) if quasi else []
-    for link in quasi:
-        own = range(link.v_index, link.v_index + link.joint.nv)
-        S = link.joint.columns(())
-        for j, inner in zip(own, S, strict=True):
-            for k, outer in zip(own[j - own[0] + 1 :], S[j - own[0] + 1 :], strict=True):
-                for column, c in zip(own, outer.cross(inner), strict=False):
-                    for plane, row in zip(G, M, strict=True):
-                        plane[j][k] = plane[j][k] + c * row[column]
+def turn_columns(_link: Link, m: Moving, at: Located) -> Moving:
+    """A joint's columns and their rates at the fixed point."""
+    turned = [Motion(at.R @ rate.ang, at.R @ rate.lin) for rate in m.dS]
+    rates = [Motion(rate.ang, rate.lin + cross(at.p, rate.ang)) for rate in turned]
+    return Moving(JointState(m.J.X, tuple(at.S)), m.v, rates)

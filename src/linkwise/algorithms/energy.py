@@ -5,39 +5,29 @@ T = ½ Σ_i vᵢᵀ I_i v_i,      V = -g · Σ_i m_i c_i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from linkwise.model.joints import Stance
+from linkwise.algorithms.crba import compose
+from linkwise.algorithms.rates import glide
 from linkwise.model.tree import Link, Tree
-from linkwise.spatial import Motion, RigidInertia, Scalar, Vec3
-from linkwise.sweep import base_to_tip, tip_to_base
+from linkwise.spatial import Motion, RigidInertia, Scalar, Vec3, Vector
+from linkwise.sweep import base_to_tip, joint_states, sum_links, tip_to_base
 
 
-def glide(_link: Link, parent: Motion, J: Stance, qd: Sequence[Scalar]) -> Motion:
-    """Velocity of a link from its parent's."""
-    return J.X.motion(parent) + J.motion(qd)
+def add_twice_energy(link: Link, total: Scalar, v: Motion, qd: Vector) -> Scalar:
+    """``vᵀ I v`` of a link, and ``rotor qd²`` of each column's rotor."""
+    total = total + v.dot(link.inertia @ v)
+    for rotor, rate in zip(link.armature, qd, strict=True):
+        total = total + rotor * (rate * rate)
+    return total
 
 
-def kinetic_energy(tree: Tree, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Scalar:
+def kinetic_energy(tree: Tree, q: Vector, qd: Vector) -> Scalar:
     """Kinetic energy of links and rotors."""
-    J = [link.stance(qi) for link, qi in zip(tree.links, tree.per_link_q(q), strict=True)]
     rates = tree.per_link_v(qd)
-    velocities = base_to_tip(tree, glide, Motion.zero(), J, rates)
-    twice: Scalar = 0.0
-    for link, v, rate in zip(tree.links, velocities, rates, strict=True):
-        twice = twice + v.dot(link.inertia @ v)
-        for rotor, r in zip(link.armature, rate, strict=True):
-            twice = twice + rotor * (r * r)
-    return 0.5 * twice
+    velocities = base_to_tip(tree, glide, Motion.zero(), joint_states(tree, q), rates)
+    return 0.5 * sum_links(tree, add_twice_energy, 0.0, velocities, rates)
 
 
-def gather(link: Link, children: RigidInertia, J: Stance) -> tuple[None, RigidInertia]:
-    """Mass and first moment of the subtree, in the parent's frame."""
-    return None, J.X.inertia_back(children + link.inertia)
-
-
-def potential_energy(tree: Tree, q: Sequence[Scalar]) -> Scalar:
+def potential_energy(tree: Tree, q: Vector) -> Scalar:
     """Potential energy of the moving links; zero when their centre of mass is at the origin."""
-    J = [link.stance(qi) for link, qi in zip(tree.links, tree.per_link_q(q), strict=True)]
-    _, whole = tip_to_base(tree, gather, RigidInertia.zero(), J)
+    _, whole = tip_to_base(tree, compose, RigidInertia.zero(), joint_states(tree, q))
     return -Vec3(*tree.gravity).dot(whole.h)

@@ -20,21 +20,35 @@ followers and trees are the same equations.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from linkwise.algorithms import crba
 from linkwise.algorithms.kinematics import BASE_POSE
-from linkwise.algorithms.rates import NO_JOINT
-from linkwise.model.joints import Stance
-from linkwise.model.tree import BASE, Link, Tree
-from linkwise.spatial import Force, Mat3, Motion, RigidInertia, Rotation, Scalar, Sym3, Vec3, cross
-from linkwise.sweep import base_to_tip, tip_to_base
+from linkwise.model.joints import JointState
+from linkwise.model.tree import Link, Tree
+from linkwise.spatial import (
+    Force,
+    Mat3,
+    Matrix,
+    Motion,
+    RigidInertia,
+    Rotation,
+    Scalar,
+    Vec3,
+    Vector,
+    cross,
+)
+from linkwise.sweep import (
+    base_to_tip,
+    each_link,
+    each_pair,
+    joint_states,
+    joint_states_from_roots,
+    tip_to_base,
+)
 
-Matrix = list[list[Scalar]]
 
-
-class Place(NamedTuple):
+class Located(NamedTuple):
     """A link in the fixed frame: axes, origin, way from the parent's origin, joint's columns."""
 
     R: Mat3
@@ -56,45 +70,38 @@ class Moments(NamedTuple):
         return Moments(self.m + o.m, self.c + o.c, self.b + o.b, self.D + o.D)
 
 
-FIXED = Place(BASE_POSE.R, BASE_POSE.p, Vec3.zero(), [], [])
+FIXED = Located(BASE_POSE.R, BASE_POSE.p, Vec3.zero(), [], [])
 NOTHING = Moments(0.0, Vec3.zero(), Vec3.zero(), Mat3.zero())
 
 
-def locate(_link: Link, parent: Place, J: Stance) -> Place:
+def locate(_link: Link, parent: Located, J: JointState) -> Located:
     """A link's place from its parent's."""
     R = Mat3(*(J.X.rotate(row) for row in parent.R.rows))
     l = parent.R @ J.X.r
     p = parent.p + l
     own = [Motion(R @ column.ang, R @ column.lin) for column in J.S]
-    return Place(R, p, l, own, [Motion(s.ang, s.lin + cross(p, s.ang)) for s in own])
+    return Located(R, p, l, own, [Motion(s.ang, s.lin + cross(p, s.ang)) for s in own])
 
 
-def places(tree: Tree, q: Sequence[Scalar]) -> list[Place]:
+def located(tree: Tree, q: Vector) -> list[Located]:
     """Every link, seen from the first link of its branch."""
-    J = [link.stance(own) for link, own in zip(tree.links, tree.per_link_q(q), strict=True)]
-    seen = [
-        Stance(NO_JOINT.X, j.S) if link.parent == BASE else j
-        for link, j in zip(tree.links, J, strict=True)
-    ]
-    return base_to_tip(tree, locate, FIXED, seen)
+    return base_to_tip(tree, locate, FIXED, joint_states_from_roots(tree, q))
 
 
-def gather(link: Link, children: Moments, at: Place) -> tuple[list[Force], Moments]:
+def sum_moments(link: Link, children: Moments, at: Located) -> tuple[list[Force], Moments]:
     """``(d, y)`` for each of the joint's columns [eqs. 23, 24, 27, 28, 31]."""
-    m_i, centre, I_C = _about_centre(link.inertia)
+    m_i, centre = link.inertia.m, link.inertia.centre()
+    I_C = Rotation(at.R).sym_short(link.inertia.seen_from(-centre).rotational())
     p_Cii = at.R @ centre
     p_C, mp = at.p + p_Cii, p_Cii * m_i
-    body = Moments(
-        m_i, p_C * m_i, mp, _matrix(Rotation(at.R).sym_short(I_C)) + _minus_skews(mp, p_C)
-    )
-    m, c, b, D = children + body
+    m, c, b, D = children + Moments(m_i, p_C * m_i, mp, I_C.full() + _minus_skews(mp, p_C))
     out = [
         Force(D.T @ s.ang + cross(c, s.lin), cross(b, s.ang) - s.lin * m) for s in at.own
     ]  # a revolute joint has no s.lin
     return out, Moments(m, c, b + at.l * m, D + _minus_skews(at.l, c))
 
 
-def compose(link: Link, children: RigidInertia, at: Place) -> tuple[list[Force], RigidInertia]:
+def compose(link: Link, children: RigidInertia, at: Located) -> tuple[list[Force], RigidInertia]:
     """Momenta of the subtree about the fixed point, one per column of the joint."""
     body = link.inertia
     turned = RigidInertia(body.m, at.R @ body.h, Rotation(at.R).sym_short(body.second))
@@ -106,69 +113,50 @@ def compose(link: Link, children: RigidInertia, at: Place) -> tuple[list[Force],
     return out, total
 
 
+def stay(_link: Link, F: list[Force], _S: list[Motion]) -> list[Force]:
+    """In the fixed frame a wrench is the same at every link."""
+    return F
+
+
+def meet(_link: Link, F: list[Force], S: list[Motion]) -> Matrix:
+    """``S_j · F_i``: a row per wrench."""
+    return [[s.dot(f) for s in S] for f in F]
+
+
 def project(tree: Tree, S: list[list[Motion]], F: list[list[Force]]) -> Matrix:
     """``M_ij = S_j · F_i`` for each link i and each j between it and the base, rotors added."""
-    M: Matrix = [[0.0] * tree.nv for _ in range(tree.nv)]
-    columns = [
-        [(dof, factor, s) for (dof, factor), s in zip(link.dofs, own, strict=True)]
-        for link, own in zip(tree.links, S, strict=True)
-    ]
-    for i, link in enumerate(tree.links):
-        inward = [column for j in tree.path(i)[:-1] for column in columns[j]]
-        for (k, b, s), f, rotor in zip(columns[i], F[i], link.armature, strict=True):
-            M[k][k] = M[k][k] + _times(s.dot(f) + rotor, b * b)
-            for j, a, s_j in inward:
-                x = _times(s_j.dot(f), a * b)
-                M[j][k] = M[j][k] + x
-                M[k][j] = M[k][j] + x
-            inward.append((k, b, s))
-    return M
+    pairs = each_pair(tree, stay, meet, F, S)
+    blocks = (((i, j), block) for (j, i), block in pairs)
+    return crba.with_rotors(tree, tree.gather_symmetric(blocks))
 
 
-def gdahj(tree: Tree, q: Sequence[Scalar]) -> Matrix:
+def gdahj(tree: Tree, q: Vector) -> Matrix:
     """Mass matrix by Algorithm 1; entries between branches are exactly zero."""
-    at = places(tree, q)
-    F, _ = tip_to_base(tree, gather, NOTHING, at)
+    at = located(tree, q)
+    F, _ = tip_to_base(tree, sum_moments, NOTHING, at)
     return project(tree, [[Motion(s.ang, -s.lin) for s in place.S] for place in at], F)
 
 
-def gdahj_symmetric(tree: Tree, q: Sequence[Scalar]) -> Matrix:
+def gdahj_symmetric(tree: Tree, q: Vector) -> Matrix:
     """Mass matrix by symmetric sums about the fixed point."""
-    at = places(tree, q)
+    at = located(tree, q)
     F, _ = tip_to_base(tree, compose, RigidInertia.zero(), at)
     return project(tree, [place.S for place in at], F)
 
 
-def mixed(tree: Tree, q: Sequence[Scalar]) -> Matrix:
+def mixed(tree: Tree, q: Vector) -> Matrix:
     """Mass matrix with composite bodies in link axes and entries in the fixed frame."""
-    J = [link.stance(own) for link, own in zip(tree.links, tree.per_link_q(q), strict=True)]
-    composites, _ = tip_to_base(tree, crba.compose, RigidInertia.zero(), J)
-    at = places(tree, q)
-    F = [
-        [in_fixed_frame(composite @ column, place) for column in j.S]
-        for j, composite, place in zip(J, composites, at, strict=True)
-    ]
-    return project(tree, [place.S for place in at], F)
+    J, at = joint_states(tree, q), located(tree, q)
+    bodies, _ = tip_to_base(tree, crba.compose, RigidInertia.zero(), J)
+    F = each_link(tree, crba.momenta, J, bodies)
+    fixed = each_link(tree, in_fixed_frame, F, at)
+    return project(tree, [place.S for place in at], fixed)
 
 
-def in_fixed_frame(f: Force, at: Place) -> Force:
-    """A wrench at a link's origin, in its axes -> at the fixed point."""
-    lin = at.R @ f.lin
-    return Force(at.R @ f.ang + cross(at.p, lin), lin)
-
-
-def _times(x: Scalar, factor: float) -> Scalar:
-    return x if factor == 1.0 else x * factor
-
-
-def _about_centre(body: RigidInertia) -> tuple[Scalar, Vec3, Sym3]:
-    """Mass, centre of mass and rotational inertia about it; of no mass, about the origin."""
-    centre = body.h * (1.0 / body.m) if body.m != 0.0 else body.h
-    return body.m, centre, body.seen_from(-centre).rotational()
-
-
-def _matrix(s: Sym3) -> Mat3:
-    return Mat3(Vec3(s.xx, s.xy, s.xz), Vec3(s.xy, s.yy, s.yz), Vec3(s.xz, s.yz, s.zz))
+def in_fixed_frame(_link: Link, wrenches: list[Force], at: Located) -> list[Force]:
+    """Wrenches at a link's origin, in its axes -> at the fixed point."""
+    turned = [Force(at.R @ f.ang, at.R @ f.lin) for f in wrenches]
+    return [Force(f.ang + cross(at.p, f.lin), f.lin) for f in turned]
 
 
 def _minus_skews(a: Vec3, b: Vec3) -> Mat3:

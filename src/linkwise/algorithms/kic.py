@@ -7,12 +7,12 @@ as joint j moves; base axes, and S × along the nearer of the two joints:
 
     H_jk = (S_j × S_k, S_j × g_k)   if j moves k,    else  (0, S_k × g_j)
 
-    linkwise    P1 = Σ m g_i · H_jk,   P2 = Σ S_i · 𝕀 H^r_jk,   P3 = Σ (S_i × S_j) · 𝕀 S_k      [10]
+    per-link    P1 = Σ m g_i · H_jk,   P2 = Σ S_i · 𝕀 H^r_jk,   P3 = Σ (S_i × S_j) · 𝕀 S_k      [10]
     augmented   the same at the centre of mass of the subtree of the outermost joint k [15, 18],
                 once for i, j no further out [25-27]; other orders are these or minus these [P3-P10]
 
 The two arrays differ; what they make of a motion does not: both give C qd = qdᵀ P* qd, and made
-symmetric in j, k they are Christoffel's symbols (coriolis.py). Spherical and free joints have
+symmetric in j, k they are Christoffel's symbols (christoffel.py). Spherical and free joints have
 rates that are no derivatives of coordinates, so that P* has no second derivatives to be made of.
 By links, H is then the change of G along each rate (which is not symmetric). By augmented bodies,
 the joint is taken for an instant as a chain of one-degree joints, and brackets are added. Either
@@ -21,31 +21,33 @@ way qdᵀ P* qd is C qd, which is all that is left of the classical meaning.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from linkwise.algorithms.chains import (
-    Chain,
-    Tensor,
-    add,
-    at_point,
-    chains,
-    extend,
-    no_tensor,
-    root_poses,
+from linkwise.algorithms.chains import Chain, at_point, chains, extend, root_poses
+from linkwise.algorithms.christoffel import with_brackets
+from linkwise.algorithms.crba import compose
+from linkwise.algorithms.kinematics import LinkPose, link_poses
+from linkwise.model.projection import Index, Tensor
+from linkwise.model.tree import Frame, Link, Tree
+from linkwise.spatial import (
+    Matrix,
+    Motion,
+    RigidInertia,
+    Rotation,
+    Scalar,
+    Sym3,
+    Vec3,
+    Vector,
+    cross,
 )
-from linkwise.algorithms.coriolis import add_brackets
-from linkwise.algorithms.crba import Matrix, compose
-from linkwise.algorithms.kinematics import BASE_POSE, Pose, place
-from linkwise.model.tree import Frame, Tree
-from linkwise.spatial import Motion, RigidInertia, Rotation, Scalar, Sym3, Vec3, cross
 from linkwise.spatial.vec3 import sym_outer
-from linkwise.sweep import along_path, tip_to_base
+from linkwise.sweep import along_path, each_link, tip_to_base
 
 Parts = tuple[Scalar, Scalar, Scalar]  # of P1, P2, P3
 
 
-class Body(NamedTuple):
+class CentralBody(NamedTuple):
     """A body at its centre of mass, in the axes of its root."""
 
     m: Scalar
@@ -53,11 +55,18 @@ class Body(NamedTuple):
     I: Sym3
 
 
-def at_centre(body: RigidInertia, pose: Pose) -> Body:
+def at_centre(body: RigidInertia, pose: LinkPose) -> CentralBody:
     """Mass, centre and rotational inertia about it; a body without mass is taken at its origin."""
-    c = body.h * (1.0 / body.m if body.m else 0.0)
+    c = body.centre()
     central = RigidInertia(0.0, Vec3.zero(), body.second - sym_outer(c, body.h))
-    return Body(body.m, pose.p + pose.R @ c, Rotation(pose.R).sym_short(central.rotational()))
+    I = Rotation(pose.R).sym_short(central.rotational())
+    return CentralBody(body.m, pose.p + pose.R @ c, I)
+
+
+def numbered(chain: Chain, terms: Iterable[tuple[Index, Scalar]]) -> Iterator[tuple[Index, Scalar]]:
+    """Terms by position in a chain -> by number of the columns."""
+    for at, x in terms:
+        yield tuple(chain[i].number for i in at), x
 
 
 def change(chain: Chain, g: Sequence[Motion], j: int, k: int) -> Motion:
@@ -67,37 +76,29 @@ def change(chain: Chain, g: Sequence[Motion], j: int, k: int) -> Motion:
     return Motion(Vec3.zero(), cross(g[k].ang, g[j].lin))
 
 
-def kinematic_hessian(tree: Tree, q: Sequence[Scalar], *, frame: Frame) -> Tensor:
+def kinematic_hessian(tree: Tree, q: Vector, *, frame: Frame) -> Tensor:
     """``H`` of a frame: angular and linear rows, by degrees of freedom j and k; G is `jacobian`."""
-    H = no_tensor(6, tree.nv)
-    poses = along_path(tree, frame.link, place, BASE_POSE, tree.per_link_q(q))
-    chain: Chain = ()
-    for i, pose in poses:
-        chain = extend(tree.links[i], chain, pose)
-    last = poses[-1][1] if poses else BASE_POSE
-    g = at_point(chain, last.p + last.R @ Vec3(*frame.origin))
-    for j, a in enumerate(chain):
-        for k, b in enumerate(chain):
-            for plane, x in zip(H, change(chain, g, j, k) * (a.factor * b.factor), strict=True):
-                plane[a.dof][b.dof] = plane[a.dof][b.dof] + x
-    return H
+    poses, last = link_poses(tree, q, frame.link)
+    _, chain = along_path(tree, frame.link, extend, (), poses, tree.column_numbers)
+    g, n = at_point(chain, last.p + last.R @ Vec3(*frame.origin)), range(len(chain))
+    terms = (((j, k), change(chain, g, j, k)) for j in n for k in n)
+    H = tree.projection.matrix(numbered(chain, terms), Motion.zero())
+    numbers = [[list(m) for m in row] for row in H]
+    return [[[m[row] for m in across] for across in numbers] for row in range(6)]
 
 
 # -- link by link -------------------------------------------------------------------------------
 
 
-def linkwise_parts(tree: Tree, q: Sequence[Scalar]) -> list[Tensor]:
+def per_link_parts(tree: Tree, q: Vector) -> list[Tensor]:
     """P1, P2 and P3 as sums over links: for small robots, and to check by."""
     poses = root_poses(tree, q)
-    parts = [no_tensor(tree.nv, tree.nv) for _ in range(3)]
-    for link, pose, chain in zip(tree.links, poses, chains(tree, poses), strict=True):
-        for (i, j, k), terms in link_terms(at_centre(link.inertia, pose), chain):
-            for P, x in zip(parts, terms, strict=True):
-                add(P, chain[i], chain[j], chain[k], x)
-    return parts
+    bodies = each_link(tree, lambda link, pose: at_centre(link.inertia, pose), poses)
+    pairs = list(zip(bodies, chains(tree, poses), strict=True))
+    return _parts(tree, [(chain, list(link_terms(body, chain))) for body, chain in pairs])
 
 
-def link_terms(body: Body, chain: Chain) -> Iterator[tuple[tuple[int, int, int], Parts]]:
+def link_terms(body: CentralBody, chain: Chain) -> Iterator[tuple[tuple[int, int, int], Parts]]:
     """What one body adds to P1, P2 and P3, for all columns that move it."""
     g, n = at_point(chain, body.c), range(len(chain))
     L = [body.I @ column.ang for column in g]
@@ -113,27 +114,30 @@ def link_terms(body: Body, chain: Chain) -> Iterator[tuple[tuple[int, int, int],
 # -- augmented bodies ---------------------------------------------------------------------------
 
 
-def augmented_parts(tree: Tree, q: Sequence[Scalar]) -> list[Tensor]:
+def augmented_parts(tree: Tree, q: Vector) -> list[Tensor]:
     """P1, P2 and P3 by augmented bodies, every joint a chain of one-degree joints."""
-    parts = [no_tensor(tree.nv, tree.nv) for _ in range(3)]
-    for body, chain in augmented_bodies(tree, q):
-        for (i, j, k), terms in completed(*independent(body, chain)):
-            for P, x in zip(parts, terms, strict=True):
-                add(P, chain[i], chain[j], chain[k], x)
-    return parts
+    bodies = augmented_bodies(tree, q)
+    return _parts(tree, [(chain, list(completed(*independent(b, chain)))) for b, chain in bodies])
 
 
-def augmented_bodies(tree: Tree, q: Sequence[Scalar]) -> Iterator[tuple[Body, Chain]]:
+def augmented_bodies(tree: Tree, q: Vector) -> list[tuple[CentralBody, Chain]]:
     """What each column moves, as one body, and the chain that ends with the column."""
     poses = root_poses(tree, q)
     composites, _ = tip_to_base(tree, compose, RigidInertia.zero(), [pose.J for pose in poses])
-    for pose, body, chain in zip(poses, composites, chains(tree, poses), strict=True):
-        augmented = at_centre(body, pose)
-        for last in range(len(chain) - len(pose.J.S), len(chain)):
-            yield augmented, chain[: last + 1]
+    found = each_link(tree, link_bodies, poses, composites, chains(tree, poses))
+    return [pair for own in found for pair in own]
 
 
-def independent(body: Body, chain: Chain) -> list[Matrix]:
+def link_bodies(
+    _link: Link, pose: LinkPose, body: RigidInertia, chain: Chain
+) -> list[tuple[CentralBody, Chain]]:
+    """The augmented bodies of one joint's columns."""
+    augmented = at_centre(body, pose)
+    first = len(chain) - len(pose.J.S)
+    return [(augmented, chain[: last + 1]) for last in range(first, len(chain))]
+
+
+def independent(body: CentralBody, chain: Chain) -> list[Matrix]:
     """P1, P2, P3 of the chain's last column k, for i and j no further out [25-27].
 
     P1_kjk = 0, P3 is skew, and P2_kjk = P3_jkk.
@@ -187,24 +191,28 @@ def together(P1: Matrix, P2: Matrix, P3: Matrix) -> Iterator[tuple[tuple[int, in
 # -- the array ----------------------------------------------------------------------------------
 
 
-def linkwise(tree: Tree, q: Sequence[Scalar]) -> Tensor:
+def per_link(tree: Tree, q: Vector) -> Tensor:
     """``P*`` as a sum over links."""
-    return _sum(linkwise_parts(tree, q))
+    n = range(tree.nv)
+    P1, P2, P3 = per_link_parts(tree, q)
+    return [[[P1[i][j][k] + P2[i][j][k] + P3[i][j][k] for k in n] for j in n] for i in n]
 
 
-def augmented(tree: Tree, q: Sequence[Scalar]) -> Tensor:
+def augmented(tree: Tree, q: Vector) -> Tensor:
     """``P*`` by augmented bodies."""
-    P = no_tensor(tree.nv, tree.nv)
-    for body, chain in augmented_bodies(tree, q):
-        for (i, j, k), x in together(*independent(body, chain)):
-            add(P, chain[i], chain[j], chain[k], x)
-    add_brackets(tree, q, P)
-    return P
+    terms = (
+        entry
+        for body, chain in augmented_bodies(tree, q)
+        for entry in numbered(chain, together(*independent(body, chain)))
+    )
+    return with_brackets(tree, q, tree.gather_tensor(terms))
 
 
-def _sum(parts: list[Tensor]) -> Tensor:
-    first, *rest = parts
-    n = range(len(first))
-    for P in rest:
-        first = [[[x + y for x, y in zip(first[i][j], P[i][j], strict=True)] for j in n] for i in n]
-    return first
+def _parts(tree: Tree, terms: Sequence[tuple[Chain, list[tuple[Index, Parts]]]]) -> list[Tensor]:
+    """P1, P2 and P3 from terms by chain."""
+
+    def part(p: int) -> Iterator[tuple[Index, Scalar]]:
+        for chain, own in terms:
+            yield from numbered(chain, ((at, x[p]) for at, x in own))
+
+    return [tree.gather_tensor(part(p)) for p in range(3)]

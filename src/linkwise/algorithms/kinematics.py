@@ -5,75 +5,90 @@ One sweep from the base to the frame's link carries its axes and origin in base 
     R = R_parent Eᵀ,   p = p_parent + R_parent r
 
 A column of the Jacobian is the joint's motion, turned to base axes and moved to the frame.
+
+An acceleration is that of the frame's origin, and of its turning, in base or in body axes. How fast
+the numbers of the body-axes velocity change is another quantity (``axes="moving"``): in axes that
+turn with w, ``d/dt (Rᵀv) = Rᵀ(v̇ - w x v)``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
-from linkwise.algorithms.rates import NO_JOINT, at_rest, move
-from linkwise.model.joints import Stance
+from linkwise.algorithms.rates import at_rest, glide, move
+from linkwise.model.joints import JointState
 from linkwise.model.tree import Frame, Link, Tree
-from linkwise.spatial import Mat3, Motion, Scalar, Vec3, cross
-from linkwise.sweep import along_path
+from linkwise.spatial import Mat3, Matrix, Motion, Scalar, Vec3, Vector, cross
+from linkwise.sweep import NO_JOINT, along_path, joint_states
 
-Matrix = list[list[Scalar]]
+MOVING = "moving"  # body axes, and the rate of change of what is seen in them
 
 
-class Pose(NamedTuple):
-    """Axes (link -> base) and origin of a link, in base axes."""
+class LinkPose(NamedTuple):
+    """Axes (link -> base) and origin of a link, in base axes; and its joint."""
 
     R: Mat3
     p: Vec3
-    J: Stance = NO_JOINT
+    J: JointState = NO_JOINT
 
 
-BASE_POSE = Pose(Mat3.identity(), Vec3.zero())
+BASE_POSE = LinkPose(Mat3.identity(), Vec3.zero())
 
 
-def place(link: Link, parent: Pose, q: Sequence[Scalar]) -> Pose:
+def place(_link: Link, parent: LinkPose, J: JointState) -> LinkPose:
     """Pose of a link from its parent's."""
-    J = link.stance(q)
     R = Mat3(*(J.X.rotate(row) for row in parent.R.rows))
-    return Pose(R, parent.p + parent.R @ J.X.r, J)
+    return LinkPose(R, parent.p + parent.R @ J.X.r, J)
 
 
-def _at_frame(pose: Pose, frame: Frame) -> Pose:
-    turn = Mat3(*(Vec3(*row) for row in frame.rotation)).T
+def link_poses(tree: Tree, q: Vector, link: int) -> tuple[dict[int, LinkPose], LinkPose]:
+    """Poses of the links from the base out to one, and that one's."""
+    return along_path(tree, link, place, BASE_POSE, joint_states(tree, q))
+
+
+def link_pose(tree: Tree, q: Vector, link: int) -> LinkPose:
+    """Pose of one link."""
+    return link_poses(tree, q, link)[1]
+
+
+def axes_of(frame: Frame) -> Mat3:
+    """Frame axes -> link axes."""
+    return Mat3(*(Vec3(*row) for row in frame.rotation))
+
+
+def _at_frame(pose: LinkPose, frame: Frame) -> LinkPose:
+    turn = axes_of(frame).T
     R = Mat3(*(turn @ row for row in pose.R.rows))
-    return Pose(R, pose.p + pose.R @ Vec3(*frame.origin))
+    return LinkPose(R, pose.p + pose.R @ Vec3(*frame.origin))
 
 
-def _poses(tree: Tree, q: Sequence[Scalar], frame: Frame) -> tuple[list[tuple[int, Pose]], Pose]:
-    states = along_path(tree, frame.link, place, BASE_POSE, tree.per_link_q(q))
-    last = states[-1][1] if states else BASE_POSE
-    return states, _at_frame(last, frame)
-
-
-def forward_kinematics(tree: Tree, q: Sequence[Scalar], *, frame: Frame) -> Matrix:
+def forward_kinematics(tree: Tree, q: Vector, *, frame: Frame) -> Matrix:
     """Homogeneous 4x4 matrix that takes frame coordinates to base coordinates."""
-    _, (R, p, _) = _poses(tree, q, frame)
+    R, p, _ = _at_frame(link_pose(tree, q, frame.link), frame)
     rows = [[*row, x] for row, x in zip(R.rows, p, strict=True)]
     return [*rows, [0.0, 0.0, 0.0, 1.0]]
 
 
-def jacobian_columns(
-    tree: Tree, q: Sequence[Scalar], frame: Frame, axes: str
-) -> dict[int, list[Scalar]]:
+def jacobian_columns(tree: Tree, q: Vector, frame: Frame, axes: str) -> dict[int, list[Scalar]]:
     """The Jacobian's nonzero columns, by degree of freedom."""
-    states, tip = _poses(tree, q, frame)
-    columns: dict[int, Motion] = {}
-    for i, pose in states:
-        for (k, factor), column in zip(tree.links[i].dofs, pose.J.S, strict=True):
-            ang = pose.R @ column.ang
-            lin = pose.R @ column.lin + cross(ang, tip.p - pose.p)
-            here = Motion(ang, lin) * factor
-            columns[k] = columns[k] + here if k in columns else here
-    return {k: list(_seen_in(axes, tip, column)) for k, column in columns.items()}
+    poses, last = link_poses(tree, q, frame.link)
+    tip = _at_frame(last, frame)
+    columns = (
+        ((c,), _at_tip(column, pose, tip))
+        for i, pose in poses.items()
+        for c, column in zip(tree.column_numbers[i], pose.J.S, strict=True)
+    )
+    sums = tree.projection.gathered(columns)
+    turn = Mat3.identity() if axes == "base" else tip.R.T
+    return {k: [*(turn @ m.ang), *(turn @ m.lin)] for (k,), m in sums.items()}
 
 
-def jacobian(tree: Tree, q: Sequence[Scalar], *, frame: Frame, axes: str = "base") -> Matrix:
+def _at_tip(column: Motion, pose: LinkPose, tip: LinkPose) -> Motion:
+    ang = pose.R @ column.ang
+    return Motion(ang, pose.R @ column.lin + cross(ang, tip.p - pose.p))
+
+
+def jacobian(tree: Tree, q: Vector, *, frame: Frame, axes: str = "base") -> Matrix:
     """Rows (angular, linear) of the frame's velocity at its origin, per joint rate."""
     columns = jacobian_columns(tree, q, frame, axes)
     zero = [0.0] * 6
@@ -81,35 +96,16 @@ def jacobian(tree: Tree, q: Sequence[Scalar], *, frame: Frame, axes: str = "base
 
 
 def jacobian_dot_qd(
-    tree: Tree, q: Sequence[Scalar], qd: Sequence[Scalar], *, frame: Frame, axes: str = "base"
+    tree: Tree, q: Vector, qd: Vector, *, frame: Frame, axes: str = "base"
 ) -> list[Scalar]:
-    """The frame's acceleration (angular, linear) when the joint rates do not change.
-
-    In body axes it is the rate of change of the body-axes velocity, so ``w x v`` is taken off.
-    """
+    """The frame's acceleration (angular, linear) when the joint rates do not change."""
     q_, qd_, none = tree.per_link_q(q), tree.per_link_v(qd), tree.per_link_v([0.0] * tree.nv)
-    base = at_rest(Vec3.zero())
-    states = along_path(tree, frame.link, move, base, q_, qd_, none)
-    m = states[-1][1] if states else base
-    here = Motion(m.dw, m.a + m.U @ Vec3(*frame.origin))
-    poses, tip = _poses(tree, q, frame)
-    R = poses[-1][1].R if poses else BASE_POSE.R
-    acceleration = Motion(R @ here.ang, R @ here.lin)
-    if axes == "body":
-        velocity = _velocity(tree, qd, jacobian_columns(tree, q, frame, "base"))
-        drift = Motion(Vec3.zero(), cross(velocity.ang, velocity.lin))
-        acceleration = acceleration - drift
-    return list(_seen_in(axes, tip, acceleration))
-
-
-def _velocity(tree: Tree, qd: Sequence[Scalar], columns: dict[int, list[Scalar]]) -> Motion:
-    total = Motion.zero()
-    for j, c in columns.items():
-        total = total + Motion(Vec3(*c[:3]), Vec3(*c[3:])) * qd[j]
-    return total
-
-
-def _seen_in(axes: str, tip: Pose, m: Motion) -> Motion:
-    if axes == "body":
-        return Motion(tip.R.T @ m.ang, tip.R.T @ m.lin)
-    return m
+    origin = Vec3(*frame.origin)
+    _, m = along_path(tree, frame.link, move, at_rest(Vec3.zero()), q_, qd_, none)
+    here = Motion(m.dw, m.a + m.U @ origin)
+    if axes == MOVING:
+        J = joint_states(tree, q)
+        _, v = along_path(tree, frame.link, glide, Motion.zero(), J, qd_)
+        here = here - Motion(Vec3.zero(), cross(v.ang, v.lin + cross(v.ang, origin)))
+    turn = link_pose(tree, q, frame.link).R if axes == "base" else axes_of(frame).T
+    return [*(turn @ here.ang), *(turn @ here.lin)]

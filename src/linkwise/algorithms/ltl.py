@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from linkwise.spatial import Scalar, reciprocal
-
-Matrix = list[list[Scalar]]
+from linkwise.spatial import Matrix, Scalar, reciprocal
 
 
 class Factors(NamedTuple):
@@ -81,11 +79,12 @@ def inverse(factors: Factors) -> Matrix:
     for i in range(n):
         scaled = [w * d for w, d in zip(W[i], inv_d, strict=True)]
         for j in range(i + 1):
-            out[i][j] = out[j][i] = _dot(scaled[: j + 1], W[j])
+            out[i][j] = out[j][i] = dot(scaled[: j + 1], W[j])
     return out
 
 
-def _dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
+def dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
+    """Inner product, over the shorter of two vectors."""
     total: Scalar = 0.0
     for x, y in zip(a, b, strict=False):
         total = total + x * y

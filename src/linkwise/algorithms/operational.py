@@ -16,21 +16,20 @@ damping d, ``(Λ⁻¹ + diag(d))⁻¹`` exists all the same, by the methods that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 from linkwise.algorithms import blocks, interbody, ltl, schur
 from linkwise.algorithms.crba import crba
 from linkwise.algorithms.external import External
-from linkwise.algorithms.innovations import Gain, gains_of, stances
-from linkwise.algorithms.kinematics import BASE_POSE, jacobian_columns, place
+from linkwise.algorithms.innovations import Gain, factored
+from linkwise.algorithms.innovations_formed import Way, carry_psi, filtered
+from linkwise.algorithms.kinematics import axes_of, jacobian_columns, link_pose
 from linkwise.algorithms.tied import refuse_followers
-from linkwise.model.joints import Stance
+from linkwise.model.joints import JointState
 from linkwise.model.tree import BASE, Frame, Link, Tree
-from linkwise.spatial import Force, Mat3, Motion, Scalar, Vec3, cross
-from linkwise.sweep import along_path, to_base
-
-Matrix = list[list[Scalar]]
+from linkwise.spatial import Force, Mat3, Matrix, Motion, Scalar, Vec3, Vector, cross
+from linkwise.sweep import to_base
 
 # a full 6x6 matrix is the mass matrix of a six-joint chain
 CHAIN_OF_SIX = tuple(range(-1, 5))
@@ -66,16 +65,14 @@ class Grip(NamedTuple):
         return Force(turn @ (f.ang - cross(self.origin, f.lin)), turn @ f.lin)
 
 
-def grip(tree: Tree, q: Sequence[Scalar], frame: Frame, axes: str) -> Grip:
+def grip(tree: Tree, q: Vector, frame: Frame, axes: str) -> Grip:
     """The frame's place on its link, in base or body axes."""
-    if axes == "body":
-        return Grip(Mat3(*(Vec3(*row) for row in frame.rotation)), Vec3(*frame.origin))
-    _, pose = along_path(tree, frame.link, place, BASE_POSE, tree.per_link_q(q))[-1]
-    return Grip(pose.R.T, Vec3(*frame.origin))
+    turn = link_pose(tree, q, frame.link).R.T if axes == "base" else axes_of(frame)
+    return Grip(turn, Vec3(*frame.origin))
 
 
 def operational_inertia_inverse(
-    tree: Tree, q: Sequence[Scalar], *, frame: Frame, axes: str = "base"
+    tree: Tree, q: Vector, *, frame: Frame, axes: str = "base"
 ) -> Matrix:
     """``J M⁻¹ Jᵀ`` from factors of M."""
     columns = jacobian_columns(tree, q, frame, axes)
@@ -94,38 +91,23 @@ def operational_inertia_inverse(
     return out
 
 
-def filtered(z: Force, J: Stance, gains: list[Gain]) -> tuple[Force, list[Scalar]]:
-    """``z - G ε`` with ``ε = H z``, column by column, the last first; and ε."""
-    epsilons: list[Scalar] = []
-    for column, gain in zip(reversed(J.S), reversed(gains), strict=True):
-        epsilons.insert(0, column.dot(z))
-        z = z - gain.G * epsilons[0]
-    return z, epsilons
+def mobility_of_wrenches(_link: Link, ways: list[Way], J: JointState, gains: list[Gain]) -> Matrix:
+    """``ε D⁻¹ εᵀ`` of wrenches at one joint."""
+    rows = blocks.transpose([filtered(way, J, gains)[1] for way in ways])
+    return blocks.square(rows, [gain.inv_d for gain in gains])
 
 
-def inward(_link: Link, forces: list[Force], J: Stance, gains: list[Gain]) -> list[Force]:
-    """ψ: wrenches past an articulated joint, at the parent."""
-    return [J.X.force_back(filtered(z, J, gains)[0]) for z in forces]
-
-
-def recursive_inverse(
-    tree: Tree, q: Sequence[Scalar], *, frame: Frame, axes: str = "base"
-) -> Matrix:
+def recursive_inverse(tree: Tree, q: Vector, *, frame: Frame, axes: str = "base") -> Matrix:
     """``Σ ε D⁻¹ εᵀ`` over the joints between base and frame."""
-    refuse_followers(tree)
-    total = blocks.zero(6, 6)
-    if frame.link == BASE:
-        return total
-    J = stances(tree, tree.per_link_q(q))
-    gains = gains_of(tree, J)
-    forces = grip(tree, q, frame, axes).pushes()
-    for i, z in [(frame.link, forces), *to_base(tree, frame.link, inward, forces, J, gains)]:
-        rows = blocks.transpose([filtered(one, J[i], gains[i])[1] for one in z])
-        total = blocks.plus(total, blocks.square(rows, [gain.inv_d for gain in gains[i]]))
+    f, total = factored(tree, q), blocks.zero(6, 6)
+    ways = [Way(z) for z in grip(tree, q, frame, axes).pushes()]
+    met = to_base(tree, frame.link, carry_psi, mobility_of_wrenches, ways, f.J, f.gains)
+    for _, part in met:
+        total = blocks.plus(total, part)
     return total
 
 
-def schur_inverse(tree: Tree, q: Sequence[Scalar], *, frame: Frame, axes: str = "base") -> Matrix:
+def schur_inverse(tree: Tree, q: Vector, *, frame: Frame, axes: str = "base") -> Matrix:
     """``D - Eᵀ A⁻¹ E`` [46]."""
     if frame.link == BASE:
         return blocks.zero(6, 6)
@@ -133,9 +115,7 @@ def schur_inverse(tree: Tree, q: Sequence[Scalar], *, frame: Frame, axes: str = 
     return interbody.response(s, {frame.link: grip(tree, q, frame, axes).pushes()})
 
 
-def schur_direct_inertia(
-    tree: Tree, q: Sequence[Scalar], *, frame: Frame, axes: str = "base"
-) -> Matrix:
+def schur_direct_inertia(tree: Tree, q: Vector, *, frame: Frame, axes: str = "base") -> Matrix:
     """``G + Rᵀ (-S)⁻¹ R`` [51]."""
     s = interbody.system(tree, q, blocks.one_by_one, without=frame.link)
     at, body = grip(tree, q, frame, axes), tree.links[frame.link].inertia
@@ -146,9 +126,9 @@ def schur_direct_inertia(
 
 def dynamics_and_inverse(
     tree: Tree,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    tau: Sequence[Scalar],
+    q: Vector,
+    qd: Vector,
+    tau: Vector,
     *,
     frame: Frame,
     axes: str = "base",
@@ -164,7 +144,7 @@ def dynamics_and_inverse(
     return [*qdd, *(x for row in inverse for x in row)]
 
 
-def _inverted(inverse: Matrix, damping: Sequence[Scalar]) -> Matrix:
+def _inverted(inverse: Matrix, damping: Vector) -> Matrix:
     """``(Λ⁻¹ + diag(damping))⁻¹``."""
     for k, d in enumerate(damping):
         inverse[k][k] = inverse[k][k] + d
@@ -176,11 +156,11 @@ def _inertia(inverse: Callable[..., Matrix]) -> Callable[..., Matrix]:
 
     def inertia(
         tree: Tree,
-        q: Sequence[Scalar],
+        q: Vector,
         *,
         frame: Frame,
         axes: str = "base",
-        damping: Sequence[Scalar] = (),
+        damping: Vector = (),
     ) -> Matrix:
         return _inverted(inverse(tree, q, frame=frame, axes=axes), damping)
 

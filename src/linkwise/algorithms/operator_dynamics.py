@@ -12,35 +12,27 @@ torques first and lose digits on long chains, where it is much larger than what 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
+from linkwise.algorithms.aba import drive
 from linkwise.algorithms.external import External, external_forces
-from linkwise.algorithms.innovations import (
-    Factored,
-    Smoothed,
-    factored,
-    gains_of,
-    joint_rates,
-)
+from linkwise.algorithms.innovations import Factored, Smoothed, factored, gains_of, joint_rates
 from linkwise.algorithms.kinematics import jacobian_dot_qd
 from linkwise.algorithms.operational import grip
-from linkwise.algorithms.rates import Rates, at_rest, move
+from linkwise.algorithms.rates import at_rest, move
 from linkwise.algorithms.rnea import bias
 from linkwise.algorithms.tied import tied
+from linkwise.algorithms.wrenches import needed
 from linkwise.model.tree import BASE, Frame, Tree
-from linkwise.spatial import Force, Scalar
-from linkwise.sweep import base_to_tip
+from linkwise.spatial import Scalar, Vector
+from linkwise.sweep import base_to_tip, each_link
 
 # (tree, q, qd, tau, external) -> each link's λ and joint acceleration
 States = Callable[..., list[Smoothed]]
 
 
 def bias_first(
-    tree: Tree,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    tau: Sequence[Scalar],
-    external: External = (),
+    tree: Tree, q: Vector, qd: Vector, tau: Vector, external: External = ()
 ) -> list[Smoothed]:
     """FD1 and FD2: the bias is taken off the torques."""
     load = bias(tree, q, qd, external=external)
@@ -48,39 +40,28 @@ def bias_first(
 
 
 def bias_filtered(
-    tree: Tree,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    tau: Sequence[Scalar],
-    external: External = (),
+    tree: Tree, q: Vector, qd: Vector, tau: Vector, external: External = ()
 ) -> list[Smoothed]:
     """FD3: what each link's motion needs when no joint accelerates is filtered as a force on it."""
-    q_, qd_ = tree.per_link_q(q), tree.per_link_v(qd)
+    q_, qd_, tau_ = tree.per_link_q(q), tree.per_link_v(qd), tree.per_link_v(tau)
     still = tree.per_link_v([0.0] * tree.nv)
-    motions: list[Rates] = base_to_tip(tree, move, at_rest(tree.base_acceleration), q_, qd_, still)
-    ext = external_forces(tree, q_, external)
-    forces: list[Force] = [
-        link.inertia.force(m.a, m.U) - f
-        for link, m, f in zip(tree.links, motions, ext, strict=True)
-    ]
-    lost = tree.gather([k.resistance(v) for k, v in zip(tree.links, qd_, strict=True)])
+    motions = base_to_tip(tree, move, at_rest(tree.base_acceleration), q_, qd_, still)
+    forces = each_link(tree, needed, motions, external_forces(tree, q, external))
+    driven = tree.gather(each_link(tree, drive, tau_, qd_))
     J = [m.J for m in motions]
-    drive = [t - x for t, x in zip(tau, lost, strict=True)]
-    return Factored(tree, J, gains_of(tree, J)).solved(drive, forces)
+    return Factored(tree, J, gains_of(tree, J)).solved(driven, forces)
 
 
 def _dynamics(states: States) -> Callable[..., list[Scalar]]:
     """Joint accelerations."""
 
+    def alone(tree: Tree, *state: Vector) -> list[Scalar]:
+        return joint_rates(tree, states(tree, *state))
+
     def driver(
-        tree: Tree,
-        q: Sequence[Scalar],
-        qd: Sequence[Scalar],
-        tau: Sequence[Scalar],
-        *,
-        external: External = (),
+        tree: Tree, q: Vector, qd: Vector, tau: Vector, *, external: External = ()
     ) -> list[Scalar]:
-        return tied(tree, lambda *state: joint_rates(states(*state)), q, qd, tau, external)
+        return tied(tree, alone, q, qd, tau, external)
 
     return driver
 
@@ -90,9 +71,9 @@ def _tip(states: States) -> Callable[..., list[Scalar]]:
 
     def driver(
         tree: Tree,
-        q: Sequence[Scalar],
-        qd: Sequence[Scalar],
-        tau: Sequence[Scalar],
+        q: Vector,
+        qd: Vector,
+        tau: Vector,
         *,
         frame: Frame,
         axes: str = "base",
@@ -102,10 +83,10 @@ def _tip(states: States) -> Callable[..., list[Scalar]]:
         if frame.link == BASE:
             return drift
 
-        def rates_and_tip(loose: Tree, full_q: Sequence[Scalar], *rest: Sequence[Scalar]) -> list:
+        def rates_and_tip(loose: Tree, full_q: Vector, *rest: Vector) -> list[Scalar]:
             moved = states(loose, full_q, *rest)
             here = grip(loose, full_q, frame, axes).seen(moved[frame.link].alpha)
-            return [*joint_rates(moved), *here]
+            return [*joint_rates(loose, moved), *here]
 
         found = tied(tree, rates_and_tip, q, qd, tau, external)
         return [a + b for a, b in zip(found[tree.nv :], drift, strict=True)]

@@ -10,20 +10,18 @@ velocity is ever formed. ``U = dw~ + w~w~`` carries every term of a link's motio
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
-from linkwise.model.joints import Stance
+from linkwise.model.joints import JointState
 from linkwise.model.tree import Link
-from linkwise.spatial import Mat3, Scalar, Transform, Vec3, cross, rate_matrix
-
-NO_JOINT = Stance(Transform(Vec3.zero()), ())
+from linkwise.spatial import Mat3, Motion, Vec3, Vector, cross, rate_matrix
+from linkwise.sweep import NO_JOINT
 
 
 class Rates(NamedTuple):
     """How a link moves: turning rates, and the acceleration of its origin."""
 
-    J: Stance
+    J: JointState
     w: Vec3
     dw: Vec3
     a: Vec3
@@ -35,19 +33,19 @@ def at_rest(a: Vec3) -> Rates:
     return Rates(NO_JOINT, Vec3.zero(), Vec3.zero(), a, Mat3.zero())
 
 
-def move(
-    link: Link,
-    parent: Rates,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    qdd: Sequence[Scalar],
-) -> Rates:
+def move(link: Link, parent: Rates, q: Vector, qd: Vector, qdd: Vector) -> Rates:
     """Rates of a link from its parent's and the joint's own motion."""
-    J = link.stance(q)
+    J = link.joint_state(q)
     X, vJ = J.X, J.motion(qd)
     aJ = J.motion(qdd) + link.joint.drift(q, qd)
     w_in = X.rotate(parent.w)
     w = w_in + vJ.ang
     dw = X.rotate(parent.dw) + aJ.ang + cross(w_in, vJ.ang)
+    # a slide vJ.lin fixed to the moving axes turns with them (w_in x) and grows along them (w x)
     a = X.rotate(parent.a + parent.U @ X.r) + aJ.lin + cross(w_in + w, vJ.lin)
     return Rates(J, w, dw, a, rate_matrix(w, dw))
+
+
+def glide(_link: Link, parent: Motion, J: JointState, qd: Vector) -> Motion:
+    """Velocity of a link from its parent's."""
+    return J.X.motion(parent) + J.motion(qd)

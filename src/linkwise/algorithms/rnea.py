@@ -10,17 +10,15 @@ Two sweeps [Luh, Walker and Paul 1980], link coordinates:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from linkwise.algorithms.external import External, external_forces
 from linkwise.algorithms.rates import Rates, at_rest, move
 from linkwise.model.tree import Link, Tree
-from linkwise.spatial import Force, Scalar
+from linkwise.spatial import Force, Scalar, Vector
 from linkwise.sweep import base_to_tip, tip_to_base
 
 
 def load(
-    link: Link, children: Force, m: Rates, ext: Force, qd: Sequence[Scalar], qdd: Sequence[Scalar]
+    link: Link, children: Force, m: Rates, ext: Force, qd: Vector, qdd: Vector
 ) -> tuple[list[Scalar], Force]:
     """Joint torque of a link, and the wrench it hands to its parent."""
     f = link.inertia.force(m.a, m.U) + children - ext
@@ -30,28 +28,21 @@ def load(
 
 
 def rnea(
-    tree: Tree,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    qdd: Sequence[Scalar],
-    *,
-    external: External = (),
+    tree: Tree, q: Vector, qd: Vector, qdd: Vector, *, external: External = ()
 ) -> list[Scalar]:
     """Joint torques for a motion."""
     q_, qd_, qdd_ = tree.per_link_q(q), tree.per_link_v(qd), tree.per_link_v(qdd)
     motions = base_to_tip(tree, move, at_rest(tree.base_acceleration), q_, qd_, qdd_)
-    ext = external_forces(tree, q_, external)
+    ext = external_forces(tree, q, external)
     taus, _ = tip_to_base(tree, load, Force.zero(), motions, ext, qd_, qdd_)
     return tree.gather(taus)
 
 
-def bias(
-    tree: Tree, q: Sequence[Scalar], qd: Sequence[Scalar], *, external: External = ()
-) -> list[Scalar]:
+def bias(tree: Tree, q: Vector, qd: Vector, *, external: External = ()) -> list[Scalar]:
     """``C qd + g`` and friction: the torques of a motion without acceleration."""
     return rnea(tree, q, qd, [0.0] * tree.nv, external=external)
 
 
-def gravity_torque(tree: Tree, q: Sequence[Scalar], *, external: External = ()) -> list[Scalar]:
+def gravity_torque(tree: Tree, q: Vector, *, external: External = ()) -> list[Scalar]:
     """``g``: the torques of rest."""
     return bias(tree, q, [0.0] * tree.nv, external=external)

@@ -25,20 +25,30 @@ Digits are lost as I⁻¹ is larger than M⁻¹: docs/papers/schur.md.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 from linkwise.algorithms import blocks
-from linkwise.algorithms.aba import Velocity, turn
+from linkwise.algorithms.aba import STILL, Velocity, drive, turn
 from linkwise.algorithms.blocks import Block
 from linkwise.algorithms.external import External, external_forces
-from linkwise.algorithms.interbody import Order, Port, System, net, pushed, response, spread, system
-from linkwise.algorithms.rates import NO_JOINT
+from linkwise.algorithms.interbody import (
+    Order,
+    System,
+    Wrenches,
+    combined,
+    driven,
+    net,
+    pushed,
+    response,
+    system,
+)
+from linkwise.algorithms.mobility import Mobility
 from linkwise.algorithms.rnea import bias
-from linkwise.algorithms.tied import independent, tied
+from linkwise.algorithms.tied import tied
 from linkwise.model.tree import Link, Tree
-from linkwise.spatial import Force, Mat3, Motion, Scalar, Vec3
-from linkwise.sweep import base_to_tip, tip_to_base
+from linkwise.spatial import Force, Motion, Scalar, Vec3, Vector
+from linkwise.sweep import base_to_tip, each_link, tip_to_base
 
 
 class Apart(NamedTuple):
@@ -48,99 +58,77 @@ class Apart(NamedTuple):
     gap: Motion
 
 
-def part(_link: Link, parent: Apart, p: Port, a: Motion, c: Motion) -> Apart:
+def part(_link: Link, parent: Apart, p: Wrenches, own: Mobility, f: Force, m: Velocity) -> Apart:
     """``Pᵀ V̇ - a``: acceleration across a joint, velocity products taken off [27]."""
-    return Apart(a, a - p.J.X.motion(parent.a) - c)
+    a = own @ f
+    return Apart(a, a - p.J.X.motion(parent.a) - m.c)
 
 
 def gaps(s: System, velocities: list[Velocity], loads: list[Force], F: list[Force]) -> list[Motion]:
     """``g(F)``: accelerations across the joints under wrenches F."""
-    left, _ = tip_to_base(s.tree, net, Force.zero(), s.ports, F, loads)
-    a = [own @ f for own, f in zip(s.mobilities, left, strict=True) if own]
+    left, _ = tip_to_base(s.tree, net, Force.zero(), s.joints, F, loads)
     base = Apart(Motion(Vec3.zero(), s.tree.base_acceleration), Motion.zero())
-    states = base_to_tip(s.tree, part, base, s.ports, a, [v.c for v in velocities])
+    states = base_to_tip(s.tree, part, base, s.joints, s.mobilities, left, velocities)
     return [state.gap for state in states]
 
 
-def accelerations(
-    s: System,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    tau: Sequence[Scalar],
-    external: External = (),
-) -> tuple[list[Scalar], list[Force]]:
-    """``qdd``, and the wrench across each joint."""
-    tree, ports = s.tree, s.ports
-    q_, qd_, tau_ = tree.per_link_q(q), tree.per_link_v(qd), tree.per_link_v(tau)
-    still = Velocity(NO_JOINT, Vec3.zero(), Mat3.zero(), Motion.zero(), Force.zero())
-    velocities = base_to_tip(tree, turn, still, q_, qd_)
-    ext = external_forces(tree, q_, external)
-    loads = [v.p - e for v, e in zip(velocities, ext, strict=True)]
-    lost = [link.resistance(rates) for link, rates in zip(tree.links, qd_, strict=True)]
-    driven = [
-        spread(p.drive, [t - x for t, x in zip(*own, strict=True)])
-        for p, *own in zip(ports, tau_, lost, strict=True)
-    ]
-    first = gaps(s, velocities, loads, driven)
-    b = {i: [[-g.dot(f)] for f in ports[i].hold] for i, g in enumerate(first) if ports[i].hold}
-    solved = blocks.solve(s.factors, b)
-    x = [[row[0] for row in solved.get(i, [])] for i in range(len(ports))]
-    F = [f + spread(p.hold, own) for f, p, own in zip(driven, ports, x, strict=True)]
-    rates = zip(ports, gaps(s, velocities, loads, F), x, strict=True)
-    return [qdd for p, g, own in rates for qdd in joint_rates(p, g, own)], F
+def withstood(_link: Link, p: Wrenches, gap: Motion) -> Block:
+    """``-Wᵀ g``: how far a joint's links would come apart, which what it holds must undo."""
+    return [[-gap.dot(f)] for f in p.hold]
 
 
-def joint_rates(p: Port, gap: Motion, x: Sequence[Scalar]) -> list[Scalar]:
+def held(_link: Link, p: Wrenches, F: Force, x: Vector) -> Force:
+    """``H tau + W f``."""
+    return F + combined(p.hold, x)
+
+
+def joint_rates(_link: Link, p: Wrenches, gap: Motion, x: Vector) -> list[Scalar]:
     """``Hᵀ g`` [37], or the rotor's own unknown."""
     return [-x[p.geared[k]] if k in p.geared else gap.dot(f) for k, f in enumerate(p.drive)]
 
 
-def _forward(
-    tree: Tree,
-    order: Order,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    tau: Sequence[Scalar],
-    external: External,
-) -> list[Scalar]:
-    def alone(tree: Tree, q: Sequence[Scalar], *rest: Sequence[Scalar]) -> list[Scalar]:
-        s = system(tree, q, order)
-        return accelerations(s, q, *rest)[0]
+def accelerations(
+    s: System, q: Vector, qd: Vector, tau: Vector, external: External = ()
+) -> tuple[list[Scalar], list[Force]]:
+    """``qdd``, and the wrench across each joint.
 
-    return tied(tree, alone, q, qd, tau, external)
-
-
-def forward_dynamics(
-    tree: Tree,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    tau: Sequence[Scalar],
-    *,
-    external: External = (),
-) -> list[Scalar]:
-    """Joint accelerations, A by block LDLᵀ."""
-    return _forward(tree, blocks.one_by_one, q, qd, tau, external)
+    ``g`` is affine in F, so the gaps that the motors alone would open, ``g(H tau)``, are all that A
+    has to close: ``Wᵀ g(H tau + W f) = Wᵀ g(H tau) + A f = 0``. Evaluating g again at the whole F
+    gives qdd, where the paper adds up its linear parts.
+    """
+    tree, joints = s.tree, s.joints
+    q_, qd_, tau_ = tree.per_link_q(q), tree.per_link_v(qd), tree.per_link_v(tau)
+    velocities = base_to_tip(tree, turn, STILL, q_, qd_)
+    ext = external_forces(tree, q, external)
+    loads = each_link(tree, lambda _, v, f: v.p - f, velocities, ext)
+    motors = each_link(tree, driven, joints, each_link(tree, drive, tau_, qd_))
+    open_gaps = each_link(tree, withstood, joints, gaps(s, velocities, loads, motors))
+    solved = blocks.solve(s.factors, {i: b for i, b in enumerate(open_gaps) if b})
+    x = [[row[0] for row in solved.get(i, [])] for i in range(len(joints))]
+    F = each_link(tree, held, joints, motors, x)
+    rates = each_link(tree, joint_rates, joints, gaps(s, velocities, loads, F), x)
+    return tree.gather(rates), F
 
 
-def forward_dynamics_bcr(
-    tree: Tree,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    tau: Sequence[Scalar],
-    *,
-    external: External = (),
-) -> list[Scalar]:
-    """Joint accelerations, A by block cyclic reduction."""
-    return _forward(tree, blocks.every_other, q, qd, tau, external)
+def _forward(order: Order) -> Callable[..., list[Scalar]]:
+    def alone(tree: Tree, q: Vector, *rest: Vector) -> list[Scalar]:
+        return accelerations(system(tree, q, order), q, *rest)[0]
+
+    def driver(
+        tree: Tree, q: Vector, qd: Vector, tau: Vector, *, external: External = ()
+    ) -> list[Scalar]:
+        """Joint accelerations."""
+        return tied(tree, alone, q, qd, tau, external)
+
+    return driver
+
+
+forward_dynamics = _forward(blocks.one_by_one)
+forward_dynamics_bcr = _forward(blocks.every_other)
 
 
 def forward_dynamics_published(
-    tree: Tree,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    tau: Sequence[Scalar],
-    *,
-    external: External = (),
+    tree: Tree, q: Vector, qd: Vector, tau: Vector, *, external: External = ()
 ) -> list[Scalar]:
     """The paper's form, for study: ``M⁻¹ (tau - bias)`` [21]."""
     load = bias(tree, q, qd, external=external)
@@ -148,10 +136,10 @@ def forward_dynamics_published(
     return forward_dynamics(tree.without_gravity(), q, [0.0] * tree.nv, left)
 
 
-def mass_matrix_inverse(tree: Tree, q: Sequence[Scalar]) -> Block:
+def mass_matrix_inverse(tree: Tree, q: Vector) -> Block:
     """``C - Bᵀ A⁻¹ B`` [39]."""
     s = system(tree, q, blocks.one_by_one)
-    columns = [pushed(s.tree, s.ports, {i: 1.0}) for i in independent(tree, s.tree)]
+    columns = [pushed(s.tree, s.joints, {c: 1.0}) for c in tree.projection.owners]
     touched = {k for column in columns for k in column}
     loads = {k: [column.get(k, Force.zero()) for column in columns] for k in sorted(touched)}
     return response(s, loads)

@@ -12,12 +12,12 @@ torques too: accelerations of frames, say. The ties then change these alike.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from linkwise.algorithms import ltl
 from linkwise.algorithms.external import External
 from linkwise.model.tree import Tree
-from linkwise.spatial import Scalar
+from linkwise.spatial import Scalar, Vector
 
 Solver = Callable[..., list[Scalar]]  # (tree, q, qd, tau, external) -> qdd, more
 
@@ -29,10 +29,8 @@ def possible(tree: Tree) -> bool:
 
 def why_not(tree: Tree) -> str:
     """The joint that does not."""
-    pairs = ((link, link.follows) for link in tree.links)
-    name, driver = next((k.joint_name, f.link) for k, f in pairs if f is not None)
-    other = tree.links[driver].joint_name
-    return f"joint {name!r} follows {other!r}, and articulated bodies ask for joints on their own"
+    name, driver = tree.first_follower
+    return f"joint {name!r} follows {driver!r}, and articulated bodies ask for joints on their own"
 
 
 def refuse_followers(tree: Tree) -> None:
@@ -42,24 +40,16 @@ def refuse_followers(tree: Tree) -> None:
 
 
 def tied(
-    tree: Tree,
-    solver: Solver,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    tau: Sequence[Scalar],
-    external: External,
+    tree: Tree, solver: Solver, q: Vector, qd: Vector, tau: Vector, external: External
 ) -> list[Scalar]:
     """Joint accelerations of a tree with followers or none, by a solver for trees without."""
     if not tree.coupled:
         return solver(tree, q, qd, tau, external)
-    loose = tree.uncoupled()
-    full_q = [x for own in tree.per_link_q(q) for x in own]
-    full_qd = [x for own in tree.per_link_v(qd) for x in own]
-    free = solver(loose, full_q, full_qd, _drive(tree, loose, tau), external)
-    ties = ties_of(tree, loose)
-    at_rest = [0.0] * loose.nv
-    weightless = loose.without_gravity()
-    pushes = [[row.get(i, 0.0) for i in range(loose.nv)] for row in ties]
+    loose, G = tree.uncoupled(), tree.projection
+    ties, full_q = G.ties(), tree.uncoupled_q(q)
+    free = solver(loose, full_q, G.column_rates(qd), G.owners_only(tau), external)
+    at_rest, weightless = [0.0] * loose.nv, loose.without_gravity()
+    pushes = [[row.get(c, 0.0) for c in range(loose.nv)] for row in ties]
     Y = [solver(weightless, full_q, at_rest, push, ()) for push in pushes]
     K = [[_dot(row, y) for y in Y] for row in ties]
     factors = ltl.factor(K, tuple(range(-1, len(ties) - 1)))
@@ -67,35 +57,10 @@ def tied(
     qdd = list(free)
     for y, force in zip(Y, forces, strict=True):
         qdd = [a - force * b for a, b in zip(qdd, y, strict=True)]
-    return [qdd[i] for i in independent(tree, loose)] + qdd[loose.nv :]
+    return [qdd[c] for c in G.owners] + qdd[loose.nv :]
 
 
-def ties_of(tree: Tree, loose: Tree) -> list[dict[int, float]]:
-    """Rows of A, by degree of freedom of the loose tree."""
-    rows = []
-    for link, alone in zip(tree.links, loose.links, strict=True):
-        if link.follows is not None:
-            driver = loose.links[link.follows.link].v_index
-            rows.append({alone.v_index: 1.0, driver: -link.follows.multiplier})
-    return rows
-
-
-def independent(tree: Tree, loose: Tree) -> list[int]:
-    """Degrees of freedom of the loose tree that are the tree's own, in its order."""
-    pairs = zip(tree.links, loose.links, strict=True)
-    own = (alone for link, alone in pairs if link.follows is None)
-    return [alone.v_index + k for alone in own for k in range(alone.joint.nv)]
-
-
-def _drive(tree: Tree, loose: Tree, tau: Sequence[Scalar]) -> list[Scalar]:
-    """Torques of the loose tree: followers have no motor."""
-    full: list[Scalar] = [0.0] * loose.nv
-    for i, t in zip(independent(tree, loose), tau, strict=True):
-        full[i] = t
-    return full
-
-
-def _dot(row: dict[int, float], x: Sequence[Scalar]) -> Scalar:
+def _dot(row: dict[int, float], x: Vector) -> Scalar:
     total: Scalar = 0.0
     for i, factor in row.items():
         total = total + x[i] * factor

@@ -74,7 +74,7 @@ def _unit_index(column: Motion) -> int | None:
     return numbers.index(1.0)
 
 
-class Stance(NamedTuple):
+class JointState(NamedTuple):
     """A joint at one configuration: frame change from the parent's link, and motion subspace."""
 
     X: Transform

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.model.description import SMALLEST
-from linkwise.model.joints import Stance
+from linkwise.model.joints import JointState
 from linkwise.model.tree import BASE, Link, Tree
 from linkwise.spatial import Motion, RigidInertia, Vec3
 
@@ -43,23 +43,24 @@ def joint_without_inertia(tree: Tree, suspects: Sequence[int]) -> int | None:
         link = tree.links[i]
         own = _inertia(link.inertia)
         IA, Ic = articulated[i] + own, locked[i] + own
-        stance = _somewhere(link, rng)
-        S = np.array([list(column) for column in stance.S]).T
+        state = _somewhere(link, rng)
+        S = np.array([list(column) for column in state.S]).T
         D = S.T @ IA @ S + np.diag(link.armature)
         if i in wanted and not _regular(D, S.T @ Ic @ S + np.diag(link.armature)):
             return i
         if link.parent != BASE:
             U = IA @ S
-            X = np.array([list(stance.X.motion(m)) for m in _MOTIONS]).T
+            X = np.array([list(state.X.motion(m)) for m in _MOTIONS]).T
             articulated[link.parent] += X.T @ (IA - U @ np.linalg.pinv(D, hermitian=True) @ U.T) @ X
             locked[link.parent] += X.T @ Ic @ X
     return None
 
 
-def _somewhere(link: Link, rng: np.random.Generator) -> Stance:
+def _somewhere(link: Link, rng: np.random.Generator) -> JointState:
     """The joint at a configuration that is special in no way."""
     joint = link.joint
-    return link.stance(joint.integrate(joint.neutral(), rng.uniform(0.3, 0.9, joint.nv)).tolist())
+    q = joint.integrate(joint.neutral(), rng.uniform(0.3, 0.9, joint.nv))
+    return link.joint_state(q.tolist())
 
 
 def _inertia(body: RigidInertia) -> Array:

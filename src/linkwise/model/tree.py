@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import accumulate, pairwise
 
 from linkwise.model.description import Limits
-from linkwise.model.joints import Joint, Stance
+from linkwise.model.joints import Joint, JointState
+from linkwise.model.projection import Index, Projection, Tensor
 from linkwise.spatial import (
     Mat3,
+    Matrix,
     RigidInertia,
     Rotation,
     Scalar,
@@ -24,6 +27,10 @@ from linkwise.spatial import (
 
 UNLIMITED = Limits()
 BASE = -1  # index of the link that does not move
+AXES = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+
+# what two links' columns share, by rows; the first link's columns are the rows
+Blocks = Iterable[tuple[tuple[int, int], Sequence[Sequence[Scalar]]]]
 
 
 @dataclass(frozen=True)
@@ -57,10 +64,10 @@ class Link:
     axis: tuple[float, float, float] = (0.0, 0.0, 1.0)  # as described, in the link's named frame
     kind: str = ""  # as described
 
-    def stance(self, q: Sequence[Scalar]) -> Stance:
+    def joint_state(self, q: Sequence[Scalar]) -> JointState:
         """The joint at a configuration, seen from the parent's frame."""
         X = self.placement.then(self.joint.transform(q))
-        return Stance(X, self.joint.columns(q))
+        return JointState(X, self.joint.columns(q))
 
     @cached_property
     def dofs(self) -> tuple[tuple[int, float], ...]:
@@ -68,15 +75,16 @@ class Link:
         factor = self.follows.multiplier if self.follows else 1.0
         return tuple((self.v_index + k, factor) for k in range(self.joint.nv))
 
+    @cached_property
+    def geared(self) -> tuple[int, ...]:
+        """The joint's columns that turn a rotor."""
+        return tuple(k for k, rotor in enumerate(self.armature) if rotor != 0.0)
+
     def resistance(self, rates: Sequence[Scalar]) -> list[Scalar]:
         """Torques that damping, Coulomb friction and turning rotors take from the motors."""
-        lost: list[Scalar] = [0.0] * len(rates)
-        if self.damping or self.friction:
-            lost = [self.damping * rate + self.friction * sign(rate) for rate in rates]
-        if self.rotor_turn:
-            turned = self.turned_rotors(rates, rates)
-            lost = [x + torque for x, torque in zip(lost, turned, strict=True)]
-        return lost
+        turned = self.turned_rotors(rates, rates)
+        own = zip(rates, turned, strict=True)
+        return [self.damping * rate + self.friction * sign(rate) + t for rate, t in own]
 
     def turned_rotors(self, rates: Sequence[Scalar], moved: Sequence[Scalar]) -> list[Scalar]:
         """Torques, linear in both arguments, of rotors whose axes are not those of the rates.
@@ -121,7 +129,11 @@ class Tree:
     def _check_driver(self, i: int, link: Link, follows: Follows) -> None:
         driver = self.links[follows.link]
         if driver.follows is not None or (driver.joint.nv, link.joint.nv) != (1, 1):
-            raise ValueError(f"link {i}: its driver must be a free joint of one degree, as it is")
+            raise ValueError(
+                f"link {i} ({link.name!r}) follows link {follows.link} ({driver.name!r}): driver "
+                "and follower must both have one degree of freedom, and the driver must not follow "
+                "another joint"
+            )
         if (link.q_index, link.v_index) != (driver.q_index, driver.v_index):
             raise ValueError(f"link {i}: q and v slices must be its driver's")
 
@@ -144,22 +156,93 @@ class Tree:
         """Split a configuration into each link's own numbers."""
         return [_own_q(link, q) for link in self.links]
 
+    @cached_property
+    def column_numbers(self) -> tuple[range, ...]:
+        """Numbers of each joint's columns; all joints' columns are counted link by link."""
+        ends = list(accumulate((link.joint.nv for link in self.links), initial=0))
+        return tuple(range(a, b) for a, b in pairwise(ends))
+
+    @cached_property
+    def projection(self) -> Projection:
+        """From rates of the degrees of freedom to those of every joint's columns, and back."""
+        pairs = list(zip(self.links, self.column_numbers, strict=True))
+        owners = [c for link, own in pairs if link.follows is None for c in own]
+        return Projection(tuple(row for link in self.links for row in link.dofs), tuple(owners))
+
     def per_link_v(self, v: Sequence[Scalar]) -> list[Sequence[Scalar]]:
         """Split joint rates (or accelerations) into each link's own numbers."""
-        return [[v[i] if f == 1.0 else v[i] * f for i, f in link.dofs] for link in self.links]
+        rates = self.projection.column_rates(v)
+        return [rates[own.start : own.stop] for own in self.column_numbers]
 
     def gather(self, per_link: Sequence[Sequence[Scalar]]) -> list[Scalar]:
         """Each link's joint forces -> one per degree of freedom."""
-        out: list[Scalar] = [0.0] * self.nv
-        for link, own in zip(self.links, per_link, strict=True):
-            for (i, factor), x in zip(link.dofs, own, strict=True):
-                out[i] = out[i] + (x if factor == 1.0 else x * factor)
-        return out
+        own = enumerate(x for forces in per_link for x in forces)
+        return self.projection.vector(((c,), x) for c, x in own)
+
+    def gather_matrix(self, blocks: Blocks) -> Matrix:
+        """Blocks between two links' columns -> a matrix over degrees of freedom."""
+        return self.projection.matrix(self._entries(blocks))
+
+    def gather_symmetric(self, blocks: Blocks) -> Matrix:
+        """The same of a symmetric matrix: one block per pair of links, mirrored here.
+
+        Of a link's own block, only the entries on and below the diagonal are used.
+        """
+        half = self._entries(blocks, half=True)
+        both = ((at, x) for (i, j), x in half for at in dict.fromkeys([(i, j), (j, i)]))
+        return self.projection.matrix(both)
+
+    def _entries(self, blocks: Blocks, *, half: bool = False) -> Iterator[tuple[Index, Scalar]]:
+        for (i, j), block in blocks:
+            for row, numbers in zip(self.column_numbers[i], block, strict=True):
+                for column, x in zip(self.column_numbers[j], numbers, strict=True):
+                    if not (half and i == j and column > row):
+                        yield (row, column), x
+
+    def gather_tensor(self, entries: Iterable[tuple[Index, Scalar]]) -> Tensor:
+        """Entries by three columns -> a tensor over degrees of freedom."""
+        return self.projection.tensor(entries)
+
+    @cached_property
+    def rotors(self) -> list[Scalar]:
+        """Inertia that the motors' rotors add to the diagonal of the mass matrix."""
+        own = enumerate(rotor for link in self.links for rotor in link.armature)
+        sums = self.projection.gathered(((c, c), rotor) for c, rotor in own)
+        return [sums[i, i] for i in range(self.nv)]
+
+    @cached_property
+    def previous_of_joint(self) -> tuple[int, ...]:
+        """For each degree of freedom, the one before it in the same joint; -1 for the first."""
+        free = (link for link in self.links if link.follows is None)
+        return tuple(
+            link.v_index + k - 1 if k else -1 for link in free for k in range(link.joint.nv)
+        )
+
+    @cached_property
+    def joint_frames(self) -> tuple[Frame, ...]:
+        """The frame that a file gives each joint or its link, or else the link's own."""
+        return tuple(self._joint_frame(i, link) for i, link in enumerate(self.links))
+
+    def _joint_frame(self, i: int, link: Link) -> Frame:
+        named = (self.frames.get(name) for name in (link.joint_name, link.name))
+        on_link = (frame for frame in named if frame and frame.link == i)
+        return next(on_link, Frame(i, (0.0, 0.0, 0.0), AXES))
 
     @cached_property
     def coupled(self) -> bool:
         """Whether some joint follows another."""
         return any(link.follows is not None for link in self.links)
+
+    @property
+    def first_follower(self) -> tuple[str, str]:
+        """Names of the first joint that follows another, and of the joint it follows."""
+        pairs = ((link, link.follows) for link in self.links)
+        name, driver = next((k.joint_name, f.link) for k, f in pairs if f is not None)
+        return name, self.links[driver].joint_name
+
+    def uncoupled_q(self, q: Sequence[Scalar]) -> list[Scalar]:
+        """A configuration of this tree as one of `uncoupled`."""
+        return [x for own in self.per_link_q(q) for x in own]
 
     def uncoupled(self) -> Tree:
         """The same links with every joint on its own."""

@@ -4,7 +4,9 @@ from linkwise.spatial.flux import Flux
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
 from linkwise.spatial.motion import Force, Motion
 from linkwise.spatial.scalar import (
+    Matrix,
     Scalar,
+    Vector,
     atan2,
     constant,
     reciprocal,
@@ -22,6 +24,7 @@ __all__ = [
     "Flux",
     "Force",
     "Mat3",
+    "Matrix",
     "Motion",
     "RigidInertia",
     "Rotation",
@@ -30,6 +33,7 @@ __all__ = [
     "Transform",
     "Turn",
     "Vec3",
+    "Vector",
     "atan2",
     "constant",
     "cross",

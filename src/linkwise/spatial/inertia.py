@@ -9,7 +9,7 @@ rotational inertias, and a body is physical exactly when its pseudo-inertia is p
 from __future__ import annotations
 
 from linkwise.spatial.motion import Force, Motion
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Scalar, reciprocal_or_zero
 from linkwise.spatial.vec3 import Mat3, Sym3, Vec3, cross, mixed_outer, outer, sym_outer
 
 
@@ -36,10 +36,18 @@ class RigidInertia:
         """Rotational inertia about the origin, ``tr(Σ) 1 - Σ``."""
         return self.second.about()
 
+    def centre(self) -> Vec3:
+        """Centre of mass; the origin where there is no mass."""
+        h: Vec3 = self.h * reciprocal_or_zero(self.m)
+        return h
+
     def force(self, a: Vec3, U: Mat3) -> Force:
         """Wrench that moves the body: origin accelerated by ``a``, rates of turning in ``U``.
 
-        ``f = ∫(a + Uρ) dm``, ``n = ∫ρ x (a + Uρ) dm``; the second is the skew part of ``UΣ``.
+        A point ρ of the body accelerates by ``a + Uρ``, so ``f = ∫(a + Uρ) dm = m a + U h`` and
+        ``n = ∫ρ x (a + Uρ) dm = h x a + ∫ρ x Uρ dm``. Component z of the last integral is
+        ``∫(ρ_x (Uρ)_y - ρ_y (Uρ)_x) dm = (UΣ)_yx - (UΣ)_xy``: each component of ``n`` below is a
+        difference of two entries of ``UΣ``, its terms sorted so that equal factors meet.
         """
         s, (x, y, z) = self.second, U.rows
         n = Vec3(
@@ -86,7 +94,7 @@ class ArticulatedInertia:
             self.coupling.T @ v.ang + self.mass @ v.lin,
         )
 
-    def less(self, U: Force, K: Force) -> ArticulatedInertia:
+    def minus_outer(self, U: Force, K: Force) -> ArticulatedInertia:
         """``I - U Kᵀ``, where ``K`` is a multiple of ``U``."""
         return ArticulatedInertia(
             self.inertia - sym_outer(U.ang, K.ang),

@@ -17,6 +17,8 @@ import numpy as np
 
 # Any type that satisfies the sentence above; the algebra is generic over it.
 Scalar = Any
+Vector = Sequence[Scalar]
+Matrix = list[list[Scalar]]  # by rows
 Step = Callable[[list[Scalar]], tuple[Sequence[Scalar], Scalar]]
 
 
@@ -172,3 +174,15 @@ def reciprocal(x: Scalar, scale: Scalar = 0.0) -> Scalar:
 @reciprocal.register(int)
 def _(x: float, scale: float = 0.0) -> float:
     return 1.0 / x if x > 0 else math.nan  # a mechanism that never has an answer
+
+
+@singledispatch
+def reciprocal_or_zero(x: Scalar) -> Scalar:
+    """``1/x``, and 0 for a constant 0: a scalar that is computed is taken not to be zero."""
+    return 1.0 / x
+
+
+@reciprocal_or_zero.register(float)
+@reciprocal_or_zero.register(int)
+def _(x: float) -> float:
+    return 1.0 / x if x else 0.0

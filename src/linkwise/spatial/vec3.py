@@ -119,6 +119,14 @@ class Sym3:
         """Sum of the diagonal."""
         return self.xx + self.yy + self.zz
 
+    def full(self) -> Mat3:
+        """The same matrix, all nine entries."""
+        return Mat3(
+            Vec3(self.xx, self.xy, self.xz),
+            Vec3(self.xy, self.yy, self.yz),
+            Vec3(self.xz, self.yz, self.zz),
+        )
+
     def about(self) -> Sym3:
         """``tr(m) 1 - m``: of second moments along axes, those about them."""
         return Sym3(

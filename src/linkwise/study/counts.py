@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from linkwise.algorithms import FUNCTIONS, Algorithm, conjugate_gradient, coriolis, gdahj, kic
-from linkwise.algorithms.chains import no_tensor
+from linkwise.algorithms import FUNCTIONS, Algorithm, christoffel, conjugate_gradient, gdahj, kic
 from linkwise.model.build import build
 from linkwise.model.tree import Tree
 from linkwise.spatial import Scalar
@@ -31,7 +30,7 @@ def diagonal(tree: Tree, q: Sequence[Scalar]) -> Any:
 
 def kinematics(tree: Tree, q: Sequence[Scalar]) -> Any:
     """Axes and origins alone: what GDAHJ's counts leave out."""
-    return [[x for row in at.R.rows for x in row] + list(at.p) for at in gdahj.places(tree, q)]
+    return [[x for row in at.R.rows for x in row] + list(at.p) for at in gdahj.located(tree, q)]
 
 
 def inertia_and_power(tree: Tree, q: Sequence[Scalar]) -> Any:
@@ -41,15 +40,14 @@ def inertia_and_power(tree: Tree, q: Sequence[Scalar]) -> Any:
 
 def inertia_and_symbols(tree: Tree, q: Sequence[Scalar]) -> Any:
     """Mass matrix and Christoffel's symbols of an arm: a flux holds the momentum that M needs."""
-    G, M = no_tensor(tree.nv, tree.nv), [[0.0] * tree.nv for _ in range(tree.nv)]
-    for ((own,),), ((*inner, k), B) in zip(
-        diagonal(tree, q), coriolis.fluxes(tree, q), strict=True
-    ):
-        coriolis.spread(G, inner, k, B)
-        M[k.dof][k.dof] = own
+    fluxes = christoffel.fluxes(tree, q)
+    symbols = (entry for chain, B in fluxes for entry in christoffel.symbols_of(chain, B))
+    M = [[0.0] * tree.nv for _ in range(tree.nv)]
+    for ((own,),), ((*inner, k), B) in zip(diagonal(tree, q), fluxes, strict=True):
+        M[k.number][k.number] = own
         for i in inner:
-            M[i.dof][k.dof] = M[k.dof][i.dof] = i.S.dot(B.momentum())
-    return [M, G]
+            M[i.number][k.number] = M[k.number][i.number] = i.S.dot(B.momentum())
+    return [M, tree.gather_tensor(symbols)]
 
 
 PARTS = {  # what is no method of its own

@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwise.algorithms.innovations import riccati, stances
-from linkwise.model.joints import Stance
+from linkwise.algorithms.innovations import riccati
+from linkwise.model.joints import JointState
 from linkwise.model.tree import BASE, Frame, Link, Tree
 from linkwise.spatial import ArticulatedInertia, Force, Mat3, Motion, Rotation, Transform, Vec3
-from linkwise.sweep import tip_to_base
+from linkwise.sweep import joint_states, tip_to_base
 
 Array = NDArray[Any]
 
@@ -78,7 +78,7 @@ def operators(tree: Tree, q: ArrayLike, frame: Frame | None = None) -> Operators
     """The operators at one configuration (nq); ``frame`` on the last link, its own unless given."""
     _check_serial(tree)
     values = _one_state(tree, q)
-    J = stances(tree, tree.per_link_q(values.tolist()))
+    J = joint_states(tree, values.tolist())
     articulated, _ = tip_to_base(tree, _keep, ArticulatedInertia.zero(), J)
     links, n = tree.links[::-1], len(tree.links)
     steps = [_columns(j.X.force_back, Force) for j in J[::-1]]
@@ -122,7 +122,7 @@ def _one_state(tree: Tree, q: ArrayLike) -> Array:
 
 
 def _keep(
-    link: Link, children: ArticulatedInertia, J: Stance
+    link: Link, children: ArticulatedInertia, J: JointState
 ) -> tuple[ArticulatedInertia, ArticulatedInertia]:
     """The Riccati step, with P itself kept."""
     _, to_parent = riccati(link, children, J)

@@ -1,0 +1,114 @@
+"""Christoffel's symbols, by composite bodies.
+
+    Γ_ijk = ½ (∂_k M_ij + ∂_j M_ik - ∂_i M_jk),      C_ij = Σ_k Γ_ijk qd_k
+
+M_ij does not change with a joint that is no further out than i or j. So, with k the outermost:
+
+    Γ_ijk = Γ_ikj = S_iᵀ B(I^c_k, S_k) S_j      flux of what k moves at unit rate (coriolis.py)
+    Γ_kij = -Γ_ijk                              for j no further out than i, where ∂_j M_ik = 0
+    Γ_kjk = ½ ∂_j M_kk = 0
+
+B(I^c_k, S_k) is Kang's augmented-body P* (kic.py) made symmetric, its three terms in one.
+
+Spherical and free joints have rates that are no derivatives of coordinates. Γ_ijk - Γ_ikj is then
+row i of M times the bracket of motions k and j (rotors, which have no bracket, aside).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from linkwise.algorithms.blocks import unit
+from linkwise.algorithms.chains import Chain, Column, chains, root_poses
+from linkwise.algorithms.crba import compose, crba
+from linkwise.algorithms.kinematics import LinkPose
+from linkwise.model.projection import Index, Tensor
+from linkwise.model.tree import Link, Tree
+from linkwise.spatial import Flux, RigidInertia, Rotation, Scalar, Vector
+from linkwise.sweep import each_link, tip_to_base
+
+Bracket = tuple[int, int, int, Scalar]  # j, k, l, c: [motion k, motion j] has c of motion l
+
+
+def christoffel(tree: Tree, q: Vector) -> Tensor:
+    """``Γ``; symmetric in its last two indices where no joint is spherical or free."""
+    symbols = [entry for chain, B in fluxes(tree, q) for entry in symbols_of(chain, B)]
+    rotors = each_link(tree, rotor_symbols, tree.column_numbers)
+    whole = tree.gather_tensor([*symbols, *(entry for own in rotors for entry in own)])
+    return with_brackets(tree, q, whole)
+
+
+def rotor_symbols(link: Link, numbers: range) -> list[tuple[Index, Scalar]]:
+    """Of a joint whose rotors' axes turn against those of its rates; zeros for all others."""
+    columns = list(zip(numbers, unit(link.joint.nv), strict=True))
+    return [
+        ((i, j, k), x)
+        for k, rates in columns
+        for j, moved in columns
+        for i, x in zip(numbers, link.turned_rotors(rates, moved), strict=True)
+    ]
+
+
+def fluxes(tree: Tree, q: Vector) -> list[tuple[Chain, Flux]]:
+    """Of what each column moves, at unit rate, in root axes; and the chain that ends with it."""
+    poses = root_poses(tree, q)
+    composites, _ = tip_to_base(tree, compose, RigidInertia.zero(), [pose.J for pose in poses])
+    found = each_link(tree, link_fluxes, poses, composites, chains(tree, poses))
+    return [flux for own in found for flux in own]
+
+
+def link_fluxes(
+    _link: Link, pose: LinkPose, body: RigidInertia, chain: Chain
+) -> list[tuple[Chain, Flux]]:
+    """The fluxes of one joint's columns."""
+    columns = enumerate(pose.J.S, len(chain) - len(pose.J.S))
+    return [(chain[: k + 1], in_root_axes(Flux.of(body, S), pose)) for k, S in columns]
+
+
+def in_root_axes(B: Flux, pose: LinkPose) -> Flux:
+    """A link's flux at the origin of its root, in the root's axes."""
+    R = pose.R
+    return Flux(Rotation(R).sym_short(B.rate), R @ B.spin, R @ B.p).seen_from(pose.p)
+
+
+def symbols_of(chain: Chain, B: Flux) -> Iterator[tuple[Index, Scalar]]:
+    """All symbols whose outermost column is the chain's last, k; each order once."""
+    *inner, k = chain
+    for a, i in enumerate(inner):
+        moment = B.transposed(i.S).ang  # all of it: B feels only how a column turns
+        for b, j in enumerate(chain):
+            x = moment.dot(j.S.ang)
+            orders = [(i, j, k)] + [(i, k, j)] * (b < len(inner))
+            yield from ((_numbers(*order), x) for order in orders)
+            opposite = [(k, i, j), (k, j, i)][: (b <= a) + (b < a)]
+            yield from ((_numbers(*order), -x) for order in opposite)
+
+
+def _numbers(*columns: Column) -> Index:
+    return tuple(column.number for column in columns)
+
+
+def with_brackets(tree: Tree, q: Vector, G: Tensor) -> Tensor:
+    """Add ``M_il c^l_kj``, k after j, for joints whose rates are those of no ordered turns."""
+    brackets = [bracket for own in each_link(tree, brackets_of) for bracket in own]
+    M = crba(tree.without_rotors(), q) if brackets else []
+    for j, k, l, c in brackets:
+        for plane, row in zip(G, M, strict=True):
+            plane[j][k] = plane[j][k] + c * row[l]
+    return G
+
+
+def brackets_of(link: Link) -> list[Bracket]:
+    """Brackets of a joint's columns, as if each moved the next.
+
+    Columns one after another are coordinates of a spherical or free joint about where it is; the
+    bracket of two of them is a signed column, or nothing.
+    """
+    S = link.joint.columns(()) if link.joint.quasi else ()
+    at = link.v_index
+    return [
+        (at + j, at + k, at + l, c)
+        for j, inner in enumerate(S)
+        for k, outer in enumerate(S[j + 1 :], j + 1)
+        for l, c in zip(range(len(S)), outer.cross(inner), strict=False)
+    ]

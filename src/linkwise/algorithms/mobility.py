@@ -1,0 +1,92 @@
+"""The inverse of a link's inertia: how it accelerates on its own under a wrench.
+
+    I⁻¹ f = (dw, f_lin / m + s x dw),      dw = J⁻¹ (f_ang - s x f_lin)
+
+with s the centre of mass and J the rotational inertia about it. A link of no mass, or of mass on a
+line, has none. A link on the base may lack what its joint never moves (a turret of which only the
+moment about its axis is known): any such part will do.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from linkwise.algorithms import blocks
+from linkwise.algorithms.blocks import Block
+from linkwise.model.tree import BASE, Link, Tree
+from linkwise.spatial import Force, Motion, RigidInertia, Scalar, Sym3, Vec3, cross
+from linkwise.spatial.vec3 import sym_outer
+from linkwise.sweep import each_link
+
+LEAST = 1e-12  # of a link's moment of inertia, below which it counts as none
+SOLID = RigidInertia(1.0, Vec3.zero(), Sym3.diagonal(1.0))
+
+
+class Mobility(NamedTuple):
+    """``I⁻¹``: the acceleration of a link under a wrench at its origin."""
+
+    inv_m: Scalar
+    s: Vec3  # centre of mass
+    turning: Sym3  # inverse of the inertia about it
+
+    def __matmul__(self, f: Force) -> Motion:
+        dw = self.turning @ (f.ang - cross(self.s, f.lin))
+        return Motion(dw, f.lin * self.inv_m + cross(self.s, dw))
+
+
+def _about_centre(body: RigidInertia) -> Block:
+    """Rotational inertia about the centre of mass."""
+    second = body.second - sym_outer(body.h, body.h * (1.0 / body.m))
+    J = RigidInertia(body.m, Vec3.zero(), second).rotational()
+    return [list(row) for row in J.full().rows]
+
+
+def invertible(body: RigidInertia) -> bool:
+    """Whether an inertia of constants has an inverse."""
+    if not body.m > 0.0:
+        return False
+    J = _about_centre(body)
+    try:
+        _, inv_d = blocks.ldl(J, [row[k] for k, row in enumerate(J)])
+    except ZeroDivisionError:
+        return False
+    most = 1.0 / (LEAST * body.rotational().trace())
+    return all(0.0 < x < most for x in inv_d)
+
+
+def mobility(body: RigidInertia) -> Mobility:
+    """The inverse of an inertia that has one."""
+    inv_m = 1.0 / body.m
+    (xx, xy, xz), (_, yy, yz), (_, _, zz) = blocks.inverse(_about_centre(body))
+    return Mobility(inv_m, body.h * inv_m, Sym3(xx, xy, xz, yy, yz, zz))
+
+
+def completed(link: Link) -> Mobility | None:
+    """``I⁻¹`` of a link, what its joint never moves made up where it is missing."""
+    if invertible(link.inertia):
+        return mobility(link.inertia)
+    more = link.inertia + link.joint.unaffected(SOLID)
+    return mobility(more) if link.parent == BASE and invertible(more) else None
+
+
+def possible(tree: Tree) -> bool:
+    """Whether every link has an inverse of its inertia."""
+    return None not in each_link(tree, completed)
+
+
+def why_not(tree: Tree) -> str:
+    """The link that has none."""
+    reasons: list[str] = each_link(tree, lambda link: "" if completed(link) else _without(link))
+    return next(reason for reason in reasons if reason)
+
+
+def _without(link: Link) -> str:
+    return f"link {link.name!r} has no mass, or mass on a line, and each link's inertia is inverted"
+
+
+def mobility_of(link: Link) -> Mobility:
+    """``I⁻¹`` of a link."""
+    found = completed(link)
+    if found is None:
+        raise ValueError(f"Schur complements: {_without(link)}")
+    return found

@@ -1,0 +1,74 @@
+"""Joints that follow others, in one place: from independent rates to every joint's own, and back.
+
+    rates of all joints = G v,      forces on v = Gᵀ forces of all joints
+
+A joint has one *column* per degree of freedom it would have alone, numbered link by link. Row c
+of ``G`` has one entry: the degree of freedom that moves column c, and its factor (1, or the
+multiplier of a follower). Every index of a matrix or tensor over columns is gathered by ``Gᵀ``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from linkwise.spatial import Scalar
+
+Index = tuple[int, ...]
+Tensor = list[list[list[Scalar]]]
+
+
+@dataclass(frozen=True)
+class Projection:
+    """``G``, by rows: (degree of freedom, factor) of each column."""
+
+    rows: tuple[tuple[int, float], ...]
+    owners: tuple[int, ...]  # for each degree of freedom, the column that is no follower
+
+    def column_rates(self, v: Sequence[Scalar]) -> list[Scalar]:
+        """``G v``."""
+        return [v[i] if factor == 1.0 else v[i] * factor for i, factor in self.rows]
+
+    def owners_only(self, tau: Sequence[Scalar]) -> list[Scalar]:
+        """Torques of the degrees of freedom, each at its own column: followers have no motor."""
+        full: list[Scalar] = [0.0] * len(self.rows)
+        for c, torque in zip(self.owners, tau, strict=True):
+            full[c] = torque
+        return full
+
+    def gathered(self, entries: Iterable[tuple[Index, Any]]) -> dict[Index, Any]:
+        """``Gᵀ`` on every index: entries by columns -> sums by degrees of freedom.
+
+        An entry is anything that can be added, and multiplied by a number.
+        """
+        sums: dict[Index, Any] = {}
+        for columns, x in entries:
+            rows = [self.rows[c] for c in columns]
+            factor = math.prod(f for _, f in rows)
+            at = tuple(i for i, _ in rows)
+            y = x if factor == 1.0 else x * factor
+            sums[at] = sums[at] + y if at in sums else y
+        return sums
+
+    def vector(self, entries: Iterable[tuple[Index, Any]]) -> list[Any]:
+        """The gathered entries of one index, with zeros where there are none."""
+        sums = self.gathered(entries)
+        return [sums.get((i,), 0.0) for i in range(len(self.owners))]
+
+    def matrix(self, entries: Iterable[tuple[Index, Any]], zero: Any = 0.0) -> list[list[Any]]:
+        """The gathered entries of two indices, with zeros where there are none."""
+        sums, n = self.gathered(entries), range(len(self.owners))
+        return [[sums.get((i, j), zero) for j in n] for i in n]
+
+    def tensor(self, entries: Iterable[tuple[Index, Any]]) -> Tensor:
+        """The gathered entries of three indices, with zeros where there are none."""
+        sums, n = self.gathered(entries), range(len(self.owners))
+        return [[[sums.get((i, j, k), 0.0) for k in n] for j in n] for i in n]
+
+    def ties(self) -> list[dict[int, float]]:
+        """``A`` with ``A G = 0``, a row per follower: (its column) - factor (its driver's)."""
+        free = set(self.owners)
+        followers = [(c, *row) for c, row in enumerate(self.rows) if c not in free]
+        return [{c: 1.0, self.owners[i]: -factor} for c, i, factor in followers]
