@@ -413,6 +413,7 @@ class Robot:
     ) -> Result:
         """Acceleration (..., 6) of a frame under torques ``tau``: ``J qdd + J̇ qd``.
 
+        ``axes`` as for `jacobian_dot_qd`.
         Comes out of the sweeps of forward dynamics without a Jacobian. ``method``: ``"fd3"`` or
         ``"fd2"``, as published, which loses digits on long chains.
         """
@@ -591,7 +592,12 @@ class Robot:
         threads: int | None = None,
         status: bool = False,
     ) -> Result:
-        """``J̇ qd`` (..., 6): the frame's acceleration at constant joint rates, gravity aside."""
+        """``J̇ qd`` (..., 6): the frame's acceleration at constant joint rates, gravity aside.
+
+        That is how the frame's origin accelerates and its turning rate changes, in base axes, or
+        with ``axes="body"`` in the frame's own. ``axes="moving"`` tells instead how the numbers of
+        the body-axes velocity change (Pinocchio's LOCAL): its linear part is less by ``w x v``.
+        """
         return self._of_frame("jacobian_dot_qd", (q, qd), frame, out, threads, status, axes=axes)
 
     def operational_inertia(

@@ -526,6 +526,11 @@ def test_unknown_options_are_refused(puma: lw.Robot) -> None:
             puma.forward_dynamics(q, qd, tau, method="magic")
         with pytest.raises(ValueError, match=r"axes 'tool': expected 'base' or 'body'"):
             puma.jacobian(q, "link6", axes="tool")
+        with pytest.raises(ValueError, match=r"axes 'moving': expected 'base' or 'body'$"):
+            puma.jacobian(q, "link6", axes="moving")
+        expected = r"axes 'tool': expected 'base' or 'body' or 'moving'"
+        with pytest.raises(ValueError, match=expected):
+            puma.jacobian_dot_qd(q, qd, "link6", axes="tool")
         puma.forward_dynamics(q, qd, tau)
         puma.jacobian(q, "link6")
 

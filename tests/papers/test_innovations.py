@@ -117,7 +117,7 @@ def test_tip_acceleration_with_followers(
         _check_tip(robot, q, qd, tau, method, "base", {})
 
 
-@pytest.mark.parametrize("axes", ["base", "body"])
+@pytest.mark.parametrize("axes", ["base", "body", "moving"])
 @pytest.mark.parametrize("method", ["fd2", "fd3"])
 def test_tip_acceleration(
     robot: lw.Robot, method: str, axes: str, rng: np.random.Generator
@@ -138,7 +138,7 @@ def _check_tip(
     """α(0) is J θ̈ + J̇ θ̇."""
     frame = robot.frame_names[-1]
     qdd = robot.forward_dynamics(q, qd, tau, f_ext=push)
-    J = robot.jacobian(q, frame, axes=axes)
+    J = robot.jacobian(q, frame, axes=axes.replace("moving", "body"))
     expected = np.einsum("...ij,...j->...i", J, qdd)
     expected += robot.jacobian_dot_qd(q, qd, frame, axes=axes)
     actual = robot.tip_acceleration(q, qd, tau, frame, method=method, axes=axes, f_ext=push)

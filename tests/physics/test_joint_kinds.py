@@ -262,17 +262,16 @@ def test_jacobian(case: Case, axes: str, assert_close: Any) -> None:
         assert_close(actual, expected, scale=1.0 + np.abs(expected).max())
 
 
-@pytest.mark.parametrize("axes", REFERENCE)
+@pytest.mark.parametrize("axes", [*REFERENCE, "moving"])
 def test_jacobian_dot_qd(case: Case, axes: str, assert_close: Any) -> None:
     frame = case.model.getFrameId(case.frames[-1])
-    acceleration = {
-        "base": pin.getFrameClassicalAcceleration,
-        "body": pin.getFrameAcceleration,
-    }[axes]
+    moving = axes == "moving"
+    acceleration = pin.getFrameAcceleration if moving else pin.getFrameClassicalAcceleration
+    reference = REFERENCE["body" if moving else axes]
 
     def one(at: At, qd: np.ndarray, u: np.ndarray) -> Any:
         pin.forwardKinematics(case.model, case.data, at.q, at.B @ qd, at.drift)
-        return acceleration(case.model, case.data, frame, REFERENCE[axes]).vector[SWAP]
+        return acceleration(case.model, case.data, frame, reference).vector[SWAP]
 
     expected = case.each(one)
     actual = case.robot.jacobian_dot_qd(case.q, case.qd, case.frames[-1], axes=axes)

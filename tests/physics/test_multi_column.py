@@ -242,13 +242,13 @@ def test_jacobian(pair: Pair, frame: str, axes: str, evaluate: Any, assert_close
     assert_close(evaluate(pair.whole, "jacobian", pair.q, frame=frame, axes=axes), J @ pair.A)
 
 
-@pytest.mark.parametrize("axes", ["base", "body"])
+@pytest.mark.parametrize("axes", ["base", "body", "moving"])
 @pytest.mark.parametrize("frame", ["tip", "middle"])
 def test_jacobian_dot_qd(
     pair: Pair, frame: str, axes: str, evaluate: Any, assert_close: Any
 ) -> None:
     at = {"frame": frame, "axes": axes}
-    J = evaluate(pair.parts, "jacobian", pair.q, **at)
+    J = evaluate(pair.parts, "jacobian", pair.q, frame=frame, axes=axes.replace("moving", "body"))
     parts = evaluate(pair.parts, "jacobian_dot_qd", pair.q, pair.part_rates(pair.qd), **at)
     expected = parts + np.einsum("bij,bj->bi", J, pair.drift)
     actual = evaluate(pair.whole, "jacobian_dot_qd", pair.q, pair.qd, **at)

@@ -22,8 +22,13 @@ pin = pytest.importorskip("pinocchio", reason="Pinocchio (pip install pin) is no
 
 STATES = 200
 GRAVITY = 9.81
-BASE, BODY = "base", "body"
+BASE, BODY, MOVING = "base", "body", "moving"
 REFERENCE = {BASE: pin.LOCAL_WORLD_ALIGNED, BODY: pin.LOCAL}
+ACCELERATION = {
+    BASE: (pin.getFrameClassicalAcceleration, pin.LOCAL_WORLD_ALIGNED),
+    BODY: (pin.getFrameClassicalAcceleration, pin.LOCAL),
+    MOVING: (pin.getFrameAcceleration, pin.LOCAL),
+}
 
 # Pinocchio orders spatial vectors (linear, angular)
 SWAP = [3, 4, 5, 0, 1, 2]
@@ -155,19 +160,16 @@ def test_jacobian(case: Case, axes: str, assert_close: Any) -> None:
         assert_close(case.robot.jacobian(case.q, name, axes=axes), case.each(one, case.q))
 
 
-@pytest.mark.parametrize("axes", [BASE, BODY])
+@pytest.mark.parametrize("axes", [BASE, BODY, MOVING])
 def test_jacobian_dot_qd(case: Case, axes: str, assert_close: Any) -> None:
-    """In base axes the classical acceleration, in body axes the rate of the body's velocity."""
-    acceleration = {
-        BASE: pin.getFrameClassicalAcceleration,
-        BODY: pin.getFrameAcceleration,
-    }[axes]
+    """The classical acceleration in base or body axes, or the rate of the body-axes velocity."""
+    acceleration, reference = ACCELERATION[axes]
     for name in case.few_frames:
         frame = case.pin.frame(name)
 
         def one(model: Any, data: Any, q: np.ndarray, qd: np.ndarray, frame: int = frame) -> Any:
             pin.forwardKinematics(model, data, q, qd, np.zeros(model.nv))
-            return acceleration(model, data, frame, REFERENCE[axes]).vector[SWAP]
+            return acceleration(model, data, frame, reference).vector[SWAP]
 
         expected = case.each(one, case.q, case.qd)
         actual = case.robot.jacobian_dot_qd(case.q, case.qd, name, axes=axes)

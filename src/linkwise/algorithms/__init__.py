@@ -54,12 +54,17 @@ class Algorithm:
     output: tuple[str | int | Callable[[Tree], int], ...]
     regrouped: bool = False
     takes_frame: bool = False
-    takes_axes: bool = False
+    axes: tuple[str, ...] = ()  # in which a result of a frame can be asked for
     takes_external: bool = False
     takes_damping: bool = False  # of the inverse that is inverted, one number per direction
     iterates: bool = False  # also returns iterations and the squared relative residual
     exists_for: Callable[[Tree], bool] = _always
     why_not: Callable[[Tree], str] = _nothing  # where it does not exist: the reason
+
+    @property
+    def takes_axes(self) -> bool:
+        """Whether the driver is told in which axes the result is wanted."""
+        return bool(self.axes)
 
     def output_shape(self, tree: Tree) -> tuple[int, ...]:
         """Shape of the result for one state."""
@@ -75,7 +80,8 @@ class Algorithm:
 
 _q, _qd, _qdd, _tau, _qdd0 = ("q", Q), ("qd", V), ("qdd", V), ("tau", V), ("qdd0", V)
 _x = ("x", V)
-_frame: dict[str, Any] = {"takes_frame": True, "takes_axes": True}
+_frame: dict[str, Any] = {"takes_frame": True, "axes": ("base", "body")}
+_moving: dict[str, Any] = _frame | {"axes": ("base", "body", kinematics.MOVING)}
 _damped: dict[str, Any] = _frame | {"takes_damping": True}
 _needs_inertia_inverse: dict[str, Any] = {
     "exists_for": mobility.possible,
@@ -103,7 +109,7 @@ _TABLE = [
     Algorithm("forward_kinematics", "sweep", kinematics.forward_kinematics, (_q,), (4, 4),
               takes_frame=True),
     Algorithm("jacobian", "sweep", kinematics.jacobian, (_q,), (6, V), **_frame),
-    Algorithm("jacobian_dot_qd", "sweep", kinematics.jacobian_dot_qd, (_q, _qd), (6,), **_frame),
+    Algorithm("jacobian_dot_qd", "sweep", kinematics.jacobian_dot_qd, (_q, _qd), (6,), **_moving),
     Algorithm("operational_inertia", "crba", operational.operational_inertia, (_q,), (6, 6), True,
               **_damped),
     Algorithm("forward_dynamics", "fd1", operator_dynamics.fd1, (_q, _qd, _tau), (V,),
@@ -118,9 +124,9 @@ _TABLE = [
     Algorithm("forward_dynamics", "pcg", conjugate_gradient.pcg, (_q, _qd, _tau, _qdd0), (V,),
               True, takes_external=True, iterates=True),
     Algorithm("tip_acceleration", "fd3", operator_dynamics.fd3_tip, (_q, _qd, _tau), (6,),
-              takes_external=True, **_frame),
+              takes_external=True, **_moving),
     Algorithm("tip_acceleration", "fd2", operator_dynamics.fd2_tip, (_q, _qd, _tau), (6,),
-              takes_external=True, **_frame),
+              takes_external=True, **_moving),
     Algorithm("solve_mass", "innovations", innovations.solve_mass, (_q, ("rhs", V)), (V,)),
     Algorithm("mass_matrix_inverse", "innovations", innovations_formed.mass_matrix_inverse, (_q,),
               (V, V)),

@@ -97,8 +97,9 @@ class Calls:
         """What to compute, every name checked."""
         at = self.frame(frame) if frame is not None else None
         algorithm = self.algorithm(function, method, dtype, at)
-        if axes not in ("base", "body"):
-            raise ValueError(f"axes {axes!r}: expected 'base' or 'body'")
+        known = algorithm.axes or ("base", "body")
+        if axes not in known:
+            raise ValueError(f"axes {axes!r}: expected {' or '.join(map(repr, known))}")
         if algorithm.takes_frame and at is None:
             raise ValueError(f"{function}: expected a frame (robot.frame_names lists them)")
         self._check_applies(algorithm, damped)

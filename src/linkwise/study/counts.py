@@ -50,13 +50,21 @@ def inertia_and_symbols(tree: Tree, q: Sequence[Scalar]) -> Any:
     return [M, tree.gather_tensor(symbols)]
 
 
+def _blocks(tree: Tree) -> int:
+    return sum(link.joint.nv**2 for link in tree.links)
+
+
+def _matrix_and_tensor(tree: Tree) -> int:
+    return tree.nv**2 + tree.nv**3
+
+
 PARTS = {  # what is no method of its own
-    name: Algorithm(name, "part", driver, _Q, (), regrouped)
-    for name, driver, regrouped in (
-        ("diagonal", diagonal, True),
-        ("kinematics", kinematics, False),
-        ("I* and P*", inertia_and_power, False),
-        ("M and symbols", inertia_and_symbols, True),
+    name: Algorithm(name, "part", driver, _Q, (numbers,), regrouped)
+    for name, driver, numbers, regrouped in (
+        ("diagonal", diagonal, _blocks, True),
+        ("kinematics", kinematics, lambda tree: 12 * tree.n_links, False),
+        ("I* and P*", inertia_and_power, _matrix_and_tensor, False),
+        ("M and symbols", inertia_and_symbols, _matrix_and_tensor, True),
     )
 }
 
