@@ -16,6 +16,8 @@ ERROR, WARNING, HINT = "error", "warning", "hint"
 XACRO = "xacro runs code and is never expanded implicitly: run xacro first, then read its output"
 RUN_XACRO = "run xacro on this file and check what it writes"
 UNITS = "check the unit and the exponent"
+SAYS = " (says MuJoCo's compiler)"
+NOT_NEEDED = "delete it if linkwise is all that reads this file"
 
 
 class Kind(NamedTuple):
@@ -224,6 +226,149 @@ class Code(Enum):
     CANNOT_FOLLOW = error(
         "{mimic}{name!q} is {kind}; expected one of {known}, of driver and follower",
         "follow a revolute, continuous or prismatic joint that follows none",
+    )
+
+    # -- MJCF: files, words and numbers ---------------------------------------------------------
+    INCLUDE_ALONE = error(
+        "the root element is <mujocoinclude>; expected <mujoco>",
+        "check the file that includes this one",
+    )
+    INCLUDE_NOT_THERE = error(
+        "file={name!q} is not there; expected a file to include",
+        "put the file into the folder of the model, or delete the <include>",
+    )
+    INCLUDED_TWICE = error(
+        "file={name!q} is already included ({first}); expected it once", "include it once"
+    )
+    INCLUDE_NOT_EMPTY = error(
+        "has elements of its own; expected them in the included file",
+        "move its elements behind the <include>",
+    )
+    TOO_MANY_INCLUDES = error(
+        "more than {most} files are included; expected at most that",
+        "write some of them into one file",
+    )
+    FOREIGN_ELEMENT = error(
+        "<{tag}> inside <{parent}>; expected an element that <{parent}> takes", "delete it"
+    )
+    NO_SUCH_ATTRIBUTE = error(
+        "unknown attribute {key}={value!q}; expected one that <{tag}> takes",
+        "delete {key}=, or see <{tag}> in MuJoCo's XML reference",
+    )
+    NOT_NUMBERS = error(
+        "{key}={value!q}; expected finite decimal numbers",
+        "write finite decimal numbers, such as 0.5 or 1e-3",
+    )
+    NEGATIVE_NUMBER = error(
+        "{key}={value!q} is negative; expected at least 0", "write a number of 0 or more"
+    )
+    NO_LENGTH = error(
+        "{key}={value!q} has no direction; expected numbers that are not all zero",
+        "write a direction, such as 0 0 1 (quaternions: 1 0 0 0)",
+    )
+    RANGE_SWAPPED = error(
+        "{key}={value!q} starts above its end; expected lower <= upper",
+        "exchange its two numbers, if that was meant",
+    )
+    NOT_WHOLE = error("count={value!q}; expected whole numbers", "write a smaller whole number")
+    TOO_MANY_COPIES = error(
+        "{count} copies; expected at most {most}", "write a smaller whole number"
+    )
+    NESTED_MODEL = error(
+        "a model inside a model is not read; expected its elements, or <include>",
+        "write its elements here, or <include> them",
+    )
+    FILE_NOT_READ = error(
+        "{key}={name!q}: files are not read here; expected none", "delete the attribute"
+    )
+    FILE_NOT_THERE = error(
+        "{key}={name!q} is not there; expected a file",
+        "put the file where the model says, or declare its folder with package_dirs=",
+    )
+    MESH_NEEDED = error(
+        "its inertia comes from its shapes, and a mesh is not in the declared folders ({missing}); "
+        "expected package_dirs= with its folder, an <inertial>, or the file under one of: "
+        "{allowed}",
+        "give the body an <inertial>, or put the mesh where the file says",
+    )
+
+    # -- MJCF: what MuJoCo's compiler says ------------------------------------------------------
+    UNKNOWN_KEYWORD = error("invalid keyword: {key}={value!q} of a <{tag}>" + SAYS, "{advice}")
+    WRONG_AMOUNT = error("{words}" + SAYS, "write {amount} numbers in {key}=")
+    ABSENT_ATTRIBUTE = error("{words}" + SAYS, 'write {key}="..."')
+    REPEATED_NAME = error("{words}" + SAYS, "give one of the two another name")
+    REPEATED_CLASS = error("{words}" + SAYS, "give one of the classes another name")
+    EMPTY_CLASS = error("{words}" + SAYS, 'write class="..."')
+    UNKNOWN_NAME = error("{words}" + SAYS, "{advice}")
+    MISSPELT_NAME = error(
+        "{words}" + SAYS + "; perhaps {meant!q}", 'write "{meant}", if that was meant'
+    )
+    SECOND_ORIENTATION = error(
+        "{words}" + SAYS,
+        "keep one of quat, axisangle, euler, xyaxes and zaxis; none beside fullinertia",
+    )
+    INNER_FREE_JOINT = error(
+        "{words}" + SAYS, 'make it type="ball", or move the body into <worldbody>'
+    )
+    TOO_MANY_JOINTS = error(
+        "{words}" + SAYS, "a free joint is the only joint of its body: delete the others"
+    )
+    NO_WORLD_JOINT = error("{words}" + SAYS, "move it into a <body>")
+    LIMITED_BY_NOTHING = error(
+        "{words}" + SAYS, "write range= with lower < upper, or leave limited= out"
+    )
+    NO_BODY_MASS = error(
+        "{words}" + SAYS,
+        "give the body an <inertial> or a <geom> with mass, or delete its joint",
+    )
+    BODY_TRIANGLE = error(
+        "{words}" + SAYS,
+        'take mass, centre and inertia from one source; <compiler balanceinertia="true"/> '
+        "averages it",
+    )
+    BODY_INDEFINITE = error("{words}" + SAYS, "take mass, centre and inertia from one source")
+    NO_SIZE = error("{words}" + SAYS, "write size= with lengths above 0")
+    NO_MESH = error("{words}" + SAYS, "write mesh= with the name of a mesh of <asset>")
+    NO_TARGET = error("{words}" + SAYS, "write joint= with the joint that it drives")
+    NAMED_TWICE = error("{words}" + SAYS, "name two different elements")
+    NO_HINGE = error("{words}" + SAYS, "name a hinge or a slide")
+    MUJOCO_ERROR = error("{words}" + SAYS, "see <{tag}> in MuJoCo's XML reference")
+    MUJOCO_WARNING = told("{words}" + SAYS, "see MuJoCo's XML reference")
+
+    # -- MJCF: more than a tree of joints -------------------------------------------------------
+    FOLLOWS_IN_CIRCLE = error(
+        "joint {name!q} follows itself through {driver!q}; expected joints that end at one that "
+        "follows none",
+        "let one of these joints follow none",
+    )
+    CLOSES_LOOP = error(
+        "the equality constraint {which} makes this more than a tree of joints; expected "
+        'loops="open", which leaves such constraints out, or a model without them',
+        'load it with loops="open", if a tree without this constraint will do',
+    )
+    LOOP_OPENED = told('the equality constraint {which} is left out (loops="open")', NOT_NEEDED)
+    TIED_TO_MOCAP = told(
+        "a constraint to a mocap body is left out: the body is taken as fixed", NOT_NEEDED
+    )
+    COUPLED_ROTOR = error(
+        "armature {armature:g} of the tendon (its own and its actuators') {why}; expected a tendon "
+        "of one joint, or strict=False to leave it out",
+        "give the armature to joints instead",
+    )
+    ROTOR_LEFT_OUT = told(
+        "armature {armature:g} of the tendon (its own and its actuators') {why}: left out "
+        "(strict=False)",
+        "give the armature to joints instead",
+    )
+    SPRING = told("the spring (stiffness) is left out", NOT_NEEDED)
+    TENDON_FORCES = told("stiffness and damping of the tendon are left out", NOT_NEEDED)
+    GRAVCOMP = told("gravcomp is left out: the body has its weight", NOT_NEEDED)
+    MOCAP = told("a mocap body is taken as fixed to the world", NOT_NEEDED)
+    CURVED_DAMPING = told("only the linear part of damping is read", NOT_NEEDED)
+    FLEX = told("elasticity of deformable bodies (flex) is left out", NOT_NEEDED)
+    FLUID = told("the fluid (density, viscosity) is left out", NOT_NEEDED)
+    SITE_RENAMED = told(
+        "the name is a body's or joint's too: called {used!q}", "give it a name of its own"
     )
 
     # -- bodies ---------------------------------------------------------------------------------

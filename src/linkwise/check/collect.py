@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 
-from linkwise.check.lint import lint
-from linkwise.codes import ERROR, Code
-from linkwise.errors import Problem, Where, collecting
+from linkwise.codes import ERROR
+from linkwise.errors import Problem, collecting
 from linkwise.io.files import FileRoots
+from linkwise.io.mjcf import describe_mjcf
+from linkwise.io.mjequality import Reading
 from linkwise.io.urdf import describe_urdf
 from linkwise.io.xml import Node, PathLike, read_xml
 from linkwise.model.bodies import Policy
@@ -33,17 +34,21 @@ def check(path: PathLike, *, strict: bool = True) -> list[Problem]:
 
 
 def examine(
-    path: PathLike, *, strict: bool = True
+    path: PathLike, *, strict: bool = True, beside: PathLike | None = None
 ) -> tuple[list[Problem], Node | None, RobotDescription | None]:
-    """The problems of a file, its elements, and what could be read of it."""
+    """The problems of a file, its elements, and what could be read of it.
+
+    Files that it names are looked for ``beside`` another file, where that is given.
+    """
     label, root, description = os.fspath(path), None, None
+    files = FileRoots.of(path if beside is None else beside)
     with collecting() as notes:
         root = read_xml(path)
-        if root.tag not in MJCF_ROOTS:
-            description = describe_urdf(root, FileRoots.of(path))
-            _check_model(description, notes, Policy(strict=strict))
-    if root is not None and root.tag in MJCF_ROOTS:
-        return _check_mjcf(label, strict), root, None
+        if root.tag in MJCF_ROOTS:
+            description = describe_mjcf(root, files, reading=Reading(strict=strict))
+        else:
+            description = describe_urdf(root, files)
+        _check_model(description, notes, Policy(strict=strict))
     notes.sort(key=lambda p: (p.file != label, p.file, p.line or 0, p.severity))
     return notes, root, description
 
@@ -54,16 +59,3 @@ def _check_model(description: RobotDescription, notes: list[Problem], policy: Po
         check_bodies(description, policy)
     else:
         build(description, policy)
-
-
-def _check_mjcf(label: str, strict: bool) -> list[Problem]:
-    """Problems of an MJCF, in words of their own."""
-    codes = {"error": Code.OTHER, "warning": Code.OTHER_TOLD}
-    return [
-        Problem(
-            codes[found.severity],
-            Where(found.path, found.line, found.element),
-            {"message": found.message, "advice": found.suggestion},
-        )
-        for found in lint(label, strict=strict).problems
-    ]

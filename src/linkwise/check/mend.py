@@ -6,6 +6,7 @@ what was meant is not certain, nothing is changed and the problem stays.
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -13,9 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from linkwise.check.collect import MJCF_ROOTS, examine
+from linkwise.check.collect import examine
 from linkwise.check.edits import Edits, Span
-from linkwise.check.lint import lint
 from linkwise.codes import Code
 from linkwise.errors import Problem, quote
 from linkwise.io.xml import Node, PathLike, parse_number
@@ -34,7 +34,7 @@ class Page:
 
     edits: Edits
     nodes: dict[Span, Node]
-    description: RobotDescription
+    description: RobotDescription | None
 
     def node(self, problem: Problem) -> Node | None:
         """The element that a problem is about."""
@@ -57,9 +57,6 @@ def repair(path: PathLike, *, strict: bool = True) -> Repaired | None:
     _, root, _ = examine(path, strict=strict)
     if root is None:
         return None
-    if root.tag in MJCF_ROOTS:
-        old = lint(path, strict=strict)
-        return Repaired(old.repaired.encode(), old.changes)
     out = Repaired(Path(path).read_bytes())
     if out.data.startswith(_BYTES):
         return out
@@ -67,7 +64,7 @@ def repair(path: PathLike, *, strict: bool = True) -> Repaired | None:
         copy = Path(folder) / "copy"
         for _ in range(ROUNDS):
             copy.write_bytes(out.data)
-            changes = _one_round(copy, out, strict)
+            changes = _one_round(copy, out, strict, path)
             if not changes:
                 break
             out.changes += changes
@@ -75,14 +72,15 @@ def repair(path: PathLike, *, strict: bool = True) -> Repaired | None:
     return out
 
 
-def _one_round(copy: Path, out: Repaired, strict: bool) -> list[tuple[int, str]]:
-    problems, root, description = examine(copy, strict=strict)
-    if root is None or description is None:
+def _one_round(copy: Path, out: Repaired, strict: bool, path: PathLike) -> list[tuple[int, str]]:
+    found, root, description = examine(copy, strict=strict, beside=path)
+    if root is None:
         return []
+    problems = [problem for problem in found if problem.file == os.fspath(copy)]
     page = Page(Edits(out.data), {n.span: n for n in _all(root) if n.span}, description)
-    found = [(p.line or 0, REPAIRS[p.code](page, p)) for p in problems if p.code in REPAIRS]
+    done = [(p.line or 0, REPAIRS[p.code](page, p)) for p in problems if p.code in REPAIRS]
     out.data = page.edits.result()
-    return [(line, change) for line, change in found if change]
+    return [(line, change) for line, change in done if change]
 
 
 def _all(root: Node) -> Iterator[Node]:
@@ -144,6 +142,24 @@ def _make_continuous(page: Page, problem: Problem) -> str:
     return f"joint {name}: type revolute changed to continuous"
 
 
+def _exchange_range(page: Page, problem: Problem) -> str:
+    node, key = page.node(problem), problem.facts["key"]
+    if node is None or node.span is None or key not in node.attributes:
+        return ""
+    words = node.attributes[key].split()
+    page.edits.set(node.span, key, " ".join(reversed(words)))
+    return f"{key}={quote(' '.join(words))} exchanged"
+
+
+def _change_keyword(page: Page, problem: Problem) -> str:
+    """Write the word that was meant."""
+    meant, key, value = (problem.facts[fact] for fact in ("meant", "key", "value"))
+    if meant is None or problem.where.span is None:
+        return ""
+    page.edits.set(problem.where.span, key, meant)
+    return f"{key}={quote(value)} changed to {meant}"
+
+
 def _change_type(page: Page, problem: Problem) -> str:
     """Write the joint type that was meant."""
     meant = problem.facts["meant"]
@@ -157,9 +173,8 @@ def _change_end(page: Page, problem: Problem) -> str:
     """Write the name of the link that was meant."""
     joint, end, meant = page.node(problem), problem.facts["end"], problem.facts["meant"]
     node = None if joint is None else next(joint.all(end), None)
-    held = {
-        joint.child for joint in page.description.joints if joint.name != problem.facts["joint"]
-    }
+    joints = page.description.joints if page.description else ()
+    held = {other.child for other in joints if other.name != problem.facts["joint"]}
     if node is None or node.span is None or (end == "child" and meant in held):
         return ""
     page.edits.set(node.span, "link", meant)
@@ -174,6 +189,8 @@ def _unit_axis(page: Page, problem: Problem) -> str:
 
 def _nearest_bodies(page: Page, problem: Problem) -> str:
     """Write the nearest inertia that can exist for every link of a body that needs one."""
+    if page.description is None:
+        return ""
     spans = [link.where.span for link in members_of(page.description, problem.facts["joint"])]
     links = [page.nodes[span] for span in spans if span in page.nodes]
     return "; ".join(change for link in links if (change := _nearest(page, link)))
@@ -211,6 +228,8 @@ REPAIRS: dict[Code, Callable[[Page, Problem], str]] = {
     Code.MISSPELT_ATTRIBUTE: _rename_key,
     Code.SECOND_CHILD: _remove_copy,
     Code.LIMITS_SWAPPED: _exchange_limits,
+    Code.RANGE_SWAPPED: _exchange_range,
+    Code.UNKNOWN_KEYWORD: _change_keyword,
     Code.NO_LIMIT: _make_continuous,
     Code.NO_RANGE: _make_continuous,
     Code.UNKNOWN_TYPE: _change_type,

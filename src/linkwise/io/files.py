@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from linkwise.codes import Code
-from linkwise.errors import Where
+from linkwise.errors import HOLE, Where
 from linkwise.io.xml import PathLike
 
 MARKS = ("package.xml", "pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg")
@@ -58,7 +58,8 @@ class FileRoots:
         try:
             real = self._candidates(kind, rest, beside)
         except ValueError as problem:
-            raise where.problem(Code.NO_PATH, name=text, reason=str(problem)) from None
+            where.report(Code.NO_PATH, name=text, reason=str(problem))
+            return HOLE
         return self._first_file(real, text, rest, where)
 
     def locate(self, text: str) -> str:
@@ -98,7 +99,8 @@ class FileRoots:
         if climbs or stray:
             roots = ", ".join(self.own + self.packages) or "none"
             folder = os.path.dirname(stray[0]) if stray else "its folder"
-            raise where.problem(Code.OUTSIDE_FOLDERS, name=text, folder=folder, allowed=roots)
+            where.report(Code.OUTSIDE_FOLDERS, name=text, folder=folder, allowed=roots)
+            return HOLE
         return text
 
 

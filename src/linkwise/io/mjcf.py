@@ -3,32 +3,31 @@
 MuJoCo is never shown the file itself. The file and what it includes are parsed under the same
 limits as any robot file, every path is held to the declared folders, and MuJoCo compiles a text
 written from that, one element a line, so that whatever it objects to has a place in the file.
+MuJoCo stops at its first objection; where problems are collected, what it objects to becomes a
+hole, and it is asked again.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from linkwise.errors import BackendUnavailable, RobotFileError, Where, suggestion
+from linkwise.codes import Code
+from linkwise.errors import BackendUnavailable, Where, plain, quote
 from linkwise.io.files import FileRoots
-from linkwise.io.mjcf_text import Document, Element, Read, flatten
+from linkwise.io.mjcf_text import Document, Element, check_values, flatten, leave_out
 from linkwise.io.mjcf_words import check_words
 from linkwise.io.mjequality import Locate, Reading
 from linkwise.io.mjmodel import TREES, describe_mjmodel
-from linkwise.io.xml import DEFAULT_LIMITS, Node, PathLike, ReadLimits, quote, read_xml
+from linkwise.io.mjobjections import ELEMENT, INERTIA, JOINTS, Objection, objection
+from linkwise.io.xml import DEFAULT_LIMITS, Node, PathLike, ReadLimits, read_xml
 from linkwise.model.description import RobotDescription
 
-_LINE = re.compile(r"\b[Ll]ine(?: number)?[ =](\d+)")
-_ELEMENT = re.compile(r"\s*Element (?:name )?'[^']*'.*", re.DOTALL)
-_KEYWORD = re.compile(r"invalid keyword: '(.*)'", re.DOTALL)
-_QUOTED = re.compile(r"'([^']+)'")
-_UNKNOWN = re.compile(r"unknown|unrecognized name|not found")
-_PREFIX = re.compile(r"^(?:XML )?(?:[Pp]arse )?(?:Error: ?|error )+")
+MOST_OBJECTIONS = 100
+ORIENTATIONS = ("fullinertia", "quat", "axisangle", "euler", "xyaxes", "zaxis")
 
 
 def read_mjcf(
@@ -38,29 +37,31 @@ def read_mjcf(
     limits: ReadLimits = DEFAULT_LIMITS,
     reading: Reading = TREES,
 ) -> RobotDescription:
-    """Read an MJCF file; it may name files under its own folder and under ``package_dirs``."""
+    """Read an MJCF file; it may name files of the tree it sits in and of ``package_dirs``."""
     files = FileRoots.of(path, package_dirs)
-    return describe_mjcf(read_xml(path, limits), files, limits, reading=reading)
+    return describe_mjcf(read_xml(path, limits), files, limits, reading)
 
 
 def describe_mjcf(
     root: Node,
     files: FileRoots,
     limits: ReadLimits = DEFAULT_LIMITS,
-    read: Read = read_xml,
     reading: Reading = TREES,
 ) -> RobotDescription:
-    """Turn a parsed MJCF into a description; ``read`` parses the files that it includes."""
+    """Turn a parsed MJCF into a description."""
+    if root.tag == "mujocoinclude":
+        raise root.problem(Code.INCLUDE_ALONE)
     if root.tag != "mujoco":
-        raise root.error(f"the root element is <{quote(root.tag)[1:-1]}>; expected <mujoco>")
+        raise root.problem(Code.UNKNOWN_ROOT, tag=plain(root.tag), expected="<mujoco>")
     mujoco = _mujoco()
-    document = flatten(root, files, limits, read)
+    document = flatten(root, files, limits)
     check_words(document, mujoco.mj_printSchema(False, False))
-    model = _compile(mujoco, document, 1.0)
+    check_values(document)
+    model = _compile(mujoco, document)
     if document.stand_ins:
-        _check_inertias(document, model, _compile(mujoco, document, 2.0))
+        _check_inertias(mujoco, document, model)
     if model.nbody > limits.max_links:
-        raise root.error(f"{model.nbody} bodies; expected max_links of at most {limits.max_links}")
+        raise root.problem(Code.TOO_MANY_LINKS, count=model.nbody, most=limits.max_links)
     name = root.attributes.get("model", "").strip()
     stem = os.path.splitext(os.path.basename(root.path))[0]
     return describe_mjmodel(model, name or stem, _locator(document, model), reading)
@@ -77,78 +78,71 @@ def _mujoco() -> Any:
     return mujoco
 
 
-def _compile(mujoco: Any, document: Document, size: float) -> Any:
-    """MuJoCo's model of a document; meshes that are not there have this size."""
+# --- MuJoCo's compiler ---------------------------------------------------------------------
+
+
+def _compile(mujoco: Any, document: Document) -> Any:
+    """MuJoCo's model of a document; what it objects to is reported, and becomes a hole."""
+    for _ in range(MOST_OBJECTIONS):
+        model, said = _attempt(mujoco, document, 1.0)
+        if not isinstance(model, str):
+            for message in (m for m in said if "singular" not in m):  # judged later, by name
+                words = quote(message.strip(), 300)[1:-1]
+                document.root.report(Code.MUJOCO_WARNING, words=words, kind_of=words)
+            return model
+        found = objection(document, model)
+        e = document.elements[found.at]
+        if found.at == 0 or e.is_hole:
+            raise document.root.problem(found.code, **found.facts)
+        if not found.names & document.lost:
+            e.node.report(found.code, **found.facts)
+        _leave_hole(document, found)
+    raise document.root.problem(Code.MUJOCO_ERROR, words="too many objections", tag="mujoco")
+
+
+def _attempt(mujoco: Any, document: Document, size: float) -> tuple[Any, list[str]]:
+    """MuJoCo's model, or its objection, with meshes of this size; and what it warns of."""
     said: list[str] = []
     before = mujoco.get_mju_user_warning()
     mujoco.set_mju_user_warning(said.append)  # else MuJoCo prints, and writes a log file here
     try:
-        model = mujoco.MjModel.from_xml_string(document.text(size))
+        return mujoco.MjModel.from_xml_string(document.text(size)), said
     except (ValueError, RuntimeError) as problem:
-        raise _located(document, str(problem)) from None
+        return str(problem), said
     finally:
         mujoco.set_mju_user_warning(before)
-    for message in (m for m in said if "singular" not in m):  # that is judged later, by name
-        document.root.where.warn(f"{quote(message.strip(), 300)[1:-1]} (says MuJoCo's compiler)")
-    return model
 
 
-def _located(document: Document, message: str) -> RobotFileError:
-    """MuJoCo's objection, with its place in the file and the name that was perhaps meant."""
-    node = _place(document, message)
-    words = _PREFIX.sub("", _ELEMENT.sub("", message).strip())
-    told = f"{quote(_with_key(words, node), 300)[1:-1]} (says MuJoCo's compiler)"
-    if _UNKNOWN.search(words) and (meant := _meant(document, node, words)):
-        told += f'; perhaps "{meant}"'
-    return node.error(told)
+def _leave_hole(document: Document, found: Objection) -> None:
+    """Leave out what MuJoCo objects to, so that it goes on to the next."""
+    e, body = document.elements[found.at], document.body(found.at)
+    if found.hole == "orientation":
+        for key in [key for key in ORIENTATIONS if key in e.attributes][1:]:
+            del e.attributes[key]
+    elif found.hole == INERTIA and body and not document.elements[body].is_given:
+        document.give_inertia(body)
+    elif found.hole == JOINTS and body:
+        for joint in document.own(body, "joint", "freejoint"):
+            document.remove(joint)
+    elif found.hole in e.attributes:
+        leave_out(document, found.at, found.hole)
+    elif e.tag == "body" and not e.is_given:
+        document.give_inertia(found.at)
+    else:
+        assert found.hole is not ELEMENT or e.tag != "mujoco"
+        document.remove(found.at)
 
 
-def _place(document: Document, message: str) -> Node:
-    """The line that MuJoCo names, or else the only element of the name that it names."""
-    line = _LINE.search(message)
-    if line is not None and 0 < int(line[1]) <= len(document.elements):
-        return document.elements[int(line[1]) - 1].node
-    for name in _QUOTED.findall(message):
-        named = [e.node for e in document.opened() if e.node.attributes.get("name") == name]
-        if len(named) == 1:
-            return named[0]
-    return document.root
-
-
-def _with_key(words: str, node: Node) -> str:
-    """Say which attribute holds a keyword that MuJoCo does not know."""
-    said = _KEYWORD.fullmatch(words)
-    keys = [key for key, value in node.attributes.items() if said and value == said[1]]
-    if not keys:
-        return words
-    return f"invalid keyword: {keys[0]}={quote(node.attributes[keys[0]])} of a <{node.tag}>"
-
-
-def _meant(document: Document, node: Node, words: str) -> str | None:
-    """The name that is like the unknown one, of an element of the kind that is asked for."""
-    unknown = set(_QUOTED.findall(words)) or {node.attributes.get("childclass")}
-    for key, value in node.attributes.items():
-        if value in unknown and key != "name":
-            kind = key.rstrip("12").removeprefix("child")
-            tag, name = ("default", "class") if kind == "class" else (kind, "name")
-            nodes = [e.node for e in document.opened() if e.node.tag == tag]
-            known = frozenset(n.attributes[name] for n in nodes if n.attributes.get(name))
-            return suggestion(value, known)
-    return None
-
-
-def _check_inertias(document: Document, model: Any, other: Any) -> None:
-    """Refuse bodies whose inertia depends on a mesh that is not there."""
+def _check_inertias(mujoco: Any, document: Document, model: Any) -> None:
+    """Report bodies whose inertia depends on a mesh that is not there."""
+    other, _ = _attempt(mujoco, document, 2.0)
     same = (model.body_mass == other.body_mass) & (model.body_inertia == other.body_inertia).all(1)
     same &= (model.body_ipos == other.body_ipos).all(1)
+    locate = _locator(document, model)
     for body in np.flatnonzero(~same):
         missing = _some(sorted({quote(name) for name in document.stand_ins}))
         roots = ", ".join(document.files.own + document.files.packages) or "none"
-        raise _locator(document, model)("body", int(body)).error(
-            "its inertia comes from its shapes, and a mesh is not in the declared folders "
-            f"({missing}); expected package_dirs= with its folder, an <inertial>, or the file "
-            f"under one of: {roots}"
-        )
+        locate("body", int(body)).report(Code.MESH_NEEDED, missing=missing, allowed=roots)
 
 
 def _some(names: list[str], most: int = 3) -> str:
@@ -157,22 +151,22 @@ def _some(names: list[str], most: int = 3) -> str:
     return ", ".join(names[:most]) + more
 
 
+# --- places --------------------------------------------------------------------------------
+
+
 def _locator(document: Document, model: Any) -> Locate:
     """Places of a model's elements: by name, or by order where both have as many."""
     whole = document.root.where
-    bodies, joints = document.bodies(), document.joints()
     found: dict[str, tuple[list[Element], int, Any]] = {
-        "body": (bodies, model.nbody - 1, model.name_bodyadr[1:]),
-        "joint": (joints, model.njnt, model.name_jntadr),
+        "body": (document.tagged("body"), model.nbody - 1, model.name_bodyadr[1:]),
+        "joint": (document.joints(), model.njnt, model.name_jntadr),
         "site": (document.tagged("site"), model.nsite, model.name_siteadr),
         "equality": (document.inside("equality"), model.neq, model.name_eqadr),
-        "actuator": (document.inside("actuator"), getattr(model, "nactuator", model.nu), ()),
-        "tendon": (document.inside("tendon"), model.ntendon, ()),
-        "pair": (document.tagged("pair"), model.npair, ()),
-        "flex": (document.tagged("flex") + document.tagged("flexcomp"), -1, ()),
+        "tendon": (document.inside("tendon"), model.ntendon, model.name_tendonadr),
+        "flex": (document.tagged("flex", "flexcomp"), -1, ()),
     }
     named = {
-        kind: {e.node.attributes["name"]: e for e in elements if e.node.attributes.get("name")}
+        kind: {e.attributes["name"]: e for e in elements if e.attributes.get("name")}
         for kind, (elements, _, _) in found.items()
     }
 

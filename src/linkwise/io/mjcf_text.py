@@ -4,20 +4,24 @@ Includes are put in place, paths become real paths under the declared folders, t
 go, and a mesh that is not there is replaced by a stand-in of a size that can be chosen: a body
 whose inertia depends on that size cannot be read. Numbers are checked here, where values have a
 place in the file.
+
+Where problems are collected, what cannot be read leaves a hole: an attribute or an element that is
+not written, or a body with an inertia that it was given. Names that go with a hole are not missed.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 from xml.sax.saxutils import quoteattr
 
-from linkwise.errors import Where
+from linkwise.codes import Code
+from linkwise.errors import RobotFileError, Where, is_collecting, plain, report
 from linkwise.io.files import FileRoots
-from linkwise.io.xml import Node, ReadLimits, parse_number, quote, read_xml
-
-Read = Callable[[str, ReadLimits], Node]  # how a file becomes elements
+from linkwise.io.poses import HUGE
+from linkwise.io.xml import Node, ReadLimits, parse_number, read_xml
 
 MAX_INCLUDES = 32
 MAX_COPIES = 20_000
@@ -28,6 +32,7 @@ _SHAPES = ("mesh", "hfield")
 _FOLDERS = ("assetdir", "meshdir", "texturedir")
 _MEMORY = ("memory", "njmax", "nconmax", "nstack")
 _TETRAHEDRON = ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))
+_GIVEN = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
 
 # attributes that hold numbers wherever they stand, and those that may not be negative; in any
 # attribute but a name, what is no finite number is refused
@@ -47,117 +52,179 @@ _NOT_NEGATIVE = frozenset(
 )
 
 
-@dataclass(frozen=True)
+@dataclass
 class Element:
-    """A start tag or, with ``closes``, an end tag; ``inside`` are the enclosing tags."""
+    """A start tag or, with ``closes``, an end tag, as it is written for MuJoCo."""
 
     node: Node
+    tag: str
+    parent: int  # the index of the enclosing element; the root's own is 0
     closes: bool = False
-    inside: tuple[str, ...] = ()
+    partner: int = 0  # the index of its other tag
+    attributes: dict[str, str] = field(default_factory=dict)
+    is_hole: bool = False  # not written
+    is_given: bool = False  # a body with an inertia that was put in
 
 
 @dataclass
 class Document:
-    """A whole model: its elements in order, and what to write for each."""
+    """A whole model: its elements in order, one a line."""
 
     root: Node
     files: FileRoots
     elements: list[Element] = field(default_factory=list)
     stand_ins: dict[str, Where] = field(default_factory=dict)  # meshes that are not there
-    _written: list[dict[str, str]] = field(default_factory=list)
+    lost: set[str] = field(default_factory=set)  # names of elements that are holes
 
     def text(self, size: float) -> str:
         """What MuJoCo compiles; stand-ins have this size."""
-        return "\n".join(
-            f"</{e.node.tag}>" if e.closes else _tag(e.node.tag, attributes, size)
-            for e, attributes in zip(self.elements, self._written, strict=True)
-        )
+        return "\n".join(_line(e, size) for e in self.elements)
 
-    def opened(self) -> Iterator[Element]:
-        """Elements, in file order."""
-        return (e for e in self.elements if not e.closes)
+    def opened(self) -> Iterator[tuple[int, Element]]:
+        """Elements that are written, in file order, with their index."""
+        return ((i, e) for i, e in enumerate(self.elements) if not (e.closes or e.is_hole))
 
-    def tagged(self, tag: str) -> list[Element]:
+    def around(self, e: Element) -> Iterator[Element]:
+        """The enclosing elements, from the inside out."""
+        while e is not self.elements[0]:
+            e = self.elements[e.parent]
+            yield e
+
+    def tagged(self, *tags: str) -> list[Element]:
         """Elements with a tag, those among the defaults aside."""
-        return [e for e in self.opened() if e.node.tag == tag and "default" not in e.inside]
+        found = [e for _, e in self.opened() if e.tag in tags]
+        return [e for e in found if all(outer.tag != "default" for outer in self.around(e))]
 
     def inside(self, section: str) -> list[Element]:
         """Elements of a section."""
-        return [e for e in self.opened() if e.inside[-1:] == (section,)]
+        return [e for _, e in self.opened() if self.elements[e.parent].tag == section]
 
-    def bodies(self) -> list[Element]:
-        """Bodies, in MuJoCo's order."""
-        return self.tagged("body")
+    def body(self, index: int) -> int:
+        """The body that an element is or belongs to; 0 where there is none."""
+        while index and self.elements[index].tag != "body":
+            index = self.elements[index].parent
+        return index
 
     def joints(self) -> list[Element]:
         """Joints, in MuJoCo's order: body by body, whatever stands between them."""
-        per_body: list[list[Element]] = [[]]
-        open_bodies = [0]
-        for e in self.elements:
-            if e.node.tag == "body":
-                if e.closes:
-                    open_bodies.pop()
-                else:
-                    per_body.append([])
-                    open_bodies.append(len(per_body) - 1)
-            elif e.node.tag in ("joint", "freejoint") and not e.closes and "body" in e.inside:
-                per_body[open_bodies[-1]].append(e)
-        return [e for joints in per_body for e in joints]
+        per_body: dict[int, list[Element]] = {}
+        for i, e in self.opened():
+            if e.tag == "body":
+                per_body[i] = []
+            elif e.tag in ("joint", "freejoint") and (body := self.body(i)):
+                per_body[body].append(e)
+        return [e for joints in per_body.values() for e in joints]
+
+    def own(self, body: int, *tags: str) -> list[int]:
+        """Elements of a body itself, not of a body in it."""
+        return [i for i, e in self.opened() if e.tag in tags and self.body(e.parent) == body]
+
+    # holes
+
+    def remove(self, index: int) -> None:
+        """Make an element a hole, with all it contains; a body without its shape is given mass."""
+        for e in self.elements[index : self.elements[index].partner + 1]:
+            e.is_hole = True
+            said = e.node.attributes
+            self.lost.update(said[key] for key in ("name", "class") if key in said)
+        if self.elements[index].tag in ("geom", "inertial"):
+            self.give_inertia(self.body(index))
+
+    def give_inertia(self, body: int) -> None:
+        """Give a body an inertia that can exist."""
+        if body:
+            self.elements[body].is_given = True
+            for i in self.own(body, "inertial"):
+                self.elements[i].is_hole = self.elements[self.elements[i].partner].is_hole = True
 
 
-def flatten(root: Node, files: FileRoots, limits: ReadLimits, read: Read = read_xml) -> Document:
-    """Put includes in place, check values and paths, and say what to write."""
+def _line(e: Element, size: float) -> str:
+    if e.is_hole:
+        return ""
+    if e.closes:
+        return f"</{e.tag}>"
+    attributes = dict(e.attributes)
+    if "stand-in" in attributes:
+        del attributes["stand-in"]
+        attributes["vertex"] = " ".join(f"{size * x:g}" for row in _TETRAHEDRON for x in row)
+    written = "".join(f" {k}={quoteattr(v)}" for k, v in attributes.items())
+    return f"<{e.tag}{written}>{_GIVEN if e.is_given else ''}"
+
+
+# --- includes ------------------------------------------------------------------------------
+
+
+def flatten(root: Node, files: FileRoots, limits: ReadLimits) -> Document:
+    """List start and end tags depth first, without recursion; includes are put in place."""
     document = Document(root, files)
-    _walk(document, limits, read)
-    folders = _folders(document)
-    for e in document.elements:
-        document._written.append({} if e.closes else _attributes(e, document, folders))
+    elements, seen, wrong = document.elements, dict[str, Node](), list[int]()
+    todo = [_Todo(root)]
+    count = 0
+    while todo:
+        node, parent, depth, copies, begins = todo.pop()
+        if begins is not None:
+            elements[begins].partner = len(elements)
+            elements.append(Element(node, node.tag, parent, True, begins))
+            continue
+        count += 1
+        if count > limits.max_elements or depth >= limits.max_depth:
+            most = f"max_elements {limits.max_elements}, max_depth {limits.max_depth}"
+            raise node.problem(Code.TOO_MANY_ELEMENTS, limit=f"at most {most}, includes counted")
+        if node.tag in _DROPPED:
+            continue
+        if node.tag == "include":
+            children = _included(node, files, seen, limits)
+        else:
+            repeats = _copies(node, copies)
+            here, children = len(elements), node.children
+            elements.append(Element(node, node.tag, parent, attributes=dict(node.attributes)))
+            todo.append(_Todo(node, parent, depth, copies, here))
+            parent, depth, copies = here, depth + 1, copies * (repeats or 1)
+            wrong += [here] if repeats is None else []
+        todo += [_Todo(child, parent, depth, copies) for child in reversed(children)]
+    for index in wrong:
+        document.remove(index)
     return document
 
 
-def _walk(document: Document, limits: ReadLimits, read: Read) -> None:
-    """List start and end tags depth first, without recursion; includes are put in place."""
-    seen: dict[str, Node] = {}
-    opened = 0
-    todo: list[tuple[Node, bool, tuple[str, ...], int]] = [(document.root, False, (), 1)]
-    while todo:
-        node, closes, inside, copies = todo.pop()
-        if closes:
-            document.elements.append(Element(node, True, inside))
-            continue
-        opened += 1
-        if opened > limits.max_elements or len(inside) >= limits.max_depth:
-            most = f"max_elements {limits.max_elements}, max_depth {limits.max_depth}"
-            raise node.error(f"too many elements; expected at most {most}, includes counted")
-        if node.tag == "include":
-            children = _included(node, document.files, seen, lambda path: read(path, limits))
-        elif node.tag in _DROPPED:
-            continue
-        else:
-            copies *= _copies(node, copies)
-            document.elements.append(Element(node, False, inside))
-            todo.append((node, True, inside, copies))
-            children, inside = node.children, (*inside, node.tag)
-        todo += [(child, False, inside, copies) for child in reversed(children)]
+class _Todo(NamedTuple):
+    """An element to list, or with ``begins`` its end tag; ``copies`` are made of what is in it."""
+
+    node: Node
+    parent: int = 0
+    depth: int = 0
+    copies: int = 1
+    begins: int | None = None
 
 
 def _included(
-    node: Node, files: FileRoots, seen: dict[str, Node], read: Callable[[str], Node]
+    node: Node, files: FileRoots, seen: dict[str, Node], limits: ReadLimits
 ) -> tuple[Node, ...]:
     """The children of an included file's root, whatever that is called."""
     name = node.text("file")
+    if not name:
+        return ()
     path = files.resolve(name.replace("\\", "/"), node.where, _beside(node, files))
+    if not path:
+        return ()
     if not _is_there(path):
-        raise node.error(f"file={quote(name)} is not there; expected a file to include")
+        node.report(Code.INCLUDE_NOT_THERE, name=name)
+        return ()
     if path in seen:
-        first = seen[path].where
-        raise node.error(f"file={quote(name)} is already included ({first}); expected it once")
+        node.report(Code.INCLUDED_TWICE, name=name, first=str(seen[path].where))
+        return ()
     if len(seen) >= MAX_INCLUDES:
-        raise node.error(f"more than {MAX_INCLUDES} files are included; expected at most that")
-    seen[path] = node
+        raise node.problem(Code.TOO_MANY_INCLUDES, most=MAX_INCLUDES)
     if node.children:
-        raise node.error("has elements of its own; expected them in the included file")
-    return read(path).children
+        node.report(Code.INCLUDE_NOT_EMPTY)
+    seen[path] = node
+    try:
+        return read_xml(path, limits).children
+    except RobotFileError as error:
+        if error.problem is None or not is_collecting():
+            raise
+        report(error.problem)
+        return ()
 
 
 def _beside(node: Node, files: FileRoots) -> str:
@@ -166,119 +233,132 @@ def _beside(node: Node, files: FileRoots) -> str:
     return "" if folder == files.folder else folder
 
 
-def _copies(node: Node, so_far: int) -> int:
-    """How often an element's contents are repeated; too often is refused before it is done."""
+def _copies(node: Node, so_far: int) -> int | None:
+    """How often an element's contents are repeated; None where that is not read."""
     if node.tag not in _REPEATS or "count" not in node.attributes:
         return 1
     copies = 1
     for word in node.attributes["count"].split():
         number = parse_number(word)
         if number is None or number != int(number) or number < 0:
-            raise node.error(f"count={quote(node.attributes['count'])}; expected whole numbers")
+            node.report(Code.NOT_WHOLE, value=node.attributes["count"])
+            return None
         copies *= max(int(number), 1)
     if so_far * copies > MAX_COPIES:
-        raise node.error(f"{so_far * copies} copies; expected at most {MAX_COPIES}")
+        node.report(Code.TOO_MANY_COPIES, count=so_far * copies, most=MAX_COPIES)
+        return None
     return copies
 
 
 # --- attributes ----------------------------------------------------------------------------
 
 
+def check_values(document: Document) -> None:
+    """Check numbers, resolve paths, and leave out what MuJoCo is not to know."""
+    folders = _folders(document)
+    for i, e in document.opened():
+        if e.tag == "compiler":
+            _without(e, *_FOLDERS, "strippath")
+        elif e.tag == "size":
+            _without(e, *_MEMORY)
+        elif e.tag in ("material", "light"):
+            _without(e, "texture")
+        elif e.tag == "model" and document.elements[e.parent].tag == "asset":
+            e.node.report(Code.NESTED_MODEL)
+            document.remove(i)
+            continue
+        for key in [key for key in e.attributes if key.startswith("file")]:
+            _resolve(e, key, document, folders)
+        bad = [key for key in sorted(e.attributes) if not _is_good(e, key)]
+        for key in bad:
+            leave_out(document, i, key)
+
+
+def leave_out(document: Document, index: int, key: str) -> None:
+    """Leave an attribute out; where MuJoCo asks for it, the whole element."""
+    e = document.elements[index]
+    e.attributes.pop(key, None)
+    if e.tag == "inertial" or (e.tag == "geom" and key in ("size", "fromto")):
+        document.remove(index)
+
+
+def _without(e: Element, *keys: str) -> None:
+    for key in keys:
+        e.attributes.pop(key, None)
+
+
+def _is_good(e: Element, key: str) -> bool:
+    """Whether a value is what it should be; if not, that is reported."""
+    value, node = e.attributes[key], e.node
+    if e.tag == "flag" or key in _NAMES:  # flags are the same words, to switch things on and off
+        return True
+    numbers = [parse_number(word) for word in value.split()]
+    if key in _RANGES and (key != "range" or e.tag in _RANGED):
+        return _is_range(replace(node, attributes=e.attributes), key)
+    if key not in _NUMBERS:
+        words = {w.lstrip("+-").lower() for w in value.split()}
+        if _NOT_NUMBERS & words:
+            node.report(Code.NOT_NUMBERS, key=plain(key), value=value)
+        return not _NOT_NUMBERS & words
+    return _are_numbers(node, key, value, numbers)
+
+
+def _are_numbers(node: Node, key: str, value: str, numbers: Sequence[float | None]) -> bool:
+    found = [abs(x) for x in numbers if x is not None]
+    if not found or len(found) < len(numbers):
+        node.report(Code.NOT_NUMBERS, key=key, value=value)
+    elif max(found) >= HUGE:
+        node.report(Code.NUMBER_TOO_LARGE, key=key, value=value, largest=HUGE)
+    elif key in _NOT_NEGATIVE and any(x < 0.0 for x in numbers if x is not None):
+        node.report(Code.NEGATIVE_NUMBER, key=key, value=value)
+    elif key in _DIRECTIONS and max(found) < _NO_DIRECTION:
+        node.report(Code.NO_LENGTH, key=key, value=value)
+    else:
+        return True
+    return False
+
+
+def _is_range(node: Node, key: str) -> bool:
+    """MuJoCo takes a range the wrong way round as none."""
+    lower, upper = node.numbers(key, 2)
+    if lower > upper:
+        node.report(Code.RANGE_SWAPPED, key=key, value=node.attributes[key])
+    return lower <= upper
+
+
+# --- files ---------------------------------------------------------------------------------
+
+
 def _folders(document: Document) -> dict[str, str]:
     """Folders that <compiler> declares for meshes and textures; the last one counts."""
     said: dict[str, str] = {}
     for e in document.tagged("compiler"):
-        said |= {k: v for k, v in e.node.attributes.items() if k in (*_FOLDERS, "strippath")}
-    assets = said.get("assetdir", "")
-    mesh, texture = said.get("meshdir", assets), said.get("texturedir", assets)
-    strip = said.get("strippath", "false")
-    folders = {"mesh": mesh, "hfield": mesh, "flexcomp": mesh}
-    return folders | {"texture": texture, "strippath": strip}
+        said |= {k: v for k, v in e.attributes.items() if k in (*_FOLDERS, "strippath")}
+    mesh = said.get("meshdir", said.get("assetdir", ""))
+    return {"mesh": mesh, "flexcomp": mesh, "strippath": said.get("strippath", "false")}
 
 
-def _file_keys(node: Node) -> list[str]:
-    return [key for key in node.attributes if key.startswith("file")]
-
-
-def _attributes(e: Element, document: Document, folders: dict[str, str]) -> dict[str, str]:
-    node = e.node
-    attributes = dict(node.attributes)
-    _check_numbers(node)
-    if node.tag == "compiler":
-        _without(attributes, *_FOLDERS, "strippath")
-    elif node.tag == "size":
-        _without(attributes, *_MEMORY)
-    elif node.tag in ("material", "light"):
-        _without(attributes, "texture")
-    elif node.tag == "model" and "asset" in e.inside:
-        raise node.error("a model inside a model is not read; expected its elements, or <include>")
-    for key in _file_keys(node):
-        _resolve(node, key, attributes, document, folders)
-    return attributes
-
-
-def _without(attributes: dict[str, str], *keys: str) -> None:
-    for key in keys:
-        attributes.pop(key, None)
-
-
-def _check_numbers(node: Node) -> None:
-    if node.tag == "flag":  # the same words, to switch things on and off
-        return
-    for key in sorted(node.attributes.keys() - _NUMBERS - _NAMES):
-        if _NOT_NUMBERS & {w.lstrip("+-").lower() for w in node.attributes[key].split()}:
-            found = f"{quote(key)[1:-1]}={quote(node.attributes[key])}"
-            raise node.error(f"{found}; expected finite decimal numbers")
-    for key in sorted(_NUMBERS & node.attributes.keys()):
-        _check_values(node, key, [parse_number(word) for word in node.attributes[key].split()])
-    for key in sorted(_RANGES & node.attributes.keys()):
-        _check_range(node, key)
-
-
-def _check_values(node: Node, key: str, values: Sequence[float | None]) -> None:
-    found = f"{key}={quote(node.attributes[key])}"
-    numbers = [value for value in values if value is not None]
-    if not numbers or len(numbers) < len(values):
-        raise node.error(f"{found}; expected finite decimal numbers")
-    if key in _NOT_NEGATIVE and min(numbers) < 0.0:
-        raise node.error(f"{found} is negative; expected at least 0")
-    if key in _DIRECTIONS and max(map(abs, numbers)) < _NO_DIRECTION:
-        raise node.error(f"{found} has no direction; expected numbers that are not all zero")
-
-
-def _check_range(node: Node, key: str) -> None:
-    """MuJoCo takes a range the wrong way round as none."""
-    if key == "range" and node.tag not in _RANGED:
-        return
-    lower, upper = node.numbers(key, 2)
-    if lower > upper:
-        found = f"{key}={quote(node.attributes[key])}"
-        raise node.error(f"{found} starts above its end; expected lower <= upper")
-
-
-def _resolve(
-    node: Node, key: str, attributes: dict[str, str], document: Document, folders: dict[str, str]
-) -> None:
+def _resolve(e: Element, key: str, document: Document, folders: dict[str, str]) -> None:
     """Replace a file's name by its real path, or by a stand-in where it is not there."""
-    if node.tag not in folders:
-        raise node.error(f"{key}={quote(attributes[key])}: files are not read here; expected none")
-    name = attributes.pop(key)
-    if folders["strippath"] == "true":
-        name = os.path.basename(name)
-    if node.tag in _SHAPES:
-        attributes.setdefault("name", os.path.splitext(os.path.basename(name))[0])
-    path = _find(node, name, document.files, folders)
-    if node.tag == "hfield":  # ground to stand on, without mass: never opened
-        attributes |= {"nrow": "2", "ncol": "2"}
-        _without(attributes, "content_type")
-    elif _is_there(path):
-        attributes[key] = path
-    elif node.tag == "mesh":
-        document.stand_ins[name] = node.where
-        attributes["stand-in"] = ""
-        _without(attributes, "content_type")
+    name = e.attributes.pop(key)
+    if e.tag in _SHAPES:
+        _without(e, "content_type")
+        stem = os.path.splitext(os.path.basename(name.replace("\\", "/")))[0]
+        e.attributes.setdefault("name", stem)
+    if e.tag == "hfield":  # ground to stand on, without mass: never opened
+        e.attributes |= {"nrow": "2", "ncol": "2"}
+        return
+    if e.tag not in folders:
+        e.node.report(Code.FILE_NOT_READ, key=key, name=name)
+        return
+    path = _find(e.node, name, document.files, folders)
+    if _is_there(path):
+        e.attributes[key] = path
+    elif e.tag == "mesh":
+        document.stand_ins[name] = e.node.where
+        e.attributes["stand-in"] = ""
     else:
-        raise node.error(f"{key}={quote(name)} is not there; expected a file")
+        e.node.report(Code.FILE_NOT_THERE, key=key, name=name)
 
 
 def _find(node: Node, name: str, files: FileRoots, folders: dict[str, str]) -> str:
@@ -288,6 +368,8 @@ def _find(node: Node, name: str, files: FileRoots, folders: dict[str, str]) -> s
     from it.
     """
     name = name.replace("\\", "/")
+    if folders["strippath"] == "true":
+        name = os.path.basename(name)
     path = files.locate(os.path.join(folders[node.tag].replace("\\", "/"), name))
     if not _is_there(path) and (beside := _beside(node, files)):
         path = files.locate(os.path.join(beside, name))
@@ -297,10 +379,3 @@ def _find(node: Node, name: str, files: FileRoots, folders: dict[str, str]) -> s
 def _is_there(path: str) -> bool:
     """Whether `FileRoots` found a file; one that is not there stays as written."""
     return os.path.isabs(path) and os.path.isfile(path)
-
-
-def _tag(tag: str, attributes: dict[str, str], size: float) -> str:
-    if "stand-in" in attributes:
-        attributes = {k: v for k, v in attributes.items() if k != "stand-in"}
-        attributes["vertex"] = " ".join(f"{size * x:g}" for row in _TETRAHEDRON for x in row)
-    return f"<{tag}" + "".join(f" {k}={quoteattr(v)}" for k, v in attributes.items()) + ">"

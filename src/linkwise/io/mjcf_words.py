@@ -10,9 +10,9 @@ import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from linkwise.codes import XACRO
-from linkwise.errors import quote, suggestion
-from linkwise.io.mjcf_text import Document
+from linkwise.codes import Code
+from linkwise.errors import plain, suggestion
+from linkwise.io.mjcf_text import Document, Element
 from linkwise.io.xml import Node
 
 _ROW = re.compile(r"^( *)([\w()]+) \(([!?*R])\) *(.*)$")
@@ -62,34 +62,59 @@ def _add_repeats(top: Grammar) -> None:
 
 
 def check_words(document: Document, schema: str) -> None:
-    """Refuse the first element or attribute that is not MJCF, with the word that was meant."""
-    stack = [grammar_of(schema)]
-    for e in document.elements:
-        if e.closes:
-            stack.pop()
+    """Report elements and attributes that are not MJCF, with the word that was meant."""
+    top = grammar_of(schema)
+    if "mujoco" not in top.children:
+        return  # a schema that cannot be read says nothing
+    grammars: dict[int, Grammar] = {}
+    seen: dict[tuple[int, str], Node] = {}
+    for i, e in document.opened():
+        around = grammars[e.parent] if i else top
+        if i and e.tag not in around.children and not _is_renamed(document, i, around, top):
+            document.remove(i)
             continue
-        grammar = stack[-1].children.get(e.node.tag)
-        if grammar is None:
-            _refuse_element(e.node, e.inside[-1:], stack[-1], stack[0])
-            return  # a schema that cannot be read says nothing
-        for tag in sorted(grammar.once):
-            e.node.child(tag)
-        for key in sorted(e.node.attributes.keys() - grammar.attributes):
-            _refuse_attribute(e.node, key, grammar)
-        stack.append(grammar)
+        grammars[i] = around.children[e.tag]
+        first = seen.setdefault((e.parent, e.tag), e.node)
+        if e.tag in around.once and first is not e.node:
+            same = e.node.content == first.content
+            e.node.report(Code.SECOND_CHILD, tag=e.tag, first=first.line, same=same)
+            document.remove(i)
+            continue
+        for key in sorted(e.attributes.keys() - grammars[i].attributes):
+            _check_attribute(e, key, grammars[i])
 
 
-def _refuse_element(node: Node, inside: tuple[str, ...], around: Grammar, top: Grammar) -> None:
-    if not inside:
-        return
-    tag = quote(node.tag)[1:-1]
+def _is_renamed(document: Document, index: int, around: Grammar, top: Grammar) -> bool:
+    """Report an unknown element; True where it can be read by the tag that was meant."""
+    e = document.elements[index]
+    tag, parent = plain(e.tag), document.elements[e.parent].tag
     if tag.startswith("xacro:"):
-        raise node.error(f"this file needs xacro; {XACRO}")
-    if meant := suggestion(node.tag, frozenset(around.children)):
-        raise node.error(f"unknown element <{tag}>; expected <{meant}>")
-    homes = " or ".join(_homes(node.tag, top))
-    wanted = f"it inside {homes}" if homes else f"an element that <{inside[0]}> takes"
-    raise node.error(f"<{tag}> inside <{inside[0]}>; expected {wanted}")
+        raise e.node.problem(Code.NEEDS_XACRO)
+    if meant := suggestion(e.tag, frozenset(around.children)):
+        e.node.report(Code.MISSPELT_ELEMENT, tag=tag, meant=meant)
+        e.tag = document.elements[e.partner].tag = meant
+        return True
+    if homes := " or ".join(_homes(e.tag, top)):
+        e.node.report(Code.MISPLACED_ELEMENT, tag=tag, parent=parent, home=homes)
+    else:
+        e.node.report(Code.FOREIGN_ELEMENT, tag=tag, parent=parent)
+    return False
+
+
+def _check_attribute(e: Element, key: str, grammar: Grammar) -> None:
+    """Report an unknown attribute, and take it for the one that was meant, or for none."""
+    if ":" in key:
+        return  # a word of another namespace
+    value = e.attributes[key]
+    meant = suggestion(key, frozenset(grammar.attributes))
+    if meant is not None:
+        e.node.report(Code.MISSPELT_ATTRIBUTE, key=plain(key), value=value, meant=meant)
+        e.attributes.setdefault(meant, e.attributes.pop(key))
+    elif e.tag in _IN_BODY:  # MuJoCo's table does not say what these take
+        e.node.report(Code.UNKNOWN_ATTRIBUTE, key=key)
+    else:
+        e.node.report(Code.NO_SUCH_ATTRIBUTE, key=plain(key), value=value, tag=e.tag)
+        del e.attributes[key]
 
 
 def _homes(tag: str, top: Grammar) -> list[str]:
@@ -107,14 +132,3 @@ def _homes(tag: str, top: Grammar) -> list[str]:
         at = found.index("worldbody")
         found[at : at + 1] = ["worldbody", "body"] if tag == "body" else ["body"]
     return [f"<{name}>" for name in found]
-
-
-def _refuse_attribute(node: Node, key: str, grammar: Grammar) -> None:
-    if ":" in key:
-        return  # a word of another namespace
-    found = f"unknown attribute {quote(key)[1:-1]}={quote(node.attributes[key])}"
-    meant = suggestion(key, frozenset(grammar.attributes))
-    if meant is None and node.tag in _IN_BODY:  # MuJoCo's table does not say what these take
-        node.where.warn(f"unknown attribute {quote(key)} ignored")
-        return
-    raise node.error(f"{found}; expected {meant or f'one that <{node.tag}> takes'}")

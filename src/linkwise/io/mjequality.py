@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from linkwise.codes import Code
 from linkwise.errors import Where
 
 Locate = Callable[[str, int], Where]  # ("joint", 3) -> its place
@@ -58,10 +59,8 @@ def ties(m: Any, names: Sequence[str], locate: Locate, reading: Reading) -> dict
         found[joint] = _tie(m, i)
         if _end(found, joint) is None:
             driver = names[found[joint].driver]
-            raise locate("equality", i).error(
-                f'joint "{names[joint]}" follows itself through "{driver}"; expected '
-                "joints that end at one that follows none"
-            )
+            locate("equality", i).report(Code.FOLLOWS_IN_CIRCLE, name=names[joint], driver=driver)
+            del found[joint]
     ends = {joint: _end(found, joint) for joint in found}
     return {joint: end for joint, end in ends.items() if end is not None}
 
@@ -91,14 +90,10 @@ def _leave_out(m: Any, i: int, problem: str, locate: Locate, reading: Reading) -
     """Refuse a constraint that a tree of joints cannot hold, or warn that it is left out."""
     where = locate("equality", i)
     if any(m.body_mocapid[body] >= 0 for body in _bodies(m, i)):
-        where.warn("a constraint to a mocap body is left out: the body is taken as fixed")
-    elif reading.loops == "open":
-        where.warn(f'the equality constraint {problem} is left out (loops="open")')
+        where.report(Code.TIED_TO_MOCAP)
     else:
-        raise where.error(
-            f"the equality constraint {problem} makes this more than a tree of joints; expected "
-            'loops="open", which leaves such constraints out, or a model without them'
-        )
+        code = Code.LOOP_OPENED if reading.loops == "open" else Code.CLOSES_LOOP
+        where.report(code, which=problem)
 
 
 def _bodies(m: Any, i: int) -> list[int]:

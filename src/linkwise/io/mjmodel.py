@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwise.codes import Code
 from linkwise.errors import Where
 from linkwise.io.mjequality import Locate, Reading, ties
 from linkwise.io.mjrotors import geared, more_armature
@@ -266,7 +267,7 @@ def _sites(m: Any, names: _Names, reader: _Reader) -> Iterable[FrameDescription]
         used = name
         if name in reader.taken_links or name in reader.taken_joints:
             used = unused(f"{name}_site", taken)
-            reader.locate("site", i).warn(f"the name is a body's or joint's too: called \"{used}\"")
+            reader.locate("site", i).report(Code.SITE_RENAMED, used=used)
         where = pose(quaternion_matrix(m.site_quat[i]), m.site_pos[i])
         yield FrameDescription(used, names.bodies[m.site_bodyid[i]], where)
 
@@ -284,18 +285,17 @@ def _name_what_is_left_out(m: Any, locate: Locate) -> None:
     Contacts, limits and motors are no part of a robot's dynamics here, and no reason to warn.
     """
     for body in np.flatnonzero(m.body_gravcomp):
-        locate("body", int(body)).warn("gravcomp is left out: the body has its weight")
+        locate("body", int(body)).report(Code.GRAVCOMP)
     for body in np.flatnonzero(m.body_mocapid >= 0):
-        locate("body", int(body)).warn("a mocap body is taken as fixed to the world")
+        locate("body", int(body)).report(Code.MOCAP)
     for joint in np.flatnonzero(_any(m, "jnt_stiffness", "jnt_stiffnesspoly")):
-        locate("joint", int(joint)).warn("the spring (stiffness) is left out")
+        locate("joint", int(joint)).report(Code.SPRING)
     for dof in np.flatnonzero(_any(m, "dof_dampingpoly")):
-        place = locate("joint", int(m.dof_jntid[dof]))
-        place.warn("only the linear part of damping is read: the rest is left out")
+        locate("joint", int(m.dof_jntid[dof])).report(Code.CURVED_DAMPING)
     pulls = ("tendon_stiffness", "tendon_damping", "tendon_stiffnesspoly", "tendon_dampingpoly")
     for tendon in np.flatnonzero(_any(m, *pulls) | (geared(m, "actuator_damping")[1] != 0.0)):
-        locate("tendon", int(tendon)).warn("stiffness and damping of the tendon are left out")
+        locate("tendon", int(tendon)).report(Code.TENDON_FORCES)
     if getattr(m, "nflex", 0):
-        locate("flex", 0).warn("elasticity of deformable bodies (flex) is left out")
+        locate("flex", 0).report(Code.FLEX)
     if m.opt.density or m.opt.viscosity:
-        locate("model", 0).warn("the fluid (density, viscosity) is left out")
+        locate("model", 0).report(Code.FLUID)

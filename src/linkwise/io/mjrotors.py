@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwise.codes import Code
 from linkwise.io.mjequality import Locate, Reading, Tie
 from linkwise.model.frames import Array
 
@@ -69,9 +70,5 @@ def _leave_out(
         why = "changes the mass matrix with the configuration"
     else:
         why = f"couples {len(moved)} joints in the mass matrix"
-    said = f"armature {armature:g} of the tendon (its own and its actuators') {why}"
-    if reading.strict:
-        raise where.error(
-            f"{said}; expected a tendon of one joint, or strict=False to leave it out"
-        )
-    where.warn(f"{said}: left out (strict=False)")
+    code = Code.COUPLED_ROTOR if reading.strict else Code.ROTOR_LEFT_OUT
+    where.report(code, armature=armature, why=why)
