@@ -33,6 +33,7 @@ from linkwise.model.description import (
     Pose,
     RobotDescription,
 )
+from linkwise.trace.guard import guard
 from linkwise.trace.program import Block
 from linkwise.trace.tracer import trace
 
@@ -146,7 +147,7 @@ def measure(robot: lw.Robot, name: str, function: str) -> Cost:
     """Make a kernel without the cache, and run it."""
     task = robot._calls.task(function)
     begin = time.process_time()
-    program = trace(task, robot.tree)
+    program = guard(trace(task, robot.tree))
     traced = time.process_time()
     ir = render_module(program, host(), "float64", BATCH)
     code = llvm_compile.to_object(ir, host())

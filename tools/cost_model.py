@@ -32,6 +32,7 @@ from linkwise.bench.timing import one_core, processor
 from linkwise.engine.auto import CANDIDATES, features
 from linkwise.engine.kernels import Kernels
 from linkwise.study.generic import generic_chain
+from linkwise.trace.guard import guard
 from linkwise.trace.tracer import Task, trace
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -147,7 +148,7 @@ def _call(robot: lw.Robot, task: Task, mode: str) -> tuple[Any, int]:
         fast = kernels.call(task, task.algorithm.function, "", lambda *_: None)
         assert fast is not None
         return (lambda: fast(*inputs)), 1
-    program = trace(task, robot.tree)
+    program = guard(trace(task, robot.tree))
     code = llvm_compile.to_object(render_module(program, host(), dtype, BATCH), host())
     kernel = run.BatchKernel(code, host(), program.signature, dtype)
     out = [np.empty((STATES, slot.size), dtype) for slot in program.signature.outputs]

@@ -21,6 +21,7 @@ from linkwise.model.build import build
 from linkwise.model.description import RobotDescription
 from linkwise.model.tree import BASE, Frame, Tree
 from linkwise.summary import summary
+from linkwise.trace.guard import guard
 from linkwise.trace.program import OperationCount, count_operations
 from linkwise.trace.tracer import Task, evaluate, trace
 
@@ -748,7 +749,7 @@ class Robot:
         """Generated code: ``"c"`` (readable), ``"llvm"`` (what is compiled) or ``"asm"``."""
         task = self._calls.task(function, method, frame)
         if backend == "c":
-            return render_c(trace(task, self._tree), self.name)
+            return render_c(guard(trace(task, self._tree)), self.name)
         if backend == "llvm":
             return self._calls.kernels.ir(task, dtype)
         if backend == "asm":

@@ -43,6 +43,7 @@ from linkwise.spatial.scalar import sincos
 from linkwise.study.generic import generic_chain
 from linkwise.trace.expr import Expr, Graph, reachable
 from linkwise.trace.fuse import fuse
+from linkwise.trace.guard import guard
 from linkwise.trace.program import BYTE, Block, Carry, Output, Port, Program, Repeat
 from linkwise.trace.schedule import FREE, schedule
 from linkwise.trace.tracer import Task, trace
@@ -91,7 +92,7 @@ def program_of(results: list[Expr], *ports: Port, name: str = "by hand") -> Prog
 
 
 def compiled(program: Program, target: Target, dtype: str) -> run.BatchKernel:
-    code = llvm_compile.to_object(render_module(program, target, dtype, BATCH), target)
+    code = llvm_compile.to_object(render_module(guard(program), target, dtype, BATCH), target)
     return run.BatchKernel(code, target, program.signature, dtype)
 
 
@@ -105,7 +106,7 @@ def run_kernel(kernel: run.BatchKernel, *inputs: np.ndarray) -> np.ndarray:
 
 def interpret(program: Program, inputs: dict[str, np.ndarray]) -> np.ndarray:
     """The result as rows, by the reference interpreter."""
-    found = reference.interpret(program, inputs)["result"]
+    found = reference.interpret(guard(program), inputs)["result"]
     return found.reshape(len(found), -1)
 
 
@@ -594,7 +595,7 @@ def test_one_state_has_the_sincos_of_a_batch(fused: bool) -> None:
 
     for count in (1, 2, target.lanes(8) - 1, target.lanes(8), 2 * target.lanes(8) + 1):
         program = sincos_program(count)
-        ir = render_module(program, target, "float64", CALL)
+        ir = render_module(guard(program), target, "float64", CALL)
         code = llvm_compile.to_object(ir, target)
         call = run.fast_function(code, target, "float64", "sincos", "sincos", general)
         rows = rng.uniform(-10, 10, (count + 2, count))
@@ -815,7 +816,7 @@ def test_generated_c_computes_the_same(name: str, tmp_path: Path) -> None:
 @needs_c
 def test_loops_in_c(tmp_path: Path) -> None:
     programs = [square_root(60), fibonacci(), fixed_point_of_cosine()]
-    library = c_library(tmp_path, *(render_c(p, "nobody") for p in programs))
+    library = c_library(tmp_path, *(render_c(guard(p), "nobody") for p in programs))
     for program, values in zip(
         programs, ([1.0, 2.0, 1e6, 1e-6], [0.0, 1.0, 17.0], [0.0, 0.5, 1.0]), strict=True
     ):
@@ -832,23 +833,30 @@ def test_negative_constants_in_c(tmp_path: Path) -> None:
     # each product is used once, so that it is fused with the constant
     raw = [x * y - (-2.5), (-2.5) - x * x, y * y + (-2.5), x - (-2.5), -2.5 * y - (-1.5)]
     program = program_of(fuse(graph, raw), Port("x", 2), name="signs")
-    library = c_library(tmp_path, render_c(program, "nobody"))
+    library = c_library(tmp_path, render_c(guard(program), "nobody"))
     inputs = np.array([[1.5, -2.0], [0.25, 3.0]])
     result = run_c(library, "signs", inputs, size=len(raw))
     np.testing.assert_allclose(result, interpret(program, {"x": inputs}), rtol=1e-15)
 
 
 @needs_c
-def test_c_refuses_what_is_not_finite_and_no_more(tmp_path: Path) -> None:
-    """Finite inputs whose sum overflows are finite."""
+def test_every_backend_refuses_the_same_states(tmp_path: Path) -> None:
+    """Inputs that are not finite, or add up to infinity, and pivots that are not positive."""
     graph = Graph()
     halves = [0.5 * graph.input("x", k) for k in range(2)]
-    program = program_of(fuse(graph, halves), Port("x", 2), name="halves")
-    library = c_library(tmp_path, render_c(program, "nobody"))
-    inputs = np.array([[1e308, 1e308], [1.0, np.inf], [np.nan, 1.0], [1.0, 2.0]])
+    pivots = (graph.input("x", 0) + 3.0, graph.input("x", 1) + 4.0)
+    block = Block(schedule([*halves, *pivots]))
+    program = Program("halves", (Port("x", 2),), (block,), (row(*halves),), pivots)
+    library = c_library(tmp_path, render_c(guard(verify(program)), "nobody"))
+    inputs = np.array([[1e308, 1e308], [1.0, np.inf], [np.nan, 1.0], [1.0, 2.0], [-3.0, 1.0],
+                       [1.0, -5.0], [-2.9, -3.9]])  # fmt: skip
     result = run_c(library, "halves", inputs, size=2)
     np.testing.assert_array_equal(result, interpret(program, {"x": inputs}))
-    assert np.isfinite(result).all(axis=1).tolist() == [True, False, False, True]
+    kernel = compiled(program, host(), "float64")
+    np.testing.assert_array_equal(run_kernel(kernel, inputs), result)
+    finite = np.isfinite(result).all(axis=1)
+    assert finite.tolist() == [False, False, False, True, False, False, True]
+    np.testing.assert_array_equal(result[finite], 0.5 * inputs[finite])
 
 
 # -- outputs and the arrays they are written to --------------------------------------------------
@@ -870,7 +878,7 @@ def test_each_output_has_an_array_of_its_own(target: Target, dtype: str) -> None
     kernel = compiled(program, target, dtype)
     x = np.random.default_rng(3).normal(size=(2 * kernel.width + 3, 2)).astype(dtype)
     x[1, 1] = np.nan
-    expected = reference.interpret(program, {"x": x})
+    expected = reference.interpret(guard(program), {"x": x})
     out, code = np.full((len(x), 2), 7.0, dtype), np.full(len(x), 77, np.uint8)
     kernel([x], [out, code], 1)
     np.testing.assert_array_equal(out, expected["result"])
@@ -882,9 +890,9 @@ def test_each_output_has_an_array_of_its_own(target: Target, dtype: str) -> None
 @needs_c
 def test_outputs_in_c(tmp_path: Path) -> None:
     program = two_outputs()
-    library = c_library(tmp_path, render_c(program, "nobody"))
+    library = c_library(tmp_path, render_c(guard(program), "nobody"))
     x = np.array([[1.5, -2.0], [-1.0, np.inf], [-3.0, 0.25]])
-    expected = reference.interpret(program, {"x": x})
+    expected = reference.interpret(guard(program), {"x": x})
     for k in range(3):
         out, code = np.zeros(2), np.zeros(1, np.uint8)
         library["two"](*(ctypes.c_void_p(a.ctypes.data) for a in (x[k].copy(), out, code)))

@@ -57,22 +57,17 @@ def interpret(program: Program, inputs: Mapping[str, NDArray[Any]]) -> dict[str,
                 _run_block(region, inputs, state, dtype)
             else:
                 _run_repeat(region, inputs, state, dtype, batch)
-    healthy = np.all([np.isfinite(a).all(axis=-1) for a in arrays], axis=0)
-    for pivot in program.pivots:
-        healthy = healthy & (np.real(state[pivot.id]) > 0)
-    return {output.name: _gather(output, state, healthy, dtype) for output in program.outputs}
+    return {output.name: _gather(output, state, batch, dtype) for output in program.outputs}
 
 
-def _gather(output: Output, state: dict[int, Any], healthy: NDArray[Any], dtype: Any) -> Any:
-    """An output as an array (batch, *shape), NaN in rows that are not healthy."""
-    rows = np.empty((len(healthy), len(output.values)), dtype)
+def _gather(output: Output, state: dict[int, Any], batch: int, dtype: Any) -> Any:
+    """An output as an array (batch, *shape)."""
+    rows = np.empty((batch, len(output.values)), dtype)
     for k, value in enumerate(output.values):
         rows[:, k] = state[value.id]
     if output.kind == BYTE:
         rows = np.real(rows).astype(np.uint8)
-    else:
-        rows[~healthy] = np.nan
-    return rows.reshape(-1, *output.shape)
+    return rows.reshape(batch, *output.shape)
 
 
 def _run_block(block: Block, inputs: Mapping[str, Any], state: dict[int, Any], dtype: Any) -> None:

@@ -18,6 +18,7 @@ from linkwise.engine.cache import default_cache
 from linkwise.engine.identity import source_digest
 from linkwise.errors import BackendUnavailable
 from linkwise.model.tree import Tree
+from linkwise.trace.guard import guard
 from linkwise.trace.tracer import Task, trace
 
 _build = threading.RLock()  # one compilation at a time in a process
@@ -73,7 +74,7 @@ class Kernels:
 
     def ir(self, task: Task, dtype: str, entry: str = BATCH) -> str:
         """LLVM IR of a kernel."""
-        return render_module(trace(task, self.tree), host(), dtype, entry)
+        return render_module(guard(trace(task, self.tree)), host(), dtype, entry)
 
     def assembly(self, task: Task, dtype: str) -> str:
         """Machine code of a batch kernel, as text."""

@@ -103,7 +103,7 @@ class Program:
     inputs: tuple[Port, ...]
     regions: tuple[Region, ...]
     outputs: tuple[Output, ...]
-    pivots: tuple[Expr, ...] = ()  # positive in a state that has an answer
+    pivots: tuple[Expr, ...] = ()  # positive in a state that has an answer; see guard.py
 
     @property
     def signature(self) -> Signature:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from linkwise.trace.expr import Expr
@@ -46,20 +47,12 @@ def render_c(program: Program, robot: str) -> str:
     ]
     for region in program.regions:
         writer.block(region) if isinstance(region, Block) else writer.repeat(region)
-    elements = [f"0.0 * {_word(p.name)}[{i}]" for p in program.inputs for i in range(p.size)]
     stores = [
         f"    {_word(output.name)}[{i}] = {writer.value(value)};"
         for output in program.outputs
         for i, value in enumerate(output.values)
     ]
-    pivots = "".join(f" && {writer.value(p)} > 0" for p in program.pivots)
-    guard = [f"    if (!(isfinite({' + '.join(elements)}){pivots})) {{"]
-    for output in program.outputs:
-        if output.kind == NUMBER:
-            spoil = f"{_word(output.name)}[i] = NAN;"
-            guard.append(f"        for (int i = 0; i < {output.slot.size}; ++i) {spoil}")
-    guard.append("    }")
-    return "\n".join((*head, *writer.lines, *stores, *guard, "}", ""))
+    return "\n".join((*head, *writer.lines, *stores, "}", ""))
 
 
 class _Writer:
@@ -89,11 +82,17 @@ class _Writer:
     def value(self, node: Expr) -> str:
         """How a node is written where it is used."""
         if node.op == "const":
-            return repr(node.value) if node.value >= 0.0 else f"({node.value!r})"
+            return _number(node.value)
         if node.op == "input":
             port, index = node.value
             return f"{_word(port)}[{index}]"
         return self.names[node.id]
+
+
+def _number(x: float) -> str:
+    if not math.isfinite(x):
+        return "NAN" if math.isnan(x) else "INFINITY" if x > 0 else "(-INFINITY)"
+    return repr(x) if x >= 0.0 else f"({x!r})"
 
 
 def _word(name: str) -> str:

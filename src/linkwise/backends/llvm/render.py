@@ -6,6 +6,7 @@ batch, the last incomplete tile, and the call from Python.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 
 from linkwise.backends.llvm.atan2 import emit_atan2
@@ -29,15 +30,12 @@ class Renderer:
         self.out = Lines()
         self.values: dict[int, str] = {}
         self.sizes = {port.name: port.size for port in program.inputs}
-        last = program.regions[-1]
-        # results are stored as they come, unless the guard has pivots to wait for
-        early = isinstance(last, Block) and not program.pivots
-        self._last_nodes = last.nodes if early and isinstance(last, Block) else ()
         self.ports = {port.name: k for k, port in enumerate(program.inputs)}
-        self.unread = {(p.name, i) for p in program.inputs for i in range(p.size)}
-        self.sum = ""  # of the inputs read so far, or of 0 times each
-        self.guard = ""
-        self.guarded: dict[int, str] = {}
+        used = {a.id for node in program.nodes() for a in node.args}
+        # computed when their neighbours are there too, just before they are written together
+        self.only_stored = {value.id for value in program.results} - used
+        self.masks: dict[int, str] = {}  # where a choice takes its first alternative
+        self.chosen: dict[int, Expr] = {}  # what it is
         self.turned: dict[tuple[str, ...], list[str]] = {}
         self.stores = [_Stores(k, output, lanes) for k, output in enumerate(program.outputs)]
 
@@ -88,7 +86,12 @@ class Renderer:
         return pairs[: len(angles)]
 
     def _block(self, nodes: tuple[Expr, ...]) -> None:
-        """Angles first, in groups that depend on no sine of their own; then the rest in order."""
+        """Angles first, in groups that depend on no sine of their own; then the rest in order.
+
+        What stands before every sine is done before them.
+        """
+        for node in itertools.takewhile(lambda node: node.op not in ("sin", "cos"), nodes):
+            self._node(node)
         for group in _angle_groups(nodes):
             for node in _needed_by(nodes, group):
                 self._node(node)
@@ -98,9 +101,11 @@ class Renderer:
             for node in nodes:
                 if node.op in ("sin", "cos") and node.args[0].id in made:
                     self.values[node.id] = made[node.args[0].id][node.op == "cos"]
-        last = nodes is self._last_nodes
+        region = self.program.regions[-1]
+        last = isinstance(region, Block) and nodes is region.nodes
         for node in nodes:
-            self._node(node)
+            if not (last and node.id in self.only_stored):
+                self._node(node)
             if last:
                 self._store(node)
 
@@ -109,6 +114,8 @@ class Renderer:
             self.values[node.id] = self._operation(node)
 
     def _operation(self, node: Expr) -> str:
+        if node.op == "select":
+            return self._select(node)
         T, args = self.lanes.type, [self._value(a) for a in node.args]
         if node.op in BINARY:
             return self.out.let(f"{BINARY[node.op]} {T} {args[0]}, {args[1]}")
@@ -137,11 +144,15 @@ class Renderer:
         T = self.lanes.type
         return self.out.let(f"call {T} @llvm.sqrt.{self.lanes.suffix}({T} {x})")
 
-    def _select(self, condition: str, a: str, b: str) -> str:
-        """``a`` where the condition is positive, else ``b``."""
-        T = self.lanes.type
-        mask = self.out.let(f"fcmp ogt {T} {condition}, {self.lanes.constant(0.0)}")
-        return self.out.let(f"select {self.lanes.vector('i1')} {mask}, {T} {a}, {T} {b}")
+    def _select(self, node: Expr) -> str:
+        """A choice. Where its first alternative is a choice with the same second, both are one."""
+        condition, a, b = node.args
+        T, bit, x = self.lanes.type, self.lanes.vector("i1"), self._value(condition)
+        mask = self.out.let(f"fcmp ogt {T} {x}, {self.lanes.constant(0.0)}")
+        if a.id in self.masks and a.args[2] is b:
+            mask, a = self.out.let(f"and {bit} {mask}, {self.masks[a.id]}"), self.chosen[a.id]
+        self.masks[node.id], self.chosen[node.id] = mask, a
+        return self.out.let(f"select {bit} {mask}, {T} {self._value(a)}, {T} {self._value(b)}")
 
     def _atan2(self, y: str, x: str) -> str:
         return emit_atan2(self.out, self.lanes, self.fused, y, x)
@@ -170,57 +181,16 @@ class Renderer:
     def _value(self, node: Expr) -> str:
         if node.op == "const":
             return self.lanes.constant(node.value)
-        if node.op == "input" and node.id not in self.values:
-            self.values[node.id] = self._load(*node.value)
+        if node.id not in self.values:
+            self.values[node.id] = (
+                self._load(*node.value) if node.op == "input" else self._operation(node)
+            )
         return self.values[node.id]
 
     def _load(self, port: str, index: int) -> str:
-        """One input of every state; it also goes into the sum that the guard looks at."""
+        """One input of every state."""
         base = f"%in{self.ports[port]}"
-        x = load_column(self.out, self.lanes, base, self.sizes[port], index)
-        self.unread.discard((port, index))
-        self.sum = self._sum_with(x)
-        return x
-
-    def _sum_with(self, x: str) -> str:
-        """The sum of the inputs; with a status, of 0 times each: no finite one overflows that.
-
-        The second is as many instructions, on the units that are busy with multiply-adds.
-        """
-        zero = self.lanes.constant(0.0)
-        if any(output.kind == BYTE for output in self.program.outputs):
-            return self._multiply_add(False, False, x, zero, self.sum or zero)
-        return self.out.let(f"fadd {self.lanes.type} {self.sum}, {x}") if self.sum else x
-
-    def _guard(self) -> str:
-        """Zero where every input is finite and every pivot positive, else NaN.
-
-        The sum of the inputs, less itself, is such for the inputs, unless finite ones overflow it.
-        """
-        if not self.guard:
-            for port, index in sorted(self.unread):
-                self._load(port, index)
-            self.guard = self.out.let(f"fsub {self.lanes.type} {self.sum}, {self.sum}")
-            if self.program.pivots:
-                self.guard = self._unless_singular(self.guard)
-        return self.guard
-
-    def _unless_singular(self, guard: str) -> str:
-        """The guard where every pivot is positive, else NaN."""
-        T, bit, good = self.lanes.type, self.lanes.vector("i1"), ""
-        for pivot in self.program.pivots:
-            zero = self.lanes.constant(0.0)
-            positive = self.out.let(f"fcmp ogt {T} {self._value(pivot)}, {zero}")
-            good = self.out.let(f"and {bit} {good}, {positive}") if good else positive
-        nan = self.lanes.constant(float("nan"))
-        return self.out.let(f"select {bit} {good}, {T} {guard}, {T} {nan}")
-
-    def _result(self, node: Expr) -> str:
-        """A number as it is stored."""
-        if node.id not in self.guarded:
-            sum_ = f"fadd {self.lanes.type} {self._value(node)}, {self._guard()}"
-            self.guarded[node.id] = self.out.let(sum_)
-        return self.guarded[node.id]
+        return load_column(self.out, self.lanes, base, self.sizes[port], index)
 
     def _store(self, result: Expr) -> None:
         """Write each group of neighbouring results as soon as its last one is known."""
@@ -230,7 +200,7 @@ class Renderer:
                 if into.kind == BYTE:
                     store_bytes(*where, self._value(values[0]))
                 else:
-                    columns = [self._result(value) for value in values]
+                    columns = [self._value(value) for value in values]
                     store_columns(*where, columns, self.turned, into.put)
 
     def _repeat(self, loop: Repeat) -> None:
@@ -280,7 +250,6 @@ OTHER: dict[str, Callable[..., str]] = {
     "flag": Renderer._flag,
     "finite": Renderer._finite,
     "sqrt": Renderer._sqrt,
-    "select": Renderer._select,
     "atan2": Renderer._atan2,
     "eps": lambda self: self.lanes.constant(self.lanes.number.eps),
 }

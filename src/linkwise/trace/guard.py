@@ -1,0 +1,140 @@
+"""A pass: states that have no answer get NaN, by ordinary operations.
+
+A state has an answer where every input is finite and every pivot positive. The guard is a number
+that is 0 in such a state and NaN in any other, and it is added to every number the program writes,
+which changes no bit of an answer:
+
+    s = x_1 + x_2 + ... + x_n,    guard = s - s,    or NaN where a pivot is not positive
+
+Finite inputs whose sum overflows are refused with the rest. A program that writes a status says
+which inputs are not finite, so there the guard is the sum of 0 times each input, which no finite
+one overflows; additions are cheaper where multiply-adds are what a processor is busy with.
+
+Each input is added where it is first used, while it is in a register anyway; angles come first,
+because backends compute all sines of a block at its start. Bytes (the status) are not guarded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from linkwise.trace.expr import Expr, Graph
+from linkwise.trace.program import NUMBER, Block, Output, Program, Region
+
+
+def guard(program: Program) -> Program:
+    """The same program with NaN in states that have no answer; it has no pivots left to watch."""
+    if not program.results:
+        return program
+    writer = _Writer(program)
+    *first, last = program.regions
+    for region in first:
+        writer.region(region)
+    writer.last(last)
+    outputs = tuple(writer.output(output) for output in program.outputs)
+    return replace(program, regions=tuple(writer.regions), outputs=outputs, pivots=())
+
+
+class _Writer:
+    """The regions of the guarded program, as far as they are written."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.graph: Graph = program.results[0].graph
+        self.regions: list[Region] = []
+        self._nodes: list[Expr] = []  # of the block being written
+        self._known: set[int] = set()
+        self._unseen = {(p.name, k): None for p in program.inputs for k in range(p.size)}
+        self._exact = any(output.kind != NUMBER for output in program.outputs)
+        self._sum: Expr | None = None  # of the inputs met so far
+        self._guard: Expr | None = None
+        self._wanted = {v.id for o in program.outputs if o.kind == NUMBER for v in o.values}
+
+    def region(self, region: Region) -> None:
+        """A region that is not the last: only watched."""
+        if isinstance(region, Block):
+            self._block(region, finish=False)
+            self._close()
+        else:
+            self.regions.append(region)
+            self._known |= {carry.value.id for carry in region.carries}
+
+    def last(self, region: Region) -> None:
+        """The last region; results are guarded as they come, or after the last pivot."""
+        if isinstance(region, Block):
+            self._block(region, finish=not self.program.pivots)
+        else:
+            self.region(region)
+        for output in self.program.outputs:
+            for value in output.values if output.kind == NUMBER else ():
+                self.guarded(value)
+        self._close()
+
+    def _close(self) -> None:
+        self.regions.append(Block(tuple(self._nodes)))
+        self._nodes = []
+
+    def _block(self, block: Block, finish: bool) -> None:
+        for node in block.nodes:
+            if node.op in ("sin", "cos") and node.args[0].op == "input":
+                self._see(node.args[0])
+        for node in block.nodes:
+            if node.id in self._known:
+                continue
+            for arg in node.args:
+                if arg.op == "input":
+                    self._see(arg)
+            self._emit(node)
+            if finish and node.id in self._wanted:
+                self.guarded(node)
+
+    def _see(self, x: Expr) -> None:
+        """Add an input to the sum, the first time it is met."""
+        if x.value in self._unseen:
+            del self._unseen[x.value]
+            self._sum = self._added(self._emit(x))
+
+    def _added(self, x: Expr) -> Expr:
+        """The sum with one more input, or with 0 times it."""
+        if self._exact:
+            zero = self._emit(self.graph.zero)
+            return self._emit(self.graph.node("fma", x, zero, self._sum or zero))
+        return self._emit(self.graph.node("add", self._sum, x)) if self._sum else x
+
+    def _emit(self, node: Expr) -> Expr:
+        if node.id not in self._known:
+            self._known.add(node.id)
+            self._nodes.append(node)
+        return node
+
+    def guarded(self, value: Expr) -> Expr:
+        """The value as it is written to an output."""
+        return self._emit(self.graph.node("add", value, self._finished()))
+
+    def _finished(self) -> Expr:
+        """The guard, once every input has been met."""
+        if self._guard is None:
+            for name, k in list(self._unseen):
+                self._see(self.graph.input(name, k))
+            assert self._sum is not None  # every program has inputs
+            nothing = self._sum if self._exact else self._emit(self._less_itself(self._sum))
+            self._guard = self._unless_singular(nothing)
+        return self._guard
+
+    def _less_itself(self, x: Expr) -> Expr:
+        return self.graph.node("sub", x, x)
+
+    def _unless_singular(self, guard: Expr) -> Expr:
+        """The guard where every pivot is positive, else NaN."""
+        if not self.program.pivots:
+            return guard
+        nan = self._emit(self.graph.const(float("nan")))
+        for pivot in self.program.pivots:
+            guard = self._emit(self.graph.node("select", pivot, guard, nan))
+        return guard
+
+    def output(self, output: Output) -> Output:
+        """An output with its guarded values."""
+        if output.kind != NUMBER:
+            return output
+        return replace(output, values=tuple(self.guarded(value) for value in output.values))
