@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import random
 import sys
 import warnings
 import xml.etree.ElementTree as ET
+from collections import Counter
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 import linkwise as lw
+from linkwise.check.mend import repair
 from linkwise.cli.check import MOST
 from linkwise.cli.main import main
 
@@ -543,21 +547,80 @@ def test_an_included_file_is_never_written(path: Path) -> None:
 # -- any file -------------------------------------------------------------------------------------
 
 
-def test_no_defect_goes_unseen_and_none_breaks_the_check(path: Path) -> None:
-    """Every kind of defect of the reliability suite, in this small arm."""
-    sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
-    from faults.mjcf import MJCF_DEFECTS, Model
-    from faults.spoil import spoiled
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+from faults.combined import choices, combine  # noqa: E402
+from faults.mjcf import MJCF_DEFECTS, Model  # noqa: E402
+from faults.spoil import spoiled  # noqa: E402
 
-    model = Model(ET.fromstring(GOOD))
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    """The arm with more to spoil: sites, motors, a tendon, an equality."""
+    body = ET.fromstring(GOOD)
+    body.remove(part(body, "default"))
+    model = Model(body)
+    for k, joint in enumerate(model.joints):
+        joint.set("range", f"-{k + 1} {k + 2}")
     model.dress()
     ET.indent(model.root)
+    return model
+
+
+def part(element: ET.Element, path: str) -> ET.Element:
+    found = element.find(path)
+    assert found is not None
+    return found
+
+
+def errors_of(path: Path, text: str) -> Counter[tuple[int | None, str]]:
+    path.write_text(text, encoding="utf-8")
+    return Counter((p.line, p.code.name) for p in lw.check(path) if p.severity == "error")
+
+
+def test_no_defect_goes_unseen_and_none_breaks_the_check(model: Model, path: Path) -> None:
+    """Every kind of defect of the reliability suite, in this small arm."""
+    assert not errors_of(path, model.text())
     for defect in MJCF_DEFECTS:
         for text in spoiled(model, defect):
             path.write_text(text, encoding="utf-8")
             problems = lw.check(path)
             assert any(p.severity == "error" for p in problems), defect.name
             assert all(p.suggestion and p.line for p in problems), defect.name
+
+
+def test_of_combined_defects_each_is_told_and_nothing_else(model: Model, path: Path) -> None:
+    """Left out: names that are exchanged, which undo each other, and roots of other formats."""
+    rng = random.Random(8)
+    apart = ("of one name", "root", "in place of")
+    among = [
+        c for c in choices(model, MJCF_DEFECTS) if not any(word in c.defect.name for word in apart)
+    ]
+    assert len({c.defect.name for c in among}) > 80
+    check = lru_cache(lambda text: errors_of(path, text))
+    for _ in range(40):
+        found = combine(model, among, check, rng, rng.randint(2, 10))
+        assert not found.missed and not found.invented, (found.names, found.missed, found.invented)
+
+
+MENDED = (
+    "<bdoy>", "<Body>", "<jiont>", "<inertail>", "<worldbdoy>", "<equalty>", "axsi=", "nmae=",
+    "rnage=", "msas=", "diaginerta=", "a misspelt type of a joint", "lower above upper",
+    "a control range turned round",
+)  # fmt: skip
+
+
+def test_repairs_converge_and_load(model: Model, path: Path) -> None:
+    rng = random.Random(9)
+    among = [c for c in choices(model, MJCF_DEFECTS) if c.defect.name in MENDED]
+    assert {c.defect.name for c in among} == set(MENDED)
+    for _ in range(30):
+        found = combine(model, among, lambda text: errors_of(path, text), rng, rng.randint(1, 8))
+        path.write_text(found.text)
+        mended = repair(path)
+        assert mended is not None
+        path.write_bytes(mended.data)
+        assert lw.check(path) == [], (found.names, mended.changes)
+        assert lw.load(path).nv == 1  # the elbow follows the shoulder
 
 
 def test_names_are_told_as_they_are_written(tmp_path: Path) -> None:

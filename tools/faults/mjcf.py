@@ -69,11 +69,10 @@ class Model(File):
             joint.set("axis", joint.get("axis", "0 0 1"))
             part(self.around(joint), ".").append(Element("site", {"name": f"site{k}"}))
         names = [joint.get("name", "") for joint in self.joints]
-        for section, child in (
-            ("equality", Element("joint", {"joint1": names[-1], "joint2": names[-2]})),
-            ("tendon", _tendon(names[:2])),
-        ):
-            ET.SubElement(self.root, section).append(child)
+        if self.root.find("equality") is None:
+            tied = Element("joint", {"joint1": names[-1], "joint2": names[-2]})
+            ET.SubElement(self.root, "equality").append(tied)
+        ET.SubElement(self.root, "tendon").append(_tendon(names[:2]))
         motors = ET.SubElement(self.root, "actuator")
         motors.extend(
             Element("motor", {"name": f"motor{k}", "joint": name, "ctrlrange": "-1 1"})
@@ -418,7 +417,6 @@ TEXT: list[Defect[Model]] = [
     Defect("an include of nothing", bodies, add("include")),
     Defect("an include out of the folder", bodies, add("include", file="../../../etc/passwd")),
     Defect("an include of a device", bodies, add("include", file="/dev/zero")),
-    Defect("a mesh out of the folder", top, section("asset", "mesh", file="../../../etc/passwd")),
 ]  # fmt: skip
 
 MJCF_DEFECTS = [*STRUCTURE, *WORDS, *VECTORS, *PHYSICS, *TEXT]

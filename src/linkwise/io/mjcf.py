@@ -94,7 +94,7 @@ def _compile(mujoco: Any, document: Document) -> Any:
         e = document.elements[found.at]
         if found.at == 0 or e.is_hole:
             raise document.root.problem(found.code, **found.facts)
-        if not found.names & document.lost:
+        if not (found.names & document.lost or _has_holes(document, found.at)):
             e.node.report(found.code, **found.facts)
         _leave_hole(document, found)
     raise document.root.problem(Code.MUJOCO_ERROR, words="too many objections", tag="mujoco")
@@ -111,6 +111,12 @@ def _attempt(mujoco: Any, document: Document, size: float) -> tuple[Any, list[st
         return str(problem), said
     finally:
         mujoco.set_mju_user_warning(before)
+
+
+def _has_holes(document: Document, index: int) -> bool:
+    """Whether an element that is no body lacks one of its own, which is reported already."""
+    holes = (e for e in document.elements if e.is_hole and e.parent == index)
+    return document.elements[index].tag != "body" and any(holes)
 
 
 def _leave_hole(document: Document, found: Objection) -> None:
