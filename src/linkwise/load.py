@@ -62,14 +62,14 @@ def load(
     if not Path(source).exists():
         names = ", ".join(sorted(BUNDLED))
         raise RobotFileError(f"{source}: no such file; bundled robots are {names}")
-    if detect(source) == MJCF:
-        from linkwise.io.mjcf import read_mjcf
-
-        with one_warning_per_kind():
-            description = read_mjcf(source, package_dirs=package_dirs, reading=options.reading)
-            return options.robot(description)
     with one_warning_per_kind():
-        return options.robot(read_urdf(source, package_dirs=package_dirs))
+        if detect(source) == MJCF:
+            from linkwise.io.mjcf import read_mjcf
+
+            description = read_mjcf(source, package_dirs=package_dirs, reading=options.reading)
+        else:
+            description = read_urdf(source, package_dirs=package_dirs)
+        return options.robot(description)
 
 
 def from_mujoco(
@@ -93,7 +93,8 @@ def from_mujoco(
     options = Options(base, gravity, friction, strict, repair, mimic, loops)
     from linkwise.io.mjmodel import describe_mjmodel
 
-    return options.robot(describe_mjmodel(model, name, reading=options.reading))
+    with one_warning_per_kind():
+        return options.robot(describe_mjmodel(model, name, reading=options.reading))
 
 
 def from_pinocchio(
@@ -117,7 +118,8 @@ def from_pinocchio(
     options = Options(base, gravity, friction, strict, repair, mimic)
     from linkwise.io.pinocchio import describe_pinocchio
 
-    return options.robot(describe_pinocchio(model, name))
+    with one_warning_per_kind():
+        return options.robot(describe_pinocchio(model, name))
 
 
 def from_dh(

@@ -420,3 +420,7 @@ TEXT: list[Defect[Model]] = [
 ]  # fmt: skip
 
 MJCF_DEFECTS = [*STRUCTURE, *WORDS, *VECTORS, *PHYSICS, *TEXT]
+
+# names that are exchanged undo each other; of a file of another format nothing else is read
+APART = ("of one name", "root", "in place of")
+COMBINABLE = [d for d in MJCF_DEFECTS if not any(words in d.name for words in APART)]

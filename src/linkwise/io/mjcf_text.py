@@ -127,8 +127,9 @@ class Document:
             e.is_hole = True
             said = e.node.attributes
             self.lost.update(said[key] for key in ("name", "class") if key in said)
-        if self.elements[index].tag in ("geom", "inertial"):
-            self.give_inertia(self.body(index))
+        tag, body = self.elements[index].tag, self.body(index)
+        if tag == "inertial" or (tag == "geom" and not self.own(body, "inertial")):
+            self.give_inertia(body)
 
     def give_inertia(self, body: int) -> None:
         """Give a body an inertia that can exist."""
