@@ -27,7 +27,7 @@ import numpy as np
 
 import linkwise as lw
 import linkwise.spatial.precise  # teaches the algebra mpmath's numbers
-from linkwise.algorithms import FUNCTIONS, Algorithm
+from linkwise.algorithms import FUNCTIONS, Algorithm, configurations
 from linkwise.algorithms.mobility import completed, possible
 from linkwise.model.joints import Revolute
 from linkwise.model.tree import Frame, Link, Tree
@@ -41,6 +41,7 @@ STATES = 5
 SIZES = (7, 14, 30, 60, 100)
 ARMS = ("iiwa14", "puma560", "xarm7")
 DTYPES = ("float64", "float32")
+MEASURED = [f for f in FUNCTIONS if f not in configurations.FUNCTIONS]
 COMPILED = 50_000  # operations of a program; longer ones are run as equations, by NumPy
 # functions whose result has n³ entries: longest chain
 CUBIC = {"christoffel": 14, "inertial_power": 14, "kinematic_hessian": 30}
@@ -291,14 +292,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("functions", nargs="*", choices=[*FUNCTIONS, []], metavar="FUNCTION")
+    parser.add_argument("functions", nargs="*", choices=[*MEASURED, []], metavar="FUNCTION")
     chosen = parser.parse_args().functions
     if chosen:
         for function in chosen:
             print(section(function))
         return
     by_hand = kept(PAGE.read_text(encoding="utf-8")) if PAGE.exists() else kept("")
-    PAGE.write_text(page(list(FUNCTIONS), by_hand), encoding="utf-8")
+    PAGE.write_text(page(MEASURED, by_hand), encoding="utf-8")
 
 
 if __name__ == "__main__":

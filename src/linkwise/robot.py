@@ -134,17 +134,42 @@ class Robot:
         """Random configurations (..., nq) within limits; joints without, in ±pi or ±1 m."""
         return configuration.random(self._tree, np.random.default_rng(rng), size)
 
-    def integrate(self, q: ArrayLike, v: ArrayLike, dt: ArrayLike = 1.0) -> Array:
+    def integrate(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        dt: ArrayLike = 1.0,
+        *,
+        out: Array | None = None,
+        threads: int | None = None,
+        status: bool = False,
+    ) -> Result:
         """The configuration (..., nq) reached from ``q`` by holding the rates ``v`` for ``dt``."""
-        return configuration.integrate(self._tree, q, v, dt)
+        given = (q, v, configuration.times(q, v, dt))
+        return self._calls.run("integrate", given, out, threads, status, "exponential")
 
-    def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
+    def difference(
+        self,
+        q0: ArrayLike,
+        q1: ArrayLike,
+        *,
+        out: Array | None = None,
+        threads: int | None = None,
+        status: bool = False,
+    ) -> Result:
         """The rates (..., nv) that lead from ``q0`` to ``q1`` in unit time."""
-        return configuration.difference(self._tree, q0, q1)
+        return self._calls.run("difference", (q0, q1), out, threads, status, "logarithm")
 
-    def normalize(self, q: ArrayLike) -> Array:
+    def normalize(
+        self,
+        q: ArrayLike,
+        *,
+        out: Array | None = None,
+        threads: int | None = None,
+        status: bool = False,
+    ) -> Result:
         """The configuration (..., nq) with every quaternion at unit length."""
-        return configuration.normalize(self._tree, q)
+        return self._calls.run("normalize", (q,), out, threads, status, "length")
 
     def __str__(self) -> str:
         """A table of joints, axes, limits and masses."""

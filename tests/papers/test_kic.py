@@ -17,7 +17,6 @@ import linkwise as lw
 from linkwise.algorithms import kic
 from linkwise.algorithms.chains import root_poses
 from linkwise.algorithms.crba import compose
-from linkwise.model import quaternion
 from linkwise.model.joints import Free, Helical, Joint, Planar, Prismatic, Revolute, Spherical
 from linkwise.model.joints import Universal as U
 from linkwise.model.tree import Follows, Frame, Link, Tree
@@ -102,11 +101,13 @@ def q_dot(robot: Robot, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         if not link.joint.quasi:
             out[..., at : at + link.joint.nq] = v
             continue
-        turn = q[..., at : at + 4]
-        spin = np.concatenate([np.zeros_like(v[..., :1]), v[..., :3]], axis=-1)
-        out[..., at : at + 4] = 0.5 * quaternion.multiply(turn, spin)
+        turn, w = q[..., at : at + 4], v[..., :3]
+        out[..., at] = -0.5 * (turn[..., 1:] * w).sum(axis=-1)
+        out[..., at + 1 : at + 4] = 0.5 * (turn[..., :1] * w + np.cross(turn[..., 1:], w))
         if isinstance(link.joint, Free):
-            out[..., at + 4 : at + 7] = quaternion.rotate(turn, v[..., 3:])
+            t = 2.0 * np.cross(turn[..., 1:], v[..., 3:])
+            moved = v[..., 3:] + turn[..., :1] * t + np.cross(turn[..., 1:], t)
+            out[..., at + 4 : at + 7] = moved
     return out
 
 

@@ -23,6 +23,8 @@ def calls(robot: lw.Robot) -> list[tuple[str, dict[str, Any], list[int]]]:
         for method, algorithm in methods.items():
             if algorithm.iterates or not algorithm.exists_for(robot.tree):
                 continue  # iterations report in their own way
+            if "dt" in dict(algorithm.inputs):
+                continue  # a time has no axis of its own
             options: dict[str, Any] = {"frame": frame} if algorithm.takes_frame else {}
             named = getattr(lw.Robot, function, lw.Robot.compute)  # parts of others have no name
             if "method" in inspect.signature(named).parameters:

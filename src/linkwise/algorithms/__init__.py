@@ -13,6 +13,7 @@ from typing import Any
 from linkwise.algorithms import (
     aba,
     christoffel,
+    configurations,
     conjugate_gradient,
     coriolis,
     crba,
@@ -50,7 +51,7 @@ class Algorithm:
     function: str
     method: str
     driver: Callable[..., Any]
-    inputs: tuple[tuple[str, str], ...]  # (argument, its length)
+    inputs: tuple[tuple[str, str | int], ...]  # (argument, its length)
     output: tuple[str | int | Callable[[Tree], int], ...]
     regrouped: bool = False
     takes_frame: bool = False
@@ -75,7 +76,10 @@ class Algorithm:
 
     def input_sizes(self, tree: Tree) -> tuple[tuple[str, int], ...]:
         """Arguments and their lengths for one state."""
-        return tuple((name, getattr(tree, size)) for name, size in self.inputs)
+        return tuple(
+            (name, size if isinstance(size, int) else getattr(tree, size))
+            for name, size in self.inputs
+        )
 
 
 _q, _qd, _qdd, _tau, _qdd0 = ("q", Q), ("qd", V), ("qdd", V), ("tau", V), ("qdd0", V)
@@ -177,6 +181,11 @@ _TABLE = [
     Algorithm("christoffel", "composite", christoffel.christoffel, (_q,), (V, V, V), True),
     Algorithm("inertial_power", "augmented", kic.augmented, (_q,), (V, V, V)),
     Algorithm("inertial_power", "per-link", kic.per_link, (_q,), (V, V, V)),
+    # the configuration manifold
+    Algorithm("integrate", "exponential", configurations.integrate, (_q, ("v", V), ("dt", 1)),
+              (Q,)),
+    Algorithm("difference", "logarithm", configurations.difference, (("q0", Q), ("q1", Q)), (V,)),
+    Algorithm("normalize", "length", configurations.normalize, (_q,), (Q,)),
     Algorithm("kinematic_hessian", "sweep", kic.kinematic_hessian, (_q,), (6, V, V),
               takes_frame=True),
 ]  # fmt: skip

@@ -1,4 +1,8 @@
-"""Configurations of a whole robot: each joint's own rule, joint by joint, on arrays."""
+"""Configurations of a whole robot as arrays: at rest, random, limits, and rates of change.
+
+`integrate`, `difference` and `normalize` are algorithms like any other
+(``algorithms/configurations.py``), made of each joint's own rule.
+"""
 
 from __future__ import annotations
 
@@ -24,28 +28,9 @@ def _own(tree: Tree) -> Iterator[tuple[Link, slice, slice]]:
             yield link, slice(q, q + link.joint.nq), slice(v, v + link.joint.nv)
 
 
-def _last_axis(name: str, value: ArrayLike, size: int) -> Array:
-    array = np.asarray(value)
-    if array.dtype.kind not in "fiu":
-        raise TypeError(f"{name} has dtype {array.dtype}; expected real numbers")
-    if array.ndim == 0 or array.shape[-1] != size:
-        raise ValueError(f"{name} has shape {array.shape}; expected (..., {size})")
-    if array.dtype.kind != "f":
-        return array.astype(np.float64)
-    return array.astype(np.result_type(array.dtype, np.float32), copy=False)
-
-
-def _common(shapes: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
-    try:
-        return np.broadcast_shapes(*shapes.values())
-    except ValueError:
-        given = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
-        raise ValueError(f"leading axes do not broadcast: {given}") from None
-
-
 def neutral(tree: Tree) -> Array:
     """Every joint at rest."""
-    return np.concatenate([link.joint.neutral() for link, _, _ in _own(tree)])
+    return np.array([x for link, _, _ in _own(tree) for x in link.joint.neutral()])
 
 
 def position_limits(tree: Tree) -> Array:
@@ -75,42 +60,29 @@ def random(tree: Tree, rng: np.random.Generator, size: int | tuple[int, ...]) ->
     out = np.empty((*shape, tree.nq))
     for index in np.ndindex(*shape):
         for link, q, _ in _own(tree):
-            lower, upper = _range(link)
-            out[(*index, q)] = link.joint.random(rng, lower, upper)
+            out[(*index, q)] = _random(link, rng)
     return out
 
 
-def integrate(tree: Tree, q: ArrayLike, v: ArrayLike, dt: ArrayLike) -> Array:
-    """Hold the rates v for a time dt."""
-    start = _last_axis("q", q, tree.nq)
-    rates = _last_axis("v", v, tree.nv)
-    time = np.asarray(dt)
-    weak = type(dt) in (int, float)  # as in NumPy, they do not widen float32
-    shape = _common({"q": start.shape[:-1], "v": rates.shape[:-1], "dt": time.shape})
-    step = rates * (dt if weak else time[..., None])
-    start = np.broadcast_to(start, (*shape, tree.nq))
-    step = np.broadcast_to(step, (*shape, tree.nv))
-    parts = [link.joint.integrate(start[..., a], step[..., b]) for link, a, b in _own(tree)]
-    return np.concatenate(parts, axis=-1)
+def _random(link: Link, rng: np.random.Generator) -> Array:
+    """Evenly spread within limits; turns of balls over all turns, positions over ±1 m."""
+    if not link.joint.quasi:
+        return np.asarray(rng.uniform(*_range(link)))
+    turn = rng.normal(size=4)
+    place = rng.uniform(-1.0, 1.0, link.joint.nq - 4)
+    return np.concatenate([turn / np.linalg.norm(turn), place])
 
 
-def rate(tree: Tree, q: ArrayLike, v: ArrayLike) -> Array:
-    """``dq/dt`` at rates v."""
-    at, rates = _last_axis("q", q, tree.nq), _last_axis("v", v, tree.nv)
-    parts = [link.joint.rate(at[..., a], rates[..., b]) for link, a, b in _own(tree)]
-    return np.concatenate(parts, axis=-1)
+def rate(tree: Tree, q: Array, v: Array) -> Array:
+    """``dq/dt`` (..., nq) at rates v (..., nv)."""
+    columns, rates = list(np.moveaxis(q, -1, 0)), list(np.moveaxis(v, -1, 0))
+    parts = [x for link, a, b in _own(tree) for x in link.joint.rate(columns[a], rates[b])]
+    return np.stack(parts, axis=-1)
 
 
-def difference(tree: Tree, q0: ArrayLike, q1: ArrayLike) -> Array:
-    """Rates that lead from q0 to q1 in unit time."""
-    start, end = _last_axis("q0", q0, tree.nq), _last_axis("q1", q1, tree.nq)
-    shape = _common({"q0": start.shape[:-1], "q1": end.shape[:-1]})
-    start, end = (np.broadcast_to(x, (*shape, tree.nq)) for x in (start, end))
-    parts = [link.joint.difference(start[..., a], end[..., a]) for link, a, _ in _own(tree)]
-    return np.concatenate(parts, axis=-1)
-
-
-def normalize(tree: Tree, q: ArrayLike) -> Array:
-    """Every quaternion at unit length."""
-    q = _last_axis("q", q, tree.nq)
-    return np.concatenate([link.joint.normalize(q[..., a]) for link, a, _ in _own(tree)], axis=-1)
+def times(q: ArrayLike, v: ArrayLike, dt: ArrayLike) -> Array:
+    """``dt`` as an argument (..., 1) of a kernel; as in NumPy, a plain number widens no float32."""
+    if type(dt) not in (int, float):
+        return np.asarray(dt)[..., None]
+    narrow = all(getattr(x, "dtype", None) == np.float32 for x in (q, v))
+    return np.array([dt], np.float32 if narrow else np.float64)

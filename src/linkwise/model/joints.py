@@ -18,14 +18,9 @@ frame is chosen so that the axis, where there is one, is z.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, final
+from typing import ClassVar, NamedTuple, final
 
-import numpy as np
-from numpy.typing import NDArray
-
-from linkwise.model import quaternion
 from linkwise.spatial import (
     Force,
     Motion,
@@ -36,11 +31,12 @@ from linkwise.spatial import (
     Transform,
     Turn,
     Vec3,
+    Vector,
     cross,
     sincos,
 )
+from linkwise.spatial.quaternion import Quaternion, exponential, logarithm, moved_by, moved_from
 
-Array = NDArray[Any]
 Subspace = tuple[Motion, ...]  # columns, in link axes at the link's origin
 
 _NONE = Vec3(0.0, 0.0, 0.0)
@@ -80,7 +76,7 @@ class JointState(NamedTuple):
     X: Transform
     S: Subspace
 
-    def motion(self, rates: Sequence[Scalar]) -> Motion:
+    def motion(self, rates: Vector) -> Motion:
         """``S rates``: motion across the joint."""
         total = Motion.zero()
         for column, rate in zip(self.S, rates, strict=True):
@@ -114,18 +110,18 @@ class Joint(ABC):
     quasi: ClassVar[bool] = False
 
     @abstractmethod
-    def transform(self, q: Sequence[Scalar]) -> Transform:
+    def transform(self, q: Vector) -> Transform:
         """Joint frame at rest -> link frame."""
 
     @abstractmethod
-    def columns(self, q: Sequence[Scalar]) -> Subspace:
+    def columns(self, q: Vector) -> Subspace:
         """The motion subspace ``S``."""
 
-    def drift(self, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Motion:
+    def drift(self, q: Vector, qd: Vector) -> Motion:
         """``Ṡ qd`` in link axes: zero where S does not depend on q."""
         return Motion.zero()
 
-    def directions(self, q: Sequence[Scalar]) -> Directions:
+    def directions(self, q: Vector) -> Directions:
         """Wrenches that drive the joint and those it withstands; unit vectors where S is such."""
         driven = [_unit_index(column) for column in self.columns(q)]
         if None in driven:
@@ -136,11 +132,11 @@ class Joint(ABC):
         hold = tuple(unit for i, unit in enumerate(_WRENCHES) if i not in driven)
         return Directions(tuple(_WRENCHES[i] for i in driven if i is not None), hold)
 
-    def column_rates(self, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Subspace:
+    def column_rates(self, q: Vector, qd: Vector) -> Subspace:
         """``Ṡ`` in link axes, of which `drift` is the product with ``qd``."""
         return (Motion.zero(),) * self.nv
 
-    def swept(self, rates: Sequence[Scalar], moved: Sequence[Scalar]) -> list[Scalar]:
+    def swept(self, rates: Vector, moved: Vector) -> list[Scalar]:
         """``w x v``, w of ``rates`` and v of ``moved``: how linear rates change in turning axes."""
         return [0.0] * self.nv
 
@@ -148,31 +144,27 @@ class Joint(ABC):
         """The part of the link's inertia that does not notice the joint's motion."""
         return RigidInertia.zero()
 
-    # the configuration manifold, on arrays (..., nq) and (..., nv)
+    # the configuration manifold
 
-    def neutral(self) -> Array:
+    def neutral(self) -> list[float]:
         """The configuration at rest."""
-        return np.zeros(self.nq)
+        return [0.0] * self.nq
 
-    def random(self, rng: np.random.Generator, lower: Array, upper: Array) -> Array:
-        """A configuration within limits, evenly spread."""
-        return np.asarray(rng.uniform(lower, upper))
-
-    def integrate(self, q: Array, v: Array) -> Array:
+    def integrate(self, q: Vector, v: Vector) -> list[Scalar]:
         """The configuration reached by holding the rates v for unit time."""
-        return q + v
+        return [a + b for a, b in zip(q, v, strict=True)]
 
-    def difference(self, q0: Array, q1: Array) -> Array:
+    def difference(self, q0: Vector, q1: Vector) -> list[Scalar]:
         """The rates that lead from q0 to q1 in unit time."""
-        return q1 - q0
+        return [b - a for a, b in zip(q0, q1, strict=True)]
 
-    def rate(self, q: Array, v: Array) -> Array:
+    def rate(self, q: Vector, v: Vector) -> list[Scalar]:
         """How fast the numbers of q change at rates v."""
-        return v
+        return list(v)
 
-    def normalize(self, q: Array) -> Array:
+    def normalize(self, q: Vector) -> list[Scalar]:
         """The nearest legal configuration."""
-        return q
+        return list(q)
 
 
 def _line_mass(body: RigidInertia) -> Sym3:
@@ -189,11 +181,11 @@ class Revolute(Joint):
     turns_freely: ClassVar[bool] = True
     slides_freely: ClassVar[str] = "along z"
 
-    def transform(self, q: Sequence[Scalar]) -> Transform:
+    def transform(self, q: Vector) -> Transform:
         s, c = sincos(q[0])
         return Transform(_NONE, (Turn("z", c, s),))
 
-    def columns(self, q: Sequence[Scalar]) -> Subspace:
+    def columns(self, q: Vector) -> Subspace:
         return (_spin(_Z),)
 
     def unaffected(self, body: RigidInertia) -> RigidInertia:
@@ -211,10 +203,10 @@ class Prismatic(Joint):
     turns_freely: ClassVar[bool] = True
     slides_freely: ClassVar[str] = "anywhere"
 
-    def transform(self, q: Sequence[Scalar]) -> Transform:
+    def transform(self, q: Vector) -> Transform:
         return Transform(Vec3(0.0, 0.0, q[0]))
 
-    def columns(self, q: Sequence[Scalar]) -> Subspace:
+    def columns(self, q: Vector) -> Subspace:
         return (_push(_Z),)
 
     def unaffected(self, body: RigidInertia) -> RigidInertia:
@@ -233,14 +225,14 @@ class Helical(Joint):
     turns_freely: ClassVar[bool] = True
     slides_freely: ClassVar[str] = "along z"
 
-    def transform(self, q: Sequence[Scalar]) -> Transform:
+    def transform(self, q: Vector) -> Transform:
         s, c = sincos(q[0])
         return Transform(Vec3(0.0, 0.0, self.pitch * q[0]), (Turn("z", c, s),))
 
-    def columns(self, q: Sequence[Scalar]) -> Subspace:
+    def columns(self, q: Vector) -> Subspace:
         return (Motion(_Z, Vec3(0.0, 0.0, self.pitch)),)
 
-    def directions(self, q: Sequence[Scalar]) -> Directions:
+    def directions(self, q: Vector) -> Directions:
         along = Force(Vec3(0.0, 0.0, -self.pitch), _Z)
         return Directions((_moment(_Z),), (*_WRENCHES[:2], *_WRENCHES[3:5], along))
 
@@ -257,25 +249,25 @@ class Universal(Joint):
     nq: ClassVar[int] = 2
     nv: ClassVar[int] = 2
 
-    def transform(self, q: Sequence[Scalar]) -> Transform:
+    def transform(self, q: Vector) -> Transform:
         (s1, c1), (s2, c2) = sincos(q[0]), sincos(q[1])
         return Transform(_NONE, (Turn("z", c1, s1), Turn("x", c2, s2)))
 
-    def columns(self, q: Sequence[Scalar]) -> Subspace:
+    def columns(self, q: Vector) -> Subspace:
         s, c = sincos(q[1])
         return (_spin(Vec3(0.0, s, c)), _spin(_X))
 
-    def directions(self, q: Sequence[Scalar]) -> Directions:
+    def directions(self, q: Vector) -> Directions:
         s, c = sincos(q[1])
         drive = (_moment(Vec3(0.0, s, c)), _moment(_X))
         return Directions(drive, (_moment(Vec3(0.0, c, -s)), *_WRENCHES[3:]))
 
-    def drift(self, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Motion:
+    def drift(self, q: Vector, qd: Vector) -> Motion:
         s, c = sincos(q[1])
         both = qd[0] * qd[1]
         return _spin(Vec3(0.0, c * both, -(s * both)))
 
-    def column_rates(self, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Subspace:
+    def column_rates(self, q: Vector, qd: Vector) -> Subspace:
         s, c = sincos(q[1])
         return (_spin(Vec3(0.0, c * qd[1], -(s * qd[1]))), Motion.zero())
 
@@ -292,30 +284,30 @@ class Planar(Joint):
     nq: ClassVar[int] = 3
     nv: ClassVar[int] = 3
 
-    def transform(self, q: Sequence[Scalar]) -> Transform:
+    def transform(self, q: Vector) -> Transform:
         s, c = sincos(q[2])
         return Transform(Vec3(q[0], q[1], 0.0), (Turn("z", c, s),))
 
-    def columns(self, q: Sequence[Scalar]) -> Subspace:
+    def columns(self, q: Vector) -> Subspace:
         s, c = sincos(q[2])
         return (_push(Vec3(c, -s, 0.0)), _push(Vec3(s, c, 0.0)), _spin(_Z))
 
-    def directions(self, q: Sequence[Scalar]) -> Directions:
+    def directions(self, q: Vector) -> Directions:
         s, c = sincos(q[2])
         drive = (_force(Vec3(c, -s, 0.0)), _force(Vec3(s, c, 0.0)), _moment(_Z))
         return Directions(drive, (*_WRENCHES[:2], _WRENCHES[5]))
 
-    def drift(self, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Motion:
+    def drift(self, q: Vector, qd: Vector) -> Motion:
         s, c = sincos(q[2])
         x, y = c * qd[0] + s * qd[1], c * qd[1] - s * qd[0]
         return _push(Vec3(y * qd[2], -(x * qd[2]), 0.0))
 
-    def column_rates(self, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Subspace:
+    def column_rates(self, q: Vector, qd: Vector) -> Subspace:
         s, c = sincos(q[2])
         x, y = s * qd[2], c * qd[2]
         return (_push(Vec3(-x, -y, 0.0)), _push(Vec3(y, -x, 0.0)), Motion.zero())
 
-    def swept(self, rates: Sequence[Scalar], moved: Sequence[Scalar]) -> list[Scalar]:
+    def swept(self, rates: Vector, moved: Vector) -> list[Scalar]:
         return [-(rates[2] * moved[1]), rates[2] * moved[0], 0.0]
 
     def unaffected(self, body: RigidInertia) -> RigidInertia:
@@ -332,33 +324,30 @@ class Spherical(Joint):
     nv: ClassVar[int] = 3
     quasi: ClassVar[bool] = True
 
-    def transform(self, q: Sequence[Scalar]) -> Transform:
+    def transform(self, q: Vector) -> Transform:
         return Transform(_NONE, (Rotation.of_quaternion(*q),))
 
-    def columns(self, q: Sequence[Scalar]) -> Subspace:
+    def columns(self, q: Vector) -> Subspace:
         return (_spin(_X), _spin(_Y), _spin(_Z))
 
     def unaffected(self, body: RigidInertia) -> RigidInertia:
         """Mass at the centre."""
         return RigidInertia(body.m, _NONE, Sym3.zero())
 
-    def neutral(self) -> Array:
-        return np.array([1.0, 0.0, 0.0, 0.0])
+    def neutral(self) -> list[float]:
+        return [1.0, 0.0, 0.0, 0.0]
 
-    def random(self, rng: np.random.Generator, lower: Array, upper: Array) -> Array:
-        return quaternion.random(rng)
+    def integrate(self, q: Vector, v: Vector) -> list[Scalar]:
+        return list((Quaternion.of(q).unit() @ exponential(Vec3(*v))).numbers())
 
-    def integrate(self, q: Array, v: Array) -> Array:
-        return self.normalize(quaternion.multiply(q, quaternion.exponential(v)))
+    def difference(self, q0: Vector, q1: Vector) -> list[Scalar]:
+        return list(logarithm((Quaternion.of(q0).back @ Quaternion.of(q1)).unit()))
 
-    def difference(self, q0: Array, q1: Array) -> Array:
-        return quaternion.logarithm(quaternion.multiply(quaternion.conjugate(q0), q1))
+    def rate(self, q: Vector, v: Vector) -> list[Scalar]:
+        return list(_quaternion_rate(Quaternion.of(q), v).numbers())
 
-    def rate(self, q: Array, v: Array) -> Array:
-        return quaternion.rate(q, v)
-
-    def normalize(self, q: Array) -> Array:
-        return np.asarray(q / np.linalg.norm(q, axis=-1, keepdims=True))
+    def normalize(self, q: Vector) -> list[Scalar]:
+        return list(Quaternion.of(q).unit().numbers())
 
 
 @final
@@ -370,41 +359,40 @@ class Free(Joint):
     nv: ClassVar[int] = 6
     quasi: ClassVar[bool] = True
 
-    def transform(self, q: Sequence[Scalar]) -> Transform:
+    def transform(self, q: Vector) -> Transform:
         return Transform(Vec3(*q[4:7]), (Rotation.of_quaternion(*q[:4]),))
 
-    def columns(self, q: Sequence[Scalar]) -> Subspace:
+    def columns(self, q: Vector) -> Subspace:
         return (_spin(_X), _spin(_Y), _spin(_Z), _push(_X), _push(_Y), _push(_Z))
 
-    def swept(self, rates: Sequence[Scalar], moved: Sequence[Scalar]) -> list[Scalar]:
+    def swept(self, rates: Vector, moved: Vector) -> list[Scalar]:
         return [0.0, 0.0, 0.0, *cross(Vec3(*rates[:3]), Vec3(*moved[3:]))]
 
-    def neutral(self) -> Array:
-        return np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    def neutral(self) -> list[float]:
+        return [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
 
-    def random(self, rng: np.random.Generator, lower: Array, upper: Array) -> Array:
-        return np.concatenate([quaternion.random(rng), rng.uniform(-1.0, 1.0, 3)])
+    def integrate(self, q: Vector, v: Vector) -> list[Scalar]:
+        start, r = Quaternion.of(q).unit(), Vec3(*v[:3])
+        place = Vec3(*q[4:]) + start.turn(moved_by(r, Vec3(*v[3:])))
+        return [*(start @ exponential(r)).numbers(), *place]
 
-    def integrate(self, q: Array, v: Array) -> Array:
-        q = self.normalize(q)
-        turn = quaternion.multiply(q[..., :4], quaternion.exponential(v[..., :3]))
-        step = quaternion.left_jacobian(v[..., :3], v[..., 3:])
-        place = q[..., 4:] + quaternion.rotate(q[..., :4], step)
-        return self.normalize(np.concatenate([turn, place], axis=-1))
+    def difference(self, q0: Vector, q1: Vector) -> list[Scalar]:
+        back = Quaternion.of(q0).unit().back
+        turn = (back @ Quaternion.of(q1)).unit()
+        step = back.turn(Vec3(*q1[4:]) - Vec3(*q0[4:]))
+        return [*logarithm(turn), *moved_from(turn, step)]
 
-    def difference(self, q0: Array, q1: Array) -> Array:
-        back = quaternion.conjugate(self.normalize(q0)[..., :4])
-        turn = quaternion.logarithm(quaternion.multiply(back, q1[..., :4]))
-        step = quaternion.rotate(back, q1[..., 4:] - q0[..., 4:])
-        return np.concatenate([turn, quaternion.left_jacobian_inverse(turn, step)], axis=-1)
+    def rate(self, q: Vector, v: Vector) -> list[Scalar]:
+        at = Quaternion.of(q)
+        return [*_quaternion_rate(at, v[:3]).numbers(), *at.turn(Vec3(*v[3:]))]
 
-    def rate(self, q: Array, v: Array) -> Array:
-        turn = quaternion.rate(q[..., :4], v[..., :3])
-        return np.concatenate([turn, quaternion.rotate(q[..., :4], v[..., 3:])], axis=-1)
+    def normalize(self, q: Vector) -> list[Scalar]:
+        return [*Quaternion.of(q).unit().numbers(), *q[4:]]
 
-    def normalize(self, q: Array) -> Array:
-        size = np.linalg.norm(q[..., :4], axis=-1, keepdims=True)
-        return np.concatenate([q[..., :4] / size, q[..., 4:]], axis=-1)
+
+def _quaternion_rate(q: Quaternion, w: Vector) -> Quaternion:
+    """``½ q (0, w)``: how q changes at an angular velocity in turned axes."""
+    return (q @ Quaternion(0.0, Vec3(*w))).scaled(0.5)
 
 
 # kinds as descriptions name them; "helical" takes its pitch

@@ -59,8 +59,8 @@ def joint_without_inertia(tree: Tree, suspects: Sequence[int]) -> int | None:
 def _somewhere(link: Link, rng: np.random.Generator) -> JointState:
     """The joint at a configuration that is special in no way."""
     joint = link.joint
-    q = joint.integrate(joint.neutral(), rng.uniform(0.3, 0.9, joint.nv))
-    return link.joint_state(q.tolist())
+    rates = rng.uniform(0.3, 0.9, joint.nv).tolist()
+    return link.joint_state(joint.integrate(joint.neutral(), rates))
 
 
 def _inertia(body: RigidInertia) -> Array:

@@ -156,6 +156,11 @@ class Tree:
         """Split a configuration into each link's own numbers."""
         return [_own_q(link, q) for link in self.links]
 
+    def own_numbers(self, per_link: Sequence[Sequence[Scalar]]) -> list[Scalar]:
+        """Each link's numbers, one after another; followers have none of their own."""
+        pairs = zip(self.links, per_link, strict=True)
+        return [x for link, own in pairs if link.follows is None for x in own]
+
     @cached_property
     def column_numbers(self) -> tuple[range, ...]:
         """Numbers of each joint's columns; all joints' columns are counted link by link."""

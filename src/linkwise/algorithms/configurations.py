@@ -1,0 +1,45 @@
+"""Configurations moved, compared and put right: each joint's own rule, joint by joint.
+
+    integrate    the configuration reached from q by holding the rates v for a time dt
+    difference   the rates that lead from q0 to q1 in unit time, turns the short way round
+    normalize    every quaternion at unit length
+
+Angles and distances add. Quaternions turn by the exponential of a rotation vector; a free joint
+moves along a screw, its twist held in link axes (spatial/quaternion.py).
+"""
+
+from __future__ import annotations
+
+from linkwise.model.tree import Link, Tree
+from linkwise.spatial import Scalar, Vector
+from linkwise.sweep import each_link
+
+FUNCTIONS = ("integrate", "difference", "normalize")
+
+
+def integrate(tree: Tree, q: Vector, v: Vector, dt: Vector) -> list[Scalar]:
+    """The configuration after a time dt."""
+    q_, step = tree.per_link_q(q), tree.per_link_v([rate * dt[0] for rate in v])
+    return tree.own_numbers(each_link(tree, _integrate, q_, step))
+
+
+def _integrate(link: Link, q: Vector, step: Vector) -> list[Scalar]:
+    return link.joint.integrate(q, step)
+
+
+def difference(tree: Tree, q0: Vector, q1: Vector) -> list[Scalar]:
+    """The rates between two configurations."""
+    return tree.own_numbers(each_link(tree, _difference, tree.per_link_q(q0), tree.per_link_q(q1)))
+
+
+def _difference(link: Link, q0: Vector, q1: Vector) -> list[Scalar]:
+    return link.joint.difference(q0, q1)
+
+
+def normalize(tree: Tree, q: Vector) -> list[Scalar]:
+    """The configuration, its quaternions at unit length."""
+    return tree.own_numbers(each_link(tree, _normalize, tree.per_link_q(q)))
+
+
+def _normalize(link: Link, q: Vector) -> list[Scalar]:
+    return link.joint.normalize(q)
