@@ -8,9 +8,9 @@ import linkwise
 ROOT = Path(linkwise.__file__).parent
 
 LAYERS = [
-    "codes", "errors", "spatial", "model", "io", "sweep", "algorithms", "trace", "backends",
-    "engine", "factors", "summary", "models", "study", "robot", "load", "builder", "check", "text",
-    "bench", "cli",
+    "codes", "errors", "text", "spatial", "model", "io", "sweep", "algorithms", "trace", "backends",
+    "engine", "factors", "summary", "models", "study", "robot", "load", "builder", "check", "bench",
+    "cli",
 ]  # fmt: skip
 EQUATIONS = ("sweep", "algorithms")  # no array library, no machine
 ALLOWED_IN_EQUATIONS = {

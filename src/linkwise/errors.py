@@ -9,6 +9,7 @@ element. Whoever finds a hole says nothing about it: its problem is noted alread
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
@@ -51,7 +52,7 @@ class Where:
     def __str__(self) -> str:
         """Write the place the way a compiler would."""
         place = self.path if self.line is None else f"{self.path}:{self.line}"
-        return f"{place}: {self.element}" if self.element else place
+        return printable(f"{place}: {self.element}" if self.element else place)
 
     def problem(self, code: Code, **facts: Any) -> RobotFileError:
         """Return the error to raise where nothing more can be read."""
@@ -107,12 +108,12 @@ class Problem:
     @property
     def message(self) -> str:
         """What is wrong, and what was expected."""
-        return _WORDS.vformat(self.code.text, (), self.facts)
+        return printable(_WORDS.vformat(self.code.text, (), self.facts))
 
     @property
     def suggestion(self) -> str:
         """What to do about it."""
-        return _WORDS.vformat(self.code.advice, (), self.facts)
+        return printable(_WORDS.vformat(self.code.advice, (), self.facts))
 
     def as_dict(self) -> dict[str, str | int | None]:
         """The same as plain data."""
@@ -138,7 +139,7 @@ class Problem:
         """Write it the way a compiler would."""
         place = self.file if self.line is None else f"{self.file}:{self.line}"
         label = f"{self.element}: " if self.element else ""
-        text = f"{place}: {self.severity}: {label}{self.message}"
+        text = printable(f"{place}: {self.severity}: {label}{self.message}")
         return f"{text}\n    suggestion: {self.suggestion}" if self.suggestion else text
 
 
@@ -237,10 +238,27 @@ class _Hole(str):
 HOLE = _Hole()  # a text that could not be read, and whose problem is noted already
 
 
+# characters that count as printable, but are drawn as nothing: joiners, fillers, selectors
+_UNSEEN = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+
+
+def printable(text: str) -> str:
+    """Write a text from a file so that a terminal, a log and a reader see what is there.
+
+    Control characters, ends of lines, marks that turn the direction of writing, lone surrogates and
+    whatever else is not seen become escapes such as ``\\x1b`` and ``\\u202e``.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(c if c.isprintable() and not _UNSEEN.match(c) else ascii(c)[1:-1] for c in text)
+
+
 def quote(text: str, longest: int = 60) -> str:
     """Write a value from a file so that it fits on one line of a message."""
     short = text if len(text) <= longest else text[:longest] + "..."
-    return '"' + "".join(c if c.isprintable() else ascii(c)[1:-1] for c in short) + '"'
+    return f'"{printable(short)}"'
 
 
 def plain(word: str) -> str:

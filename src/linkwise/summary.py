@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from math import isinf
 
+from linkwise.errors import printable
 from linkwise.model.tree import BASE, Link, Tree
+from linkwise.text import aligned
 
 
 def summary(name: str, tree: Tree) -> str:
@@ -12,13 +14,13 @@ def summary(name: str, tree: Tree) -> str:
     mass = sum(link.mass for link in tree.links)
     gravity = " ".join(f"{x:g}" for x in tree.gravity)
     title = (
-        f"{name}: {tree.nv} degrees of freedom, {len(tree.frames)} frames, "
+        f"{printable(name)}: {tree.nv} degrees of freedom, {len(tree.frames)} frames, "
         f"{mass:.4g} kg moving, gravity ({gravity}) m/s²"
     )
-    head = ("#", "joint", "type", "parent", "link", "axis", "lower", "upper", "max rate",
+    head = ("#", "<joint", "<type", "<parent", "<link", "<axis", "lower", "upper", "max rate",
             "max effort", "mass [kg]", "rotor")  # fmt: skip
     rows = [_row(i, link, tree) for i, link in enumerate(tree.links)]
-    return "\n".join((title, "", table(head, rows)))
+    return "\n".join((title, "", aligned(head, rows, words=0)))
 
 
 def _row(i: int, link: Link, tree: Tree) -> tuple[str, ...]:
@@ -40,25 +42,3 @@ def _row(i: int, link: Link, tree: Tree) -> tuple[str, ...]:
 
 def _limit(x: float) -> str:
     return "-" if isinf(x) else f"{x:.4g}"
-
-
-def table(head: tuple[str, ...], rows: list[tuple[str, ...]], left: tuple[int, ...] = ()) -> str:
-    """Columns that line up: words to the left, numbers to the right."""
-    widths = [max(len(row[k]) for row in (head, *rows)) for k in range(len(head))]
-    words = [k in left or any(not _numeric(row[k]) for row in rows) for k in range(len(head))]
-
-    def line(cells: tuple[str, ...]) -> str:
-        parts = (
-            cell.ljust(w) if is_word else cell.rjust(w)
-            for cell, w, is_word in zip(cells, widths, words, strict=True)
-        )
-        return "  ".join(parts).rstrip()
-
-    rule = "  ".join("-" * w for w in widths)
-    return "\n".join((line(head), rule, *map(line, rows)))
-
-
-def _numeric(cell: str) -> bool:
-    return cell in ("", "-") or (
-        cell.lstrip("+-").replace(".", "", 1)[:1].isdigit() and " " not in cell
-    )

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
-import click
 import numpy as np
 from numpy.typing import ArrayLike
 
-
-def heading(title: str) -> None:
-    """Print a section's title."""
-    click.echo(f"\n{title}\n{'=' * len(title)}")
+from linkwise.errors import printable
 
 
 def aligned(head: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> str:
@@ -21,6 +18,7 @@ def aligned(head: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) 
     """
     left = [k < words or name.startswith("<") for k, name in enumerate(head)]
     names = [name.removeprefix("<") for name in head]
+    rows = [[printable(cell) for cell in row] for row in rows]
     widths = [max(len(row[k]) for row in (names, *rows)) for k in range(len(names))]
 
     def line(cells: Sequence[str]) -> str:
@@ -33,8 +31,9 @@ def aligned(head: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) 
 
 def pairs(items: Sequence[tuple[str, str]]) -> str:
     """Names and values, the values under each other."""
-    width = max(len(name) for name, _ in items)
-    return "\n".join(f"{name.ljust(width)}  {value}" for name, value in items)
+    shown = [(printable(name), printable(value)) for name, value in items]
+    width = max(len(name) for name, _ in shown)
+    return "\n".join(f"{name.ljust(width)}  {value}" for name, value in shown)
 
 
 def vector(values: ArrayLike) -> str:
@@ -77,4 +76,4 @@ def file_size(size: int) -> str:
 
 def progress(message: str) -> None:
     """Say on stderr what is going on, for work that takes a while."""
-    click.echo(f"linkwise: {message}", err=True)
+    print(f"linkwise: {printable(message)}", file=sys.stderr, flush=True)

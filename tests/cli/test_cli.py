@@ -218,7 +218,7 @@ def test_malformed_xml_says_where(tmp_path: Path) -> None:
 
 def test_impossible_body_is_refused_taken_or_repaired(tmp_path: Path) -> None:
     path = branching(tmp_path, ixx=9.0)
-    fails(run("info", path), "branching.urdf:", "triangle inequality")
+    fails(run("info", path), "branching.urdf:", "at most the sum of the other two")
     taken = run("info", path, "--no-strict")
     assert taken.exit_code == 0
     assert taken.stderr.startswith("linkwise: warning: ") and "as written" in taken.stderr
@@ -269,7 +269,7 @@ def test_unwritable_output() -> None:
         (("ops", "--generic", "3", "--seed", "-1"), "x>=0"),
         (("ops", "--generic", "3", "--kind", "ball"), "'revolute', 'prismatic', 'mixed'"),
         (("ops", "--generic", "3", "--markdown"), "--markdown is for --papers"),
-        (("ops", "--papers", "--json", "--markdown"), "--markdown or --json, not both"),
+        (("ops", "--papers", "--json", "--markdown"), "--markdown is for --papers, without --json"),
         (("ops", "--generic", "3", "--base", "free"), "--base, --mimic, --no-strict and --repair"),
         (("dance",), "No such command 'dance'"),
     ],

@@ -18,8 +18,8 @@ from click.testing import CliRunner
 
 import linkwise as lw
 from linkwise.algorithms import FUNCTIONS
+from linkwise.bench.operations import count_all
 from linkwise.cli.main import main
-from linkwise.cli.ops import count_all
 from linkwise.model.build import build
 from linkwise.model.regroup import regroup
 from linkwise.study.claims import CLAIMS, LENGTHS, formula

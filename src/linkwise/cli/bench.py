@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
 from typing import Any
 
 import click
 
+from linkwise.bench import speed
 from linkwise.bench.calls import LARGE, CallContest, calls_notes, calls_table
-from linkwise.bench.speed import (
-    MEASURED,
-    SEVERAL,
-    Contest,
-    Row,
-    Settings,
-    agreement_lines,
-    command_line,
-    footnotes,
-    header,
-    speed_table,
-)
+from linkwise.bench.facts import calls_facts, contest_facts
 from linkwise.bench.states import exists, tip
-from linkwise.bench.timing import machine, versions
 from linkwise.cli.options import load_robot, robot_options
+from linkwise.cli.output import say, say_json
+from linkwise.errors import printable
 from linkwise.robot import Robot
 from linkwise.text import pairs, progress
 
@@ -75,59 +64,34 @@ def bench(
     if calls:
         _run_calls(loaded, as_json, seconds)
         return
-    functions = tuple(f for f in SEVERAL if exists(loaded, f, tip(loaded))) if methods else MEASURED
-    settings = Settings(batch, seconds, threads, dtype, functions, methods)
-    contest = Contest(loaded, settings)
+    functions: tuple[str, ...] = speed.MEASURED
+    if methods:
+        functions = tuple(f for f in speed.SEVERAL if exists(loaded, f, tip(loaded)))
+    settings = speed.Settings(batch, seconds, threads, dtype, functions, methods)
+    contest = speed.Contest(loaded, settings)
     if not as_json:
-        _print_head(contest)
+        _print_head(settings, loaded, contest.frame)
+        say(pairs(speed.agreement_lines(contest)))
     rows = list(contest.rows(progress))
     if as_json:
-        click.echo(json.dumps(_facts(contest, rows), indent=2))
+        say_json(contest_facts(contest, rows))
     else:
-        click.echo(f"\n{speed_table(rows, contest)}\n\n{footnotes(contest, rows)}")
+        say(f"\n{speed.speed_table(rows, contest)}\n\n{speed.footnotes(contest, rows)}")
 
 
 def _run_calls(robot: Robot, as_json: bool, seconds: float) -> None:
-    contest, settings = CallContest(robot, seconds), Settings(LARGE, seconds)
+    contest, settings = CallContest(robot, seconds), speed.Settings(LARGE, seconds)
     if not as_json:
-        click.echo(f"{header(settings)}\nrobot     {robot.name}, frame {contest.frame}\n")
+        _print_head(settings, robot, contest.frame)
     empty = contest.empty()
     rows = [*contest.rows(progress), *contest.first_calls()]
     if as_json:
-        entries = [asdict(row) | {"ratio": row.ratio} for row in rows]
-        facts = _setting(settings, robot, contest.frame) | {"unit": "nanoseconds per call"}
-        click.echo(json.dumps(facts | {"empty": asdict(empty), "rows": entries}, indent=2))
+        say_json(calls_facts(contest, settings, empty, rows))
     else:
-        click.echo(f"{calls_table(rows)}\n\n{calls_notes(contest, empty)}")
+        say(f"{calls_table(rows)}\n\n{calls_notes(contest, empty)}")
 
 
-def _print_head(contest: Contest) -> None:
-    robot = contest.robot
-    click.echo(header(contest.settings))
+def _print_head(settings: speed.Settings, robot: Robot, frame: str) -> None:
     joints = "1 joint" if robot.nv == 1 else f"{robot.nv} joints"
-    click.echo(f"robot     {robot.name}, {joints}, frame {contest.frame}\n")
-    click.echo(pairs(agreement_lines(contest)))
-
-
-def _facts(contest: Contest, rows: list[Row]) -> dict[str, Any]:
-    def entry(row: Row) -> dict[str, Any]:
-        ratios = {name: row.ratio(name) for name in row.peers}
-        return asdict(row) | {"ratios": ratios}
-
-    return _setting(contest.settings, contest.robot, contest.frame) | {
-        "unit": "nanoseconds per state",
-        "agreement": contest.agreement,
-        "missing": contest.missing,
-        "rows": [entry(row) for row in rows],
-    }
-
-
-def _setting(settings: Settings, robot: Robot, frame: str) -> dict[str, Any]:
-    """What was measured, on what."""
-    return {
-        "command": command_line(),
-        "machine": machine(),
-        "versions": versions(),
-        "settings": asdict(settings),
-        "robot": {"name": robot.name, "nv": robot.nv, "frame": frame, "digest": robot.tree.digest},
-    }
+    say(speed.header(settings))
+    say(f"robot     {printable(robot.name)}, {joints}, frame {printable(frame)}\n")

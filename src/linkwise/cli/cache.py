@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
 
+from linkwise.cli.output import say, say_json
 from linkwise.engine.cache import KernelCache, default_cache
 from linkwise.text import file_size, pairs
 
@@ -25,11 +25,11 @@ def cache(clear: bool, as_json: bool) -> None:
     removed = found.clear() if found and clear else 0
     facts = _facts(found) | {"removed": removed}
     if as_json:
-        click.echo(json.dumps(facts, indent=2))
+        say_json(facts)
         return
     if clear:
-        click.echo(f"removed {removed} {'entry' if removed == 1 else 'entries'}")
-    click.echo(_shown(facts))
+        say(f"removed {removed} {'entry' if removed == 1 else 'entries'}")
+    say(_shown(facts))
 
 
 def _facts(found: KernelCache | None) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import click
 
 from linkwise.check.collect import check as problems_of
 from linkwise.check.mend import Repaired, repair
+from linkwise.cli.output import say, say_json
 from linkwise.codes import ERROR, HINT, WARNING
 from linkwise.errors import Problem
 
@@ -37,8 +37,7 @@ def check(ctx: click.Context, file: str, as_json: bool, out: str | None, strict:
     problems = problems_of(file, strict=strict)
     repaired, left = (None, None) if out is None else _write(file, out, strict)
     if as_json:
-        facts = _facts(problems, out, repaired, left)
-        click.echo(json.dumps(facts, indent=2, ensure_ascii=False))
+        say_json(_facts(problems, out, repaired, left))
     else:
         _show(problems)
         if out is not None:
@@ -59,22 +58,22 @@ def _write(file: str, out: str, strict: bool) -> tuple[Repaired | None, list[Pro
 
 def _show(problems: list[Problem]) -> None:
     for problem in problems[:MOST]:
-        click.echo(problem)
+        say(problem)
     if len(problems) > MOST:
-        click.echo(f"{len(problems) - MOST} more problems")
-    click.echo(summary(problems))
+        say(f"{len(problems) - MOST} more problems")
+    say(summary(problems))
 
 
 def _show_repair(
     file: str, out: str, repaired: Repaired | None, left: list[Problem] | None
 ) -> None:
     if repaired is None or left is None:
-        click.echo(f"{out}: not written: the file cannot be read")
+        say(f"{out}: not written: the file cannot be read")
         return
     for line, change in repaired.changes:
-        click.echo(f"repaired: {file}:{line}: {change}")
+        say(f"repaired: {file}:{line}: {change}")
     changes = "1 change" if len(repaired.changes) == 1 else f"{len(repaired.changes)} changes"
-    click.echo(f"{out}: written, {changes}; left: {summary(left)}")
+    say(f"{out}: written, {changes}; left: {summary(left)}")
 
 
 def count(problems: list[Problem], severity: str) -> int:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
 
-from linkwise.cli.ops import operation_table, operations
+from linkwise.bench.operations import operation_facts, operation_table
 from linkwise.cli.options import load_robot, robot_options
+from linkwise.cli.output import say, say_json
 from linkwise.robot import Robot
 from linkwise.text import pairs
 
@@ -21,14 +21,21 @@ def info(robot: str, as_json: bool, **loading: Any) -> None:
     """Show what was loaded from ROBOT: joints, frames, and what each function costs."""
     loaded = load_robot(robot, **loading)
     if as_json:
-        click.echo(json.dumps(_facts(loaded), indent=2))
+        say_json(_facts(loaded))
         return
-    click.echo(loaded)
-    click.echo()
-    click.echo(pairs([("frames", ", ".join(loaded.frame_names)), ("digest", loaded.tree.digest)]))
-    click.echo()
-    click.echo(operation_table(loaded, only_chosen=True))
-    click.echo(f"Every method: linkwise ops {robot}")
+    say(loaded)
+    say()
+    say(pairs(_lines(loaded)))
+    say()
+    say(operation_table(loaded, only_chosen=True))
+    say(f"Every method: linkwise ops {robot}")
+
+
+def _lines(robot: Robot) -> list[tuple[str, str]]:
+    massless = [link.name for link in robot.tree.links if link.mass == 0.0]
+    without = [("links without mass", ", ".join(massless))] if massless else []
+    frames = ", ".join(robot.frame_names)
+    return [("frames", frames), *without, ("digest", robot.tree.digest)]
 
 
 def _facts(robot: Robot) -> dict[str, Any]:
@@ -44,5 +51,5 @@ def _facts(robot: Robot) -> dict[str, Any]:
              "axis": list(k.axis), "mass": k.mass, "rotor": max(k.armature)}
             for k in robot.tree.links
         ],
-        "operations": operations(robot),
+        "operations": operation_facts(robot),
     }  # fmt: skip

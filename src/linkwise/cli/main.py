@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, Any
+from typing import Any
 
 import click
 
@@ -19,22 +19,12 @@ from linkwise.cli.check import check
 from linkwise.cli.demo import demo
 from linkwise.cli.info import info
 from linkwise.cli.ops import ops
+from linkwise.cli.output import Failure, NoteHandler, WarningReporter, say
 from linkwise.cli.source import source
 from linkwise.engine.cache import CacheWarning
 from linkwise.errors import BackendUnavailable, RobotFileWarning
 
 INTERRUPTED = 130  # what a shell reports for a process ended by SIGINT
-SHOWN = 5  # warnings about a file that are printed one by one
-
-
-class Failure(click.ClickException):
-    """An error that the user can do something about: one line, exit code 1."""
-
-    exit_code = 1
-
-    def show(self, file: IO[Any] | None = None) -> None:
-        """Print the error."""
-        click.echo(f"linkwise: error: {self.format_message()}", file=file, err=file is None)
 
 
 class Commands(click.Group):
@@ -43,40 +33,16 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
         _print_anything()
-        with _notes(), warnings.catch_warnings():
-            reporter = WarningReporter()
-            warnings.simplefilter("always", RobotFileWarning)
-            warnings.simplefilter("default", CacheWarning)
-            warnings.showwarning = reporter.show
+        with _notes(), _warnings():
             try:
                 return super().invoke(ctx)
             except BrokenPipeError:
                 raise  # click ends quietly
             except KeyboardInterrupt:
-                click.echo("linkwise: interrupted", err=True)
+                say("linkwise: interrupted", err=True)
                 ctx.exit(INTERRUPTED)
             except (ValueError, TypeError, OSError, BackendUnavailable) as error:
-                raise Failure(_one_line(error)) from error
-            finally:
-                reporter.close()
-
-
-class _NoteHandler(logging.Handler):
-    """Prints what the library logs, such as bodies that were repaired."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Print one record."""
-        click.echo(f"linkwise: note: {record.getMessage()}", err=True)
-
-
-@contextmanager
-def _notes() -> Iterator[None]:
-    logger, handler = logging.getLogger("linkwise"), _NoteHandler(logging.WARNING)
-    logger.addHandler(handler)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
+                raise Failure(error) from error
 
 
 def _print_anything() -> None:
@@ -86,29 +52,27 @@ def _print_anything() -> None:
             stream.reconfigure(errors="replace")
 
 
-def _one_line(error: Exception) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        place = f"{error.filename}: " if error.filename is not None else ""
-        return f"{place}{error.strerror}"
-    return " ".join(str(error).splitlines())
+@contextmanager
+def _notes() -> Iterator[None]:
+    logger, handler = logging.getLogger("linkwise"), NoteHandler(logging.WARNING)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
 
 
-class WarningReporter:
-    """Prints warnings as one line each, and only counts those after the first few."""
-
-    def __init__(self) -> None:
-        self._count = 0
-
-    def show(self, message: Warning | str, *_: Any, **__: Any) -> None:
-        """Take the place of `warnings.showwarning`."""
-        self._count += 1
-        if self._count <= SHOWN:
-            click.echo(f"linkwise: warning: {message}", err=True)
-
-    def close(self) -> None:
-        """Say how many were not printed."""
-        if self._count > SHOWN:
-            click.echo(f"linkwise: warning: and {self._count - SHOWN} more", err=True)
+@contextmanager
+def _warnings() -> Iterator[None]:
+    reporter = WarningReporter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", RobotFileWarning)
+        warnings.simplefilter("default", CacheWarning)
+        warnings.showwarning = reporter.show
+        try:
+            yield
+        finally:
+            reporter.close()
 
 
 @click.group(

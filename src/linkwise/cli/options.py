@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import reduce
 from typing import Any
 
 import click
@@ -12,32 +13,28 @@ from linkwise.robot import Robot
 
 Command = Callable[..., Any]
 
+_USUAL = {"base": "fixed", "mimic": "follow", "no_strict": False, "repair": None}
+_OPTIONS = (
+    click.option("--repair", type=click.Choice(["nearest"]),
+                 help="Replace bodies that cannot exist by the nearest ones that can."),
+    click.option("--no-strict", is_flag=True,
+                 help="Take bodies that cannot exist as the file has them, with a warning."),
+    click.option("--mimic", type=click.Choice(["follow", "free"]), default="follow",
+                 help="Let mimic joints follow the joints they name, or move on their own."),
+    click.option("--base", type=click.Choice(["fixed", "free"]), default="fixed",
+                 help="Hold the base, or let it fly."),
+)  # fmt: skip
+
 
 def robot_options(command: Command) -> Command:
     """How to load: the base, what mimic joints do, and bodies that cannot exist."""
-    strict = click.option(
-        "--no-strict",
-        is_flag=True,
-        help="Take bodies that cannot exist as the file has them, with a warning.",
-    )
-    repair = click.option(
-        "--repair",
-        type=click.Choice(["nearest"]),
-        help="Replace bodies that cannot exist by the nearest ones that can.",
-    )
-    base = click.option(
-        "--base",
-        type=click.Choice(["fixed", "free"]),
-        default="fixed",
-        help="Hold the base, or let it fly.",
-    )
-    mimic = click.option(
-        "--mimic",
-        type=click.Choice(["follow", "free"]),
-        default="follow",
-        help="Let mimic joints follow theirs, or move on their own.",
-    )
-    return base(mimic(strict(repair(command))))
+    return reduce(lambda made, option: option(made), _OPTIONS, command)
+
+
+def refuse_robot_options(options: Mapping[str, Any]) -> None:
+    """Raise if any of `robot_options` was given, for a command without a robot."""
+    if options != _USUAL:
+        raise click.UsageError("--base, --mimic, --no-strict and --repair are for a ROBOT.")
 
 
 def load_robot(name: str, **options: Any) -> Robot:

@@ -9,6 +9,7 @@ import click
 
 from linkwise.algorithms import FUNCTIONS
 from linkwise.cli.options import load_robot, robot_options
+from linkwise.errors import printable
 from linkwise.robot import Robot
 
 
@@ -20,16 +21,14 @@ from linkwise.robot import Robot
     type=click.Choice(["c", "llvm", "asm"]),
     default="c",
     show_default=True,
-    help="C to read, the LLVM IR that is compiled, or machine code.",
+    help="C to read, the LLVM IR that is compiled, or the assembly of the machine code.",
 )
-@click.option("--method", default="auto", show_default=True, help="Algorithm: crba, aba, ...")
-@click.option("--frame", help="Frame, for functions that take one.")
-@click.option(
-    "--dtype", type=click.Choice(["float64", "float32"]), default="float64", show_default=True
-)
-@click.option(
-    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to a file."
-)
+@click.option("--method", default="auto", show_default=True, help="Algorithm, such as crba or aba.")
+@click.option("--frame", help="Name of the frame, for functions that take one.")
+@click.option("--dtype", type=click.Choice(["float64", "float32"]), default="float64",
+              show_default=True, help="Number type of the IR and of the assembly.")  # fmt: skip
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path),
+              help="Write to this file instead of the terminal.")  # fmt: skip
 @robot_options
 def source(
     robot: str,
@@ -54,5 +53,5 @@ def source(
 def _check_frame(robot: Robot, function: str, frame: str | None) -> None:
     methods = FUNCTIONS.get(function, {})
     if frame is None and any(algorithm.takes_frame for algorithm in methods.values()):
-        names = ", ".join(robot.frame_names)
+        names = ", ".join(map(printable, robot.frame_names))
         raise click.UsageError(f"{function} needs --frame, one of: {names}")

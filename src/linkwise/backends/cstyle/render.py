@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 
+from linkwise.errors import printable
 from linkwise.trace.expr import Expr
 from linkwise.trace.program import BYTE, NUMBER, Block, Program, Repeat
 
@@ -38,7 +39,7 @@ def render_c(program: Program, robot: str) -> str:
     inputs = ", ".join(f"const double {_word(p.name)}[{p.size}]" for p in program.inputs)
     outputs = ", ".join(f"{KINDS[o.kind]} {_word(o.name)}[{o.slot.size}]" for o in program.outputs)
     head = [
-        f"/* {program.name} of {robot}: one state. */",
+        _comment(f"{program.name} of {robot}: one state."),
         "#include <float.h>",
         "#include <math.h>",
         "",
@@ -93,6 +94,12 @@ def _number(x: float) -> str:
     if not math.isfinite(x):
         return "NAN" if math.isnan(x) else "INFINITY" if x > 0 else "(-INFINITY)"
     return repr(x) if x >= 0.0 else f"({x!r})"
+
+
+def _comment(text: str) -> str:
+    """A comment that no name in it can end: stars and slashes are kept apart."""
+    apart = re.sub(r"([*/])(?=[*/])", r"\1 ", printable(text))
+    return f"/* {apart} */"
 
 
 def _word(name: str) -> str:

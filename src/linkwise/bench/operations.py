@@ -1,0 +1,76 @@
+"""Operation counts of every function and method of a robot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from linkwise.algorithms import FUNCTIONS
+from linkwise.bench.states import exists, tip
+from linkwise.engine.auto import choose_method
+from linkwise.errors import printable
+from linkwise.robot import Robot
+from linkwise.text import aligned
+from linkwise.trace.program import OperationCount
+
+HEAD = ("function", "method", "auto", "mul", "add", "div", "sqrt", "sincos", "fused", "total")
+
+
+@dataclass(frozen=True)
+class Counted:
+    """One way to compute one function, and what it costs."""
+
+    function: str
+    method: str
+    chosen: bool  # by method="auto"
+    count: OperationCount
+
+
+def count_all(robot: Robot, only_chosen: bool = False) -> list[Counted]:
+    """Count every function and method that exists for the robot, or those that auto chooses."""
+    counted = []
+    for function, methods in FUNCTIONS.items():
+        if not exists(robot, function, tip(robot)):
+            continue
+        for method, algorithm in methods.items():
+            frame = tip(robot) if algorithm.takes_frame else None
+            at = robot.tree.frames[frame] if frame else None
+            chosen = choose_method(function, robot.tree, frame=at) == method
+            if not algorithm.exists_for(robot.tree) or (only_chosen and not chosen):
+                continue
+            count = robot.operation_count(function, method, frame=frame)
+            counted.append(Counted(function, method, chosen, count))
+    return counted
+
+
+def operation_table(robot: Robot, only_chosen: bool = False) -> str:
+    """The counts as a table."""
+    rows = [row for c in count_all(robot, only_chosen) for row in _lines(c)]
+    head, words = (HEAD[:2] + HEAD[3:], 2) if only_chosen else (HEAD, 3)
+    shown = [row[:2] + row[3:] for row in rows] if only_chosen else rows
+    star = "" if only_chosen else " * marks the method that auto chooses."
+    note = (
+        f"Operations of one evaluation; a fused pair is one instruction.{star}\n"
+        f"Functions of a frame are counted for {printable(tip(robot))}."
+    )
+    return f"{aligned(head, shown, words)}\n\n{note}"
+
+
+def _lines(c: Counted) -> Iterable[tuple[str, ...]]:
+    yield (c.function, c.method, "*" if c.chosen else "", *_numbers(c.count))
+    if c.count.iteration is not None:
+        yield (c.function, f"{c.method}, an iteration", "", *_numbers(c.count.iteration))
+
+
+def _numbers(c: OperationCount) -> tuple[str, ...]:
+    kinds = (c.multiplications, c.additions, c.divisions, c.square_roots, c.sincos, c.fused)
+    return tuple(f"{n:,}" for n in (*kinds, c.total))
+
+
+def operation_facts(robot: Robot) -> list[dict[str, Any]]:
+    """The counts of every function and method, for JSON."""
+    return [
+        {"function": c.function, "method": c.method, "chosen": c.chosen, **asdict(c.count)}
+        for c in count_all(robot)
+    ]
