@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import os
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.backends.cstyle.render import render_c
-from linkwise.engine import arrays
+from linkwise.engine import arrays, entry
 from linkwise.engine.calls import Array, Calls, Result, Wrenches
+from linkwise.engine.iterative import Stop
+from linkwise.engine.tasks import Key
 from linkwise.factors import Innovations
 from linkwise.model import configuration, edit
 from linkwise.model.bodies import Policy
@@ -23,7 +24,7 @@ from linkwise.model.tree import BASE, Frame, Tree
 from linkwise.summary import summary
 from linkwise.trace.guard import guard
 from linkwise.trace.program import OperationCount, count_operations
-from linkwise.trace.tracer import Task, evaluate, trace
+from linkwise.trace.tracer import evaluate
 
 if TYPE_CHECKING:
     from linkwise.study.operators import Operators
@@ -37,6 +38,14 @@ class FramePlace(NamedTuple):
     pose: Array  # (4, 4), in that link's own frame
 
 
+class Options(TypedDict, total=False):
+    """What every function takes besides its own arguments."""
+
+    out: Any  # an array to write the result to
+    threads: int | None  # the most threads to use; None: as many as the work is worth
+    status: bool  # also return, per state, what was wrong with it: bits of `Status`
+
+
 class Robot:
     """A robot and its compiled functions.
 
@@ -46,6 +55,8 @@ class Robot:
     origin in base axes, unless ``axes="body"``. SI units. A robot does not change once made,
     and may be called from any number of threads.
     """
+
+    __slots__ = ("__weakref__", "_calls", "_description", "_policy", "_slots", "_tree")
 
     def __init__(self, description: RobotDescription, policy: Policy | None = None) -> None:
         policy = policy or Policy()
@@ -60,8 +71,8 @@ class Robot:
 
     def _set(self, description: RobotDescription, policy: Policy, tree: Tree) -> None:
         self._description, self._policy, self._tree = description, policy, tree
-        self._calls = Calls(tree, description.name, self._fast_function)
-        self._fast: dict[tuple[str, ...], Callable[..., Array]] = {}
+        self._calls = Calls(tree, description.name)
+        self._slots = self._calls.capsule  # where the compiled methods look
 
     # -- what it is -----------------------------------------------------------------------------
 
@@ -117,7 +128,7 @@ class Robot:
 
     def frame(self, name: str) -> FramePlace:
         """Where a frame is fixed: the moving link that carries it, and its pose in that link."""
-        at = self._calls.frame(name)
+        at = self._calls.tasks.frame(name)
         link = "base" if at.link == BASE else self._tree.links[at.link].name
         own = self._tree.frames.get(link, at)
         return FramePlace(name, link, _relative(own, at))
@@ -321,12 +332,10 @@ class Robot:
         qdd: ArrayLike,
         *,
         f_ext: Wrenches | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-        status: bool = False,
+        **options: Unpack[Options],
     ) -> Result:
         """Joint torques (..., nv) that produce ``qdd``: ``M qdd + C qd + g - Jᵀ f_ext``."""
-        return self._calls.run("inverse_dynamics", (q, qd, qdd), out, threads, status, f_ext=f_ext)
+        return self._calls.run("inverse_dynamics", (q, qd, qdd), f_ext=f_ext, **options)
 
     def forward_dynamics(
         self,
@@ -339,9 +348,7 @@ class Robot:
         tol: float | None = None,
         max_iterations: int | None = None,
         qdd0: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-        status: bool = False,
+        **options: Unpack[Options],
     ) -> Result:
         """Joint accelerations (..., nv) under torques ``tau``.
 
@@ -357,24 +364,19 @@ class Robot:
         """
         if method in ("ccg", "pcg"):
             start = np.zeros(self.nv, np.float32) if qdd0 is None else qdd0  # no wider than tau
-            values = (q, qd, tau, start)
-            return self._calls.iterate(
-                values, out, threads, status, method, f_ext, tol, max_iterations
-            )
+            stop = Stop(tol, max_iterations)
+            return self._calls.iterate((q, qd, tau, start), method, f_ext, stop, **options)
         if (tol, max_iterations, qdd0) != (None, None, None):
             raise ValueError(f"tol, max_iterations and qdd0 are for 'ccg', 'pcg'; not {method!r}")
-        return self._calls.run(
-            "forward_dynamics", (q, qd, tau), out, threads, status, method, f_ext=f_ext
-        )
+        values = (q, qd, tau)
+        return self._calls.run("forward_dynamics", values, method=method, f_ext=f_ext, **options)
 
     def mass_matrix(
         self,
         q: ArrayLike,
         *,
         method: str = "auto",
-        out: Array | None = None,
-        threads: int | None = None,
-        status: bool = False,
+        **options: Unpack[Options],
     ) -> Result:
         """Mass matrix (..., nv, nv), rotors included.
 
@@ -382,35 +384,30 @@ class Robot:
         published), ``"gdahj-symmetric"`` (the same with symmetric sums) or ``"mixed"`` (sums as in
         CRBA, entries as in GDAHJ; fewest operations on chains of 12 joints or more).
         """
-        return self._calls.run("mass_matrix", (q,), out, threads, status, method)
+        return self._calls.run("mass_matrix", (q,), method=method, **options)
 
     def mass_matrix_inverse(
         self,
         q: ArrayLike,
         *,
         method: str = "auto",
-        out: Array | None = None,
-        threads: int | None = None,
-        status: bool = False,
+        **options: Unpack[Options],
     ) -> Result:
         """Inverse of the mass matrix (..., nv, nv).
 
         ``method``: ``"crba"`` (factors of M), ``"innovations"`` (factors of M⁻¹ itself), ``"aba"``
         (a column per unit torque) or ``"schur"`` (forces between bodies).
         """
-        return self._calls.run("mass_matrix_inverse", (q,), out, threads, status, method)
+        return self._calls.run("mass_matrix_inverse", (q,), method=method, **options)
 
     def solve_mass(
         self,
         q: ArrayLike,
         rhs: ArrayLike,
-        *,
-        out: Array | None = None,
-        threads: int | None = None,
-        status: bool = False,
+        **options: Unpack[Options],
     ) -> Result:
         """``M⁻¹ rhs`` (..., nv) without forming M; several right-hand sides on a leading axis."""
-        return self._calls.run("solve_mass", (q, rhs), out, threads, status)
+        return self._calls.run("solve_mass", (q, rhs), **options)
 
     def innovations(
         self, q: ArrayLike, *, inverse: bool = False, threads: int | None = None
@@ -433,9 +430,7 @@ class Robot:
         method: str = "auto",
         axes: str = "base",
         f_ext: Wrenches | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-        status: bool = False,
+        **options: Unpack[Options],
     ) -> Result:
         """Acceleration (..., 6) of a frame under torques ``tau``: ``J qdd + J̇ qd``.
 
@@ -443,9 +438,8 @@ class Robot:
         Comes out of the sweeps of forward dynamics without a Jacobian. ``method``: ``"fd3"`` or
         ``"fd2"``, as published, which loses digits on long chains.
         """
-        return self._of_frame(
-            "tip_acceleration", (q, qd, tau), frame, out, threads, status, method, axes, f_ext
-        )
+        where: Any = {"method": method, "frame": frame, "axes": axes, "f_ext": f_ext}
+        return self._calls.run("tip_acceleration", (q, qd, tau), **where, **options)
 
     def bias(
         self,
@@ -453,24 +447,20 @@ class Robot:
         qd: ArrayLike,
         *,
         f_ext: Wrenches | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-        status: bool = False,
+        **options: Unpack[Options],
     ) -> Result:
         """``C qd + g`` (..., nv): torques of a motion without acceleration."""
-        return self._calls.run("bias", (q, qd), out, threads, status, f_ext=f_ext)
+        return self._calls.run("bias", (q, qd), f_ext=f_ext, **options)
 
     def gravity_torque(
         self,
         q: ArrayLike,
         *,
         f_ext: Wrenches | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-        status: bool = False,
+        **options: Unpack[Options],
     ) -> Result:
         """``g`` (..., nv): torques that hold the robot still."""
-        return self._calls.run("gravity_torque", (q,), out, threads, status, f_ext=f_ext)
+        return self._calls.run("gravity_torque", (q,), f_ext=f_ext, **options)
 
     def joint_wrenches(
         self,
@@ -479,9 +469,7 @@ class Robot:
         qdd: ArrayLike,
         *,
         f_ext: Wrenches | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-        status: bool = False,
+        **options: Unpack[Options],
     ) -> Result:
         """Wrenches (..., links, 6) across the joints in a motion, in the order of `link_names`.
 
@@ -489,30 +477,24 @@ class Robot:
         frame (`frame` of the joint's name: its child link's in the file) about that frame's
         origin. Along the joint it is the torque of `inverse_dynamics` less rotor and friction.
         """
-        return self._calls.run("joint_wrenches", (q, qd, qdd), out, threads, status, f_ext=f_ext)
+        return self._calls.run("joint_wrenches", (q, qd, qdd), f_ext=f_ext, **options)
 
     def kinetic_energy(
         self,
         q: ArrayLike,
         qd: ArrayLike,
-        *,
-        out: Array | None = None,
-        threads: int | None = None,
-        status: bool = False,
+        **options: Unpack[Options],
     ) -> Result:
         """Kinetic energy (...), rotors included."""
-        return self._calls.run("kinetic_energy", (q, qd), out, threads, status)
+        return self._calls.run("kinetic_energy", (q, qd), **options)
 
     def potential_energy(
         self,
         q: ArrayLike,
-        *,
-        out: Array | None = None,
-        threads: int | None = None,
-        status: bool = False,
+        **options: Unpack[Options],
     ) -> Result:
         """Potential energy (...) of the moving links; zero with their mass at base height."""
-        return self._calls.run("potential_energy", (q,), out, threads, status)
+        return self._calls.run("potential_energy", (q,), **options)
 
     def coriolis_matrix(
         self,
@@ -520,9 +502,7 @@ class Robot:
         qd: ArrayLike,
         *,
         method: str = "auto",
-        out: Array | None = None,
-        threads: int | None = None,
-        status: bool = False,
+        **options: Unpack[Options],
     ) -> Result:
         """Coriolis matrix ``C`` (..., nv, nv): ``C qd = bias - g``, friction aside.
 
@@ -530,15 +510,12 @@ class Robot:
         ``Ṁ - 2C`` is skew, for every kind of joint. ``method``: ``"composite"`` (in link axes; what
         ``"auto"`` takes) or ``"mixed"`` (entries in one frame; fewer operations from 8 joints on).
         """
-        return self._calls.run("coriolis_matrix", (q, qd), out, threads, status, method)
+        return self._calls.run("coriolis_matrix", (q, qd), method=method, **options)
 
     def christoffel(
         self,
         q: ArrayLike,
-        *,
-        out: Array | None = None,
-        threads: int | None = None,
-        status: bool = False,
+        **options: Unpack[Options],
     ) -> Result:
         """Christoffel symbols of the first kind ``Γ`` (..., nv, nv, nv), of the mass matrix.
 
@@ -547,16 +524,14 @@ class Robot:
         there; returned is what takes its place, the connection for which `coriolis_matrix` keeps
         its two properties. In it ``Γ_ijk - Γ_ikj`` is row i of M times the bracket of k and j.
         """
-        return self._calls.run("christoffel", (q,), out, threads, status)
+        return self._calls.run("christoffel", (q,), **options)
 
     def inertial_power(
         self,
         q: ArrayLike,
         *,
         method: str = "auto",
-        out: Array | None = None,
-        threads: int | None = None,
-        status: bool = False,
+        **options: Unpack[Options],
     ) -> Result:
         """Kang's inertial power array ``P*`` (..., nv, nv, nv): ``Σ_jk P*_ijk qd_j qd_k = C qd``.
 
@@ -566,7 +541,7 @@ class Robot:
         joint has no second derivatives for ``P*`` to be made of; changes along its rates take
         their place, which keeps the equation above and nothing else.
         """
-        return self._calls.run("inertial_power", (q,), out, threads, status, method)
+        return self._calls.run("inertial_power", (q,), method=method, **options)
 
     # -- kinematics -----------------------------------------------------------------------------
 
@@ -574,16 +549,10 @@ class Robot:
         self,
         q: ArrayLike,
         frame: str,
-        *,
-        out: Array | None = None,
-        threads: int | None = None,
-        status: bool = False,
+        **options: Unpack[Options],
     ) -> Result:
         """Pose of a frame (..., 4, 4): takes its coordinates to base coordinates."""
-        fast = self._fast.get(("forward_kinematics", frame, "base")) if type(frame) is str else None
-        if fast is not None and out is None and threads is None and not status:
-            return fast(q)  # a call of _of_frame takes a third as long again
-        return self._of_frame("forward_kinematics", (q,), frame, out, threads, status)
+        return self._calls.run("forward_kinematics", (q,), frame=frame, **options)
 
     def jacobian(
         self,
@@ -591,21 +560,14 @@ class Robot:
         frame: str,
         *,
         axes: str = "base",
-        out: Array | None = None,
-        threads: int | None = None,
-        status: bool = False,
+        **options: Unpack[Options],
     ) -> Result:
         """Jacobian of a frame (..., 6, nv): rows (angular, linear) of its velocity at its origin.
 
         In base axes (Pinocchio's LOCAL_WORLD_ALIGNED with the row blocks swapped), or with
         ``axes="body"`` in the frame's own (its LOCAL).
         """
-        fast = (
-            self._fast.get(("jacobian", frame, axes)) if type(frame) is type(axes) is str else None
-        )
-        if fast is not None and out is None and threads is None and not status:
-            return fast(q)  # a call of _of_frame takes a third as long again
-        return self._of_frame("jacobian", (q,), frame, out, threads, status, axes=axes)
+        return self._calls.run("jacobian", (q,), frame=frame, axes=axes, **options)
 
     def jacobian_dot_qd(
         self,
@@ -614,9 +576,7 @@ class Robot:
         frame: str,
         *,
         axes: str = "base",
-        out: Array | None = None,
-        threads: int | None = None,
-        status: bool = False,
+        **options: Unpack[Options],
     ) -> Result:
         """``J̇ qd`` (..., 6): the frame's acceleration at constant joint rates, gravity aside.
 
@@ -624,7 +584,7 @@ class Robot:
         with ``axes="body"`` in the frame's own. ``axes="moving"`` tells instead how the numbers of
         the body-axes velocity change (Pinocchio's LOCAL): its linear part is less by ``w x v``.
         """
-        return self._of_frame("jacobian_dot_qd", (q, qd), frame, out, threads, status, axes=axes)
+        return self._calls.run("jacobian_dot_qd", (q, qd), frame=frame, axes=axes, **options)
 
     def operational_inertia(
         self,
@@ -634,9 +594,7 @@ class Robot:
         method: str = "auto",
         axes: str = "base",
         damping: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-        status: bool = False,
+        **options: Unpack[Options],
     ) -> Result:
         """Operational-space inertia ``(J M⁻¹ Jᵀ)⁻¹`` (..., 6, 6) of a frame.
 
@@ -652,22 +610,8 @@ class Robot:
         ``"schur"`` and, for no damping, ``"schur-direct"`` (forces between bodies).
         """
         d = arrays.damping(damping, q)
-        if d is None and not (type(frame) is type(axes) is str
-                              and ("operational_inertia", frame, axes) in self._fast):  # fmt: skip
-            self._check_can_move(frame)
-        return self._of_frame(
-            "operational_inertia", (q,), frame, out, threads, status, method, axes, damping=d
-        )
-
-    def _check_can_move(self, frame: str) -> None:
-        path = self._tree.path(self._calls.frame(frame).link)
-        moving = len({dof for i in path for dof, _ in self._tree.links[i].dofs})
-        if moving < 6:
-            raise ValueError(
-                f"operational_inertia: frame {frame!r} is moved by {moving} joint(s); expected at "
-                "least 6, else J M⁻¹ Jᵀ has no inverse (operational_inertia_inverse exists, and "
-                "damping= gives one)"
-            )
+        where: Any = {"method": method, "frame": frame, "axes": axes, "damping": d}
+        return self._calls.run("operational_inertia", (q,), **where, **options)
 
     def operational_inertia_inverse(
         self,
@@ -676,18 +620,15 @@ class Robot:
         *,
         method: str = "auto",
         axes: str = "base",
-        out: Array | None = None,
-        threads: int | None = None,
-        status: bool = False,
+        **options: Unpack[Options],
     ) -> Result:
         """``J M⁻¹ Jᵀ`` (..., 6, 6) of a frame: its acceleration per unit wrench at its origin.
 
         Exists at every pose and for any number of joints. ``method``: ``"crba"``, ``"recursive"``
         or ``"schur"``, as in `operational_inertia`.
         """
-        return self._of_frame(
-            "operational_inertia_inverse", (q,), frame, out, threads, status, method, axes
-        )
+        where: Any = {"method": method, "frame": frame, "axes": axes}
+        return self._calls.run("operational_inertia_inverse", (q,), **where, **options)
 
     def operational_dynamics(
         self,
@@ -706,9 +647,10 @@ class Robot:
         By Schur complements, as a pair: seven right-hand sides of one factorization. With
         ``status=True`` the result is ``((qdd, inverse), status bits)``.
         """
-        found = self._of_frame(
-            "dynamics_and_inverse", (q, qd, tau), frame, None, threads, status, "schur", axes,
-            f_ext, name="operational_dynamics",
+        where: Any = {"method": "schur", "frame": frame, "axes": axes, "f_ext": f_ext}
+        found = self._calls.run(
+            "dynamics_and_inverse", (q, qd, tau), **where, threads=threads, status=status,
+            title="operational_dynamics",
         )  # fmt: skip
         rows, bits = found if status else (found, None)
         qdd, inverse = rows[..., : self.nv], rows[..., self.nv :]
@@ -719,10 +661,7 @@ class Robot:
         self,
         q: ArrayLike,
         frame: str,
-        *,
-        out: Array | None = None,
-        threads: int | None = None,
-        status: bool = False,
+        **options: Unpack[Options],
     ) -> Result:
         """How the Jacobian of a frame changes, ``H`` (..., 6, nv, nv), in base axes.
 
@@ -730,7 +669,7 @@ class Robot:
         ``J̇ qd = Σ_jk H_jk qd_j qd_k``. The linear rows are symmetric in j and k but for spherical
         and free joints, whose rates are no derivatives of coordinates; the angular rows are not.
         """
-        return self._of_frame("kinematic_hessian", (q,), frame, out, threads, status)
+        return self._calls.run("kinematic_hessian", (q,), frame=frame, **options)
 
     def kic(
         self,
@@ -760,7 +699,8 @@ class Robot:
         self, function: str, method: str = "auto", *, frame: str | None = None
     ) -> OperationCount:
         """Exact operations of one evaluation of the program that runs."""
-        return count_operations(trace(self._calls.task(function, method, frame), self._tree))
+        task = self._calls.tasks.task(Key(function, method, frame))
+        return count_operations(self._calls.kernels.program(task))
 
     def source(
         self,
@@ -772,11 +712,11 @@ class Robot:
         dtype: str = "float64",
     ) -> str:
         """Generated code: ``"c"`` (readable), ``"llvm"`` (what is compiled) or ``"asm"``."""
-        task = self._calls.task(function, method, frame)
+        task = self._calls.tasks.task(Key(function, method, frame))
         if backend == "c":
-            return render_c(guard(trace(task, self._tree)), self.name)
+            return render_c(guard(self._calls.kernels.program(task)), self.name)
         if backend == "llvm":
-            return self._calls.kernels.ir(task, dtype)
+            return self._calls.kernels.source(task, dtype)
         if backend == "asm":
             return self._calls.kernels.assembly(task, dtype)
         raise ValueError(f"backend {backend!r}: expected 'c', 'llvm' or 'asm'")
@@ -789,7 +729,7 @@ class Robot:
         With mpmath numbers (after ``import linkwise.spatial.precise``) the result has as many
         digits as asked for; with NumPy arrays as scalars it is a slow second opinion.
         """
-        return evaluate(self._calls.task(function, method, frame), self._tree, *values)
+        return evaluate(self._calls.tasks.task(Key(function, method, frame)), self._tree, *values)
 
     def compute(
         self,
@@ -797,21 +737,19 @@ class Robot:
         *values: ArrayLike,
         method: str = "auto",
         frame: str | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-        status: bool = False,
+        **options: Unpack[Options],
     ) -> Result:
         """Run any function that `operation_count` knows, compiled, by its name."""
-        algorithm = self._calls.algorithm(function, method)
+        algorithm = self._calls.tasks.algorithm(function, method)
         wanted = [name for name, _ in algorithm.inputs]
         if len(values) != len(wanted):
             raise ValueError(
                 f"compute: {function} was given {len(values)} array(s); expected {len(wanted)}: "
                 + ", ".join(wanted)
             )
-        return self._calls.run(
-            function, values, out, threads, status, algorithm.method, frame=frame
-        )
+        if algorithm.iterates:
+            return self._calls.iterate(values, algorithm.method, None, Stop(None, None), **options)
+        return self._calls.run(function, values, method=method, frame=frame, **options)
 
     def operators(self, q: ArrayLike, frame: str | None = None) -> Operators:
         """The spatial operators of a serial robot at one configuration (nq), as dense arrays.
@@ -821,65 +759,16 @@ class Robot:
         """
         from linkwise.study.operators import operators
 
-        return operators(self._tree, q, None if frame is None else self._calls.frame(frame))
-
-    # -- how ------------------------------------------------------------------------------------
-
-    def _of_frame(
-        self,
-        function: str,
-        values: tuple[ArrayLike, ...],
-        frame: str,
-        out: Array | None,
-        threads: int | None,
-        status: bool,
-        method: str = "auto",
-        axes: str = "base",
-        f_ext: Wrenches | None = None,
-        damping: Array | None = None,
-        name: str = "",
-    ) -> Result:
-        """A function of a frame: straight to its compiled code, where that is there and will do."""
-        plain = method == "auto" and out is None and threads is None and not status
-        if plain and f_ext is None and damping is None and type(frame) is type(axes) is str:
-            fast = self._fast.get((function, frame, axes))
-            if fast is not None:
-                return fast(*values)
-        return self._calls.run(
-            function, values, out, threads, status, method, frame=frame, axes=axes, f_ext=f_ext,
-            damping=damping, name=name,
-        )  # fmt: skip
-
-    def _fast_function(
-        self, function: str, task: Task, frame: str | None, axes: str
-    ) -> Callable[..., Array] | None:
-        """Compiled code for plain single states, which from now on go straight to it."""
-        key = (function,) if frame is None else (function, frame, axes)
-        if key in self._fast:
-            return self._fast[key]
-        general = self._general(function, frame, axes)
-        fast = self._calls.kernels.call(
-            task, function, _documentation(type(self), function), general
-        )
-        if fast is not None:
-            self._fast[key] = fast
-            if frame is None:
-                self.__dict__[function] = fast
-        return fast
-
-    def _general(self, function: str, frame: str | None, axes: str) -> Callable[..., Any]:
-        if frame is None:
-            method: Callable[..., Any] = getattr(type(self), function).__get__(self)
-            return method
-        return lambda *values: self._calls.run(function, values, None, None, frame=frame, axes=axes)
+        return operators(self._tree, q, None if frame is None else self._calls.tasks.frame(frame))
 
 
-def _documentation(cls: type, function: str) -> str:
-    """A method's signature and docstring, in the form built-in functions carry them."""
-    method = getattr(cls, function)
-    kept = [p.replace(annotation=p.empty) for p in inspect.signature(method).parameters.values()]
-    signature = inspect.Signature(kept[1:])
-    return f"{function}{signature}\n--\n\n{inspect.getdoc(method)}"
+entry.methods(
+    Robot, "inverse_dynamics", "forward_dynamics", "mass_matrix", "mass_matrix_inverse",
+    "solve_mass", "tip_acceleration", "bias", "gravity_torque", "joint_wrenches", "kinetic_energy",
+    "potential_energy", "coriolis_matrix", "christoffel", "inertial_power", "forward_kinematics",
+    "jacobian", "jacobian_dot_qd", "operational_inertia", "operational_inertia_inverse",
+    "kinematic_hessian",
+)  # fmt: skip
 
 
 def _relative(a: Frame, b: Frame) -> Array:

@@ -1,4 +1,4 @@
-"""The array edge: what users pass becomes contiguous rows, once, with errors that help."""
+"""The array edge: what users pass becomes rows of one number type, once, with errors that help."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwise.backends.llvm.run import BatchKernel
-
 Array = NDArray[Any]
 FLOATS = (np.dtype("float32"), np.dtype("float64"))
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Inputs as contiguous rows of one dtype, and the leading shape they came in."""
+    """Inputs as rows (states, size) of one dtype, strided, and the leading shape they came in."""
 
     rows: tuple[Array, ...]
     shape: tuple[int, ...]
     dtype: str
 
+    @property
+    def states(self) -> int:
+        """Rows of every input."""
+        return self.rows[0].shape[0]
+
 
 def prepare(function: str, ports: Sequence[tuple[str, int]], values: Sequence[Any]) -> Batch:
     """Check and broadcast the arguments of a call."""
-    ready = _ready(ports, values)
-    if ready is not None:
-        return ready
     given = [
         _read(function, name, size, value)
         for (name, size), value in zip(ports, values, strict=True)
@@ -42,27 +42,7 @@ def prepare(function: str, ports: Sequence[tuple[str, int]], values: Sequence[An
             f"{function}: leading axes do not broadcast: {shapes}; expected shapes that NumPy "
             "could add, apart from the last axis"
         ) from None
-    rows = tuple(_rows(a, shape, dtype) for a in given)
-    return Batch(rows, shape, dtype.name)
-
-
-def _ready(ports: Sequence[tuple[str, int]], values: Sequence[Any]) -> Batch | None:
-    """The arguments of most calls need nothing done: contiguous, of one dtype and one shape."""
-    first = values[0]
-    if type(first) is not np.ndarray or first.dtype not in FLOATS:
-        return None
-    dtype, shape = first.dtype, first.shape[:-1]
-    for (_, size), a in zip(ports, values, strict=True):
-        if (
-            type(a) is not np.ndarray
-            or a.dtype is not dtype
-            or a.shape != (*shape, size)
-            or not a.flags.c_contiguous
-            or not a.flags.aligned
-        ):
-            return None
-    rows = tuple(a.reshape(-1, a.shape[-1]) for a in values) if len(shape) != 1 else tuple(values)
-    return Batch(rows, shape, dtype.name)
+    return Batch(tuple(_rows(a, shape, dtype) for a in given), shape, dtype.name)
 
 
 def _read(function: str, name: str, size: int, value: ArrayLike) -> Array:
@@ -85,55 +65,42 @@ def _read(function: str, name: str, size: int, value: ArrayLike) -> Array:
     return array
 
 
-def _rows(array: Array, shape: tuple[int, ...], dtype: Any) -> Array:
+def _rows(array: Array, shape: tuple[int, ...], dtype: np.dtype) -> Array:
+    """An argument as rows: a view where leading axes make one axis of rows, else a copy."""
     size = array.shape[-1]
-    wide = np.broadcast_to(array, (*shape, size))
-    rows = np.ascontiguousarray(wide, dtype=dtype).reshape(-1, size)
+    states = int(np.prod(shape, dtype=np.int64))
+    typed = array.astype(dtype, copy=False)
+    rows = np.broadcast_to(typed, (*shape, size)).reshape(states, size)
     return rows if rows.flags.aligned else rows.copy()
 
 
-def fill(
-    out: Array | None,
-    shape: tuple[int, ...],
-    batch: Batch,
-    kernel: BatchKernel,
-    threads: int | None,
-) -> Array:
-    """Run into ``out`` where it can be written directly, else into a fresh array and copy."""
+def constant_rows(batch: Batch, *values: float) -> Batch:
+    """The batch with inputs of one number each, the same in every state."""
+    more = (np.broadcast_to(np.asarray(x, batch.dtype), (batch.states, 1)) for x in values)
+    return Batch((*batch.rows, *more), batch.shape, batch.dtype)
+
+
+def target(out: Any, shape: tuple[int, ...], batch: Batch) -> Array:
+    """Where to write a result: ``out`` where that can be written as it comes, else a new array."""
     if out is None:
-        result = np.empty(shape, batch.dtype)
-        _run(kernel, batch, result, threads)
-        return result if shape else result[()]
-    target = _check_out(out, shape, batch.dtype)
-    if (
-        target.flags.c_contiguous
-        and target.flags.aligned
-        and not any(np.may_share_memory(target, a) for a in batch.rows)
-    ):
-        _run(kernel, batch, target, threads)
-    else:
-        result = np.empty(shape, batch.dtype)
-        _run(kernel, batch, result, threads)
-        target[...] = result
-    return target
+        return np.empty(shape, batch.dtype)
+    _check_out(out, shape, batch.dtype)
+    straight = type(out) is np.ndarray and out.flags.c_contiguous and out.flags.aligned
+    if straight and not any(np.may_share_memory(out, a) for a in batch.rows):
+        return out  # type: ignore[no-any-return]
+    return np.empty(shape, batch.dtype)
 
 
-def _run(kernel: BatchKernel, batch: Batch, result: Array, threads: int | None) -> None:
-    states = batch.rows[0].shape[0]
-    if states:
-        kernel(batch.rows, [result.reshape(states, -1)], threads)
-
-
-def deliver(out: Array | None, result: Array, dtype: str) -> Array:
-    """A finished result, in ``out`` where one was given."""
+def deliver(out: Array | None, result: Array) -> Any:
+    """A finished result, in ``out`` where one was given; a number where it has no axes."""
     if out is None:
         return result if result.shape else result[()]
-    target = _check_out(out, result.shape, dtype)
-    target[...] = result
-    return target
+    if out is not result:
+        out[...] = result
+    return out
 
 
-def _check_out(out: Any, shape: tuple[int, ...], dtype: str) -> Array:
+def _check_out(out: Any, shape: tuple[int, ...], dtype: str) -> None:
     if not isinstance(out, np.ndarray):
         raise TypeError(f"out is a {type(out).__name__}; expected a NumPy array of shape {shape}")
     if out.shape != shape:
@@ -142,18 +109,15 @@ def _check_out(out: Any, shape: tuple[int, ...], dtype: str) -> Array:
         raise TypeError(f"out has dtype {out.dtype}; expected {dtype}, as the inputs have")
     if not out.flags.writeable:
         raise ValueError("out is read-only; expected a writeable array")
-    return out
 
 
-def wrenches(f_ext: Mapping[str, ArrayLike] | None) -> dict[str, ArrayLike]:
-    """External wrenches by frame, in the order given."""
-    if f_ext is None:
-        return {}
+def wrenches(f_ext: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+    """The frames of external wrenches, and the wrenches, in the order given."""
     if not isinstance(f_ext, Mapping):
         raise TypeError(
             f"f_ext is a {type(f_ext).__name__}; expected a mapping {{frame: (..., 6) wrench}}"
         )
-    return dict(f_ext)
+    return tuple(f_ext), tuple(f_ext.values())
 
 
 def damping(value: ArrayLike | None, q: Any) -> Array | None:
@@ -176,21 +140,9 @@ def damping(value: ArrayLike | None, q: Any) -> Array | None:
     return np.full(6, value, np.result_type(own, value)) if value else None
 
 
-def check_threads(threads: int | None) -> None:
-    """Refuse a number of threads that is none."""
+def check_threads(threads: Any) -> None:
+    """Raise ValueError unless threads is None or a positive integer."""
     if threads is None:
         return
     if isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1:
         raise ValueError(f"threads is {threads!r}; expected a positive integer or None")
-
-
-def plain_state(values: Sequence[Any]) -> bool:
-    """Whether the arguments are one state exactly as the compiled call wants it."""
-    return all(
-        type(v) is np.ndarray
-        and v.ndim == 1
-        and v.dtype is FLOATS[1]
-        and v.flags.c_contiguous
-        and v.flags.aligned
-        for v in values
-    )

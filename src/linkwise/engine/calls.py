@@ -1,216 +1,210 @@
-"""From a call to a kernel: names checked, arguments prepared, the right code run."""
+"""From a call to a kernel: one path for every function, option and kind of array.
+
+A `Call` is one kind of call (`Key`): it knows the names and sizes of its arguments and has the
+kernels. An `Entry` puts the compiled entry before it, which takes the usual arguments in C and
+leaves the rest to `Call.general`. `Calls` has all entries of one robot.
+"""
 
 from __future__ import annotations
 
-import dataclasses
-import difflib
+import ctypes
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwise.algorithms import FUNCTIONS, Algorithm
-from linkwise.backends.llvm.run import BatchKernel
-from linkwise.engine import arrays, iterative
-from linkwise.engine.auto import choose_method
+from linkwise.backends.base import BATCH, ONE
+from linkwise.backends.llvm import sites
+from linkwise.backends.llvm.layout import capsule
+from linkwise.engine import arrays, entry, iterative
 from linkwise.engine.kernels import Kernels
-from linkwise.model.tree import Frame, Tree
+from linkwise.engine.tasks import Key, Tasks
+from linkwise.model.tree import Tree
 from linkwise.trace.tracer import Task
 
 Array = NDArray[Any]
 Wrenches = Mapping[str, ArrayLike]
 Result = Any  # an array; with ``status=True`` the pair (array, status bits)
-# (function, task, frame, axes) -> compiled code for one plain state, or None
-Single = Callable[[str, Task, str | None, str], Callable[..., Array] | None]
+
+THREADED = 200_000  # nanoseconds of work from which Python decides about threads
+QUICK = 20_000  # nanoseconds of work during which other Python threads wait
 
 
-class Plan(NamedTuple):
-    """What one kind of call needs, worked out when it is first made."""
+class Call:
+    """One kind of call of one robot."""
 
-    ports: list[tuple[str, int]]  # arguments and their lengths
-    output: tuple[int, ...]
-    tasks: dict[str, Task]  # by dtype, for which the best method may differ
-    kernels: dict[str, BatchKernel]
+    def __init__(self, tasks: Tasks, kernels: Kernels, key: Key, title: str) -> None:
+        self._tasks, self._kernels, self.key, self.title = tasks, kernels, key, title
+        task = tasks.task(key)
+        self._by_dtype = {"float64": task}
+        self.ports = [(port.name, port.size) for port in task.ports(tasks.tree)]
+        self.output = task.algorithm.output_shape(tasks.tree)
+        self.iterates = task.algorithm.iterates
+        for k, name in enumerate(key.external, len(task.algorithm.inputs)):
+            self.ports[k] = (f"f_ext[{name!r}]", 6)
+        self.site = sites.Site()
+        self.sizes = [size for _, size in self.ports]
+        self.usual = not self.iterates and sites.fill(
+            self.site, self.sizes, self.output, 1 + key.status
+        )
+
+    def task(self, dtype: str) -> Task:
+        """The task for a number type: the best method may differ."""
+        found = self._by_dtype.get(dtype)
+        if found is None:
+            found = self._by_dtype[dtype] = self._tasks.task(self.key, dtype)
+        return found
+
+    def general(self, *values: Any, out: Any = None, threads: int | None = None) -> Result:
+        """Any dtype, layout, batch and ``out``."""
+        arrays.check_threads(threads)
+        batch = arrays.prepare(self.title, self.ports, values)
+        result = arrays.target(out, (*batch.shape, *self.output), batch)
+        bits = np.empty(batch.shape, np.uint8) if self.key.status else None
+        if batch.states:
+            outputs = [x.reshape(batch.states, -1) for x in (result, bits) if x is not None]
+            self.kernel(batch)(batch.rows, outputs, threads)
+        done = arrays.deliver(out, result)
+        return done if bits is None else (done, bits if bits.shape else bits[()])
+
+    def kernel(self, batch: arrays.Batch) -> Any:
+        """The kernel for a batch; from now on the compiled entry has it too."""
+        straight = not batch.shape and all(a.flags.c_contiguous for a in batch.rows)
+        form = ONE if straight and batch.dtype == "float64" else BATCH
+        kernel = self._kernels.kernel(self.task(batch.dtype), batch.dtype, form)
+        if form == ONE:
+            self.site.one = kernel.address
+        else:
+            self.site.most_rows = max(self.site.most_rows, int(THREADED / kernel.cost))
+            self.site.quick_rows = max(self.site.quick_rows, int(QUICK / kernel.cost))
+            field = "wide" if batch.dtype == "float64" else "narrow"
+            setattr(self.site, field, kernel.address)
+        return kernel
+
+    def iterate(
+        self, values: tuple[Any, ...], stop: iterative.Stop, out: Any, threads: int | None
+    ) -> tuple[Array, iterative.Iterations]:
+        """Solve by iteration, and by articulated bodies where that does not converge."""
+        arrays.check_threads(threads)
+        batch = arrays.prepare(self.title, self.ports[:-2], values)
+        task = self.task(batch.dtype)
+        tolerance, limit = stop.numbers(batch.dtype, self._tasks.tree.nv)
+        full = arrays.constant_rows(batch, tolerance, limit)
+        result = arrays.target(out, (*batch.shape, *self.output), batch)
+        info = iterative.solve(self._kernels, task, full, result, tolerance, threads)
+        return arrays.deliver(out, result), iterative.Iterations(
+            *(x.reshape(batch.shape) for x in info)
+        )
+
+
+class Entry:
+    """A call behind the compiled entry, where this interpreter allows one."""
+
+    def __init__(self, call: Call) -> None:
+        self.call, self._general = call, call.general
+        call.site.general = id(self._general)
+        call.site.most_rows = 1
+        self.run: Callable[..., Result] = self._general
+        address = entry.site_address() if call.usual else None
+        if address is not None:
+            self.run = sites.site_function(address, call.site)
 
 
 class Calls:
     """All calls of one robot."""
 
-    def __init__(self, tree: Tree, name: str, single: Single) -> None:
-        self.tree, self.name = tree, name
-        self.kernels = Kernels(tree)
-        self._single = single
-        self._plans: dict[tuple[Any, ...], Plan] = {}
+    def __init__(self, tree: Tree, name: str) -> None:
+        self.tasks = Tasks(tree, name)
+        self.kernels = Kernels(tree, name)
+        self._entries: dict[tuple[Key, str], Entry] = {}
+        self._slots = (sites.Slot * sites.METHODS)()
+        self._names: list[str] = []  # of frames, held for as long as the slots point to them
 
-    def frame(self, name: str) -> Frame:
-        """A frame by its name."""
-        frame = self.tree.frames.get(name) if isinstance(name, str) else None
-        if frame is None:
-            near = difflib.get_close_matches(str(name), self.tree.frames, 3)
-            hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-            raise ValueError(
-                f"frame {name!r}: robot {self.name!r} has no such frame{hint} "
-                "(robot.frame_names lists them)"
-            )
-        return frame
-
-    def algorithm(
-        self, function: str, method: str, dtype: str = "float64", frame: Frame | None = None
-    ) -> Algorithm:
-        """A function's method; ``auto`` takes the fastest."""
-        methods = FUNCTIONS.get(function)
-        if methods is None:
-            raise ValueError(f"function {function!r}: expected one of {', '.join(FUNCTIONS)}")
-        if method == "auto":
-            method = choose_method(function, self.tree, dtype, frame)
-        if method not in methods:
-            names = ", ".join(repr(m) for m in ("auto", *methods))
-            raise ValueError(f"method {method!r}: {function} expects one of {names}")
-        return methods[method]
-
-    def _check_applies(self, algorithm: Algorithm, damped: bool) -> None:
-        """Say why a method is not for this robot or call, and which methods are."""
-        reason = ""
-        if not algorithm.exists_for(self.tree):
-            reason = algorithm.why_not(self.tree)
-        elif damped and not algorithm.takes_damping:
-            reason = "takes no damping, for it never forms the inverse that damping is added to"
-        if reason:
-            others = [x for x in FUNCTIONS[algorithm.function].values() if x.exists_for(self.tree)]
-            able = [x.method for x in others if x.takes_damping or not damped]
-            instead = f"expected one of {', '.join(map(repr, able))}" if able else "no method can"
-            raise ValueError(
-                f"{algorithm.function}, method {algorithm.method!r}: {reason}; {instead}"
-            )
-
-    def task(
-        self,
-        function: str,
-        method: str = "auto",
-        frame: str | None = None,
-        axes: str = "base",
-        external: tuple[str, ...] = (),
-        damped: bool = False,
-        dtype: str = "float64",
-    ) -> Task:
-        """What to compute, every name checked."""
-        at = self.frame(frame) if frame is not None else None
-        algorithm = self.algorithm(function, method, dtype, at)
-        known = algorithm.axes or ("base", "body")
-        if axes not in known:
-            raise ValueError(f"axes {axes!r}: expected {' or '.join(map(repr, known))}")
-        if algorithm.takes_frame and at is None:
-            raise ValueError(f"{function}: expected a frame (robot.frame_names lists them)")
-        self._check_applies(algorithm, damped)
-        wrenches = tuple(self.frame(name) for name in external)
-        return Task(algorithm, at, axes, wrenches, damped=damped)
+    @property
+    def capsule(self) -> Any:
+        """The address of the slots, as the compiled methods of `Robot` look for it."""
+        return capsule(ctypes.addressof(self._slots))
 
     def run(
         self,
         function: str,
-        values: tuple[ArrayLike, ...],
-        out: Array | None,
-        threads: int | None,
-        status: bool = False,
-        method: str = "auto",
+        values: tuple[Any, ...],
         *,
-        frame: Any = None,
-        axes: Any = "base",
+        method: str = "auto",
+        frame: str | None = None,
+        axes: str = "base",
         f_ext: Wrenches | None = None,
         damping: Array | None = None,
-        name: str = "",
+        out: Array | None = None,
+        threads: int | None = None,
+        status: bool = False,
+        title: str = "",
     ) -> Result:
-        """The general path: any dtype, layout, batch and option; ``name`` is for messages."""
-        wrenches = arrays.wrenches(f_ext)
-        more = [*wrenches.values(), *([] if damping is None else [damping])]
-        key = (function, method, frame, axes, tuple(wrenches), damping is not None)
-        self._check_names(method, frame, axes)
-        plan = self._plans.get(key)
-        if plan is None:
-            plan = self._plans[key] = self._plan(*key)
-        batch = arrays.prepare(name or function, plan.ports, (*values, *more))
-        shape = (*batch.shape, *plan.output)
-        arrays.check_threads(threads)
-        kernel = plan.kernels.get(batch.dtype)
-        if kernel is not None and batch.shape and not status:
-            return arrays.fill(out, shape, batch, kernel, threads)
-        task = plan.tasks.get(batch.dtype)
-        if task is None:
-            task = plan.tasks[batch.dtype] = self.task(*key, dtype=batch.dtype)
-        if task.algorithm.iterates:
-            return self.iterate(values, out, threads, status, method, f_ext, None, None)
-        if status:
-            return self._run_with_status(task, batch, shape, out, threads)
-        if method == "auto" and not more and not batch.shape and arrays.plain_state(values):
-            fast = self._single(function, task, frame, axes)
-            if fast is not None and out is None:
-                return fast(*values)
-        if kernel is None:
-            kernel = plan.kernels[batch.dtype] = self.kernels.batch(task, batch.dtype)
-        return arrays.fill(out, shape, batch, kernel, threads)
+        """Run a function; ``title`` is its name in messages, where that is another."""
+        external: tuple[str, ...] = ()
+        if f_ext is not None:
+            external, wrenches = arrays.wrenches(f_ext)
+            values = (*values, *wrenches)
+        if damping is not None:
+            values = (*values, damping)
+        key = Key(function, method, frame, axes, external, damping is not None, bool(status))
+        found = self.entry(key, title or function)
+        if threads is not None:
+            return found.call.general(*values, out=out, threads=threads)
+        return found.run(*values) if out is None else found.run(*values, out=out)
 
-    def _check_names(self, method: Any, frame: Any, axes: Any) -> None:
-        """Raise unless method and axes are text, and the frame too where there is one."""
-        if not (isinstance(method, str) and isinstance(axes, str)):
-            raise ValueError(f"method {method!r}, axes {axes!r}: expected two names")
-        if not (frame is None or isinstance(frame, str)):
-            self.frame(frame)  # raises: no such frame
+    def entry(self, key: Key, title: str) -> Entry:
+        """The entry of a kind of call, made when it is first needed."""
+        try:
+            found = self._entries.get((key, title))
+        except TypeError:
+            self._refuse_names(key)
+            raise
+        if found is None:
+            found = self._entries[key, title] = Entry(
+                Call(self.tasks, self.kernels, key, title)
+            )
+            self._connect(key, found)
+        return found
 
-    def _plan(
-        self,
-        function: str,
-        method: str,
-        frame: str | None,
-        axes: str,
-        external: tuple[str, ...],
-        damped: bool = False,
-    ) -> Plan:
-        """What to compute for a call, and the names and sizes of its arguments."""
-        task = self.task(function, method, frame, axes, external, damped)
-        arguments = list(task.algorithm.input_sizes(self.tree))
-        wrenches = [(f"f_ext[{name!r}]", 6) for name in external]
-        extra = [("damping", 6)] if damped else []
-        shape = task.algorithm.output_shape(self.tree)
-        return Plan(arguments + wrenches + extra, shape, {"float64": task}, {})
+    def _connect(self, key: Key, found: Entry) -> None:
+        """Let the compiled method of `Robot` find the entry of a call without options."""
+        place = entry.place(key.function)
+        if place is None or key != Key(key.function, frame=key.frame):
+            return
+        slot, site = self._slots[place], ctypes.addressof(found.call.site)
+        if key.frame is None:
+            slot.site = site
+        elif slot.count < sites.FRAMES:
+            self._names.append(key.frame)
+            slot.named[slot.count] = sites.NamedSite(id(key.frame), site)
+            slot.count += 1
+
+    def _refuse_names(self, key: Key) -> None:
+        """Say which of the names is no text."""
+        if not (isinstance(key.method, str) and isinstance(key.axes, str)):
+            raise ValueError(f"method {key.method!r}, axes {key.axes!r}: expected two names")
+        for name in (key.frame, *key.external):
+            if name is not None:
+                self.tasks.frame(name)
 
     def iterate(
         self,
-        values: tuple[ArrayLike, ...],
-        out: Array | None,
-        threads: int | None,
-        status: bool,
+        values: tuple[Any, ...],
         method: str,
         f_ext: Wrenches | None,
-        tol: float | None,
-        max_iterations: int | None,
+        stop: iterative.Stop,
+        *,
+        out: Array | None = None,
+        threads: int | None = None,
+        status: bool = False,
     ) -> Result:
         """Forward dynamics by conjugate gradients."""
-        iterative.check_options(tol, max_iterations)
-        arrays.check_threads(threads)
-        wrenches = arrays.wrenches(f_ext)
-        plan = self._plan("forward_dynamics", method, None, "base", tuple(wrenches))
-        given = (*values, *wrenches.values())
-        batch = arrays.prepare("forward_dynamics", plan.ports, given)
-        task = plan.tasks["float64"]  # no choice of method here
-        rows, info = iterative.solve(self.kernels, task, batch, tol, max_iterations, threads)
-        result = arrays.deliver(out, rows.reshape((*batch.shape, *plan.output)), batch.dtype)
-        if not status:
-            return result
-        return result, iterative.Iterations(*(x.reshape(batch.shape) for x in info))
-
-    def _run_with_status(
-        self,
-        task: Task,
-        batch: arrays.Batch,
-        shape: tuple[int, ...],
-        out: Array | None,
-        threads: int | None,
-    ) -> tuple[Array, Array]:
-        """The result, and one byte per state (see `Status`)."""
-        watched = dataclasses.replace(task, status=True)
-        rows, bits = np.empty(shape, batch.dtype), np.empty(batch.shape, np.uint8)
-        if bits.size:
-            kernel = self.kernels.batch(watched, batch.dtype)
-            kernel(batch.rows, [rows.reshape(bits.size, -1), bits.reshape(-1)], threads)
-        return arrays.deliver(out, rows, batch.dtype), bits
+        external: tuple[str, ...] = ()
+        if f_ext is not None:
+            external, wrenches = arrays.wrenches(f_ext)
+            values = (*values, *wrenches)
+        key = Key("forward_dynamics", method, external=external)
+        result, info = self.entry(key, key.function).call.iterate(values, stop, out, threads)
+        return (result, info) if status else result

@@ -7,98 +7,101 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from functools import lru_cache
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
-from linkwise.backends.llvm import compile as llvm_compile
-from linkwise.backends.llvm import run
-from linkwise.backends.llvm.module import BATCH, CALL, render_module
-from linkwise.backends.llvm.target import host
+from linkwise.backends.base import BATCH
+from linkwise.engine.build import built, traced
 from linkwise.engine.cache import default_cache
 from linkwise.engine.identity import source_digest
-from linkwise.errors import BackendUnavailable
 from linkwise.model.tree import Tree
 from linkwise.trace.guard import guard
-from linkwise.trace.tracer import Task, trace
+from linkwise.trace.program import Program
+from linkwise.trace.tracer import Task
 
-_build = threading.RLock()  # one compilation at a time in a process
+if TYPE_CHECKING:
+    from linkwise.backends.llvm.backend import Llvm
+    from linkwise.backends.llvm.run import LlvmKernel
+
+MOST_NODES = 400_000  # of programs kept in memory for another number type, form or status
+
+build_lock = threading.RLock()  # one compilation at a time in a process
+
+
+@cache
+def cpu() -> Llvm:
+    """The backend of this machine's processor; imports the compiler."""
+    from linkwise.backends.llvm.backend import Llvm
+
+    return Llvm()
 
 
 class Kernels:
     """All kernels of one tree, made when first asked for."""
 
-    def __init__(self, tree: Tree) -> None:
-        prepare_compiler()
-        self.tree = tree
-        self._batch: dict[tuple[Task, str], run.BatchKernel] = {}
-        self._call: dict[Task, Callable[..., Any]] = {}
+    def __init__(self, tree: Tree, name: str) -> None:
+        self.tree, self.name = tree, name
+        self._kernels: dict[tuple[Task, str, str], LlvmKernel] = {}
+        self._programs: dict[Task, Program] = {}
 
-    def batch(self, task: Task, dtype: str) -> run.BatchKernel:
-        """The kernel for many states."""
-        found = self._batch.get((task, dtype))
+    def kernel(self, task: Task, dtype: str, form: str) -> LlvmKernel:
+        """The kernel of a task, for one number type and one form."""
+        key = (task, dtype, form)
+        found = self._kernels.get(key)
         if found is None:
-            with _build:
-                found = self._batch.get((task, dtype))
+            with build_lock:
+                found = self._kernels.get(key)
                 if found is None:
-                    found = self._new_batch(task, dtype)
-                    self._batch[task, dtype] = found
+                    found = self._kernels[key] = self._new(*key)
         return found
 
-    def _new_batch(self, task: Task, dtype: str) -> run.BatchKernel:
-        code = self._code(task, dtype, BATCH)
-        return run.BatchKernel(code, host(), task.signature(self.tree), dtype)
+    def _new(self, task: Task, dtype: str, form: str) -> LlvmKernel:
+        backend = cpu()
+        code = cached(
+            (self.tree.digest, *_content(task), dtype, form, backend.identity),
+            lambda: built(backend, guard(self.program(task)), dtype, form, self.name),
+        )
+        return backend.load(code, task.signature(self.tree), dtype, form)
 
-    def call(
-        self, task: Task, name: str, doc: str, general: Callable[..., Any]
-    ) -> Callable[..., Any] | None:
-        """The function for one float64 state, or None where the interpreter does not allow it."""
-        if not run.fast_calls_possible():
-            return None
-        with _build:
-            found = self._call.get(task)
+    def program(self, task: Task) -> Program:
+        """The traced program of a task; kept for its next kernel, where it is not too large."""
+        with build_lock:
+            found = self._programs.get(task)
             if found is None:
-                code = self._code(task, "float64", CALL)
-                found = run.fast_function(code, host(), "float64", name, doc, general)
-                self._call[task] = found
+                found = traced(task, self.tree, self.name)
+                self._programs[task] = found
+                while len(self._programs) > 1 and self._nodes() > MOST_NODES:
+                    del self._programs[next(iter(self._programs))]
             return found
 
-    def _code(self, task: Task, dtype: str, entry: str) -> bytes:
-        cache = default_cache() if source_digest() is not None else None
-        key = self._key(task, dtype, entry)
-        code = cache.get(key) if cache else None
-        if code is None:
-            code = llvm_compile.to_object(self.ir(task, dtype, entry), host())
-            if cache:
-                cache.put(key, code)
-        return code
+    def _nodes(self) -> int:
+        return sum(sum(1 for _ in p.nodes()) for p in self._programs.values())
 
-    def ir(self, task: Task, dtype: str, entry: str = BATCH) -> str:
+    def source(self, task: Task, dtype: str, form: str = BATCH) -> str:
         """LLVM IR of a kernel."""
-        return render_module(guard(trace(task, self.tree)), host(), dtype, entry)
+        return cpu().render(guard(self.program(task)), dtype, form)
 
-    def assembly(self, task: Task, dtype: str) -> str:
-        """Machine code of a batch kernel, as text."""
-        return llvm_compile.to_assembly(self.ir(task, dtype), host())
-
-    def _key(self, task: Task, dtype: str, entry: str) -> str:
-        parts = (
-            self.tree.digest, task.name, task.frame, task.axes, task.external, task.status,
-            task.damped, dtype, entry, host().identity, source_digest(),
-        )  # fmt: skip
-        return hashlib.sha256(repr(parts).encode()).hexdigest()
+    def assembly(self, task: Task, dtype: str, form: str = BATCH) -> str:
+        """Machine code of a kernel, as text."""
+        return cpu().assembly(self.source(task, dtype, form))
 
 
-@lru_cache(maxsize=1)
-def prepare_compiler() -> None:
-    """Bring llvmlite in with the first robot, so that the first call does not wait for it.
+def cached(parts: tuple[Any, ...], make: Callable[[], bytes]) -> bytes:
+    """Code from the disk cache, or made now and kept there."""
+    cache, identity = default_cache(), source_digest()
+    if cache is None or identity is None:
+        return make()
+    key = hashlib.sha256(repr((*parts, identity)).encode()).hexdigest()
+    code = cache.get(key)
+    if code is None:
+        code = make()
+        cache.put(key, code)
+    return code
 
-    Without llvmlite robots still load and trace; asking for a CPU kernel then says what is missing.
-    """
-    try:
-        host()
-        source_digest()
-    except BackendUnavailable:
-        pass
+
+def _content(task: Task) -> tuple[Any, ...]:
+    """All that makes the program of one task differ from another's on the same tree."""
+    return (task.name, task.frame, task.axes, task.external, task.status, task.damped)
 
 
 _held_over_fork: list[Any] = []
@@ -106,9 +109,10 @@ _held_over_fork: list[Any] = []
 
 def _before_fork() -> None:
     """Wait until no thread is in the compiler: in the child it would stay there for ever."""
+    compiler = sys.modules.get("linkwise.backends.llvm.compile")
     ffi = sys.modules.get("llvmlite.binding.ffi")
     llvmlite_lock = getattr(getattr(ffi, "lib", None), "_lock", None)
-    locks = (_build, llvm_compile._lock, getattr(llvmlite_lock, "_lock", None))
+    locks = (build_lock, getattr(compiler, "_lock", None), getattr(llvmlite_lock, "_lock", None))
     for lock in locks:
         if lock is not None:
             lock.acquire()

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import atexit
-import ctypes
 import os
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,8 +14,7 @@ from linkwise.backends.llvm.target import Target, binding
 
 _lock = threading.RLock()  # LLVM is entered by one thread at a time
 _closing = False  # the interpreter exits
-_jit: list[Any] = []
-_counter = 0
+_ROOM = 32  # libraries that share one JIT
 
 
 @contextmanager
@@ -54,39 +52,75 @@ def _finish() -> None:
         os._exit(130)
 
 
-def to_object(ir: str, target: Target) -> bytes:
-    """Compile a module for the target."""
-    llvm = binding()
+def to_object(ir: str, target: Target, *, optimize: bool = False) -> bytes:
+    """Compile a module for the target; kernels come optimized from the tracer."""
     with entered():
-        module = llvm.parse_assembly(ir)
-        module.verify()
-        return bytes(target.machine.emit_object(module))
+        return bytes(target.machine.emit_object(_parsed(ir, target, optimize)))
 
 
 def to_assembly(ir: str, target: Target) -> str:
     """Machine code of a module, as text."""
-    llvm = binding()
     with entered():
-        return str(target.machine.emit_assembly(llvm.parse_assembly(ir)))
+        return str(target.machine.emit_assembly(_parsed(ir, target, optimize=False)))
+
+
+def _parsed(ir: str, target: Target, optimize: bool) -> Any:
+    llvm = binding()
+    module = llvm.parse_assembly(ir)
+    module.verify()
+    if optimize:
+        options = llvm.create_pipeline_tuning_options(speed_level=1)
+        passes = llvm.create_pass_builder(target.machine, options)
+        passes.getModulePassManager().run(module, passes)
+    return module
+
+
+class _Room:
+    """A JIT and the libraries in it.
+
+    A library that is closed gives its memory back, but a JIT remembers its name for ever. So a JIT
+    takes a limited number of libraries, and is closed with the last of them.
+    """
+
+    def __init__(self, target: Target) -> None:
+        # JITLink places code and constants of an object side by side, whatever else is mapped
+        self.jit = binding().create_lljit_compiler(target.machine, use_jit_link=True)
+        self.taken = self.alive = 0
+
+    def left(self) -> None:
+        """One library less."""
+        self.alive -= 1
+        if self.alive == 0 and self.taken >= _ROOM:
+            self.jit.close()
+
+
+_rooms: dict[Target, _Room] = {}
 
 
 class Loaded:
-    """Object code in this process; alive as long as this record is."""
+    """Object code in this process; freed when this record is dropped or closed."""
 
-    def __init__(
-        self, code: bytes, target: Target, symbol: str, imports: Mapping[str, int]
-    ) -> None:
-        global _counter
-        llvm = binding()
+    def __init__(self, code: bytes, target: Target, symbols: Sequence[str]) -> None:
         with entered():
-            if not _jit:
-                _jit.append(llvm.create_lljit_compiler(target.machine))
-            _counter += 1
-            builder = llvm.JITLibraryBuilder().add_object_img(code).export_symbol(symbol)
-            for name, address in imports.items():
-                builder.import_symbol(name, address)
-            self._tracker = builder.link(_jit[0], f"kernel{_counter}")
-        self.address = int(self._tracker[symbol])
+            room = _rooms.get(target)
+            if room is None or room.taken >= _ROOM:
+                room = _rooms[target] = _Room(target)
+            builder = binding().JITLibraryBuilder().add_object_img(code)
+            for symbol in symbols:
+                builder.export_symbol(symbol)
+            self._tracker = builder.link(room.jit, f"library{room.taken}")
+            self._room: _Room | None = room
+            room.taken, room.alive = room.taken + 1, room.alive + 1
+        self.address = {symbol: int(self._tracker[symbol]) for symbol in symbols}
 
+    def close(self) -> None:
+        """Give the memory back; the functions must not be called any more."""
+        with entered():
+            room, self._room = self._room, None
+            if room is not None:
+                self._tracker.close()
+                room.left()
 
-BATCH_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+    def __del__(self) -> None:
+        if getattr(self, "_room", None) is not None:
+            self.close()

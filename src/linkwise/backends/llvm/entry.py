@@ -1,249 +1,573 @@
-"""Ways into a tile: a loop over a batch, and a function that Python calls directly.
+"""The way from Python into a kernel: one compiled entry for every call that needs no thought.
 
-``batch(ports, begin, end)`` runs rows [begin, end) of contiguous row-major arrays. The last
-incomplete tile is copied to scratch rows, padded with its last state, so the same tile function
-computes every state and nothing is read or written out of bounds.
+The module rendered here knows no robot. A `Site` (``sites.py``) describes one call of one robot:
+the sizes of its inputs and outputs, and its kernels. Two kinds of functions lead to it:
 
-``call(self, args, nargs, kwnames)`` is a METH_FASTCALL | METH_KEYWORDS function for one state: it
-checks its NumPy arguments itself, and hands everything unusual to ``self``, the general path.
-Addresses of Python objects are external symbols, bound when the object is loaded, so that a cached
-object holds none.
+    site(capsule, args, ...)     a built-in function whose ``self`` is the capsule of a site
+    method<k>(robot, args, ...)  method k of the class `Robot`: the robot's own table of sites has
+                                 the site of the call, by the frame's name where there is one
+
+An entry takes exact NumPy arrays of one float type, contiguous or strided, one state or any leading
+axes, inputs without leading axes beside others with them, flat lists and tuples of floats, and
+``out=``. Everything else it hands to Python (`general`), which knows every rule and every message;
+so an entry may decline whatever it likes, but must never accept what Python would refuse.
+
+Offsets into CPython's and NumPy's structures are measured by ``layout.py`` and are part of the
+text; addresses of objects and functions are read from a table (``runtime``), so that the compiled
+module holds none.
 """
 
 from __future__ import annotations
 
-from linkwise.backends.llvm.types import Lanes, Lines
-from linkwise.trace.program import BYTE, Signature
+import ctypes
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
-# offsets in CPython's and NumPy's structures (64-bit builds with the GIL; checked when loaded)
-OBJECT_TYPE, TUPLE_SIZE, TUPLE_ITEMS = 8, 16, 24
-ARRAY_DATA, ARRAY_NDIM, ARRAY_SHAPE, ARRAY_DTYPE, ARRAY_FLAGS = 16, 24, 32, 56, 64
-READABLE, WRITABLE = 0x101, 0x501  # C-contiguous and aligned; and writeable
+from llvmlite import ir
 
+from linkwise.backends.llvm.layout import Layout
+from linkwise.backends.llvm.sites import (
+    METHOD,
+    METHODS,
+    MOST_INPUTS,
+    MOST_OUTPUTS,
+    RUNTIME,
+    SCRATCH,
+    SITE,
+    TABLE,
+    NamedSite,
+    Site,
+    Slot,
+    offset_of,
+)
 
-def render_batch(signature: Signature, lanes: Lanes) -> str:
-    """IR of the loop over tiles."""
-    T, W = lanes.number.llvm, lanes.width
-    inputs = [(T, port.size) for port in signature.inputs]
-    outputs = [("i8" if slot.kind == BYTE else T, slot.size) for slot in signature.outputs]
-    arrays = [*inputs, *outputs]
-    k, last = len(arrays), len(inputs)
-    bases = "\n".join(
-        f"  %at{i} = getelementptr ptr, ptr %ports, i64 {i}\n  %base{i} = load ptr, ptr %at{i}"
-        for i in range(k)
-    )
-    rows = "\n".join(
-        f"  %o{i} = mul i64 %row, {n}\n  %p{i} = getelementptr {E}, ptr %base{i}, i64 %o{i}"
-        for i, (E, n) in enumerate(arrays)
-    )
-    rooms = "\n".join(f"  %pad{i} = alloca [{W * n} x {E}]" for i, (E, n) in enumerate(arrays))
-    pads = "\n".join(_copy_in(i, n, E) for i, (E, n) in enumerate(inputs))
-    copies = "\n".join(_copy_out(last + i, n, E) for i, (E, n) in enumerate(outputs))
-    pointers = ", ".join(f"ptr %p{i}" for i in range(k))
-    padded = ", ".join(f"ptr %pad{i}" for i in range(k))
-    return f"""
-define void @batch(ptr %ports, i64 %begin, i64 %end) #2 {{
-entry:
-{rooms}
-{bases}
-  br label %head
-head:
-  %row = phi i64 [ %begin, %entry ], [ %next, %body ]
-  %next = add i64 %row, {W}
-  %whole = icmp sle i64 %next, %end
-  br i1 %whole, label %body, label %tail
-body:
-{rows}
-  call void @tile({pointers})
-  br label %head
-tail:
-  %left = sub i64 %end, %row
-  %some = icmp sgt i64 %left, 0
-  br i1 %some, label %pad, label %done
-pad:
-  %final = sub i64 %end, 1
-  br label %lanes
-lanes:
-  %lane = phi i64 [ 0, %pad ], [ %lane1, %lane_end ]
-  %ahead = add i64 %row, %lane
-  %state = call i64 @llvm.smin.i64(i64 %ahead, i64 %final)
-  br label %in0_start
-{pads}
-in{last}_start:
-  br label %lane_end
-lane_end:
-  %lane1 = add i64 %lane, 1
-  %filled = icmp eq i64 %lane1, {W}
-  br i1 %filled, label %run, label %lanes
-run:
-  call void @tile({padded})
-  br label %out{last}_start
-{copies}
-out{k}_start:
-  br label %done
-done:
-  ret void
-}}
-"""
+I1, I8, I32, I64 = (ir.IntType(n) for n in (1, 8, 32, 64))
+F64, PTR = ir.DoubleType(), ir.PointerType()
+FASTCALL = ir.FunctionType(PTR, [PTR, PTR, I64, PTR])
+ALIGNED, CONTIGUOUS, WRITEABLE = 0x100, 0x1, 0x400
+MOST_AXES = 8
+DECLINED = 1  # returned instead of an object: Python shall decide
+NULL = PTR(None)
+
+Value = Any  # of LLVM
 
 
-def _copy_in(i: int, n: int, T: str) -> str:
-    """Copy one row of one input to its scratch lane."""
-    return f"""in{i}_start:
-  %src{i}o = mul i64 %state, {n}
-  %src{i} = getelementptr {T}, ptr %base{i}, i64 %src{i}o
-  %dst{i}o = mul i64 %lane, {n}
-  %dst{i} = getelementptr {T}, ptr %pad{i}, i64 %dst{i}o
-  br label %in{i}_loop
-in{i}_loop:
-  %j{i} = phi i64 [ 0, %in{i}_start ], [ %j{i}n, %in{i}_step ]
-  %more{i} = icmp slt i64 %j{i}, {n}
-  br i1 %more{i}, label %in{i}_step, label %in{i + 1}_start
-in{i}_step:
-  %s{i} = getelementptr {T}, ptr %src{i}, i64 %j{i}
-  %v{i} = load {T}, ptr %s{i}
-  %d{i} = getelementptr {T}, ptr %dst{i}, i64 %j{i}
-  store {T} %v{i}, ptr %d{i}
-  %j{i}n = add i64 %j{i}, 1
-  br label %in{i}_loop"""
+def render_entry(layout: Layout, slot: int, triple: str) -> str:
+    """IR of the entry; ``slot`` is where an instance of `Robot` keeps the capsule of its slots."""
+    module = ir.Module("entry")
+    module.triple = triple
+    table = ir.GlobalVariable(module, PTR, TABLE)
+    table.initializer = NULL
+    collect = _collect(module, layout)
+    run = _run(module, layout, collect)
+    _site(module, layout, run)
+    method = _method(module, layout, run, slot)
+    for place in range(METHODS):
+        _place(module, method, place)
+    return str(module)
 
 
-def _copy_out(i: int, n: int, T: str) -> str:
-    """Copy the rows that were asked for from scratch to one output."""
-    return f"""out{i}_start:
-  %total{i} = mul i64 %left, {n}
-  %goal{i}o = mul i64 %row, {n}
-  %goal{i} = getelementptr {T}, ptr %base{i}, i64 %goal{i}o
-  br label %out{i}_loop
-out{i}_loop:
-  %c{i} = phi i64 [ 0, %out{i}_start ], [ %c{i}n, %out{i}_step ]
-  %cmore{i} = icmp slt i64 %c{i}, %total{i}
-  br i1 %cmore{i}, label %out{i}_step, label %out{i + 1}_start
-out{i}_step:
-  %cp{i} = getelementptr {T}, ptr %pad{i}, i64 %c{i}
-  %cv{i} = load {T}, ptr %cp{i}
-  %cq{i} = getelementptr {T}, ptr %goal{i}, i64 %c{i}
-  store {T} %cv{i}, ptr %cq{i}
-  %c{i}n = add i64 %c{i}, 1
-  br label %out{i}_loop"""
+class Emit:
+    """Instructions of one function, in order, with the little structure they need."""
+
+    def __init__(self, module: ir.Module, name: str, kind: ir.FunctionType, layout: Layout) -> None:
+        self.function = ir.Function(module, kind, name)
+        self.layout = layout
+        self.b = ir.IRBuilder(self.function.append_basic_block("entry"))
+        self.declined = self.function.append_basic_block("declined")
+        ir.IRBuilder(self.declined).ret(ir.Constant(I64, DECLINED).inttoptr(PTR))
+
+    # -- memory ---------------------------------------------------------------------------------
+
+    def room(self, kind: ir.Type, count: int = 1) -> Value:
+        """Stack memory, taken once at the head of the function."""
+        with self.b.goto_entry_block():
+            return self.b.alloca(kind, I64(count))
+
+    def at(self, base: Value, index: Value | int, kind: ir.Type = PTR) -> Value:
+        """The address of an element."""
+        place = I64(index) if isinstance(index, int) else index
+        return self.b.gep(base, [place], source_etype=kind)
+
+    def get(self, base: Value, index: Value | int = 0, kind: ir.Type = PTR) -> Value:
+        """An element."""
+        return self.b.load(self.at(base, index, kind), typ=kind)
+
+    def put(self, value: Value, base: Value, index: Value | int = 0) -> None:
+        """Set an element."""
+        self.b.store(value, self.at(base, index, value.type))
+
+    def field(self, base: Value, offset: int, kind: ir.Type = PTR) -> Value:
+        """A value at a distance in bytes."""
+        return self.b.load(self.at(base, offset, I8), typ=kind)
+
+    def of(self, site: Value, name: str, kind: ir.Type = I64) -> Value:
+        """A field of a site."""
+        return self.field(site, offset_of(Site, name), kind)
+
+    # -- Python ---------------------------------------------------------------------------------
+
+    def runtime(self, name: str) -> Value:
+        """The address of an object or function of this process."""
+        table = self.b.load(self.function.module.get_global(TABLE), typ=PTR)
+        return self.get(table, RUNTIME.index(name))
+
+    def call(self, address: Value, kind: ir.Type, *arguments: Value) -> Value:
+        """Call what is at an address."""
+        return self.b.call(_Callee(address, kind, arguments), arguments)
+
+    def python(self, name: str, kind: ir.Type, *arguments: Value) -> Value:
+        """Call a function of Python or NumPy."""
+        return self.call(self.runtime(name), kind, *arguments)
+
+    def is_a(self, thing: Value, kind: str) -> Value:
+        """Whether an object is exactly of a type."""
+        return self.same(self.field(thing, self.layout.type), self.runtime(kind))
+
+    def array(self, thing: Value, name: str, kind: ir.Type = PTR) -> Value:
+        """A field of an array."""
+        return self.field(thing, getattr(self.layout, name), kind)
+
+    def has_flags(self, array: Value, flags: int) -> Value:
+        """Whether an array has all of the flags."""
+        wanted = I32(flags)
+        return self.same(self.b.and_(self.array(array, "flags", I32), wanted), wanted)
+
+    def new_array(self, dtype: Value, axes: Value, shape: Value) -> Value:
+        """A new array; leaves with Python's error where there is no memory."""
+        self.python("incref", I32, dtype)
+        plain = (NULL, NULL, I32(0), NULL)  # strides, data, flags, parent
+        given = (self.runtime("ndarray"), dtype, self.b.trunc(axes, I32), shape)
+        made = self.python("new_array", PTR, *given, *plain)
+        self.require(self.b.icmp_unsigned("!=", made, NULL), self.returning(NULL))
+        return made
+
+    def scalar_if(self, no_axes: Value, array: Value) -> Value:
+        """The number in an array without axes, as NumPy's functions return it."""
+        result = self.room(PTR)
+        self.put(array, result)
+        with self.b.if_then(no_axes):
+            self.put(self.python("as_result", PTR, array), result)
+        return self.get(result)
+
+    # -- control --------------------------------------------------------------------------------
+
+    def returning(self, value: Value) -> ir.Block:
+        """A block that returns."""
+        block = self.function.append_basic_block("leave")
+        ir.IRBuilder(block).ret(value)
+        return block
+
+    def require(self, condition: Value, otherwise: ir.Block | None = None) -> None:
+        """Go on where the condition holds, else leave the call to Python."""
+        on = self.function.append_basic_block("on")
+        self.b.cbranch(condition, on, otherwise or self.declined).set_weights([10_000, 1])
+        self.b.position_at_end(on)
+
+    def same(self, a: Value, b: Value) -> Value:
+        """Whether two integers, or two addresses, are equal."""
+        return self.b.icmp_unsigned("==", a, b)
+
+    @contextmanager
+    def each(self, count: Value) -> Iterator[Value]:
+        """A loop over 0, 1, ..., count - 1."""
+        before, append = self.b.block, self.function.append_basic_block
+        head, body, done = append("head"), append("body"), append("done")
+        self.b.branch(head)
+        self.b.position_at_end(head)
+        i = self.b.phi(I64)
+        i.add_incoming(I64(0), before)
+        self.b.cbranch(self.b.icmp_signed("<", i, count), body, done)
+        self.b.position_at_end(body)
+        yield i
+        after = self.b.add(i, I64(1))
+        i.add_incoming(after, self.b.block)
+        self.b.branch(head)
+        self.b.position_at_end(done)
 
 
-def render_call(signature: Signature, lanes: Lanes) -> str:
-    """IR of the function Python calls for one state; its program has one output."""
-    (result,) = signature.outputs
-    out = Lines()
-    k = len(signature.inputs)
-    data = [
-        _checked_array(out, i, (port.size,), READABLE) for i, port in enumerate(signature.inputs)
-    ]
-    checks = "\n".join(out.text)
-    given = Lines()
-    given._count = 10_000
-    target = _checked_array(given, k, result.shape, WRITABLE)
-    for port, source in zip(signature.inputs, data, strict=True):
-        _apart(given, lanes, (source, port.size), (target, result.size))
-    inputs = "".join(f"ptr {p}, " for p in data)
-    shape = ", ".join(f"i64 {n}" for n in result.shape)
-    nd = len(result.shape)
-    defaults = "ptr null, ptr null, i32 0, ptr null"  # strides, data, flags, parent
-    return f"""
-@ndarray = external global i8
-@dtype = external global i8
-@name_out = external global i8
-declare ptr @new_array(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)
-declare ptr @as_result(ptr)
-declare ptr @vectorcall(ptr, ptr, i64, ptr)
-declare void @incref(ptr)
-@shape = private constant [{nd} x i64] [{shape}]
+class _Callee:
+    """An address with the signature it is called by, which opaque pointers do not carry."""
 
-define ptr @call(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) #2 {{
-entry:
-  %count = icmp eq i64 %nargs, {k}
-  br i1 %count, label %inputs, label %slow
-inputs:
-{checks}
-  %plain = icmp eq ptr %kwnames, null
-  br i1 %plain, label %fresh, label %keyword
-fresh:
-  call void @incref(ptr @dtype)
-  %new = call ptr @new_array(ptr @ndarray, ptr @dtype, i32 {nd}, ptr @shape, {defaults})
-  %failed = icmp eq ptr %new, null
-  br i1 %failed, label %error, label %run
-run:
-  %newp = getelementptr i8, ptr %new, i64 {ARRAY_DATA}
-  %newd = load ptr, ptr %newp
-  call void @tile({inputs}ptr %newd)
-  %result = call ptr @as_result(ptr %new)
-  ret ptr %result
-keyword:
-  %kwp = getelementptr i8, ptr %kwnames, i64 {TUPLE_SIZE}
-  %kwn = load i64, ptr %kwp
-  %one = icmp eq i64 %kwn, 1
-  br i1 %one, label %named, label %slow
-named:
-  %kwi = getelementptr i8, ptr %kwnames, i64 {TUPLE_ITEMS}
-  %kw = load ptr, ptr %kwi
-  %isout = icmp eq ptr %kw, @name_out
-  br i1 %isout, label %target, label %slow
-target:
-{chr(10).join(given.text)}
-  call void @tile({inputs}ptr {target})
-  call void @incref(ptr %a{k})
-  ret ptr %a{k}
-slow:
-  %answer = call ptr @vectorcall(ptr %self, ptr %args, i64 %nargs, ptr %kwnames)
-  ret ptr %answer
-error:
-  ret ptr null
-}}
-"""
+    def __init__(self, address: Value, kind: ir.Type, arguments: Sequence[Value]) -> None:
+        self.type, self.get_reference = address.type, address.get_reference
+        self.function_type = ir.FunctionType(kind, [a.type for a in arguments])
 
 
-def _checked_array(out: Lines, i: int, shape: tuple[int, ...], flags: int) -> str:
-    """Go on only if argument i is an exact ndarray of our dtype, layout and shape."""
-    out.add(f"  %ap{i} = getelementptr ptr, ptr %args, i64 {i}")
-    out.add(f"  %a{i} = load ptr, ptr %ap{i}")
-    conditions = [
-        out.let(f"icmp eq ptr {_field(out, i, OBJECT_TYPE, 'ptr')}, @ndarray"),
-    ]
-    _require(out, conditions[0])
-    have = out.let(f"and i32 {_field(out, i, ARRAY_FLAGS, 'i32')}, {flags}")
-    checks = [
-        out.let(f"icmp eq ptr {_field(out, i, ARRAY_DTYPE, 'ptr')}, @dtype"),
-        out.let(f"icmp eq i32 {have}, {flags}"),
-        out.let(f"icmp eq i32 {_field(out, i, ARRAY_NDIM, 'i32')}, {len(shape)}"),
-    ]
-    both = out.let(f"and i1 {checks[0]}, {checks[1]}")
-    _require(out, out.let(f"and i1 {both}, {checks[2]}"))
-    if shape:
-        dims = _field(out, i, ARRAY_SHAPE, "ptr")
-        fits = ""
-        for axis, n in enumerate(shape):
-            at = out.let(f"getelementptr i64, ptr {dims}, i64 {axis}")
-            size = out.let(f"load i64, ptr {at}")
-            same = out.let(f"icmp eq i64 {size}, {n}")
-            fits = out.let(f"and i1 {fits}, {same}") if fits else same
-        _require(out, fits)
-    return _field(out, i, ARRAY_DATA, "ptr")
+def _run(module: ir.Module, layout: Layout, collect: Value) -> Value:
+    """``run(site, args, n, kwnames, kwargs)``: one plain state here, the rest in ``collect``."""
+    e = Emit(module, "run", ir.FunctionType(PTR, [PTR, PTR, I64, PTR, PTR]), layout)
+    site, args, n, kwnames, kwargs = e.function.args
+    ports, out = e.room(PTR, MOST_INPUTS + MOST_OUTPUTS), e.room(PTR)
+    e.put(NULL, out)
+    e.require(e.same(n, e.of(site, "inputs")))
+    with e.b.if_then(e.b.icmp_unsigned("!=", kwnames, NULL), likely=False):
+        _keyword_out(e, kwnames, kwargs, out)
+    unusual = e.function.append_basic_block("unusual")
+    one = e.of(site, "one", PTR)
+    e.require(e.b.icmp_unsigned("!=", one, NULL), unusual)
+    e.require(e.same(e.of(site, "outputs"), I64(1)), unusual)
+    with e.each(n) as i:
+        a = e.get(args, i)
+        e.require(e.is_a(a, "ndarray"), unusual)
+        e.require(e.same(e.array(a, "dtype"), e.runtime("float64")), unusual)
+        e.require(e.has_flags(a, CONTIGUOUS | ALIGNED), unusual)
+        e.require(e.same(e.array(a, "ndim", I32), I32(1)), unusual)
+        size = e.get(e.at(site, offset_of(Site, "sizes"), I8), i, I64)
+        e.require(e.same(e.get(e.array(a, "shape"), 0, I64), size), unusual)
+        e.put(e.array(a, "data"), ports, i)
+    e.require(e.same(e.get(out), NULL), unusual)
+    axes, shape = e.of(site, "axes"), e.at(site, offset_of(Site, "shape"), I8)
+    made = e.new_array(e.runtime("float64"), axes, shape)
+    e.put(e.array(made, "data"), ports, n)
+    e.call(one, ir.VoidType(), ports)
+    with e.b.if_then(e.same(axes, I64(0)), likely=False):
+        e.b.ret(e.python("as_result", PTR, made))
+    e.b.ret(made)
+    e.b.position_at_end(unusual)
+    e.b.ret(e.b.call(collect, [site, args, n, e.get(out)]))
+    e.function.linkage = "internal"
+    return e.function
 
 
-def _field(out: Lines, i: int, offset: int, kind: str) -> str:
-    at = out.let(f"getelementptr i8, ptr %a{i}, i64 {offset}")
-    return out.let(f"load {kind}, ptr {at}")
+def _keyword_out(e: Emit, kwnames: Value, kwargs: Value, out: Value) -> None:
+    """``out=`` alone; None is none."""
+    e.require(e.same(e.python("tuple_size", I64, kwnames), I64(1)))
+    name = e.python("tuple_item", PTR, kwnames, I64(0))
+    e.require(e.same(name, e.runtime("name_out")))
+    given = e.get(kwargs)
+    nothing = e.same(given, e.runtime("none"))
+    e.put(e.b.select(nothing, NULL, given), out)
 
 
-def _require(out: Lines, condition: str) -> None:
-    """Take the general path unless the condition holds."""
-    good = out.label("ok")
-    out.add(f"  br i1 {condition}, label %{good}, label %slow, !prof !1")
-    out.start(good)
+class _Collected:
+    """Variables of ``collect``: what was found out about the arguments so far."""
+
+    def __init__(self, e: Emit) -> None:
+        self.ports = e.room(PTR, MOST_INPUTS + MOST_OUTPUTS)
+        self.steps = e.room(I64, 2 * MOST_INPUTS)  # bytes from row to row, and within a row
+        self.shape = e.room(I64, MOST_AXES + 3)  # leading axes, then those of the output
+        self.scratch = e.room(F64, SCRATCH)
+        self.dtype, self.axes, self.rows, self.used = (
+            e.room(kind) for kind in (PTR, I64, I64, I64)
+        )
+        e.put(NULL, self.dtype)
+        for variable, start in ((self.axes, 0), (self.rows, 1), (self.used, 0)):
+            e.put(I64(start), variable)
 
 
-def _apart(out: Lines, lanes: Lanes, a: tuple[str, int], b: tuple[str, int]) -> None:
-    """Take the general path if two arrays overlap: the kernel reads and writes in any order."""
-    ends = []
-    for pointer, size in (a, b):
-        ends.append(out.let(f"getelementptr {lanes.number.llvm}, ptr {pointer}, i64 {size}"))
-    before = out.let(f"icmp ule ptr {ends[0]}, {b[0]}")
-    after = out.let(f"icmp ule ptr {ends[1]}, {a[0]}")
-    _require(out, out.let(f"or i1 {before}, {after}"))
+def _collect(module: ir.Module, layout: Layout) -> Value:
+    """``collect(site, args, n, out)``: strided arrays, lists, batches, ``out``, a status."""
+    e = Emit(module, "collect", ir.FunctionType(PTR, [PTR, PTR, I64, PTR]), layout)
+    site, args, n, out = e.function.args
+    c = _Collected(e)
+    with e.each(n) as i:
+        size = e.get(e.at(site, offset_of(Site, "sizes"), I8), i, I64)
+        with e.b.if_else(e.is_a(e.get(args, i), "ndarray")) as (is_array, is_not):
+            with is_array:
+                _take_array(e, c, e.get(args, i), i, size)
+            with is_not:
+                _take_numbers(e, c, e.get(args, i), i, size)
+    rows = e.get(c.rows, 0, I64)
+    e.require(e.b.icmp_signed(">", rows, I64(0)))
+    e.require(e.b.icmp_signed("<=", rows, e.of(site, "most_rows")))
+    wide = e.same(e.get(c.dtype), e.runtime("float64"))
+    one = e.of(site, "one", PTR)
+    single = e.b.and_(e.same(e.get(c.axes, 0, I64), I64(0)), wide)
+    single = e.b.and_(single, e.b.icmp_unsigned("!=", one, NULL))
+    with e.b.if_then(single):
+        _straighten(e, c, site, n)
+    batch = e.b.select(wide, e.of(site, "wide", PTR), e.of(site, "narrow", PTR))
+    e.require(e.b.icmp_unsigned("!=", e.b.select(single, one, batch), NULL))
+    result = _result_array(e, c, site, args, n, out)
+    bits = _status_array(e, c, site, n)
+    _compute(e, c, site, one, batch, single)
+    _return(e, c, site, result, bits, out)
+    e.function.attributes.add("noinline")
+    e.function.linkage = "internal"
+    return e.function
+
+
+def _take_array(e: Emit, c: _Collected, a: Value, i: Value, size: Value) -> None:
+    """Data and steps of an array; its leading axes are those of all, or it has none."""
+    dtype, first = e.array(a, "dtype"), e.same(e.get(c.dtype), NULL)
+    with e.b.if_then(first):
+        e.put(dtype, c.dtype)
+    e.require(e.same(dtype, e.get(c.dtype)))
+    known = (e.same(dtype, e.runtime(name)) for name in ("float64", "float32"))
+    e.require(e.b.or_(*known))
+    e.require(e.has_flags(a, ALIGNED))
+    ndim = e.b.sext(e.array(a, "ndim", I32), I64)
+    e.require(e.b.icmp_signed(">=", ndim, I64(1)))
+    e.require(e.b.icmp_signed("<=", ndim, I64(MOST_AXES)))
+    shape, strides, last = e.array(a, "shape"), e.array(a, "strides"), e.b.sub(ndim, I64(1))
+    e.require(e.same(e.get(shape, last, I64), size))
+    place = e.b.mul(i, I64(2))
+    e.put(e.array(a, "data"), c.ports, i)
+    e.put(I64(0), c.steps, place)
+    e.put(e.get(strides, last, I64), c.steps, e.b.add(place, I64(1)))
+    with e.b.if_then(e.b.icmp_signed(">", last, I64(0))):
+        _leading_axes(e, c, shape, last)
+        _one_step(e, shape, strides, last)
+        e.put(e.get(strides, e.b.sub(last, I64(1)), I64), c.steps, place)
+
+
+def _leading_axes(e: Emit, c: _Collected, shape: Value, count: Value) -> None:
+    """The first array with leading axes sets them; others must have the same."""
+    with e.b.if_else(e.same(e.get(c.axes, 0, I64), I64(0))) as (first, other):
+        with first:
+            e.put(count, c.axes)
+            with e.each(count) as k:
+                length = e.get(shape, k, I64)
+                e.put(length, c.shape, k)
+                e.put(e.b.mul(e.get(c.rows, 0, I64), length), c.rows)
+        with other:
+            e.require(e.same(count, e.get(c.axes, 0, I64)))
+            with e.each(count) as k:
+                e.require(e.same(e.get(shape, k, I64), e.get(c.shape, k, I64)))
+
+
+def _one_step(e: Emit, shape: Value, strides: Value, count: Value) -> None:
+    """Leading axes must be one axis of rows: each step is as long as the next axis."""
+    with e.each(e.b.sub(count, I64(1))) as k:
+        after = e.b.add(k, I64(1))
+        whole = e.b.mul(e.get(strides, after, I64), e.get(shape, after, I64))
+        e.require(e.same(e.get(strides, k, I64), whole))
+
+
+def _take_numbers(e: Emit, c: _Collected, a: Value, i: Value, size: Value) -> None:
+    """A flat list or tuple of floats and integers becomes a row of float64."""
+    e.require(e.b.or_(e.is_a(a, "list"), e.is_a(a, "tuple")))
+    e.require(e.same(e.python("sequence_size", I64, a), size))
+    with e.b.if_then(e.same(e.get(c.dtype), NULL)):
+        e.put(e.runtime("float64"), c.dtype)
+    e.require(e.same(e.get(c.dtype), e.runtime("float64")))
+    row = _scratch_row(e, c, size)
+    with e.each(size) as k:
+        item = e.python("sequence_item", PTR, a, k)
+        e.require(e.b.icmp_unsigned("!=", item, NULL), e.returning(NULL))
+        whole = e.is_a(item, "int")
+        real = e.b.or_(e.b.or_(e.is_a(item, "float"), e.is_a(item, "number")), whole)
+        number = e.room(F64)
+        with e.b.if_then(real):
+            e.put(e.python("as_double", F64, item), number)
+        e.python("decref", I32, item)
+        e.require(real)
+        e.put(e.get(number, 0, F64), row, k)
+        e.require(e.b.or_(e.b.not_(whole), _is_int64(e, e.get(number, 0, F64))))
+    with e.b.if_then(e.b.icmp_unsigned("!=", e.python("error_occurred", PTR), NULL), likely=False):
+        e.python("error_clear", I32)  # an integer beyond every float
+        e.b.branch(e.declined)
+    place = e.b.mul(i, I64(2))
+    e.put(row, c.ports, i)
+    e.put(I64(0), c.steps, place)
+    e.put(I64(8), c.steps, e.b.add(place, I64(1)))
+
+
+def _is_int64(e: Emit, x: Value) -> Value:
+    """Whether NumPy would hold an integer of this size as int64; others it refuses, or we do."""
+    below = e.b.fcmp_ordered("<", x, F64(2.0**63))
+    return e.b.and_(below, e.b.fcmp_ordered(">=", x, F64(-(2.0**63))))
+
+
+def _scratch_row(e: Emit, c: _Collected, size: Value) -> Value:
+    """Room for a row of numbers."""
+    used = e.get(c.used, 0, I64)
+    after = e.b.add(used, size)
+    e.require(e.b.icmp_signed("<=", after, I64(SCRATCH)))
+    e.put(after, c.used)
+    return e.at(c.scratch, used, F64)
+
+
+def _straighten(e: Emit, c: _Collected, site: Value, n: Value) -> None:
+    """A single state as contiguous rows: strided ones are copied."""
+    with e.each(n) as i:
+        step = e.get(c.steps, e.b.add(e.b.mul(i, I64(2)), I64(1)), I64)
+        with e.b.if_then(e.b.icmp_unsigned("!=", step, I64(8))):
+            size = e.get(e.at(site, offset_of(Site, "sizes"), I8), i, I64)
+            row, source = _scratch_row(e, c, size), e.get(c.ports, i)
+            with e.each(size) as k:
+                number = e.get(e.at(source, e.b.mul(k, step), I8), 0, F64)
+                e.put(number, row, k)
+            e.put(row, c.ports, i)
+
+
+def _result_array(
+    e: Emit, c: _Collected, site: Value, args: Value, n: Value, out: Value
+) -> Value:
+    """A new array for the result, or ``out`` where it fits."""
+    lead, own = e.get(c.axes, 0, I64), e.of(site, "axes")
+    with e.each(own) as k:
+        length = e.get(e.at(site, offset_of(Site, "shape"), I8), k, I64)
+        e.put(length, c.shape, e.b.add(lead, k))
+    axes, result = e.b.add(lead, own), e.room(PTR)
+    e.require(e.b.icmp_signed("<=", axes, I64(MOST_AXES)))
+    with e.b.if_else(e.same(out, NULL)) as (fresh, given):
+        with fresh:
+            e.put(e.new_array(e.get(c.dtype), axes, c.shape), result)
+        with given:
+            _check_out(e, c, site, n, out, axes)
+            e.put(out, result)
+    e.put(e.array(e.get(result), "data"), c.ports, n)
+    return e.get(result)
+
+
+def _check_out(e: Emit, c: _Collected, site: Value, n: Value, out: Value, axes: Value) -> None:
+    """``out`` must be an array to write the result to as it comes, apart from all inputs."""
+    e.require(e.same(e.of(site, "outputs"), I64(1)))
+    e.require(e.is_a(out, "ndarray"))
+    e.require(e.same(e.array(out, "dtype"), e.get(c.dtype)))
+    e.require(e.has_flags(out, CONTIGUOUS | ALIGNED | WRITEABLE))
+    e.require(e.same(e.b.sext(e.array(out, "ndim", I32), I64), axes))
+    with e.each(axes) as k:
+        e.require(e.same(e.get(e.array(out, "shape"), k, I64), e.get(c.shape, k, I64)))
+    rows, wide = e.get(c.rows, 0, I64), e.same(e.get(c.dtype), e.runtime("float64"))
+    number = e.b.select(wide, I64(8), I64(4))
+    begin = e.b.ptrtoint(e.array(out, "data"), I64)
+    end = e.b.add(begin, e.b.mul(e.b.mul(rows, e.of(site, "size")), number))
+    with e.each(n) as i:
+        low, high = _extent(e, c, site, i, rows, number)
+        apart = e.b.or_(e.b.icmp_unsigned("<=", high, begin), e.b.icmp_unsigned("<=", end, low))
+        e.require(apart)
+
+
+def _extent(
+    e: Emit, c: _Collected, site: Value, i: Value, rows: Value, number: Value
+) -> tuple[Value, Value]:
+    """The lowest address of an input, and the end of its highest number."""
+    low = high = e.b.ptrtoint(e.get(c.ports, i), I64)
+    size = e.get(e.at(site, offset_of(Site, "sizes"), I8), i, I64)
+    for k, count in enumerate((rows, size)):
+        step = e.get(c.steps, e.b.add(e.b.mul(i, I64(2)), I64(k)), I64)
+        reach = e.b.mul(step, e.b.sub(count, I64(1)))
+        back = e.b.icmp_signed("<", reach, I64(0))
+        low = e.b.add(low, e.b.select(back, reach, I64(0)))
+        high = e.b.add(high, e.b.select(back, I64(0), reach))
+    return low, e.b.add(high, number)
+
+
+def _status_array(e: Emit, c: _Collected, site: Value, n: Value) -> Value:
+    """A byte per state where the site has a second output, else null."""
+    bits = e.room(PTR)
+    e.put(NULL, bits)
+    with e.b.if_then(e.same(e.of(site, "outputs"), I64(2))):
+        made = e.new_array(e.runtime("uint8"), e.get(c.axes, 0, I64), c.shape)
+        e.put(made, bits)
+        e.put(e.array(made, "data"), c.ports, e.b.add(n, I64(1)))
+    return e.get(bits)
+
+
+def _compute(
+    e: Emit, c: _Collected, site: Value, one: Value, batch: Value, single: Value
+) -> None:
+    """Run the kernel; long runs let other Python threads in."""
+    rows = e.get(c.rows, 0, I64)
+    with e.b.if_else(single) as (alone, many):
+        with alone:
+            e.call(one, ir.VoidType(), c.ports)
+        with many:
+            run = (batch, ir.VoidType(), c.ports, c.steps, I64(0), rows)
+            quick = e.b.icmp_signed("<=", rows, e.of(site, "quick_rows"))
+            with e.b.if_else(quick) as (short, long):
+                with short:
+                    e.call(*run)
+                with long:
+                    thread = e.python("save_thread", PTR)
+                    e.call(*run)
+                    e.python("restore_thread", I32, thread)
+
+
+def _return(
+    e: Emit, c: _Collected, site: Value, result: Value, bits: Value, out: Value
+) -> None:
+    """The result, or the pair of it and the status."""
+    lead = e.get(c.axes, 0, I64)
+    with e.b.if_then(e.b.icmp_unsigned("!=", out, NULL)):
+        e.python("incref", I32, out)
+        e.b.ret(out)
+    no_axes = e.same(e.b.add(lead, e.of(site, "axes")), I64(0))
+    first = e.scalar_if(no_axes, result)
+    e.require(e.b.icmp_unsigned("!=", bits, NULL), e.returning(first))
+    pair = e.python("tuple_new", PTR, I64(2))
+    e.require(e.b.icmp_unsigned("!=", pair, NULL), e.returning(NULL))
+    e.python("tuple_set", I32, pair, I64(0), first)
+    e.python("tuple_set", I32, pair, I64(1), e.scalar_if(e.same(lead, I64(0)), bits))
+    e.b.ret(pair)
+
+
+def _site(module: ir.Module, layout: Layout, run: Value) -> None:
+    """The built-in function of a site."""
+    e = Emit(module, SITE, FASTCALL, layout)
+    capsule, args, n, kwnames = e.function.args
+    site = e.field(capsule, layout.capsule)
+    answer = e.b.call(run, [site, args, n, kwnames, e.at(args, n)])
+    e.require(e.b.icmp_unsigned("!=", e.b.ptrtoint(answer, I64), I64(DECLINED)))
+    e.b.ret(answer)
+    e.b = ir.IRBuilder(_emptied(e.declined))
+    general = e.of(site, "general", PTR)
+    e.b.ret(e.python("vectorcall", PTR, general, args, n, kwnames))
+
+
+def _method(module: ir.Module, layout: Layout, run: Value, slot: int) -> Value:
+    """``method(robot, args, n, kwnames, place)``: the site of the robot's slot, or Python."""
+    e = Emit(module, METHOD, ir.FunctionType(PTR, [*FASTCALL.args, I64]), layout)
+    robot, args, n, kwnames, place = e.function.args
+    slots = e.field(robot, slot)
+    e.require(e.b.icmp_unsigned("!=", slots, NULL))
+    mine = e.at(e.field(slots, layout.capsule), e.b.mul(place, I64(ctypes.sizeof(Slot))), I8)
+    site, count = e.room(PTR), e.room(I64)
+    e.put(e.field(mine, offset_of(Slot, "site")), site)
+    e.put(n, count)
+    named = e.b.icmp_signed(">", e.field(mine, offset_of(Slot, "count"), I64), I64(0))
+    with e.b.if_then(e.b.and_(named, e.b.icmp_signed(">", n, I64(0)))):
+        _find_frame(e, mine, e.get(args, e.b.sub(n, I64(1))), site)
+        e.put(e.b.sub(n, I64(1)), count)
+    found = e.get(site)
+    e.require(e.b.icmp_unsigned("!=", found, NULL))
+    answer = e.b.call(run, [found, args, e.get(count, 0, I64), kwnames, e.at(args, n)])
+    e.require(e.b.icmp_unsigned("!=", e.b.ptrtoint(answer, I64), I64(DECLINED)))
+    e.b.ret(answer)
+    e.b = ir.IRBuilder(_emptied(e.declined))
+    e.b.ret(_ask_python(e, robot, args, n, kwnames, place))
+    e.function.linkage = "internal"
+    return e.function
+
+
+def _find_frame(e: Emit, slot: Value, frame: Value, site: Value) -> None:
+    """The site of a frame's name, where this very name was used before."""
+    named = e.at(slot, offset_of(Slot, "named"), I8)
+    with e.each(e.field(slot, offset_of(Slot, "count"), I64)) as k:
+        entry = e.at(named, e.b.mul(k, I64(ctypes.sizeof(NamedSite))), I8)
+        with e.b.if_then(e.same(e.field(entry, offset_of(NamedSite, "name")), frame)):
+            e.put(e.field(entry, offset_of(NamedSite, "site")), site)
+
+
+def _ask_python(
+    e: Emit, robot: Value, args: Value, n: Value, kwnames: Value, place: Value
+) -> Value:
+    """The Python method, called with the robot before the other arguments."""
+    keywords = e.room(I64)
+    e.put(I64(0), keywords)
+    with e.b.if_then(e.b.icmp_unsigned("!=", kwnames, NULL)):
+        e.put(e.python("tuple_size", I64, kwnames), keywords)
+    total = e.b.add(n, e.get(keywords, 0, I64))
+    everything = e.b.alloca(PTR, e.b.add(total, I64(1)))
+    e.put(robot, everything)
+    with e.each(total) as k:
+        e.put(e.get(args, k), everything, e.b.add(k, I64(1)))
+    method = e.get(e.runtime("generals"), place)
+    return e.python("vectorcall", PTR, method, everything, e.b.add(n, I64(1)), kwnames)
+
+
+def _place(module: ir.Module, method: Value, place: int) -> None:
+    function = ir.Function(module, FASTCALL, f"{METHOD}{place}")
+    b = ir.IRBuilder(function.append_basic_block("entry"))
+    b.ret(b.call(method, [*function.args, I64(place)]))
+
+
+def _emptied(block: ir.Block) -> ir.Block:
+    """A block to be written anew."""
+    block.instructions.clear()
+    block.terminator = None
+    return block

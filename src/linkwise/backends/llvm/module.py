@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from linkwise.backends.llvm.entry import render_batch, render_call
+from linkwise.backends.base import BATCH, ONE
+from linkwise.backends.llvm.loops import render_batch, render_one
 from linkwise.backends.llvm.render import Renderer
 from linkwise.backends.llvm.target import Target
 from linkwise.backends.llvm.types import NUMBERS, Lanes
 from linkwise.trace.program import Program
 
-BATCH, CALL = "batch", "call"  # exported names
 
-
-def lanes_for(target: Target, dtype: str, entry: str) -> Lanes:
-    """One state for a call, a register full for a batch."""
+def lanes_for(target: Target, dtype: str, form: str) -> Lanes:
+    """One state alone, or a register full of a batch."""
     number = NUMBERS[dtype]
-    return Lanes(number, 1 if entry == CALL else target.lanes(number.bytes))
+    return Lanes(number, 1 if form == ONE else target.lanes(number.bytes))
 
 
-def render_module(program: Program, target: Target, dtype: str, entry: str) -> str:
+def render_module(program: Program, target: Target, dtype: str, form: str) -> str:
     """IR text of one kernel."""
-    lanes = lanes_for(target, dtype, entry)
+    lanes = lanes_for(target, dtype, form)
     register = lanes_for(target, dtype, BATCH)
     tile = Renderer(program, lanes, register, target.fused).tile()
-    wrap = render_call if entry == CALL else render_batch
+    wrap = render_one if form == ONE else render_batch
     return "\n".join(
         (
             f"; {program.name}, {dtype}, {lanes.width} state(s) side by side",

@@ -14,6 +14,10 @@ from linkwise.errors import BackendUnavailable
 CODEGEN_OPTION = "-enable-misched=false"
 
 
+# constants are addressed relative to the code, which the linker places beside them
+CODE = {"reloc": "pic", "codemodel": "small"}
+
+
 @dataclass(frozen=True)
 class Target:
     """What code is generated for."""
@@ -32,7 +36,7 @@ class Target:
     @property
     def identity(self) -> str:
         """Everything that a compiled object depends on besides its program."""
-        return "|".join((self.triple, self.cpu, self.features, self.versions))
+        return "|".join((self.triple, self.cpu, self.features, self.versions, *CODE.values()))
 
     @cached_property
     def machine(self) -> Any:
@@ -40,8 +44,7 @@ class Target:
         llvm = binding()
         target = llvm.Target.from_triple(self.triple)
         return target.create_target_machine(
-            cpu=self.cpu, features=self.features, opt=2, reloc="pic", codemodel="small",
-            jit=True,
+            cpu=self.cpu, features=self.features, opt=2, jit=True, **CODE
         )  # fmt: skip
 
 

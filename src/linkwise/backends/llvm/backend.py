@@ -1,0 +1,71 @@
+"""The CPU as a backend: LLVM IR, object code, kernels, and the compiled entry."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cached_property
+from typing import Any
+
+from linkwise.backends.llvm import sites
+from linkwise.backends.llvm.compile import Loaded, to_assembly, to_object
+from linkwise.backends.llvm.layout import layout
+from linkwise.backends.llvm.module import lanes_for, render_module
+from linkwise.backends.llvm.run import LlvmKernel
+from linkwise.backends.llvm.target import Target, host
+from linkwise.trace.program import Program, Signature
+
+
+class Llvm:
+    """Kernels for the processor of this machine, or of another to look at."""
+
+    name = "llvm"
+
+    def __init__(self, target: Target | None = None) -> None:
+        self._target = target
+
+    @cached_property
+    def target(self) -> Target:
+        """The processor."""
+        return self._target or host()
+
+    @property
+    def identity(self) -> str:
+        """Everything that built code depends on besides its program."""
+        return self.target.identity
+
+    def render(self, program: Program, dtype: str, form: str) -> str:
+        """The program as LLVM IR."""
+        return render_module(program, self.target, dtype, form)
+
+    def build(self, text: str) -> bytes:
+        """IR -> object code."""
+        return to_object(text, self.target)
+
+    def assembly(self, text: str) -> str:
+        """IR -> machine code as text."""
+        return to_assembly(text, self.target)
+
+    def load(self, code: bytes, signature: Signature, dtype: str, form: str) -> LlvmKernel:
+        """Object code -> a kernel."""
+        width = lanes_for(self.target, dtype, form).width
+        return LlvmKernel(Loaded(code, self.target, [form]), signature, dtype, form, width)
+
+    def render_entry(self, slot: int) -> str:
+        """IR of the compiled entry for this interpreter; see ``entry.py``."""
+        from linkwise.backends.llvm.entry import render_entry
+
+        found = layout()
+        assert found is not None
+        return render_entry(found, slot, self.target.triple)
+
+    def build_entry(self, text: str) -> bytes:
+        """IR of the entry -> object code."""
+        return to_object(text, self.target, optimize=True)
+
+    def load_entry(self, code: bytes) -> Loaded:
+        """Object code of the entry -> its functions, connected to this process."""
+        names = [sites.SITE, sites.TABLE, *(f"{sites.METHOD}{k}" for k in range(sites.METHODS))]
+        loaded = Loaded(code, self.target, names)
+        table: Any = sites.runtime_table()
+        ctypes.c_void_p.from_address(loaded.address[sites.TABLE]).value = ctypes.addressof(table)
+        return loaded

@@ -1,0 +1,181 @@
+"""The functions of a kernel that others call: one state, and a loop over many.
+
+    one(ports)                       one state; ports are addresses of inputs, then outputs
+    batch(ports, steps, begin, end)  rows [begin, end); steps are, for each input, the bytes from
+                                     one row to the next and from one number to the next
+
+Outputs are contiguous. A tile is ``width`` states: an input whose rows are contiguous is read where
+it is; one with other steps is first gathered into scratch rows, and one whose rows are all the same
+(a step of 0) is gathered once. The last incomplete tile repeats its last state in scratch, so the
+same tile function computes every state and nothing is read or written out of bounds.
+"""
+
+from __future__ import annotations
+
+from linkwise.backends.llvm.types import Lanes
+from linkwise.trace.program import BYTE, Port, Signature
+
+
+def render_one(signature: Signature, _lanes: Lanes) -> str:
+    """IR of the function for one state."""
+    count = len(signature.inputs) + len(signature.outputs)
+    pointers = ", ".join(f"ptr %base{i}" for i in range(count))
+    return f"""
+define void @one(ptr %ports) #2 {{
+entry:
+{_bases(count)}
+  call void @tile({pointers})
+  ret void
+}}
+"""
+
+
+def render_batch(signature: Signature, lanes: Lanes) -> str:
+    """IR of the loop over tiles."""
+    T, W, b = lanes.number.llvm, lanes.width, lanes.number.bytes
+    inputs = signature.inputs
+    outputs = [("i8" if x.kind == BYTE else T, x.size) for x in signature.outputs]
+    k, count = len(inputs), len(inputs) + len(outputs)
+    rooms = [f"  %pad{i} = alloca [{W * p.size} x {T}], align 64" for i, p in enumerate(inputs)]
+    rooms += [f"  %pad{k + i} = alloca [{W * n} x {E}]" for i, (E, n) in enumerate(outputs)]
+    places = "\n".join(
+        f"  %o{k + i} = mul i64 %row, {n}\n"
+        f"  %p{k + i} = getelementptr {E}, ptr %base{k + i}, i64 %o{k + i}"
+        for i, (E, n) in enumerate(outputs)
+    )
+    return f"""
+define void @batch(ptr %ports, ptr %steps, i64 %begin, i64 %end) #2 {{
+entry:
+{chr(10).join(rooms)}
+{_bases(count)}
+  %last = sub i64 %end, 1
+{"".join(_prepare(i, port, b) for i, port in enumerate(inputs))}
+  br label %head
+head:
+  %row = phi i64 [ %begin, %prepared{k} ], [ %next, %body{k} ]
+  %next = add i64 %row, {W}
+  %whole = icmp sle i64 %next, %end
+  br i1 %whole, label %body0, label %tail
+{"".join(_read(i, port) for i, port in enumerate(inputs))}
+body{k}:
+{places}
+  call void @tile({", ".join(f"ptr %p{i}" for i in range(count))})
+  br label %head
+tail:
+  %left = sub i64 %end, %row
+  %some = icmp sgt i64 %left, 0
+  br i1 %some, label %pad, label %done
+pad:
+{"".join(_gather(i, port, "%row") for i, port in enumerate(inputs))}
+  call void @tile({", ".join(f"ptr %pad{i}" for i in range(count))})
+  br label %out{k}_start
+{"".join(_copy_out(k + i, n, E) for i, (E, n) in enumerate(outputs))}
+out{count}_start:
+  br label %done
+done:
+  ret void
+}}
+{_gather_function(lanes)}"""
+
+
+def _bases(count: int) -> str:
+    return "\n".join(
+        f"  %at{i} = getelementptr ptr, ptr %ports, i64 {i}\n  %base{i} = load ptr, ptr %at{i}"
+        for i in range(count)
+    )
+
+
+def _prepare(i: int, port: Port, number_bytes: int) -> str:
+    """How an input lies in memory; one row for all states is gathered now."""
+    label = "" if i else "  br label %prepared0\nprepared0:\n"
+    return f"""{label}  %sp{i} = getelementptr i64, ptr %steps, i64 {2 * i}
+  %step{i} = load i64, ptr %sp{i}
+  %ip{i} = getelementptr i64, ptr %steps, i64 {2 * i + 1}
+  %inner{i} = load i64, ptr %ip{i}
+  %whole_rows{i} = icmp eq i64 %step{i}, {port.size * number_bytes}
+  %close{i} = icmp eq i64 %inner{i}, {number_bytes}
+  %direct{i} = and i1 %whole_rows{i}, %close{i}
+  %still{i} = icmp eq i64 %step{i}, 0
+  %ready{i} = or i1 %direct{i}, %still{i}
+  br i1 %still{i}, label %same{i}, label %prepared{i + 1}
+same{i}:
+{_gather(i, port, "0")}  br label %prepared{i + 1}
+prepared{i + 1}:
+"""
+
+
+def _read(i: int, port: Port) -> str:
+    """The address of an input's tile, gathered where its rows are not contiguous."""
+    return f"""body{i}:
+  br i1 %ready{i}, label %there{i}, label %fetch{i}
+fetch{i}:
+{_gather(i, port, "%row")}  br label %there{i}
+there{i}:
+  %o{i} = mul i64 %row, %step{i}
+  %d{i} = getelementptr i8, ptr %base{i}, i64 %o{i}
+  %p{i} = select i1 %direct{i}, ptr %d{i}, ptr %pad{i}
+  br label %body{i + 1}
+"""
+
+
+def _gather(i: int, port: Port, row: str) -> str:
+    arguments = f"ptr %base{i}, i64 %step{i}, i64 %inner{i}, ptr %pad{i}, i64 {port.size}"
+    return f"  call void @gather({arguments}, i64 {row}, i64 %last)\n"
+
+
+def _gather_function(lanes: Lanes) -> str:
+    """Copy the rows of a tile, the last row again where there are no more."""
+    T = lanes.number.llvm
+    arguments = "ptr %from, i64 %step, i64 %inner, ptr %to, i64 %size, i64 %row, i64 %last"
+    return f"""
+define internal void @gather({arguments}) #0 {{
+entry:
+  br label %lane
+lane:
+  %k = phi i64 [ 0, %entry ], [ %k1, %lane_end ]
+  %ahead = add i64 %row, %k
+  %r = call i64 @llvm.smin.i64(i64 %ahead, i64 %last)
+  %ro = mul i64 %r, %step
+  %source = getelementptr i8, ptr %from, i64 %ro
+  %to_o = mul i64 %k, %size
+  %target = getelementptr {T}, ptr %to, i64 %to_o
+  br label %number
+number:
+  %j = phi i64 [ 0, %lane ], [ %j1, %number ]
+  %so = mul i64 %j, %inner
+  %s = getelementptr i8, ptr %source, i64 %so
+  %v = load {T}, ptr %s
+  %t = getelementptr {T}, ptr %target, i64 %j
+  store {T} %v, ptr %t
+  %j1 = add i64 %j, 1
+  %more = icmp slt i64 %j1, %size
+  br i1 %more, label %number, label %lane_end
+lane_end:
+  %k1 = add i64 %k, 1
+  %lanes = icmp slt i64 %k1, {lanes.width}
+  br i1 %lanes, label %lane, label %done
+done:
+  ret void
+}}
+"""
+
+
+def _copy_out(i: int, n: int, T: str) -> str:
+    """Copy the rows that were asked for from scratch to one output."""
+    return f"""out{i}_start:
+  %total{i} = mul i64 %left, {n}
+  %goal{i}o = mul i64 %row, {n}
+  %goal{i} = getelementptr {T}, ptr %base{i}, i64 %goal{i}o
+  br label %out{i}_loop
+out{i}_loop:
+  %c{i} = phi i64 [ 0, %out{i}_start ], [ %c{i}n, %out{i}_step ]
+  %cmore{i} = icmp slt i64 %c{i}, %total{i}
+  br i1 %cmore{i}, label %out{i}_step, label %out{i + 1}_start
+out{i}_step:
+  %cp{i} = getelementptr {T}, ptr %pad{i}, i64 %c{i}
+  %cv{i} = load {T}, ptr %cp{i}
+  %cq{i} = getelementptr {T}, ptr %goal{i}, i64 %c{i}
+  store {T} %cv{i}, ptr %cq{i}
+  %c{i}n = add i64 %c{i}, 1
+  br label %out{i}_loop
+"""

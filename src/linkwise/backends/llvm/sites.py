@@ -1,0 +1,167 @@
+"""Sites: what the compiled entry must know of one call of one robot, as C structures.
+
+A site is filled by Python and read by ``entry.py``'s code. It owns nothing: `SiteFunction` keeps
+alive what it points to.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from linkwise.backends.llvm.layout import capsule
+
+SITE, METHOD, TABLE = "site", "method", "runtime"  # symbols of the entry: method0, method1, ...
+MOST_INPUTS = 12
+MOST_OUTPUTS = 2
+OUT_AXES = 3
+SCRATCH = 512  # numbers of one call that may need to be copied to a row of their own
+METHODS = 64  # methods of a class that may have a compiled entry
+FRAMES = 16  # names of frames that a method looks up by itself
+
+_FASTCALL_KEYWORDS = 0x0080 | 0x0002
+
+
+class Site(ctypes.Structure):
+    """One call: sizes, limits and kernels."""
+
+    _fields_ = (
+        ("one", ctypes.c_void_p),  # one(ports): a single float64 state
+        ("wide", ctypes.c_void_p),  # batch(ports, steps, begin, end): float64 states
+        ("narrow", ctypes.c_void_p),  # the same for float32
+        ("general", ctypes.c_void_p),  # a Python callable for what the entry declines
+        ("inputs", ctypes.c_int64),
+        ("outputs", ctypes.c_int64),  # 1, or 2: the second is a byte per state
+        ("axes", ctypes.c_int64),  # of the first output
+        ("shape", ctypes.c_int64 * OUT_AXES),
+        ("size", ctypes.c_int64),
+        ("most_rows", ctypes.c_int64),  # more are left to Python: threads and interrupts
+        ("quick_rows", ctypes.c_int64),  # up to these, other threads are not let in
+        ("sizes", ctypes.c_int64 * MOST_INPUTS),
+    )
+
+
+class NamedSite(ctypes.Structure):
+    """A site for one name of a frame."""
+
+    _fields_ = (("name", ctypes.c_void_p), ("site", ctypes.c_void_p))
+
+
+class Slot(ctypes.Structure):
+    """What one method of one robot leads to: a site, or sites by the name of a frame."""
+
+    _fields_ = (
+        ("site", ctypes.c_void_p),
+        ("count", ctypes.c_int64),
+        ("named", NamedSite * FRAMES),
+    )
+
+
+def offset_of(structure: type[ctypes.Structure], name: str) -> int:
+    """Bytes from the start of a structure to a field."""
+    return int(getattr(structure, name).offset)
+
+
+# -- addresses of this process ---------------------------------------------------------------------
+
+# objects and functions that the entry uses, in the order of its table
+RUNTIME = (
+    "ndarray", "float64", "float32", "uint8", "name_out", "none", "list", "tuple", "float", "int",
+    "number",
+    "new_array", "as_result", "vectorcall", "incref", "decref", "save_thread", "restore_thread",
+    "tuple_size", "tuple_item", "tuple_new", "tuple_set", "sequence_size", "sequence_item",
+    "as_double", "error_occurred", "error_clear", "generals",
+)  # fmt: skip
+_PYTHON = {
+    "vectorcall": "PyObject_Vectorcall", "incref": "Py_IncRef", "decref": "Py_DecRef",
+    "save_thread": "PyEval_SaveThread", "restore_thread": "PyEval_RestoreThread",
+    "tuple_size": "PyTuple_Size", "tuple_item": "PyTuple_GetItem", "tuple_new": "PyTuple_New",
+    "tuple_set": "PyTuple_SetItem", "sequence_size": "PySequence_Size",
+    "sequence_item": "PySequence_GetItem", "as_double": "PyFloat_AsDouble",
+    "error_occurred": "PyErr_Occurred", "error_clear": "PyErr_Clear",
+}  # fmt: skip
+_NUMPY = {"new_array": 94, "as_result": 76}  # places in NumPy's function table, fixed by its ABI
+
+generals = (ctypes.c_void_p * METHODS)()  # the Python function behind each method
+_kept: list[Any] = []  # what the tables point to, for as long as the process lives
+
+
+@cache
+def runtime_table() -> Any:
+    """The table of addresses that the compiled entry reads."""
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    api = np._core._multiarray_umath._ARRAY_API  # type: ignore[attr-defined]
+    numpy_table = ctypes.cast(pointer(api, None), ctypes.POINTER(ctypes.c_void_p))
+    objects = (np.ndarray, *map(np.dtype, ("float64", "float32", "uint8")), sys.intern("out"), None,
+               list, tuple, float, int, np.float64)  # fmt: skip
+    known = dict(zip(RUNTIME, map(id, objects), strict=False))
+    known |= {name: _address(getattr(ctypes.pythonapi, c)) for name, c in _PYTHON.items()}
+    known |= {name: numpy_table[k] or 0 for name, k in _NUMPY.items()}
+    known["generals"] = ctypes.addressof(generals)
+    _kept.extend(objects)
+    return (ctypes.c_void_p * len(RUNTIME))(*(known[name] for name in RUNTIME))
+
+
+def _address(function: Any) -> int:
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
+# -- functions and methods -------------------------------------------------------------------------
+
+
+class _MethodDef(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+def _definition(name: str, address: int, doc: str) -> _MethodDef:
+    definition = _MethodDef(name.encode(), address, _FASTCALL_KEYWORDS, doc.encode())
+    _kept.append(definition)
+    return definition
+
+
+@cache
+def _site_definition(address: int) -> _MethodDef:
+    return _definition("site", address, "")
+
+
+def site_function(address: int, site: Site) -> Callable[..., Any]:
+    """A built-in function that runs a site; the caller keeps the site alive."""
+    new = ctypes.pythonapi.PyCFunction_NewEx
+    new.restype = ctypes.py_object
+    new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    definition = _site_definition(address)
+    function: Callable[..., Any] = new(
+        ctypes.addressof(definition), capsule(ctypes.addressof(site)), None
+    )
+    return function
+
+
+def method_of_class(owner: type, name: str, place: int, address: int, doc: str) -> Any:
+    """A compiled method of a class, for ``place`` in the slots of its instances."""
+    generals[place] = id(owner.__dict__[name])
+    _kept.append(owner.__dict__[name])
+    new = ctypes.pythonapi.PyDescr_NewMethod
+    new.restype, new.argtypes = ctypes.py_object, [ctypes.py_object, ctypes.c_void_p]
+    return new(owner, ctypes.addressof(_definition(name, address, doc)))
+
+
+def fill(site: Site, sizes: Sequence[int], shape: Sequence[int], outputs: int) -> bool:
+    """Describe a call; returns whether the entry can take it at all."""
+    if len(sizes) > MOST_INPUTS or len(shape) > OUT_AXES or outputs > MOST_OUTPUTS:
+        return False
+    site.inputs, site.outputs, site.axes = len(sizes), outputs, len(shape)
+    site.sizes[: len(sizes)] = list(sizes)
+    site.shape[: len(shape)] = list(shape)
+    site.size = int(np.prod(shape, dtype=np.int64)) if shape else 1
+    return True

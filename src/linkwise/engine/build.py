@@ -1,0 +1,136 @@
+"""Tracing and compiling: interruptible, with progress when they take long, within memory.
+
+LLVM cannot be stopped once it runs. So a user's main thread lets another thread wait for it: an
+interrupt is answered at once, and what LLVM still makes is thrown away when it comes.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import monotonic
+from typing import TextIO
+
+from linkwise.backends.base import Backend
+from linkwise.errors import ProgramTooLarge
+from linkwise.model.tree import Tree
+from linkwise.trace.expr import TooManyNodes
+from linkwise.trace.program import Program
+from linkwise.trace.tracer import Task, trace
+
+LONG = 2.0  # seconds beyond which work says that it goes on
+BYTES_TRACING, BYTES_COMPILING = 600, 8_000  # per operation, measured (docs/compile_time.md)
+SECONDS = 60e-6  # to compile one operation of a program of moderate size; grows beyond
+MODERATE = 60_000  # operations at which an operation takes twice as long
+
+
+def traced(task: Task, tree: Tree, robot: str) -> Program:
+    """The program of a task; refused where it could not be compiled in this machine's memory."""
+    most = free_memory() // (BYTES_TRACING + BYTES_COMPILING)
+    with _progress(f"tracing {task.name} of {robot!r}"):
+        try:
+            return trace(task, tree, most)
+        except TooManyNodes:
+            raise ProgramTooLarge(
+                f"{task.name} of {robot!r}: more than {most:,} operations, which cannot be "
+                f"compiled in the free memory ({free_memory() / 2**30:.1f} GiB); expected a "
+                "smaller robot (robot.lock, robot.sub_chain), a method that takes fewer "
+                "operations ('aba' and 'fd3' grow with the links, not with their square), or "
+                "robot.evaluate, which compiles nothing"
+            ) from None
+
+
+def built(backend: Backend, program: Program, dtype: str, form: str, robot: str) -> bytes:
+    """Render and compile a program."""
+    size = sum(1 for _ in program.nodes())
+    label = f"compiling {program.name} of {robot!r} ({size:,} operations)"
+    with _progress(label, SECONDS * size * (1.0 + size / MODERATE)):
+        return _interruptible(lambda: backend.build(backend.render(program, dtype, form)))
+
+
+def _interruptible(make: Callable[[], bytes]) -> bytes:
+    """The result of work that cannot be interrupted itself."""
+    if threading.current_thread() is not threading.main_thread() or exiting():
+        return make()  # interrupts go to the main thread, and no thread starts at exit
+    found: list[bytes] = []
+    failed: list[BaseException] = []
+    done = threading.Event()
+
+    def work() -> None:
+        try:
+            found.append(make())
+        except BaseException as error:
+            failed.append(error)
+        finally:
+            done.set()
+
+    threading.Thread(target=work, name="linkwise compiler", daemon=True).start()
+    while not done.wait(0.2):  # a wait without end is not interrupted on every platform
+        pass
+    if failed:
+        raise failed[0]
+    return found[0]
+
+
+def free_memory() -> int:
+    """Bytes that this machine could still hand out; 4 GiB where it does not say."""
+    try:
+        with open("/proc/meminfo") as file:
+            facts = dict(line.split(":") for line in file)
+        return int(facts["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError, IndexError):
+        pass
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return 4 * 2**30
+
+
+@contextmanager
+def _progress(what: str, estimate: float = 0.0) -> Iterator[None]:
+    """Say on stderr what takes long, at once where that is foreseen, and how far it has come.
+
+    ``LINKWISE_PROGRESS=off`` keeps it quiet.
+    """
+    if os.environ.get("LINKWISE_PROGRESS", "").lower() in ("off", "0"):
+        yield
+        return
+    done = threading.Event()
+    start = 0.0 if estimate > LONG else LONG
+    ticker = threading.Thread(target=_tick, args=(done, what, estimate, start), daemon=True)
+    ticker.start()
+    try:
+        yield
+    finally:
+        done.set()
+        if not sys.is_finalizing():
+            ticker.join(1.0)
+
+
+def _tick(done: threading.Event, what: str, estimate: float, start: float) -> None:
+    """Lines for a log, or one line that counts the seconds on a terminal."""
+    began = monotonic()
+    if done.wait(start):
+        return
+    stream = sys.stderr
+    if stream is None:
+        return
+    live = stream.isatty()
+    about = f" of about {estimate:.0f} s" if estimate > LONG else " s so far"
+    _say(stream, f"linkwise: {what}{f': about {estimate:.0f} s' if estimate > LONG else ' ...'}\n")
+    while not done.wait(0.5):
+        if live:
+            _say(stream, f"\r  {monotonic() - began:.0f}{about} ")
+    if monotonic() - began > LONG:
+        _say(stream, f"{chr(13) if live else ''}  done in {monotonic() - began:.1f} s{' ' * 12}\n")
+
+
+def _say(stream: TextIO, text: str) -> None:
+    try:
+        stream.write(text)
+        stream.flush()
+    except (OSError, ValueError):  # a closed stream is no reason to fail
+        pass
