@@ -275,3 +275,7 @@ def suggestion(word: str, known: frozenset[str]) -> str | None:
     swapped = [k for k in lower if sorted(k) == sorted(folded)]
     close = swapped or get_close_matches(folded, lower, n=1, cutoff=0.8)
     return lower[close[0]] if close else None
+
+
+class ProgramTooLarge(MemoryError):
+    """A program has more operations than this machine has the memory to compile."""

@@ -21,9 +21,9 @@ class Innovations:
     """
 
     def __init__(self, calls: Calls, q: ArrayLike, inverse: bool, threads: int | None) -> None:
-        if not possible(calls.tree):
+        if not possible(calls.tasks.tree):
             raise ValueError(
-                f"innovations: {why_not(calls.tree)}; expected such a robot (solve_mass and "
+                f"innovations: {why_not(calls.tasks.tree)}; expected such a robot (solve_mass and "
                 "mass_matrix_inverse take this one)"
             )
         self._calls, self._q, self._threads = calls, np.array(q), threads
@@ -57,7 +57,7 @@ class Innovations:
     def _run(self, name: str, *values: ArrayLike) -> Array:
         given = (self._q, *values)
         found: Array = self._calls.run(
-            name, given, None, self._threads, method="innovations", name="innovations"
+            name, given, {"threads": self._threads}, method="innovations", title="innovations"
         )
         return found
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.backends.cstyle.render import render_c
 from linkwise.engine import arrays, entry
-from linkwise.engine.calls import Array, Calls, Result, Wrenches
+from linkwise.engine.calls import Array, Calls, Options, Result, Wrenches
 from linkwise.engine.iterative import Stop
 from linkwise.engine.tasks import Key
 from linkwise.factors import Innovations
@@ -36,14 +36,6 @@ class FramePlace(NamedTuple):
     name: str
     link: str  # the moving link that carries it, or "base"
     pose: Array  # (4, 4), in that link's own frame
-
-
-class Options(TypedDict, total=False):
-    """What every function takes besides its own arguments."""
-
-    out: Any  # an array to write the result to
-    threads: int | None  # the most threads to use; None: as many as the work is worth
-    status: bool  # also return, per state, what was wrong with it: bits of `Status`
 
 
 class Robot:
@@ -335,7 +327,7 @@ class Robot:
         **options: Unpack[Options],
     ) -> Result:
         """Joint torques (..., nv) that produce ``qdd``: ``M qdd + C qd + g - Jᵀ f_ext``."""
-        return self._calls.run("inverse_dynamics", (q, qd, qdd), f_ext=f_ext, **options)
+        return self._calls.run("inverse_dynamics", (q, qd, qdd), options, f_ext=f_ext)
 
     def forward_dynamics(
         self,
@@ -365,11 +357,11 @@ class Robot:
         if method in ("ccg", "pcg"):
             start = np.zeros(self.nv, np.float32) if qdd0 is None else qdd0  # no wider than tau
             stop = Stop(tol, max_iterations)
-            return self._calls.iterate((q, qd, tau, start), method, f_ext, stop, **options)
+            return self._calls.iterate((q, qd, tau, start), options, method, f_ext, stop)
         if (tol, max_iterations, qdd0) != (None, None, None):
             raise ValueError(f"tol, max_iterations and qdd0 are for 'ccg', 'pcg'; not {method!r}")
         values = (q, qd, tau)
-        return self._calls.run("forward_dynamics", values, method=method, f_ext=f_ext, **options)
+        return self._calls.run("forward_dynamics", values, options, method=method, f_ext=f_ext)
 
     def mass_matrix(
         self,
@@ -384,7 +376,7 @@ class Robot:
         published), ``"gdahj-symmetric"`` (the same with symmetric sums) or ``"mixed"`` (sums as in
         CRBA, entries as in GDAHJ; fewest operations on chains of 12 joints or more).
         """
-        return self._calls.run("mass_matrix", (q,), method=method, **options)
+        return self._calls.run("mass_matrix", (q,), options, method=method)
 
     def mass_matrix_inverse(
         self,
@@ -398,7 +390,7 @@ class Robot:
         ``method``: ``"crba"`` (factors of M), ``"innovations"`` (factors of M⁻¹ itself), ``"aba"``
         (a column per unit torque) or ``"schur"`` (forces between bodies).
         """
-        return self._calls.run("mass_matrix_inverse", (q,), method=method, **options)
+        return self._calls.run("mass_matrix_inverse", (q,), options, method=method)
 
     def solve_mass(
         self,
@@ -407,7 +399,7 @@ class Robot:
         **options: Unpack[Options],
     ) -> Result:
         """``M⁻¹ rhs`` (..., nv) without forming M; several right-hand sides on a leading axis."""
-        return self._calls.run("solve_mass", (q, rhs), **options)
+        return self._calls.run("solve_mass", (q, rhs), options)
 
     def innovations(
         self, q: ArrayLike, *, inverse: bool = False, threads: int | None = None
@@ -439,7 +431,7 @@ class Robot:
         ``"fd2"``, as published, which loses digits on long chains.
         """
         where: Any = {"method": method, "frame": frame, "axes": axes, "f_ext": f_ext}
-        return self._calls.run("tip_acceleration", (q, qd, tau), **where, **options)
+        return self._calls.run("tip_acceleration", (q, qd, tau), options, **where)
 
     def bias(
         self,
@@ -450,7 +442,7 @@ class Robot:
         **options: Unpack[Options],
     ) -> Result:
         """``C qd + g`` (..., nv): torques of a motion without acceleration."""
-        return self._calls.run("bias", (q, qd), f_ext=f_ext, **options)
+        return self._calls.run("bias", (q, qd), options, f_ext=f_ext)
 
     def gravity_torque(
         self,
@@ -460,7 +452,7 @@ class Robot:
         **options: Unpack[Options],
     ) -> Result:
         """``g`` (..., nv): torques that hold the robot still."""
-        return self._calls.run("gravity_torque", (q,), f_ext=f_ext, **options)
+        return self._calls.run("gravity_torque", (q,), options, f_ext=f_ext)
 
     def joint_wrenches(
         self,
@@ -477,7 +469,7 @@ class Robot:
         frame (`frame` of the joint's name: its child link's in the file) about that frame's
         origin. Along the joint it is the torque of `inverse_dynamics` less rotor and friction.
         """
-        return self._calls.run("joint_wrenches", (q, qd, qdd), f_ext=f_ext, **options)
+        return self._calls.run("joint_wrenches", (q, qd, qdd), options, f_ext=f_ext)
 
     def kinetic_energy(
         self,
@@ -486,7 +478,7 @@ class Robot:
         **options: Unpack[Options],
     ) -> Result:
         """Kinetic energy (...), rotors included."""
-        return self._calls.run("kinetic_energy", (q, qd), **options)
+        return self._calls.run("kinetic_energy", (q, qd), options)
 
     def potential_energy(
         self,
@@ -494,7 +486,7 @@ class Robot:
         **options: Unpack[Options],
     ) -> Result:
         """Potential energy (...) of the moving links; zero with their mass at base height."""
-        return self._calls.run("potential_energy", (q,), **options)
+        return self._calls.run("potential_energy", (q,), options)
 
     def coriolis_matrix(
         self,
@@ -510,7 +502,7 @@ class Robot:
         ``Ṁ - 2C`` is skew, for every kind of joint. ``method``: ``"composite"`` (in link axes; what
         ``"auto"`` takes) or ``"mixed"`` (entries in one frame; fewer operations from 8 joints on).
         """
-        return self._calls.run("coriolis_matrix", (q, qd), method=method, **options)
+        return self._calls.run("coriolis_matrix", (q, qd), options, method=method)
 
     def christoffel(
         self,
@@ -524,7 +516,7 @@ class Robot:
         there; returned is what takes its place, the connection for which `coriolis_matrix` keeps
         its two properties. In it ``Γ_ijk - Γ_ikj`` is row i of M times the bracket of k and j.
         """
-        return self._calls.run("christoffel", (q,), **options)
+        return self._calls.run("christoffel", (q,), options)
 
     def inertial_power(
         self,
@@ -541,7 +533,7 @@ class Robot:
         joint has no second derivatives for ``P*`` to be made of; changes along its rates take
         their place, which keeps the equation above and nothing else.
         """
-        return self._calls.run("inertial_power", (q,), method=method, **options)
+        return self._calls.run("inertial_power", (q,), options, method=method)
 
     # -- kinematics -----------------------------------------------------------------------------
 
@@ -552,7 +544,7 @@ class Robot:
         **options: Unpack[Options],
     ) -> Result:
         """Pose of a frame (..., 4, 4): takes its coordinates to base coordinates."""
-        return self._calls.run("forward_kinematics", (q,), frame=frame, **options)
+        return self._calls.run("forward_kinematics", (q,), options, frame=frame)
 
     def jacobian(
         self,
@@ -567,7 +559,7 @@ class Robot:
         In base axes (Pinocchio's LOCAL_WORLD_ALIGNED with the row blocks swapped), or with
         ``axes="body"`` in the frame's own (its LOCAL).
         """
-        return self._calls.run("jacobian", (q,), frame=frame, axes=axes, **options)
+        return self._calls.run("jacobian", (q,), options, frame=frame, axes=axes)
 
     def jacobian_dot_qd(
         self,
@@ -584,7 +576,7 @@ class Robot:
         with ``axes="body"`` in the frame's own. ``axes="moving"`` tells instead how the numbers of
         the body-axes velocity change (Pinocchio's LOCAL): its linear part is less by ``w x v``.
         """
-        return self._calls.run("jacobian_dot_qd", (q, qd), frame=frame, axes=axes, **options)
+        return self._calls.run("jacobian_dot_qd", (q, qd), options, frame=frame, axes=axes)
 
     def operational_inertia(
         self,
@@ -611,7 +603,7 @@ class Robot:
         """
         d = arrays.damping(damping, q)
         where: Any = {"method": method, "frame": frame, "axes": axes, "damping": d}
-        return self._calls.run("operational_inertia", (q,), **where, **options)
+        return self._calls.run("operational_inertia", (q,), options, **where)
 
     def operational_inertia_inverse(
         self,
@@ -628,7 +620,7 @@ class Robot:
         or ``"schur"``, as in `operational_inertia`.
         """
         where: Any = {"method": method, "frame": frame, "axes": axes}
-        return self._calls.run("operational_inertia_inverse", (q,), **where, **options)
+        return self._calls.run("operational_inertia_inverse", (q,), options, **where)
 
     def operational_dynamics(
         self,
@@ -649,7 +641,7 @@ class Robot:
         """
         where: Any = {"method": "schur", "frame": frame, "axes": axes, "f_ext": f_ext}
         found = self._calls.run(
-            "dynamics_and_inverse", (q, qd, tau), **where, threads=threads, status=status,
+            "dynamics_and_inverse", (q, qd, tau), {"threads": threads, "status": status}, **where,
             title="operational_dynamics",
         )  # fmt: skip
         rows, bits = found if status else (found, None)
@@ -669,7 +661,7 @@ class Robot:
         ``J̇ qd = Σ_jk H_jk qd_j qd_k``. The linear rows are symmetric in j and k but for spherical
         and free joints, whose rates are no derivatives of coordinates; the angular rows are not.
         """
-        return self._calls.run("kinematic_hessian", (q,), frame=frame, **options)
+        return self._calls.run("kinematic_hessian", (q,), options, frame=frame)
 
     def kic(
         self,
@@ -748,8 +740,8 @@ class Robot:
                 + ", ".join(wanted)
             )
         if algorithm.iterates:
-            return self._calls.iterate(values, algorithm.method, None, Stop(None, None), **options)
-        return self._calls.run(function, values, method=method, frame=frame, **options)
+            return self._calls.iterate(values, options, algorithm.method)
+        return self._calls.run(function, values, options, method=method, frame=frame)
 
     def operators(self, q: ArrayLike, frame: str | None = None) -> Operators:
         """The spatial operators of a serial robot at one configuration (nq), as dense arrays.
@@ -763,7 +755,7 @@ class Robot:
 
 
 entry.methods(
-    Robot, "inverse_dynamics", "forward_dynamics", "mass_matrix", "mass_matrix_inverse",
+    Robot, Options, "inverse_dynamics", "forward_dynamics", "mass_matrix", "mass_matrix_inverse",
     "solve_mass", "tip_acceleration", "bias", "gravity_torque", "joint_wrenches", "kinetic_energy",
     "potential_energy", "coriolis_matrix", "christoffel", "inertial_power", "forward_kinematics",
     "jacobian", "jacobian_dot_qd", "operational_inertia", "operational_inertia_inverse",

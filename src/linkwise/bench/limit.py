@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
 from dataclasses import dataclass
 
-from linkwise.backends.llvm.compile import BATCH_TYPE, Loaded, to_object
-from linkwise.backends.llvm.module import BATCH
+from linkwise.backends.llvm.compile import Loaded, to_object
 from linkwise.backends.llvm.target import Target, host
 from linkwise.backends.llvm.types import NUMBERS, Lanes
 from linkwise.bench.timing import Way, measure
 from linkwise.trace.program import OperationCount
 
 SINCOS, SINCOS_MULTIPLIES = 26, 19  # vector instructions of an inline sine and cosine
+LOOP = "loop"
 TURNS = 2000  # of the measured loop
 CHAINS = 14  # independent sums, enough to hide latency and few enough for 16 registers
 
@@ -46,14 +47,14 @@ class _Loop:
     """A compiled loop of chains; it has no memory traffic."""
 
     def __init__(self, target: Target, fused: int, added: int) -> None:
-        self._loaded = Loaded(to_object(_ir(target, fused, added), target), target, BATCH, {})
-        self._run = BATCH_TYPE(self._loaded.address)
+        self._loaded = Loaded(to_object(_ir(target, fused, added), target), target, [LOOP])
+        self._run = ctypes.CFUNCTYPE(None, ctypes.c_int64)(self._loaded.address[LOOP])
         self._per_turn = fused * (1 if target.fused else 2) + added
 
     def way(self) -> Way:
         """The loop as something to time, with instructions for states."""
         names = {"run": self._run, "turns": TURNS}
-        return Way("", "run(None, 0, turns)", names, TURNS * self._per_turn)
+        return Way("", "run(turns)", names, TURNS * self._per_turn)
 
 
 def _ir(target: Target, fused: int, added: int) -> str:
@@ -70,12 +71,12 @@ target triple = "{target.triple}"
 declare {T} @llvm.fma.{lanes.suffix}({T}, {T}, {T})
 @sink = internal global {T} zeroinitializer
 @seed = internal global {T} {lanes.constant(0.5)}
-define void @{BATCH}(ptr %unused, i64 %start, i64 %stop) #0 {{
+define void @{LOOP}(i64 %stop) #0 {{
 entry:
   %x = load volatile {T}, ptr @seed
   br label %loop
 loop:
-  %i = phi i64 [ %start, %entry ], [ %next, %loop ]
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
   {body}
   %next = add i64 %i, 1
   %more = icmp slt i64 %next, %stop

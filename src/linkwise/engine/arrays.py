@@ -24,7 +24,7 @@ class Batch:
     @property
     def states(self) -> int:
         """Rows of every input."""
-        return self.rows[0].shape[0]
+        return int(self.rows[0].shape[0])
 
 
 def prepare(function: str, ports: Sequence[tuple[str, int]], values: Sequence[Any]) -> Batch:

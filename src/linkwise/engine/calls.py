@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +27,16 @@ Array = NDArray[Any]
 Wrenches = Mapping[str, ArrayLike]
 Result = Any  # an array; with ``status=True`` the pair (array, status bits)
 
+
+class Options(TypedDict, total=False):
+    """What every function takes besides its own arguments."""
+
+    out: Any  # an array to write the result to
+    threads: int | None  # the most threads to use; None: as many as the work is worth
+    status: bool  # also return, per state, what was wrong with it: bits of `Status`
+
+
+NONE = Options()
 THREADED = 200_000  # nanoseconds of work from which Python decides about threads
 QUICK = 20_000  # nanoseconds of work during which other Python threads wait
 
@@ -130,25 +140,24 @@ class Calls:
         self,
         function: str,
         values: tuple[Any, ...],
+        options: Options = NONE,
         *,
         method: str = "auto",
         frame: str | None = None,
         axes: str = "base",
         f_ext: Wrenches | None = None,
         damping: Array | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-        status: bool = False,
         title: str = "",
     ) -> Result:
         """Run a function; ``title`` is its name in messages, where that is another."""
+        out, threads, status = _unpacked(title or function, options)
         external: tuple[str, ...] = ()
         if f_ext is not None:
             external, wrenches = arrays.wrenches(f_ext)
             values = (*values, *wrenches)
         if damping is not None:
             values = (*values, damping)
-        key = Key(function, method, frame, axes, external, damping is not None, bool(status))
+        key = Key(function, method, frame, axes, external, damping is not None, status)
         found = self.entry(key, title or function)
         if threads is not None:
             return found.call.general(*values, out=out, threads=threads)
@@ -162,9 +171,7 @@ class Calls:
             self._refuse_names(key)
             raise
         if found is None:
-            found = self._entries[key, title] = Entry(
-                Call(self.tasks, self.kernels, key, title)
-            )
+            found = self._entries[key, title] = Entry(Call(self.tasks, self.kernels, key, title))
             self._connect(key, found)
         return found
 
@@ -192,15 +199,13 @@ class Calls:
     def iterate(
         self,
         values: tuple[Any, ...],
+        options: Options,
         method: str,
-        f_ext: Wrenches | None,
-        stop: iterative.Stop,
-        *,
-        out: Array | None = None,
-        threads: int | None = None,
-        status: bool = False,
+        f_ext: Wrenches | None = None,
+        stop: iterative.Stop = iterative.ANY,
     ) -> Result:
         """Forward dynamics by conjugate gradients."""
+        out, threads, status = _unpacked("forward_dynamics", options)
         external: tuple[str, ...] = ()
         if f_ext is not None:
             external, wrenches = arrays.wrenches(f_ext)
@@ -208,3 +213,13 @@ class Calls:
         key = Key("forward_dynamics", method, external=external)
         result, info = self.entry(key, key.function).call.iterate(values, stop, out, threads)
         return (result, info) if status else result
+
+
+def _unpacked(title: str, options: Options) -> tuple[Any, int | None, bool]:
+    """``out``, ``threads`` and ``status``; any other keyword is a mistake."""
+    if not options:
+        return None, None, False
+    for name in options:
+        if name not in Options.__annotations__:
+            raise TypeError(f"Robot.{title}() got an unexpected keyword argument {name!r}")
+    return options.get("out"), options.get("threads"), bool(options.get("status"))

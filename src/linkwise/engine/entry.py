@@ -18,15 +18,33 @@ from linkwise.backends.llvm import sites
 from linkwise.backends.llvm.layout import layout, slot_offset
 from linkwise.engine.kernels import build_lock, cached, cpu
 
-_owner: list[type] = []
+_owner: list[Any] = []
 _places: dict[str, int] = {}
 
 
-def methods(owner: type, *names: str) -> None:
-    """Announce a class with a slot ``_slots``, and its methods that shall have an entry."""
+def methods(owner: type, options: type, *names: str) -> None:
+    """Announce a class with a slot ``_slots``, and its methods that shall have an entry.
+
+    Their keywords ``**options`` are shown one by one, as the typed dictionary ``options`` has them.
+    """
     assert len(names) <= sites.METHODS
     _owner.append(owner)
-    _places.update({name: k for k, name in enumerate(names)})
+    for k, name in enumerate(names):
+        _places[name] = k
+        method = owner.__dict__[name]
+        method.__signature__ = _shown(inspect.signature(method), options)
+
+
+def _shown(signature: inspect.Signature, options: type) -> inspect.Signature:
+    """A signature with the options in place of ``**options``."""
+    own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    named = inspect.Parameter.KEYWORD_ONLY
+    defaults = {"status": False}
+    more = [
+        inspect.Parameter(name, named, default=defaults.get(name), annotation=kind)
+        for name, kind in options.__annotations__.items()
+    ]
+    return signature.replace(parameters=own + more)
 
 
 def place(function: str) -> int | None:
@@ -68,13 +86,8 @@ def _loaded() -> Any:
 
 def _text(method: Callable[..., Any]) -> str:
     """A method's signature and docstring, in the form that built-in methods carry them."""
-    kept = [p.replace(annotation=p.empty) for p in inspect.signature(method).parameters.values()]
-    first, *others = (str(p) for p in kept)
-    return f"{method.__name__}({', '.join(['$' + first, *_starred(others, kept)])})\n--\n\n{inspect.getdoc(method)}"
-
-
-def _starred(texts: list[str], parameters: list[inspect.Parameter]) -> list[str]:
-    """A bare star before the first parameter that goes by keyword only."""
-    named = [p.kind is inspect.Parameter.KEYWORD_ONLY for p in parameters[1:]]
-    at = named.index(True) if True in named else len(texts)
-    return [*texts[:at], *(["*"] if at < len(texts) else []), *texts[at:]]
+    shown = inspect.signature(method)
+    bare = [p.replace(annotation=p.empty) for p in shown.parameters.values()]
+    plain = inspect.Signature(bare)
+    text = str(plain).replace("(self", "($self", 1)
+    return f"{method.__name__}{text}\n--\n\n{inspect.getdoc(method)}"

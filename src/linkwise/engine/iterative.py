@@ -45,6 +45,9 @@ class Stop(NamedTuple):
         return tol or TOLERANCE[dtype], most or 4 * nv + 20
 
 
+ANY = Stop(None, None)
+
+
 def solve(
     kernels: Kernels, task: Task, batch: Batch, out: Array, tolerance: float, threads: int | None
 ) -> Iterations:

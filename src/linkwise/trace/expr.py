@@ -142,10 +142,15 @@ class Loop(NamedTuple):
     active: Expr
 
 
-class Graph:
-    """All nodes of one trace."""
+class TooManyNodes(MemoryError):
+    """A trace was longer than its limit."""
 
-    def __init__(self) -> None:
+
+class Graph:
+    """All nodes of one trace, at most ``most`` of them."""
+
+    def __init__(self, most: int = 2**62) -> None:
+        self.most = most
         self.nodes: list[Expr] = []
         self.loops: list[Loop] = []  # in order of execution
         self.pivots: list[tuple[Expr, Expr]] = []  # what was divided by, and its scale
@@ -157,6 +162,8 @@ class Graph:
         key = (op, value, *[a.id for a in args])
         found = self._known.get(key)
         if found is None:
+            if len(self.nodes) >= self.most:
+                raise TooManyNodes
             found = Expr(self, len(self.nodes), op, args, value)
             self.nodes.append(found)
             self._known[key] = found

@@ -79,9 +79,9 @@ def evaluate(task: Task, tree: Tree, *values: Sequence[Any]) -> Any:
     return task.algorithm.driver(prepared, *values[:arguments], **options)
 
 
-def trace(task: Task, tree: Tree) -> Program:
-    """Trace the task on the tree, its constants folded in."""
-    graph = Graph()
+def trace(task: Task, tree: Tree, most: int = 2**62) -> Program:
+    """Trace the task on the tree, its constants folded in; at most so many nodes."""
+    graph = Graph(most)
     ports = task.ports(tree)
     values = [[graph.input(port.name, i) for i in range(port.size)] for port in ports]
     results = [graph.lift(x) for x in flatten(evaluate(task, tree, *values))]

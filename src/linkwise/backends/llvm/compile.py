@@ -6,6 +6,7 @@ import atexit
 import os
 import sys
 import threading
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -87,18 +88,20 @@ class _Room:
         self.jit = binding().create_lljit_compiler(target.machine, use_jit_link=True)
         self.taken = self.alive = 0
 
-    def left(self) -> None:
-        """One library less."""
-        self.alive -= 1
-        if self.alive == 0 and self.taken >= _ROOM:
-            self.jit.close()
+    def free(self, tracker: Any) -> None:
+        """One library less; the functions in it must not be called any more."""
+        with _lock:
+            tracker.close()
+            self.alive -= 1
+            if self.alive == 0 and self.taken >= _ROOM:
+                self.jit.close()
 
 
 _rooms: dict[Target, _Room] = {}
 
 
 class Loaded:
-    """Object code in this process; freed when this record is dropped or closed."""
+    """Object code in this process; its memory is given back when this record is dropped."""
 
     def __init__(self, code: bytes, target: Target, symbols: Sequence[str]) -> None:
         with entered():
@@ -108,19 +111,7 @@ class Loaded:
             builder = binding().JITLibraryBuilder().add_object_img(code)
             for symbol in symbols:
                 builder.export_symbol(symbol)
-            self._tracker = builder.link(room.jit, f"library{room.taken}")
-            self._room: _Room | None = room
+            tracker = builder.link(room.jit, f"library{room.taken}")
             room.taken, room.alive = room.taken + 1, room.alive + 1
-        self.address = {symbol: int(self._tracker[symbol]) for symbol in symbols}
-
-    def close(self) -> None:
-        """Give the memory back; the functions must not be called any more."""
-        with entered():
-            room, self._room = self._room, None
-            if room is not None:
-                self._tracker.close()
-                room.left()
-
-    def __del__(self) -> None:
-        if getattr(self, "_room", None) is not None:
-            self.close()
+        self.address = {symbol: int(tracker[symbol]) for symbol in symbols}
+        weakref.finalize(self, room.free, tracker).atexit = False

@@ -393,9 +393,7 @@ def _straighten(e: Emit, c: _Collected, site: Value, n: Value) -> None:
             e.put(row, c.ports, i)
 
 
-def _result_array(
-    e: Emit, c: _Collected, site: Value, args: Value, n: Value, out: Value
-) -> Value:
+def _result_array(e: Emit, c: _Collected, site: Value, args: Value, n: Value, out: Value) -> Value:
     """A new array for the result, or ``out`` where it fits."""
     lead, own = e.get(c.axes, 0, I64), e.of(site, "axes")
     with e.each(own) as k:
@@ -458,9 +456,7 @@ def _status_array(e: Emit, c: _Collected, site: Value, n: Value) -> Value:
     return e.get(bits)
 
 
-def _compute(
-    e: Emit, c: _Collected, site: Value, one: Value, batch: Value, single: Value
-) -> None:
+def _compute(e: Emit, c: _Collected, site: Value, one: Value, batch: Value, single: Value) -> None:
     """Run the kernel; long runs let other Python threads in."""
     rows = e.get(c.rows, 0, I64)
     with e.b.if_else(single) as (alone, many):
@@ -478,9 +474,7 @@ def _compute(
                     e.python("restore_thread", I32, thread)
 
 
-def _return(
-    e: Emit, c: _Collected, site: Value, result: Value, bits: Value, out: Value
-) -> None:
+def _return(e: Emit, c: _Collected, site: Value, result: Value, bits: Value, out: Value) -> None:
     """The result, or the pair of it and the status."""
     lead = e.get(c.axes, 0, I64)
     with e.b.if_then(e.b.icmp_unsigned("!=", out, NULL)):

@@ -1,0 +1,316 @@
+"""The compiled entry: every way of calling gives the same bits, and Python's own messages.
+
+What the entry declines goes to Python; what it accepts must be right without Python. So each way is
+compared with the plain one, state by state, and each mistake with the message Python gives.
+"""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import sys
+from collections.abc import Callable
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.backends.llvm.layout import layout, slot_offset
+
+pytestmark = pytest.mark.skipif(layout() is None, reason="no compiled entry for this interpreter")
+
+ROBOT = lw.load("puma560")
+STATES = 19
+
+
+def rows(seed: int = 0, states: int | tuple[int, ...] = STATES) -> tuple[np.ndarray, ...]:
+    shape = (states,) if isinstance(states, int) else states
+    rng = np.random.default_rng(seed)
+    return tuple(rng.normal(size=(*shape, 6)) for _ in range(3))
+
+
+def strided(a: np.ndarray) -> np.ndarray:
+    """The same numbers, every second one of a larger array, last row first."""
+    wide = np.full((*a.shape[:-1], 2 * a.shape[-1] + 1), np.nan, a.dtype)
+    view = wide[..., 1::2]
+    view[...] = a
+    return view
+
+
+def reversed_rows(a: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(a[::-1])[::-1]
+
+
+LAYOUTS: dict[str, Callable[[np.ndarray], Any]] = {
+    "contiguous": lambda a: a,
+    "strided": strided,
+    "columns": lambda a: np.asfortranarray(a),
+    "last row first": reversed_rows,
+    "read-only": lambda a: (a := a.copy(), a.setflags(write=False))[0],
+    "lists": lambda a: a.tolist(),
+}
+
+
+@pytest.mark.parametrize("how", LAYOUTS)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_batches_of_any_layout(how: str, dtype: str) -> None:
+    given = [a.astype(dtype) for a in rows()]
+    expected = ROBOT.forward_dynamics(*given)
+    found = ROBOT.forward_dynamics(*(LAYOUTS[how](a) for a in given))
+    if how == "lists":
+        wide = ROBOT.forward_dynamics(*(a.astype("float64") for a in given))
+        assert found.dtype == np.float64 and np.array_equal(found, wide)
+    else:
+        assert found.dtype == dtype and np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        lambda a: a,
+        lambda a: a.tolist(),
+        lambda a: tuple(a.tolist()),
+        lambda a: list(a),
+        strided,
+        lambda a: a[::-1].copy()[::-1],
+        lambda a: np.stack([a] * 3, axis=1)[:, 1],
+        lambda a: np.asarray(a, ">f8"),
+        lambda a: a.astype(object).tolist(),
+    ],
+)
+def test_one_state_any_way(way: Callable[[np.ndarray], Any]) -> None:
+    for q, qd, tau in zip(*rows(1), strict=True):
+        expected = ROBOT.forward_dynamics(q, qd, tau)
+        assert np.array_equal(ROBOT.forward_dynamics(way(q), way(qd), way(tau)), expected)
+        assert np.array_equal(ROBOT.forward_dynamics(q, way(qd), tau), expected)
+
+
+def test_integers_are_float64() -> None:
+    whole = [1, -2, 3, 0, 5, 2**40]
+    expected = ROBOT.gravity_torque(np.array(whole, float))
+    for given in (whole, tuple(whole), np.array(whole), [1.0, *whole[1:]], [*map(np.int64, whole)]):
+        assert np.array_equal(ROBOT.gravity_torque(given), expected)
+
+
+def test_inputs_with_and_without_leading_axes() -> None:
+    q, qd, tau = rows(2)
+    whole = [np.broadcast_to(a, (STATES, 6)).copy() for a in (q, qd[0], tau[0])]
+    expected = ROBOT.forward_dynamics(*whole)
+    assert np.array_equal(ROBOT.forward_dynamics(q, qd[0], tau[0]), expected)
+    assert np.array_equal(ROBOT.forward_dynamics(q, qd[:1], tau[0].tolist()), expected)
+    assert np.array_equal(ROBOT.forward_dynamics(q, strided(qd[0]), tau[0]), expected)
+
+
+@pytest.mark.parametrize("shape", [(1,), (2, 3), (2, 3, 4), (1, 1, 1), (2, 1, 2, 1, 2, 1, 2)])
+def test_any_leading_axes(shape: tuple[int, ...]) -> None:
+    q, qd, tau = rows(3, shape)
+    flat = ROBOT.forward_dynamics(*(a.reshape(-1, 6) for a in (q, qd, tau)))
+    assert np.array_equal(ROBOT.forward_dynamics(q, qd, tau), flat.reshape(q.shape))
+    assert ROBOT.mass_matrix(q).shape == (*shape, 6, 6)
+    assert ROBOT.kinetic_energy(q, qd).shape == shape
+    bits = ROBOT.mass_matrix(q, status=True)[1]
+    assert bits.shape == shape and bits.dtype == np.uint8
+
+
+def test_no_states_at_all() -> None:
+    nothing = np.empty((0, 6))
+    assert ROBOT.mass_matrix(nothing).shape == (0, 6, 6)
+    M, bits = ROBOT.mass_matrix(np.empty((3, 0, 6), "f4"), status=True)
+    assert M.shape == (3, 0, 6, 6) and bits.shape == (3, 0)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_out_in_every_layout(dtype: str) -> None:
+    q = rows(4)[0].astype(dtype)
+    expected = ROBOT.mass_matrix(q)
+    plain = np.empty_like(expected)
+    assert ROBOT.mass_matrix(q, out=plain) is plain and np.array_equal(plain, expected)
+    wide = np.zeros((STATES, 6, 12), dtype)
+    assert ROBOT.mass_matrix(q, out=wide[..., ::2]).base is wide
+    assert np.array_equal(wide[..., ::2], expected) and not wide[..., 1::2].any()
+    one = np.empty((6, 6), dtype)
+    assert ROBOT.mass_matrix(q[3], out=one) is one and np.array_equal(one, expected[3])
+
+
+def test_out_may_be_an_input() -> None:
+    q, qd, tau = rows(5)
+    expected = ROBOT.forward_dynamics(q, qd, tau)
+    again = tau.copy()
+    assert np.array_equal(ROBOT.forward_dynamics(q, qd, again, out=again), expected)
+    double = np.concatenate([q, q])
+    ROBOT.forward_dynamics(double[3 : 3 + STATES], qd, tau, out=double[:STATES])
+    first = ROBOT.forward_dynamics(np.concatenate([q, q])[3 : 3 + STATES], qd, tau)
+    assert np.array_equal(double[:STATES], first)
+    state = tau[0].copy()
+    ROBOT.forward_dynamics(q[0], qd[0], state, out=state)
+    assert np.array_equal(state, expected[0])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda r, q: r.mass_matrix(q[:5]), r"q has shape \(5,\); expected \(\.\.\., 6\)"),
+        (lambda r, q: r.mass_matrix(["a"] * 6), "q has dtype <U1"),
+        (lambda r, q: r.mass_matrix([True] * 6), "q has dtype bool"),
+        (lambda r, q: r.mass_matrix([2**70] * 6), "q has dtype object"),
+        (lambda r, q: r.mass_matrix([10**400] * 6), "q has dtype object"),
+        (lambda r, q: r.mass_matrix([1j] * 6), "q has dtype complex128"),
+        (lambda r, q: r.mass_matrix(q.astype("f2")), "q has dtype float16"),
+        (lambda r, q: r.mass_matrix([[1.0], 2.0, 3.0, 4.0, 5.0, 6.0]), "cannot be read"),
+        (lambda r, q: r.mass_matrix(None), "q has dtype object"),
+        (lambda r, q: r.mass_matrix(q, out=q), r"out has shape \(6,\); expected \(6, 6\)"),
+        (lambda r, q: r.mass_matrix(q, out=[1.0]), "out is a list"),
+        (lambda r, q: r.mass_matrix(q, out=np.empty((6, 6), "f4")), "out has dtype float32"),
+        (lambda r, q: r.bias(np.ones((2, 6)), np.ones((3, 6))), "do not broadcast"),
+        (lambda r, q: r.mass_matrix(q, threads=0), "threads is 0"),
+        (lambda r, q: r.mass_matrix(), "mass_matrix.* missing"),
+        (lambda r, q: r.mass_matrix(q, q), "mass_matrix.*takes"),
+        (lambda r, q: r.mass_matrix(q, axes="body"), "mass_matrix.*unexpected keyword.*axes"),
+        (lambda r, q: r.bias(q, q, method="rnea"), "bias.*unexpected keyword.*method"),
+        (lambda r, q: r.jacobian(q), "jacobian.*missing"),
+        (lambda r, q: r.jacobian(q, "nowhere"), "frame 'nowhere'"),
+        (lambda r, q: r.jacobian(q, q), "has no such frame"),
+    ],
+)
+def test_mistakes_are_answered_by_python(call: Callable[..., Any], message: str) -> None:
+    q = np.linspace(0.1, 0.6, 6)
+    for warm in (False, True):
+        robot = ROBOT if warm else lw.load("puma560")
+        with pytest.raises((ValueError, TypeError), match=message):
+            call(robot, q)
+
+
+def test_read_only_out_is_refused() -> None:
+    out = np.empty((6, 6))
+    out.setflags(write=False)
+    with pytest.raises(ValueError, match="out is read-only"):
+        ROBOT.mass_matrix(np.zeros(6), out=out)
+
+
+def test_frames_by_name() -> None:
+    q, qd, _ = rows(6)
+    names = [name for name in ROBOT.frame_names if name != "base"] * 5  # more than are looked up
+    for name in names:
+        made = "".join(list(name))  # equal, and another object
+        expected = ROBOT.jacobian(q, name, axes="base")
+        assert np.array_equal(ROBOT.jacobian(q, name), expected)
+        assert np.array_equal(ROBOT.jacobian(q, made), expected)
+        assert np.array_equal(ROBOT.jacobian(q[0], name), expected[0])
+        assert np.array_equal(ROBOT.jacobian(q[0], frame=name), expected[0])
+        speed = ROBOT.jacobian_dot_qd(q[0], qd[0], name)
+        assert np.array_equal(speed, ROBOT.jacobian_dot_qd(q, qd, name)[0])
+
+
+def test_results_are_new_arrays() -> None:
+    q = rows(7)[0][0]
+    kept = [ROBOT.gravity_torque(q + k) for k in range(5)]
+    for k, result in enumerate(kept):
+        assert np.array_equal(result, ROBOT.gravity_torque(q + k))
+    assert kept[0].flags.owndata and kept[0].flags.writeable
+
+
+# -- an attribute means what it says ---------------------------------------------------------------
+
+
+class Doubled(lw.Robot):
+    """Overrides one method, extends another."""
+
+    def gravity_torque(self, q: Any, **options: Any) -> Any:
+        return "mine"
+
+    def mass_matrix(self, q: Any, **options: Any) -> Any:
+        return 2.0 * super().mass_matrix(q, **options)
+
+
+def test_a_subclass_keeps_its_methods() -> None:
+    robot, q = Doubled(ROBOT.description, ROBOT._policy), np.zeros(6)
+    for _ in range(3):
+        assert robot.gravity_torque(q) == "mine"
+        assert np.array_equal(robot.mass_matrix(q), 2.0 * ROBOT.mass_matrix(q))
+        assert np.array_equal(robot.bias(q, q), ROBOT.bias(q, q))
+
+
+def test_the_class_may_be_patched(monkeypatch: pytest.MonkeyPatch) -> None:
+    q = np.zeros(6)
+    ROBOT.mass_matrix(q)
+    with monkeypatch.context() as patch:
+        patch.setattr(lw.Robot, "mass_matrix", lambda self, q: "patched")
+        assert ROBOT.mass_matrix(q) == "patched"
+    assert ROBOT.mass_matrix(q).shape == (6, 6)
+
+
+def test_the_method_of_another_class_is_refused() -> None:
+    with pytest.raises(TypeError, match="Robot"):
+        lw.Robot.mass_matrix(3, np.zeros(6))  # type: ignore[arg-type]
+
+
+def test_warm_bound_methods_pickle() -> None:
+    q = rows(8)[0]
+    expected = ROBOT.mass_matrix(q)
+    again = pickle.loads(pickle.dumps(ROBOT.mass_matrix))
+    assert np.array_equal(again(q), expected)
+    with get_context("spawn").Pool(1) as pool:
+        found = pool.map(ROBOT.mass_matrix, list(q[:3]))
+    assert np.array_equal(np.stack(found), expected[:3])
+
+
+# -- memory ----------------------------------------------------------------------------------------
+
+
+def mappings() -> int:
+    return len(Path("/proc/self/maps").read_text().splitlines())
+
+
+def resident() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="no list of mappings")
+def test_code_of_dropped_robots_is_freed() -> None:
+    q = np.zeros((3, 6))
+
+    def use(count: int) -> None:
+        for _ in range(count):
+            robot = lw.load("puma560")
+            robot.gravity_torque(q)
+            robot.gravity_torque(q[0])
+
+    use(80)  # fill caches, and whole rooms of libraries
+    gc.collect()
+    before, size = mappings(), resident()
+    use(160)
+    gc.collect()
+    assert mappings() - before < 40
+    assert resident() - size < 16e6
+
+
+def test_no_reference_is_lost_or_kept() -> None:
+    q, qd, tau = rows(9)
+    numbers = q[0].tolist()
+    out = np.empty(6)
+    ways: list[Callable[[], Any]] = [
+        lambda: ROBOT.forward_dynamics(q[0], qd[0], tau[0]),
+        lambda: ROBOT.forward_dynamics(numbers, qd[0], tau[0]),
+        lambda: ROBOT.forward_dynamics(q, qd, tau),
+        lambda: ROBOT.forward_dynamics(q[0], qd[0], tau[0], out=out),
+        lambda: ROBOT.forward_dynamics(q, qd, tau, status=True),
+        lambda: ROBOT.jacobian(q[0], "link6"),
+    ]
+    held = [q, qd, tau, out, numbers, numbers[0], np.dtype("float64"), np.dtype("uint8"), ROBOT]
+    for way in ways:
+        way()
+        before = [sys.getrefcount(x) for x in held]
+        for _ in range(1000):
+            way()
+        after = [sys.getrefcount(x) for x in held]
+        assert all(abs(a - b) < 20 for a, b in zip(after, before, strict=True)), (before, after)
+
+
+def test_a_slot_is_found_where_it_is() -> None:
+    class Slotted:
+        __slots__ = ("a", "b", "c")
+
+    assert slot_offset(Slotted(), "b") == object.__basicsize__ + 8
