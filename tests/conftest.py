@@ -37,6 +37,7 @@ from hypothesis import strategies as st
 import linkwise as lw
 from linkwise.algorithms.mobility import completed
 from linkwise.backends.reference import interpret
+from linkwise.engine.tasks import Key
 from linkwise.model import edit
 from linkwise.model.description import (
     BodyInertia,
@@ -444,7 +445,7 @@ def _evaluate(
 ) -> np.ndarray:
     """The equations of a function over a batch: values (states, n), any real or complex dtype."""
     f_ext = f_ext or {}
-    task = robot._calls.task(function, method, frame, axes, tuple(f_ext))
+    task = robot._calls.tasks.task(Key(function, method, frame, axes, tuple(f_ext)))
     if not regrouped:
         task = replace(task, algorithm=replace(task.algorithm, regrouped=False))
     columns = [list(np.asarray(v).T) for v in (*values, *f_ext.values())]

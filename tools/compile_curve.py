@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 
 import linkwise as lw
-from linkwise.backends.llvm import compile as llvm_compile
-from linkwise.backends.llvm import run
-from linkwise.backends.llvm.module import BATCH, render_module
+from linkwise.backends.base import BATCH
 from linkwise.backends.llvm.target import host
+from linkwise.engine.kernels import cpu
+from linkwise.engine.tasks import Key
 from linkwise.model.description import (
     BodyInertia,
     JointDescription,
@@ -145,14 +145,12 @@ class Cost:
 
 def measure(robot: lw.Robot, name: str, function: str) -> Cost:
     """Make a kernel without the cache, and run it."""
-    task = robot._calls.task(function)
+    task = robot._calls.tasks.task(Key(function))
     begin = time.process_time()
     program = guard(trace(task, robot.tree))
     traced = time.process_time()
-    ir = render_module(program, host(), "float64", BATCH)
-    code = llvm_compile.to_object(ir, host())
+    kernel = cpu().compile(program, "float64", BATCH)
     compiled = time.process_time()
-    kernel = run.BatchKernel(code, host(), program.signature, "float64")
     nodes = sum(len(region.nodes) for region in program.regions if isinstance(region, Block))
     return Cost(
         name,

@@ -24,13 +24,11 @@ import numpy as np
 
 import linkwise as lw
 from linkwise.algorithms import FUNCTIONS
-from linkwise.backends.llvm import compile as llvm_compile
-from linkwise.backends.llvm import run
-from linkwise.backends.llvm.module import BATCH, render_module
-from linkwise.backends.llvm.target import host
+from linkwise.backends.base import BATCH
 from linkwise.bench.timing import one_core, processor
 from linkwise.engine.auto import CANDIDATES, features
-from linkwise.engine.kernels import Kernels
+from linkwise.engine.kernels import cpu
+from linkwise.engine.tasks import Key
 from linkwise.study.generic import generic_chain
 from linkwise.trace.guard import guard
 from linkwise.trace.tracer import Task, trace
@@ -137,7 +135,7 @@ def _sample(call: Any) -> float:
 def _call(robot: lw.Robot, task: Task, mode: str) -> tuple[Any, int]:
     """Something to time, and how many states it works through."""
     rng = np.random.default_rng(0)
-    kernels, many = Kernels(robot.tree), () if mode == "one state" else (STATES,)
+    many = () if mode == "one state" else (STATES,)
     dtype = "float64" if mode == "one state" else mode
     inputs = [
         robot.random_q(rng, many) if name == "q" else rng.normal(size=(*many, size))
@@ -145,12 +143,11 @@ def _call(robot: lw.Robot, task: Task, mode: str) -> tuple[Any, int]:
     ]
     inputs = [np.ascontiguousarray(x, dtype) for x in inputs]
     if mode == "one state":
-        fast = kernels.call(task, task.algorithm.function, "", lambda *_: None)
-        assert fast is not None
+        key = Key(task.algorithm.function, task.algorithm.method)
+        fast = robot._calls.entry(key, key.function).run
         return (lambda: fast(*inputs)), 1
     program = guard(trace(task, robot.tree))
-    code = llvm_compile.to_object(render_module(program, host(), dtype, BATCH), host())
-    kernel = run.BatchKernel(code, host(), program.signature, dtype)
+    kernel = cpu().compile(program, dtype, BATCH)
     out = [np.empty((STATES, slot.size), dtype) for slot in program.signature.outputs]
     return (lambda: kernel(inputs, out, 1)), STATES
 

@@ -20,7 +20,9 @@ import numpy as np
 
 import linkwise as lw
 from linkwise.algorithms import FUNCTIONS, Algorithm
+from linkwise.backends.base import BATCH as KERNEL
 from linkwise.bench.timing import Way, measure, one_core, processor
+from linkwise.engine.tasks import Key
 from linkwise.study import counts
 from linkwise.study.claims import CLAIMS, formula
 from linkwise.study.generic import generic_chain
@@ -83,10 +85,8 @@ def one_length(n: int, timed: bool) -> Row:
     single, batch, results = {}, {}, {}
     for name, algorithm in METHODS.items():
         task = Task(algorithm)
-        call = robot._calls.kernels.call(
-            task, "mass_matrix", "mass_matrix(q)\n--\n\n", lambda q: None
-        )
-        kernel = robot._calls.kernels.batch(task, "float64")
+        call = robot._calls.entry(Key("mass_matrix", algorithm.method), "mass_matrix").run
+        kernel = robot._calls.kernels.kernel(task, "float64", KERNEL)
         out = np.empty((BATCH, n * n))
         single[name] = Way(name, "f(q)", {"f": call, "q": q})
         batch[name] = Way(name, "f((q,), out, 1)", {"f": kernel, "q": many, "out": out}, BATCH)

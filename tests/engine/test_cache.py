@@ -22,7 +22,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.backends.llvm import compile as llvm_compile
-from linkwise.backends.llvm.run import fast_calls_possible
+from linkwise.backends.llvm.layout import layout
 from linkwise.backends.llvm.target import host
 from linkwise.engine import cache as cache_module
 from linkwise.engine import kernels as engine
@@ -214,7 +214,7 @@ def test_what_a_kernel_depends_on_is_in_its_key(
         assert new_entries(run) == 1, f"{what} is not in the key"
         assert new_entries(run) == 0, f"{what}: not found again"
     assert new_entries(lambda: arm(name="another name").mass_matrix(Q)) == 0
-    if fast_calls_possible():
+    if layout() is not None:
         assert new_entries(lambda: arm().mass_matrix(Q[0])) == 1, "single-state call"
     with monkeypatch.context() as patch:
         patch.setattr(engine, "source_digest", lambda: "an edited linkwise")

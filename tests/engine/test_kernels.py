@@ -25,12 +25,15 @@ import pytest
 import linkwise as lw
 from linkwise.algorithms import FUNCTIONS, Algorithm
 from linkwise.backends import reference
+from linkwise.backends.base import BATCH, ONE
 from linkwise.backends.cstyle.render import render_c
-from linkwise.backends.llvm import compile as llvm_compile
-from linkwise.backends.llvm import run
-from linkwise.backends.llvm.module import BATCH, CALL, lanes_for, render_module
+from linkwise.backends.llvm.backend import Llvm
+from linkwise.backends.llvm.layout import layout
+from linkwise.backends.llvm.module import lanes_for
+from linkwise.backends.llvm.run import LlvmKernel
 from linkwise.backends.llvm.sincos import LIMIT_FUSED, LIMIT_PLAIN
 from linkwise.backends.llvm.target import Target, host
+from linkwise.engine.tasks import Key
 from linkwise.model.description import (
     BodyInertia,
     JointDescription,
@@ -91,12 +94,11 @@ def program_of(results: list[Expr], *ports: Port, name: str = "by hand") -> Prog
     return verify(Program(name, ports, (Block(schedule(results)),), (row(*results),)))
 
 
-def compiled(program: Program, target: Target, dtype: str) -> run.BatchKernel:
-    code = llvm_compile.to_object(render_module(guard(program), target, dtype, BATCH), target)
-    return run.BatchKernel(code, target, program.signature, dtype)
+def compiled(program: Program, target: Target, dtype: str) -> LlvmKernel:
+    return Llvm(target).compile(guard(program), dtype, BATCH)
 
 
-def run_kernel(kernel: run.BatchKernel, *inputs: np.ndarray) -> np.ndarray:
+def run_kernel(kernel: LlvmKernel, *inputs: np.ndarray) -> np.ndarray:
     """The result as rows, of a kernel that has no other output."""
     (slot,) = kernel.signature.outputs
     out = np.full((len(inputs[0]), slot.size), 7.0, inputs[0].dtype)
@@ -297,12 +299,12 @@ MEMORY_TASKS = (
 )  # fmt: skip
 
 
-def memory_kernels(dtype: str) -> Iterator[tuple[str, run.BatchKernel]]:
+def memory_kernels(dtype: str) -> Iterator[tuple[str, LlvmKernel]]:
     robot = lw.load("iiwa14")  # seven joints: no row is a whole number of registers
     for function in MEMORY_TASKS:
         task = task_of(next(iter(FUNCTIONS[function].values())), robot)
         assert task is not None
-        yield function, robot._calls.kernels.batch(task, dtype)
+        yield function, robot._calls.kernels.kernel(task, dtype, BATCH)
 
 
 @each_dtype
@@ -431,7 +433,7 @@ def test_nothing_is_read_or_written_out_of_bounds(dtype: str, at_end: bool) -> N
 
 @on_linux
 @fork_warning
-@pytest.mark.skipif(not run.fast_calls_possible(), reason="no compiled single-state calls")
+@pytest.mark.skipif(layout() is None, reason="no compiled single-state calls")
 @pytest.mark.parametrize("at_end", [True, False], ids=["page after", "page before"])
 def test_single_calls_stay_in_bounds(at_end: bool) -> None:
     robot = lw.load("iiwa14")
@@ -473,7 +475,7 @@ def sincos_program(angles: int = 1) -> Program:
 
 
 @cache
-def sincos_kernel(target: Target, dtype: str) -> run.BatchKernel:
+def sincos_kernel(target: Target, dtype: str) -> LlvmKernel:
     return compiled(sincos_program(), target, dtype)
 
 
@@ -583,26 +585,22 @@ def test_a_large_angle_does_not_touch_its_neighbours(target: Target, dtype: str)
         assert same_bits(result[lane], alone[0]), "the same in every lane"
 
 
-@pytest.mark.skipif(not run.fast_calls_possible(), reason="no compiled single-state calls")
+@pytest.mark.skipif(layout() is None, reason="no compiled single-state calls")
 @pytest.mark.parametrize("fused", sorted({False, host().fused}))
 def test_one_state_has_the_sincos_of_a_batch(fused: bool) -> None:
     """For one state, angles go side by side: any number of them, and any of them large."""
     target = replace(host(), fused=fused)
     rng = np.random.default_rng(8)
 
-    def general(*_: Any, **__: Any) -> None:
-        raise AssertionError("took the general path")
-
     for count in (1, 2, target.lanes(8) - 1, target.lanes(8), 2 * target.lanes(8) + 1):
         program = sincos_program(count)
-        ir = render_module(guard(program), target, "float64", CALL)
-        code = llvm_compile.to_object(ir, target)
-        call = run.fast_function(code, target, "float64", "sincos", "sincos", general)
+        kernel = Llvm(target).compile(guard(program), "float64", ONE)
         rows = rng.uniform(-10, 10, (count + 2, count))
         rows[np.arange(count), np.arange(count)] = rng.choice([1e12, np.inf, np.nan, -1e300], count)
         batch = run_kernel(compiled(program, target, "float64"), rows)
         for row, expected in zip(rows, batch, strict=True):
-            result = call(np.ascontiguousarray(row))
+            result = np.empty(expected.shape)
+            kernel([row[None]], [result[None]])
             np.testing.assert_array_equal(result, expected)
             finite = np.isfinite(expected)
             assert same_bits(result[finite], expected[finite])
@@ -803,7 +801,9 @@ def test_generated_c_computes_the_same(name: str, tmp_path: Path) -> None:
     library = c_library(tmp_path, *sources)
     rng = np.random.default_rng(9)
     for algorithm, at in chosen:
-        program = trace(robot._calls.task(algorithm.function, algorithm.method, at), robot.tree)
+        program = trace(
+            robot._calls.tasks.task(Key(algorithm.function, algorithm.method, at)), robot.tree
+        )
         inputs = [rng.uniform(-2, 2, (5, p.size)) for p in program.inputs]
         symbol = f"{algorithm.function}_{algorithm.method}".replace("-", "_")
         result = run_c(library, symbol, *inputs, size=len(program.results))

@@ -218,8 +218,8 @@ def test_an_interrupted_batch_waits_for_its_threads(monkeypatch: pytest.MonkeyPa
     robot = lw.load("iiwa14")
     q, qd, tau = states(robot, 50_000)
     expected = robot.forward_dynamics(q, qd, tau)
-    kernel = next(iter(robot._calls.kernels._batch.values()))
-    function, caller = kernel._function, threading.get_ident()
+    kernel = next(iter(robot._calls.kernels._kernels.values()))
+    function, caller = kernel._batch, threading.get_ident()
 
     def interrupted(*args: Any) -> None:
         function(*args)
@@ -227,7 +227,7 @@ def test_an_interrupted_batch_waits_for_its_threads(monkeypatch: pytest.MonkeyPa
             raise KeyboardInterrupt
         time.sleep(0.05)
 
-    monkeypatch.setattr(kernel, "_function", interrupted)
+    monkeypatch.setattr(kernel, "_batch", interrupted)
     out = np.zeros_like(expected)
     with pytest.raises(KeyboardInterrupt):
         robot.forward_dynamics(q, qd, tau, out=out, threads=4)
@@ -375,7 +375,7 @@ def test_compiling_does_not_hold_up_a_loaded_kernel() -> None:
     held, release, done = threading.Event(), threading.Event(), threading.Event()
 
     def compiling() -> None:
-        with engine._build:
+        with engine.build_lock:
             held.set()
             release.wait(PATIENCE)
 

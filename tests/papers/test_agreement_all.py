@@ -23,6 +23,7 @@ import pytest
 import linkwise as lw
 from linkwise.algorithms import FUNCTIONS, configurations
 from linkwise.engine.iterative import STALLED, TOLERANCE
+from linkwise.engine.tasks import Key
 from linkwise.model.joints import (
     Free,
     Helical,
@@ -529,7 +530,7 @@ def in_fifty_digits(name: str, function: str, method: str) -> np.ndarray:
     robot, states = robot_of(name), states_of(name)
     algorithm = FUNCTIONS[function][method]
     frame = frame_of(robot) if algorithm.takes_frame else None
-    task = robot._calls.task(function, method, frame)
+    task = robot._calls.tasks.task(Key(function, method, frame))
     values = [[mp.mpf(float(x)) for x in states[k][0]] for k, _ in algorithm.inputs]
     values += [[1e-36], [400]] if algorithm.iterates else []
     found = array(evaluate_task(task, robot.tree, *values))

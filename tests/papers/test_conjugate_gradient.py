@@ -9,6 +9,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.algorithms import conjugate_gradient as cg
+from linkwise.engine.tasks import Key
 from linkwise.trace.program import Repeat
 from linkwise.trace.tracer import trace
 from linkwise.trace.verify import verify
@@ -77,7 +78,7 @@ def test_states_stop_on_their_own(rng: np.random.Generator) -> None:
 
 def test_the_kernel_holds_one_loop(rng: np.random.Generator) -> None:
     robot = lw.load("iiwa14")
-    program = verify(trace(robot._calls.task("forward_dynamics", "pcg"), robot.tree))
+    program = verify(trace(robot._calls.tasks.task(Key("forward_dynamics", "pcg")), robot.tree))
     loops = [region for region in program.regions if isinstance(region, Repeat)]
     assert len(loops) == 1
     assert len(loops[0].body.nodes) < 400, "an iteration is a body, not n copies"
@@ -104,12 +105,12 @@ def test_a_new_tolerance_compiles_nothing(rng: np.random.Generator) -> None:
     robot = lw.load("puma560")
     q, qd, tau = rng.normal(size=(3, 9, 6))
     robot.forward_dynamics(q, qd, tau, method="pcg")
-    made = len(robot._calls.kernels._batch)
+    made = len(robot._calls.kernels._kernels)
     steps = []
     for tol in (1e-2, 1e-5, 1e-12):
         _, info = robot.forward_dynamics(q, qd, tau, method="pcg", tol=tol, status=True)
         steps.append(info.iterations.sum())
-    assert steps == sorted(set(steps)) and len(robot._calls.kernels._batch) == made
+    assert steps == sorted(set(steps)) and len(robot._calls.kernels._kernels) == made
 
 
 def test_a_broken_state_is_flagged_and_alone(rng: np.random.Generator) -> None:

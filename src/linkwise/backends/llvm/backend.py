@@ -50,6 +50,11 @@ class Llvm:
         width = lanes_for(self.target, dtype, form).width
         return LlvmKernel(Loaded(code, self.target, [form]), signature, dtype, form, width)
 
+    def compile(self, program: Program, dtype: str, form: str) -> LlvmKernel:
+        """A kernel of a program, all three steps."""
+        code = self.build(self.render(program, dtype, form))
+        return self.load(code, program.signature, dtype, form)
+
     def render_entry(self, slot: int) -> str:
         """IR of the compiled entry for this interpreter; see ``entry.py``."""
         from linkwise.backends.llvm.entry import render_entry
