@@ -22,6 +22,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.backends.llvm import compile as llvm_compile
+from linkwise.backends.llvm.backend import Llvm
 from linkwise.backends.llvm.layout import layout
 from linkwise.backends.llvm.target import host
 from linkwise.engine import cache as cache_module
@@ -137,9 +138,9 @@ def test_another_process_uses_the_entries(folder: Path) -> None:
         import sys
         import numpy as np
         import linkwise as lw
-        from linkwise.backends.llvm import compile as c
+        from linkwise.backends.llvm.backend import Llvm
         def refuse(*_): raise AssertionError("compiled")
-        c.to_object = refuse
+        Llvm.build = refuse  # kernels; the entry is not one of this robot's
         link = {LINK!r}
         robot = lw.from_dh([link, link])
         q = np.frombuffer(bytes.fromhex({Q.tobytes().hex()!r})).reshape(-1, 2)
@@ -221,7 +222,7 @@ def test_what_a_kernel_depends_on_is_in_its_key(
         assert new_entries(mass) == 1
     with monkeypatch.context() as patch:
         older = replace(host(), versions="llvmlite 0.1, LLVM 1")
-        patch.setattr(engine, "host", lambda: older)
+        patch.setattr(engine, "cpu", lambda: Llvm(older))
         assert new_entries(mass) == 1
 
 
@@ -234,8 +235,8 @@ def test_a_failed_build_is_not_cached(
         def fail(*_: Any) -> bytes:
             raise MemoryError("no room to compile")
 
-        patch.setattr(llvm_compile, "to_object", fail)
-        with pytest.raises(MemoryError):
+        patch.setattr(Llvm, "build", fail)
+        with pytest.raises(MemoryError, match="no room to compile"):
             robot.mass_matrix(Q)
     assert cache.entries() == []
     assert robot.mass_matrix(Q).tobytes() == right["link"]

@@ -231,7 +231,11 @@ def test_an_interrupted_batch_waits_for_its_threads(monkeypatch: pytest.MonkeyPa
     out = np.zeros_like(expected)
     with pytest.raises(KeyboardInterrupt):
         robot.forward_dynamics(q, qd, tau, out=out, threads=4)
-    assert out.tobytes() == expected.tobytes(), "all parts had finished"
+    left = out.copy()
+    time.sleep(0.2)
+    assert out.tobytes() == left.tobytes(), "no thread was still writing"
+    done = out.any(axis=1)
+    assert done.any() and out[done].tobytes() == expected[done].tobytes()
 
 
 # -- fork ---------------------------------------------------------------------------------------

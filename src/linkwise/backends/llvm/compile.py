@@ -90,14 +90,25 @@ class _Room:
 
     def free(self, tracker: Any) -> None:
         """One library less; the functions in it must not be called any more."""
-        with _lock:
-            tracker.close()
-            self.alive -= 1
-            if self.alive == 0 and self.taken >= _ROOM:
-                self.jit.close()
+        _dropped.append((self, tracker))
+        if _lock.acquire(blocking=False):  # nobody who drops a robot waits for the compiler
+            try:
+                _free_dropped()
+            finally:
+                _lock.release()
 
 
 _rooms: dict[Target, _Room] = {}
+_dropped: list[tuple[_Room, Any]] = []
+
+
+def _free_dropped() -> None:
+    while _dropped:
+        room, tracker = _dropped.pop()
+        tracker.close()
+        room.alive -= 1
+        if room.alive == 0 and room.taken >= _ROOM:
+            room.jit.close()
 
 
 class Loaded:
@@ -105,6 +116,7 @@ class Loaded:
 
     def __init__(self, code: bytes, target: Target, symbols: Sequence[str]) -> None:
         with entered():
+            _free_dropped()
             room = _rooms.get(target)
             if room is None or room.taken >= _ROOM:
                 room = _rooms[target] = _Room(target)
