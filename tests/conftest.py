@@ -466,7 +466,7 @@ def _interpreted(
 
 @lru_cache(maxsize=4)  # of one robot in one number type after another
 def _program(robot: lw.Robot, function: str, method: str, frame: str | None) -> Program:
-    return trace(robot._calls.task(function, method, frame), robot.tree)
+    return trace(robot._calls.tasks.task(Key(function, method, frame)), robot.tree)
 
 
 @pytest.fixture(scope="session")

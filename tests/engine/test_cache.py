@@ -21,7 +21,6 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.backends.llvm import compile as llvm_compile
 from linkwise.backends.llvm.backend import Llvm
 from linkwise.backends.llvm.layout import layout
 from linkwise.backends.llvm.target import host
@@ -60,7 +59,7 @@ def no_compiler(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
         def refuse(*_: Any) -> bytes:
             raise AssertionError("compiled, though the cache should have had it")
 
-        monkeypatch.setattr(llvm_compile, "to_object", refuse)
+        monkeypatch.setattr(Llvm, "build", refuse)
 
     return switch_off
 

@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 
 import linkwise.spatial.precise  # noqa: F401 - registers mpmath numbers
+from linkwise.backends.base import BATCH
 from linkwise.backends.cstyle.render import render_c
-from linkwise.backends.llvm import compile as llvm_compile
-from linkwise.backends.llvm import run
-from linkwise.backends.llvm.module import BATCH, render_module
+from linkwise.backends.llvm.backend import Llvm
+from linkwise.backends.llvm.run import LlvmKernel
 from linkwise.backends.llvm.target import Target, host
 from linkwise.backends.reference import interpret
 from linkwise.spatial import atan2, select, sqrt
@@ -47,10 +47,8 @@ def operations() -> Program:
 
 
 @cache
-def kernel(target: Target, dtype: str) -> run.BatchKernel:
-    program = operations()
-    code = llvm_compile.to_object(render_module(program, target, dtype, BATCH), target)
-    return run.BatchKernel(code, target, program.signature, dtype)
+def kernel(target: Target, dtype: str) -> LlvmKernel:
+    return Llvm(target).compile(operations(), dtype, BATCH)
 
 
 def compiled(points: np.ndarray, target: Target) -> np.ndarray:

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.backends.llvm import compile as llvm_compile
+from linkwise.backends.llvm.backend import Llvm
 from linkwise.engine import kernels as engine
 
 THREADS, STORM = 16, 24
@@ -134,13 +134,13 @@ def test_compile_storm_on_a_fresh_robot(
     expected = everything(lw.load("puma560"))
     monkeypatch.setenv("LINKWISE_CACHE", str(tmp_path / "storm") if cached else "off")
     compiled = []
-    to_object = llvm_compile.to_object
+    build = Llvm.build
 
-    def counted(ir: str, target: Any) -> bytes:
+    def counted(backend: Llvm, ir: str) -> bytes:
         compiled.append(ir)
-        return to_object(ir, target)
+        return build(backend, ir)
 
-    monkeypatch.setattr(llvm_compile, "to_object", counted)
+    monkeypatch.setattr(Llvm, "build", counted)
     robot = lw.load("puma560")
     assert all(result == expected for result in at_once(STORM, lambda k: everything(robot)))
     assert len(compiled) == len(set(compiled)), "a kernel was compiled more than once"
