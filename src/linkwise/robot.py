@@ -138,41 +138,18 @@ class Robot:
         return configuration.random(self._tree, np.random.default_rng(rng), size)
 
     def integrate(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        dt: ArrayLike = 1.0,
-        *,
-        out: Array | None = None,
-        threads: int | None = None,
-        status: bool = False,
+        self, q: ArrayLike, v: ArrayLike, dt: ArrayLike = 1.0, **options: Unpack[Options]
     ) -> Result:
         """The configuration (..., nq) reached from ``q`` by holding the rates ``v`` for ``dt``."""
-        given = (q, v, configuration.times(q, v, dt))
-        return self._calls.run("integrate", given, out, threads, status, "exponential")
+        return self._calls.run("integrate", (q, v, configuration.times(q, v, dt)), options)
 
-    def difference(
-        self,
-        q0: ArrayLike,
-        q1: ArrayLike,
-        *,
-        out: Array | None = None,
-        threads: int | None = None,
-        status: bool = False,
-    ) -> Result:
+    def difference(self, q0: ArrayLike, q1: ArrayLike, **options: Unpack[Options]) -> Result:
         """The rates (..., nv) that lead from ``q0`` to ``q1`` in unit time."""
-        return self._calls.run("difference", (q0, q1), out, threads, status, "logarithm")
+        return self._calls.run("difference", (q0, q1), options)
 
-    def normalize(
-        self,
-        q: ArrayLike,
-        *,
-        out: Array | None = None,
-        threads: int | None = None,
-        status: bool = False,
-    ) -> Result:
+    def normalize(self, q: ArrayLike, **options: Unpack[Options]) -> Result:
         """The configuration (..., nq) with every quaternion at unit length."""
-        return self._calls.run("normalize", (q,), out, threads, status, "length")
+        return self._calls.run("normalize", (q,), options)
 
     def __str__(self) -> str:
         """A table of joints, axes, limits and masses."""
@@ -759,7 +736,7 @@ entry.methods(
     "solve_mass", "tip_acceleration", "bias", "gravity_torque", "joint_wrenches", "kinetic_energy",
     "potential_energy", "coriolis_matrix", "christoffel", "inertial_power", "forward_kinematics",
     "jacobian", "jacobian_dot_qd", "operational_inertia", "operational_inertia_inverse",
-    "kinematic_hessian",
+    "kinematic_hessian", "difference", "normalize",
 )  # fmt: skip
 
 
