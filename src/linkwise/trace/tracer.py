@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from linkwise.algorithms import Algorithm
 from linkwise.model.regroup import regroup
 from linkwise.model.tree import Frame, Tree
 from linkwise.trace.assemble import assemble
+from linkwise.trace.diff import Mode, jacobian
 from linkwise.trace.expr import Expr, Graph, reachable
 from linkwise.trace.program import BYTE, Output, Port, Program, Signature, Slot
 from linkwise.trace.status import status_of
@@ -79,19 +80,57 @@ def evaluate(task: Task, tree: Tree, *values: Sequence[Any]) -> Any:
     return task.algorithm.driver(prepared, *values[:arguments], **options)
 
 
-def trace(task: Task, tree: Tree, most: int = 2**62) -> Program:
-    """Trace the task on the tree, its constants folded in; at most so many nodes."""
+class Equations(NamedTuple):
+    """A task as a graph: its inputs by port, and what its driver returns, in order."""
+
+    graph: Graph
+    inputs: list[list[Expr]]
+    results: list[Expr]
+
+
+def equations(task: Task, tree: Tree, most: int = 2**62) -> Equations:
+    """Run the task's driver on traced scalars, the tree's constants folded in."""
     graph = Graph(most)
-    ports = task.ports(tree)
-    values = [[graph.input(port.name, i) for i in range(port.size)] for port in ports]
-    results = [graph.lift(x) for x in flatten(evaluate(task, tree, *values))]
+    inputs = [[graph.input(p.name, i) for i in range(p.size)] for p in task.ports(tree)]
+    results = [graph.lift(x) for x in flatten(evaluate(task, tree, *inputs))]
     graph.pivots = _pivots(graph, results)
+    return Equations(graph, inputs, results)
+
+
+def trace(task: Task, tree: Tree, most: int = 2**62) -> Program:
+    """Trace the task on the tree, in at most so many nodes; not yet guarded (see guard.py)."""
+    graph, values, results = equations(task, tree, most)
+    ports = task.ports(tree)
     pivots = list(dict.fromkeys(pivot for pivot, _ in graph.pivots))
     if task.status:
         results.append(status_of(graph, tree, values, results))
     regions, roots = assemble(graph, [*results, *pivots])
     outputs = cut(task.slots(tree), roots[: len(results)])
-    return Program(task.name, ports, regions, outputs, tuple(roots[len(results) :]))
+    pivots = roots[len(results) :]
+    return Program(task.name, ports, regions, outputs, pivots=tuple(pivots))
+
+
+def trace_jacobian(task: Task, tree: Tree, wrt: Sequence[str], mode: Mode = "auto") -> Program:
+    """A program of the derivatives of a task's result by the inputs named, in raw coordinates.
+
+    Its outputs are ``d_q``, ``d_qd`` ...: (shape of the result, length of the input) each.
+    """
+    graph, inputs, results = equations(task, tree)
+    ports = task.ports(tree)
+    chosen = [port for port in ports if port.name in wrt]
+    by = [x for port, own in zip(ports, inputs, strict=True) if port in chosen for x in own]
+    rows = jacobian(results, by, mode)
+    shape = task.algorithm.output_shape(tree)
+    slots, values, start = [], [], 0
+    for port in chosen:
+        slots.append(Slot(f"d_{port.name}", (*shape, port.size)))
+        values += [x for row in rows for x in row[start : start + port.size]]
+        start += port.size
+    pivots = list(dict.fromkeys(pivot for pivot, _ in graph.pivots))
+    regions, roots = assemble(graph, [*values, *pivots])
+    outputs = cut(slots, roots[: len(values)])
+    name = f"{task.name}, derivatives by {', '.join(wrt)}"
+    return Program(name, ports, regions, outputs, pivots=tuple(roots[len(values) :]))
 
 
 def cut(slots: Sequence[Slot], values: Sequence[Expr]) -> tuple[Output, ...]:

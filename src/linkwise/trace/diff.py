@@ -1,0 +1,163 @@
+"""Derivatives of a traced graph, as more nodes of it: forward, reverse, or a whole Jacobian.
+
+Every operation has one rule: its derivative by each argument, as nodes. A forward pass carries a
+tangent from the inputs to the outputs, a reverse pass an adjoint from the outputs to the inputs;
+both go through the graph once, before multiply-adds are chosen. Derivatives are hash-consed and
+folded like any nodes, so that what several columns or rows of a Jacobian share is computed once.
+
+`sign`, `flag` and `finite` have the derivative 0, as they have wherever they have one. A choice has
+the derivative of the alternative that is taken; in a reverse pass the other one is given the
+adjoint 0, so its own derivative must be finite. Values carried around a loop have no rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal
+
+from linkwise.spatial.scalar import select
+from linkwise.trace.expr import Expr, Graph, reachable
+
+Mode = Literal["forward", "reverse", "auto"]
+
+
+class NotDifferentiable(ValueError):
+    """The graph holds an operation that has no derivative rule."""
+
+
+def _none(*_: Expr) -> tuple[Expr | float, ...]:
+    return ()
+
+
+# node -> its derivative by each argument; a missing one is 0
+PARTIALS: dict[str, Callable[[Expr], tuple[Expr | float, ...]]] = {
+    "input": _none,
+    "const": _none,
+    "eps": _none,
+    "sign": _none,
+    "flag": _none,
+    "finite": _none,
+    "add": lambda n: (1.0, 1.0),
+    "sub": lambda n: (1.0, -1.0),
+    "neg": lambda n: (-1.0,),
+    "mul": lambda n: (n.args[1], n.args[0]),
+    "div": lambda n: (1.0 / n.args[1], -n / n.args[1]),
+    "sin": lambda n: (n.graph.node("cos", n.args[0]),),
+    "cos": lambda n: (-n.graph.node("sin", n.args[0]),),
+    "sqrt": lambda n: (0.5 / n,),
+    "atan2": lambda n: _angle(*n.args),
+    "fma": lambda n: (n.args[1], n.args[0], 1.0),
+    "fms": lambda n: (n.args[1], n.args[0], -1.0),
+    "fnma": lambda n: (-n.args[1], -n.args[0], 1.0),
+}
+
+
+def _angle(y: Expr, x: Expr) -> tuple[Expr, Expr]:
+    per_square = 1.0 / (x * x + y * y)
+    return x * per_square, -(y * per_square)
+
+
+def jvp(
+    outputs: Sequence[Expr], inputs: Sequence[Expr], directions: Sequence[Expr | float]
+) -> list[Expr]:
+    """The derivative of each output along one direction of the inputs: a forward pass."""
+    if not outputs:
+        return []
+    graph = outputs[0].graph
+    tangents = {x.id: graph.lift(d) for x, d in zip(inputs, directions, strict=True)}
+    for node in _differentiable(outputs):
+        if node.id not in tangents:
+            tangents[node.id] = _tangent(graph, node, tangents)
+    return [tangents[y.id] for y in outputs]
+
+
+def _tangent(graph: Graph, node: Expr, tangents: dict[int, Expr]) -> Expr:
+    own = [tangents[a.id] for a in node.args]
+    if all(t is graph.zero for t in own):
+        return graph.zero
+    if node.op == "select":
+        return select(node.args[0], own[1], own[2])  # type: ignore[no-any-return]
+    return _sum(graph, (t * p for t, p in zip(own, PARTIALS[node.op](node), strict=False)))
+
+
+def vjp(
+    outputs: Sequence[Expr], inputs: Sequence[Expr], weights: Sequence[Expr | float]
+) -> list[Expr]:
+    """The derivative of the weighted sum of the outputs by each input: a reverse pass."""
+    if not outputs:
+        return [x.graph.zero for x in inputs]
+    graph = outputs[0].graph
+    nodes = _differentiable(outputs)
+    moving = _depending_on(nodes, inputs)
+    adjoints: dict[int, Expr] = {}
+    for y, w in zip(outputs, weights, strict=True):
+        adjoints[y.id] = adjoints.get(y.id, graph.zero) + w
+    wanted = {x.id for x in inputs}
+    for node in reversed(nodes):
+        adjoint = adjoints.get(node.id, graph.zero)
+        if adjoint is graph.zero or node.id in wanted:
+            continue
+        for arg, part in zip(node.args, _parts(graph, node, adjoint), strict=False):
+            if arg.id in moving:
+                adjoints[arg.id] = adjoints.get(arg.id, graph.zero) + part
+    return [adjoints.get(x.id, graph.zero) for x in inputs]
+
+
+def _parts(graph: Graph, node: Expr, adjoint: Expr) -> list[Expr]:
+    """What an adjoint adds to that of each argument."""
+    if node.op == "select":
+        condition = node.args[0]
+        return [graph.zero, select(condition, adjoint, 0.0), select(condition, 0.0, adjoint)]
+    return [adjoint * partial for partial in PARTIALS[node.op](node)]
+
+
+def jacobian(
+    outputs: Sequence[Expr], inputs: Sequence[Expr], mode: Mode = "auto"
+) -> list[list[Expr]]:
+    """The derivative of every output (rows) by every input (columns).
+
+    ``auto`` traces both modes and takes the one of fewer operations.
+    """
+    if mode == "auto":
+        both = (jacobian(outputs, inputs, way) for way in ("forward", "reverse"))
+        return min(both, key=lambda rows: len(reachable(x for row in rows for x in row)))
+    if mode == "reverse":
+        return [vjp([y], inputs, [1.0]) for y in outputs]
+    if mode == "forward":
+        columns = [jvp(outputs, inputs, _unit(len(inputs), k)) for k in range(len(inputs))]
+        return [[column[row] for column in columns] for row in range(len(outputs))]
+    raise ValueError(f"mode {mode!r}: expected 'forward', 'reverse' or 'auto'")
+
+
+def _unit(size: int, k: int) -> list[float]:
+    return [float(i == k) for i in range(size)]
+
+
+def _differentiable(outputs: Sequence[Expr]) -> list[Expr]:
+    """Nodes that the outputs depend on, arguments first; raises where one has no rule."""
+    nodes = reachable(outputs)
+    for node in nodes:
+        if node.op == "carry":
+            raise NotDifferentiable(
+                "a value carried around a loop has no derivative rule; expected straight-line "
+                "equations (for forward dynamics, a method that does not iterate)"
+            )
+        if node.op not in PARTIALS and node.op != "select":
+            raise NotDifferentiable(f"{node!r}: no derivative rule for {node.op!r}")
+    return nodes
+
+
+def _depending_on(nodes: Iterable[Expr], inputs: Iterable[Expr]) -> set[int]:
+    """Ids of the inputs and of the nodes that depend on them."""
+    found = {x.id for x in inputs}
+    for node in nodes:
+        if any(a.id in found for a in node.args):
+            found.add(node.id)
+    return found
+
+
+def _sum(graph: Graph, terms: Iterable[Expr]) -> Expr:
+    total = graph.zero
+    for term in terms:
+        total = total + term
+    return total
