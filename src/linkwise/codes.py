@@ -292,6 +292,11 @@ class Code(Enum):
         "give the body an <inertial>, or put the mesh where the file says",
     )
 
+    MESH_LEFT_OUT = hint(
+        "{name!q} is not in the declared folders: its shape is left out",
+        "put the file where the model says, or declare its folder with package_dirs=",
+    )
+
     # -- MJCF: what MuJoCo's compiler says ------------------------------------------------------
     UNKNOWN_KEYWORD = error("invalid keyword: {key}={value!q} of a <{tag}>" + SAYS, "{advice}")
     WRONG_AMOUNT = error("{words}" + SAYS, "write {amount} numbers in {key}=")

@@ -730,6 +730,9 @@ def test_a_missing_mesh_is_left_out_where_the_inertia_is_given(tmp_path: Path) -
     robot = load_text(tmp_path, MESH.format(inertial=INERTIAL))
     assert robot.tree.links[0].mass == 2.0
     assert robot.description.links[1].visuals == ()
+    (problem,) = lw.check(tmp_path / "robot.xml")
+    assert (problem.severity, problem.line, problem.element) == ("hint", 4, '<mesh name="part">')
+    assert problem.message == '"part.obj" is not in the declared folders: its shape is left out'
 
 
 def test_a_missing_mesh_is_an_error_where_the_inertia_comes_from_it(tmp_path: Path) -> None:

@@ -149,6 +149,9 @@ def _check_inertias(mujoco: Any, document: Document, model: Any) -> None:
         missing = _some(sorted({quote(name) for name in document.stand_ins}))
         roots = ", ".join(document.files.own + document.files.packages) or "none"
         locate("body", int(body)).report(Code.MESH_NEEDED, missing=missing, allowed=roots)
+    if same.all():
+        for name, where in document.stand_ins.items():
+            where.report(Code.MESH_LEFT_OUT, name=name)
 
 
 def _some(names: list[str], most: int = 3) -> str:

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,10 +20,14 @@ from linkwise.errors import Where
 
 Locate = Callable[[str, int], Where]  # ("joint", 3) -> its place
 
-KINDS = ("connect", "weld", "joint", "tendon", "flex", "flexvert", "flexstrain", "distance")
 CONNECT, WELD, JOINT = range(3)  # mjEQ_CONNECT, mjEQ_WELD, mjEQ_JOINT
 SITE = 6  # mjOBJ_SITE
 ONE_AXIS = (2, 3)  # mjJNT_SLIDE, mjJNT_HINGE
+
+
+def library(model: Any) -> Any:
+    """The module that a model comes from: some numbers differ between versions of MuJoCo."""
+    return sys.modules[type(model).__module__.partition(".")[0]]
 
 
 @dataclass(frozen=True)
@@ -76,7 +81,7 @@ def _why_no_tie(m: Any, i: int) -> str | None:
     """Why a constraint is no follower of another joint, None where it is one."""
     kind = int(m.eq_type[i])
     if kind != JOINT:
-        return f"<{KINDS[kind] if kind < len(KINDS) else kind}>"
+        return f"<{library(m).mjtEq(kind).name.removeprefix('mjEQ_').lower()}>"
     if m.eq_obj2id[i] < 0:
         return "<joint> that holds one joint still"
     if m.eq_data[i][2:5].any():
@@ -101,7 +106,7 @@ def _bodies(m: Any, i: int) -> list[int]:
     if int(m.eq_type[i]) not in (CONNECT, WELD):
         return []
     ends = [int(m.eq_obj1id[i]), int(m.eq_obj2id[i])]
-    on_sites = int(m.eq_objtype[i]) == SITE
+    on_sites = hasattr(m, "eq_objtype") and int(m.eq_objtype[i]) == SITE
     return [int(m.site_bodyid[end]) for end in ends] if on_sites else ends
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from linkwise.codes import Code
 from linkwise.errors import Where
-from linkwise.io.mjequality import Locate, Reading, ties
+from linkwise.io.mjequality import Locate, Reading, library, ties
 from linkwise.io.mjrotors import geared, more_armature
 from linkwise.io.mjshapes import body_shapes
 from linkwise.io.poses import (
@@ -42,12 +42,12 @@ from linkwise.model.description import (
     Mimic,
     Pose,
     RobotDescription,
+    Triple,
 )
 
 FREE, BALL, SLIDE, HINGE = range(4)  # mjtJoint
 COLUMNS = {FREE: 6, BALL: 3}  # degrees of freedom; one for the others
 WORLD = 0
-NO_GRAVITY = 1 << 7  # mjDSBL_GRAVITY
 BODY_NUMBERS = ("body_pos", "body_quat", "body_mass", "body_ipos", "body_iquat", "body_inertia")
 JOINT_NUMBERS = ("jnt_pos", "jnt_axis", "jnt_range")
 TREES = Reading()
@@ -68,11 +68,16 @@ def describe_mjmodel(
         name,
         tuple(reader.links),
         tuple(reader.joints),
-        (0.0, 0.0, 0.0) if model.opt.disableflags & NO_GRAVITY else triple(model.opt.gravity),
+        _gravity(model),
         whole if locate is None else locate("model", 0),
         reader.links[0].name,
         tuple(_sites(model, names, reader)),
     )
+
+
+def _gravity(model: Any) -> Triple:
+    off = int(library(model).mjtDisableBit.mjDSBL_GRAVITY)
+    return (0.0, 0.0, 0.0) if model.opt.disableflags & off else triple(model.opt.gravity)
 
 
 def _text(model: Any, address: int) -> str:

@@ -17,8 +17,9 @@ from linkwise.io.xml import Node
 
 ELEMENT, INERTIA, JOINTS = "element", "inertia", "joints"  # holes besides attributes
 
-_LINE = re.compile(r"\b[Ll]ine(?: number)?[ =](\d+)")
-_ELEMENT = re.compile(r"\s*Element (?:name )?'[^']*'.*", re.DOTALL)
+# the place that MuJoCo gives at the end, as of version 3.1 and before
+_LINE = re.compile(r"\b[Ll]ine(?: number)?[ =]+(\d+)")
+_ELEMENT = re.compile(r"\s*(?:Element (?:name )?'|Object name =).*", re.DOTALL)
 _PREFIX = re.compile(r"^(?:XML )?(?:[Pp]arse )?(?:Error: ?|error )+")
 _QUOTED = re.compile(r"'([^']+)'")
 
@@ -45,7 +46,7 @@ _ROWS: list[tuple[str, Code, str, dict[str, str]]] = [
     (r"mass and inertia of moving bodies", Code.NO_BODY_MASS, INERTIA, {}),
     (r"inertia must satisfy A \+ B >= C", Code.BODY_TRIANGLE, INERTIA, {}),
     (r"inertia must have positive eigenvalues", Code.BODY_INDEFINITE, INERTIA, {}),
-    (r"size \d must be positive", Code.NO_SIZE, ELEMENT, {}),
+    (r"sizes? (?:\d )?must be positive", Code.NO_SIZE, ELEMENT, {}),
     (r"must have valid meshid", Code.NO_MESH, ELEMENT, {}),
     (r"(?P<kind>mesh|hfield|material) '.*' not found in (?:geom|site)", Code.UNKNOWN_NAME, ELEMENT,
      {"advice": "name a {kind} of <asset>, or add it there"}),
@@ -87,10 +88,11 @@ def objection(document: Document, message: str) -> Objection:
     at = _place(document, message)
     node = document.elements[at].node
     code, hole, more, named = _kind(words)
-    facts = {"words": words, "tag": node.tag, "advice": "", **named, **more}
+    tag = document.elements[at].tag
+    facts = {"words": words, "tag": tag, "advice": "", **named, **more}
     facts["advice"] = facts["advice"].format(**named)
     if code is Code.UNKNOWN_KEYWORD:
-        facts |= _keyword(document.elements[at].attributes, node.tag, named["value"])
+        facts |= _keyword(document.elements[at].attributes, tag, named["value"])
     elif code is Code.UNKNOWN_NAME and (meant := _meant(document, node, words)):
         code, facts["meant"] = Code.MISSPELT_NAME, meant
     hole = facts.get("key", ELEMENT) if hole == "key" else hole

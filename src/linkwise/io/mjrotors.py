@@ -1,9 +1,10 @@
-"""Armature and damping that MuJoCo's actuators and tendons add to joints (MuJoCo 3.4 and later).
+"""Armature and damping that MuJoCo's actuators and tendons add to joints.
 
 An actuator adds ``armature gear²`` to every degree of freedom of its joint, or to the armature
 ``a`` of its tendon. A fixed tendon of length ``cᵀ q`` adds ``a c cᵀ`` to the mass matrix, which is
 a rotor on one joint where ``c`` has one entry, joints that follow counted with their driver.
-Anything else couples joints, or depends on the configuration, and is refused.
+Anything else couples joints, or depends on the configuration, and is refused. Versions of MuJoCo
+without such armature have no fields for it, and refuse a file that gives some.
 """
 
 from __future__ import annotations
