@@ -15,6 +15,7 @@ from linkwise.algorithms import blocks
 from linkwise.algorithms.blocks import Block
 from linkwise.model.tree import BASE, Link, Tree
 from linkwise.spatial import Force, Motion, RigidInertia, Scalar, Sym3, Vec3, cross
+from linkwise.spatial.scalar import known, reciprocal
 from linkwise.spatial.vec3 import sym_outer
 from linkwise.sweep import each_link
 
@@ -36,7 +37,7 @@ class Mobility(NamedTuple):
 
 def _about_centre(body: RigidInertia) -> Block:
     """Rotational inertia about the centre of mass."""
-    second = body.second - sym_outer(body.h, body.h * (1.0 / body.m))
+    second = body.second - sym_outer(body.h, body.h * reciprocal(body.m))
     J = RigidInertia(body.m, Vec3.zero(), second).rotational()
     return [list(row) for row in J.full().rows]
 
@@ -56,17 +57,28 @@ def invertible(body: RigidInertia) -> bool:
 
 def mobility(body: RigidInertia) -> Mobility:
     """The inverse of an inertia that has one."""
-    inv_m = 1.0 / body.m
+    inv_m = reciprocal(body.m)
     (xx, xy, xz), (_, yy, yz), (_, _, zz) = blocks.inverse(_about_centre(body))
     return Mobility(inv_m, body.h * inv_m, Sym3(xx, xy, xz, yy, yz, zz))
 
 
 def completed(link: Link) -> Mobility | None:
     """``I⁻¹`` of a link, what its joint never moves made up where it is missing."""
+    if not known(link.inertia.m):
+        return mobility(_with_unmoved(link))
     if invertible(link.inertia):
         return mobility(link.inertia)
-    more = link.inertia + link.joint.unaffected(SOLID)
-    return mobility(more) if link.parent == BASE and invertible(more) else None
+    more = _with_unmoved(link)
+    return mobility(more) if invertible(more) else None
+
+
+def _with_unmoved(link: Link) -> RigidInertia:
+    """The inertia of a link and, on the base, that of a body which its joint never moves.
+
+    An inertia that is an input of a kernel always has it, for nobody knows yet whether it needs it.
+    """
+    unmoved = link.joint.unaffected(SOLID) if link.parent == BASE else RigidInertia.zero()
+    return link.inertia + unmoved
 
 
 def possible(tree: Tree) -> bool:

@@ -101,7 +101,8 @@ def cached(parts: tuple[Any, ...], make: Callable[[], bytes]) -> bytes:
 
 def _content(task: Task) -> tuple[Any, ...]:
     """All that makes the program of one task differ from another's on the same tree."""
-    return (task.name, task.frame, task.axes, task.external, task.status, task.damped)
+    asked = (task.external, task.status, task.damped, task.parameters)
+    return (task.name, task.frame, task.axes, *asked)
 
 
 _held_over_fork: list[Any] = []

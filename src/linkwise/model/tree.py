@@ -110,7 +110,7 @@ class Tree:
     """Links in order, gravity in base axes, and named frames."""
 
     links: tuple[Link, ...]
-    gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
+    gravity: tuple[Scalar, Scalar, Scalar] = (0.0, 0.0, -9.81)
     frames: dict[str, Frame] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -301,6 +301,27 @@ class Tree:
         """The same tree, its motors' rotors weightless."""
         bare = [replace(link, armature=(0.0,) * len(link.armature)) for link in self.links]
         return self.with_links(bare)
+
+    @property
+    def inertia_numbers(self) -> list[Scalar]:
+        """Ten numbers per link, as `with_inertias` takes them."""
+        bodies = (link.inertia for link in self.links)
+        return [x for body in bodies for x in (body.m, *body.h, *body.second)]
+
+    def with_inertias(self, numbers: Sequence[Scalar]) -> Tree:
+        """The same tree with other bodies: ten scalars per link, in the link's own frame.
+
+        Mass, first moment (x, y, z) and second moment (xx, xy, xz, yy, yz, zz) about its origin.
+        """
+        own = (numbers[10 * i : 10 * i + 10] for i in range(self.n_links))
+        bodies = (RigidInertia(x[0], Vec3(*x[1:4]), Sym3(*x[4:])) for x in own)
+        pairs = zip(self.links, bodies, strict=True)
+        return self.with_links([replace(link, inertia=body) for link, body in pairs])
+
+    def with_gravity(self, gravity: Sequence[Scalar]) -> Tree:
+        """The same tree under another gravity, three scalars in base axes."""
+        x, y, z = gravity
+        return replace(self, gravity=(x, y, z))
 
     def with_links(self, links: Sequence[Link]) -> Tree:
         """The same tree with other links."""

@@ -176,13 +176,17 @@ def _(x: float, scale: float = 0.0) -> float:
     return 1.0 / x if x > 0 else math.nan  # a mechanism that never has an answer
 
 
-@singledispatch
 def reciprocal_or_zero(x: Scalar) -> Scalar:
-    """``1/x``, and 0 for a constant 0: a scalar that is computed is taken not to be zero."""
-    return 1.0 / x
+    """``1/x`` where x is positive, else 0: of a mass that may be none."""
+    return select(x, 1.0 / select(x, x, 1.0), 0.0)
 
 
-@reciprocal_or_zero.register(float)
-@reciprocal_or_zero.register(int)
-def _(x: float) -> float:
-    return 1.0 / x if x else 0.0
+@singledispatch
+def known(x: Scalar) -> bool:
+    """Whether a scalar is one number, which can be compared; a traced one is still to come."""
+    return True
+
+
+@known.register(np.ndarray)
+def _(_: Any) -> bool:
+    return False

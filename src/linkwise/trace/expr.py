@@ -12,7 +12,17 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from linkwise.spatial.scalar import Step, _atan2, _repeat, reciprocal, select, sign, sincos, sqrt
+from linkwise.spatial.scalar import (
+    Step,
+    _atan2,
+    _repeat,
+    known,
+    reciprocal,
+    select,
+    sign,
+    sincos,
+    sqrt,
+)
 
 # operations a program may contain, with their number of arguments
 ARITY = {
@@ -82,6 +92,11 @@ class Expr:
 @sincos.register(Expr)
 def _(angle: Expr) -> tuple[Expr, Expr]:
     return angle.graph.node("sin", angle), angle.graph.node("cos", angle)
+
+
+@known.register(Expr)
+def _(_: Expr) -> bool:
+    return False
 
 
 @sign.register(Expr)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple
@@ -28,14 +28,20 @@ class Task:
     external: tuple[Frame, ...] = ()
     status: bool = False  # also say, per state, what was wrong with it
     damped: bool = False  # takes one more argument: six numbers beside the diagonal of an inverse
+    # constants of the robot that are arguments of this task: "inertia", "gravity"
+    parameters: tuple[str, ...] = ()
 
     def ports(self, tree: Tree) -> tuple[Port, ...]:
-        """Inputs of the program: arguments, wrenches by frame, damping, and when to stop."""
+        """Inputs of the program: arguments, wrenches by frame, damping, the robot's constants that
+        are asked for, and when to stop.
+        """
         arguments = [Port(name, size) for name, size in self.algorithm.input_sizes(tree)]
         wrenches = [Port(f"f_ext[{k}]", 6) for k in range(len(self.external))]
         damping = [Port("damping", 6)] if self.damped else []
         stop = [Port("tol", 1), Port("limit", 1)] if self.algorithm.iterates else []
-        return (*arguments, *wrenches, *damping, *stop)
+        sizes = {"inertia": 10 * tree.n_links, "gravity": 3}
+        constants = [Port(name, sizes[name]) for name in self.parameters]
+        return (*arguments, *wrenches, *damping, *constants, *stop)
 
     def slots(self, tree: Tree) -> tuple[Slot, ...]:
         """Outputs of the program: the result, how an iteration went, the status."""
@@ -47,8 +53,12 @@ class Task:
         """The arrays of this task's kernels, known without tracing."""
         return Signature(self.ports(tree), self.slots(tree))
 
-    def tree(self, tree: Tree) -> Tree:
-        """The tree as this task's algorithm uses it."""
+    def tree(self, tree: Tree, given: Mapping[str, Sequence[Any]]) -> Tree:
+        """The tree as this task's algorithm uses it, with the constants that are given."""
+        if "inertia" in self.parameters:
+            tree = tree.with_inertias(given["inertia"])
+        if "gravity" in self.parameters:
+            tree = tree.with_gravity(given["gravity"])
         return regroup(tree) if self.algorithm.regrouped else tree
 
     @property
@@ -76,7 +86,7 @@ def evaluate(task: Task, tree: Tree, *values: Sequence[Any]) -> Any:
         options["external"] = tuple(zip(task.external, wrenches, strict=True))
     if task.damped:
         options["damping"] = given["damping"]
-    prepared = task.tree(tree.with_constants_like(values[0][0]))
+    prepared = task.tree(tree.with_constants_like(values[0][0]), given)
     return task.algorithm.driver(prepared, *values[:arguments], **options)
 
 
