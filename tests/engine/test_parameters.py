@@ -9,8 +9,8 @@ import pytest
 
 import linkwise as lw
 from linkwise.algorithms import FUNCTIONS
-from linkwise.backends.reference import interpret
 from linkwise.backends.base import BATCH
+from linkwise.backends.reference import interpret
 from linkwise.engine.kernels import Kernels, _content
 from linkwise.model.regroup import regroup
 from linkwise.trace.program import count_operations
@@ -139,9 +139,9 @@ def test_a_mass_below_zero_is_told(arm: lw.Robot, rng: Any) -> None:
     task = task_of(arm, "forward_dynamics", "schur", status=True)
     values = inputs(arm, task, rng) | constants(arm)
     values["inertia"][3, -10] = -1.0
-    found, status = np.empty((STATES, arm.nv)), np.empty(STATES, np.uint8)
+    found, status = np.empty((STATES, arm.nv)), np.empty((STATES, 1), np.uint8)
     kernel_of(arm, task, "float64")(list(values.values()), [found, status])
-    assert status.tolist() == [lw.Status.SINGULAR * (k == 3) for k in range(STATES)]
+    assert status.ravel().tolist() == [lw.Status.SINGULAR * (k == 3) for k in range(STATES)]
     assert np.isnan(found).all(axis=1).tolist() == [k == 3 for k in range(STATES)]
 
 
