@@ -133,7 +133,7 @@ class Problem:
         more = f" (the first of {count} such places)" if count > 1 else ""
         warning = RobotFileWarning(f"{self.where}: {self.message}{more}")
         warning.problem = self
-        warnings.warn(warning, stacklevel=_user_level())
+        warnings.warn(warning, stacklevel=user_level())
 
     def __str__(self) -> str:
         """Write it the way a compiler would."""
@@ -215,7 +215,7 @@ def one_warning_per_kind() -> Iterator[None]:
         problems[0].warn(len(problems))
 
 
-def _user_level() -> int:
+def user_level() -> int:
     """The stack level, for the caller of this, of the first line that is not linkwise's own."""
     own = os.path.dirname(os.path.abspath(__file__)) + os.sep
     frame, level = sys._getframe(1), 1

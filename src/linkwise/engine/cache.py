@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import IO
 
 from linkwise.engine.folder import WRITING, NotPrivateError, PrivateFolder, Stored, private_folder
+from linkwise.errors import user_level
 
 MAGIC = b"linkwise kernel 2\n"
 HEADER = struct.Struct(f"<{len(MAGIC)}sQ32s")
@@ -231,6 +232,6 @@ def _tell_once(problem: str, subject: str = "kernel cache not used") -> None:
 def _tell(message: str) -> None:
     """Warn; where the user makes warnings errors, log instead: no call fails because of a cache."""
     try:
-        warnings.warn(message, CacheWarning, stacklevel=3)
+        warnings.warn(message, CacheWarning, stacklevel=user_level())
     except CacheWarning:
         logging.getLogger("linkwise").warning(message)
