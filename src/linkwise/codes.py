@@ -417,13 +417,15 @@ class Code(Enum):
         "{problem}; taken as written (strict=False)",
         "take mass, centre and inertia from one source; --repair writes the nearest possible",
     )
-    NO_MOVING_JOINT = error(
-        "the robot has no moving joint; expected at least one", "make a joint move"
+    UNMOVED = told(
+        "joints that move no inertia: {names} ({count} in all); functions that divide by that "
+        "inertia, such as forward dynamics, are {effect}",
+        "add an <inertial> to their links, or make the joints fixed",
     )
-    NOTHING_MOVED = error(
-        "joint '{joint}' moves no inertia; expected some, of this link or of links beyond it (or "
-        "armature on the joint)",
-        "add an <inertial> to the link, or make its joint fixed",
+    MASSLESS = told(
+        "joints of links without mass of their own: {names} ({count} in all); the mass matrix can "
+        "become singular",
+        "add an <inertial> to their links",
     )
 
     @property

@@ -410,6 +410,8 @@ TOLD = {
     "a geometry without shape": "NO_SHAPE",
     "a geometry of two shapes": "MANY_SHAPES",
     "lower above upper": "LIMITS_SWAPPED",
+    "no inertia on a moving body": "UNMOVED",
+    "zero inertia": "UNMOVED",
 }
 
 

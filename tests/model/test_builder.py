@@ -198,10 +198,6 @@ DEFECTS: dict[str, tuple[Any, str]] = {
     "frame": (lambda b: b.frame("tcp", "tipp"), "did you mean 'tip'?"),
     "frame name": (lambda b: b.frame("tip", "upper"), "has a link, joint or frame of that name"),
     "no name": (lambda b: b.link(""), "link: name is ''; expected some text"),
-    "massless": (
-        lambda b: b.link("a").joint("j", "revolute", parent="tip", child="a"),
-        "joint 'j' moves no inertia",
-    ),
 }  # fmt: skip
 
 

@@ -1,13 +1,16 @@
-"""Links without mass: allowed between links whose mass their joints move, refused elsewhere."""
+"""Links without mass: allowed between links whose mass their joints move, told elsewhere."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.algorithms import FUNCTIONS
+from linkwise.model.bodies import Policy
 from linkwise.model.description import (
     BodyInertia,
     JointDescription,
@@ -56,6 +59,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:.*links without mass")
 @pytest.mark.parametrize("name", ALLOWED)
 def test_it_is_the_limit_of_a_small_mass(name: str) -> None:
     robot = lw.Robot(chain(*ALLOWED[name]))
@@ -76,11 +80,67 @@ def test_it_is_the_limit_of_a_small_mass(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_joint_that_moves_no_inertia_is_named(name: str) -> None:
+def test_a_joint_that_moves_no_inertia_is_told_and_refused_at_the_call(name: str) -> None:
     joints, blamed = REFUSED[name]
-    message = f"joint '{blamed}' moves no inertia; expected some"
-    with pytest.raises(lw.RobotFileError, match=message):
-        lw.Robot(chain(*joints))
+    with pytest.warns(lw.RobotFileWarning) as told:
+        robot = lw.Robot(chain(*joints))
+    message = f'joints that move no inertia: "{blamed}" (1 in all); functions that divide'
+    assert message in str(told[0].message)
+    q, zeros = robot.neutral(), np.zeros(robot.nv)
+    assert np.isfinite(robot.inverse_dynamics(q, zeros, zeros)).all()
+    for call in (
+        lambda: robot.forward_dynamics(q, zeros, zeros),
+        lambda: robot.forward_dynamics(q, zeros, zeros, method="aba"),
+        lambda: robot.mass_matrix_inverse(q),
+        lambda: robot.innovations(q),
+    ):
+        with pytest.raises(ValueError, match=f"joints '{blamed}' move no inertia to divide by"):
+            call()
+
+
+@pytest.mark.parametrize("name", ["tip", "same axis"])
+def test_not_strict_gives_nan_with_a_status(name: str) -> None:
+    joints, _ = REFUSED[name]
+    with pytest.warns(lw.RobotFileWarning, match="are NaN, with the status SINGULAR"):
+        robot = lw.Robot(chain(*joints), Policy(strict=False))
+    q = robot.random_q(1, 5)
+    for method in ("crba", "aba"):
+        qdd, status = robot.forward_dynamics(q, q, q, method=method, status=True)
+        assert np.isnan(qdd).all()
+        assert (status == lw.Status.SINGULAR).all()
+
+
+def test_a_robot_without_inertia_is_one_for_kinematics() -> None:
+    """Nothing is told when it is loaded: poses are what it is for."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        robot = lw.Robot(chain((HINGE, Z, HERE, None), (HINGE, X, THERE, None)))
+    assert robot.jacobian([0.1, 0.2], "l1").shape == (6, 2)
+    for name in ("inverse_dynamics", "mass_matrix", "potential_energy", "forward_dynamics"):
+        arguments = [[0.1, 0.2]] * len(next(iter(FUNCTIONS[name].values())).inputs)
+        with pytest.raises(ValueError, match=f"{name}.*no joint moves any inertia"):
+            getattr(robot, name)(*arguments)
+
+
+def test_links_without_mass_are_told_once() -> None:
+    slides = [(SLIDE, axis, HERE, None) for axis in (X, Y)]
+    with pytest.warns(lw.RobotFileWarning) as told:
+        lw.Robot(chain(*slides, (SLIDE, Z, HERE, BODY)))
+    assert [str(w.message) for w in told] == [
+        '<robot>: joints of links without mass of their own: "j0", "j1" (2 in all); the mass '
+        "matrix can become singular"
+    ]
+
+
+def test_many_names_are_cut_short() -> None:
+    branches = [LinkDescription(f"l{i}") for i in range(12)]
+    joints = [
+        JointDescription(f"j{i}", HINGE, "base", f"l{i}", axis=Z) for i in range(len(branches))
+    ]
+    heavy = LinkDescription("heavy", BODY), JointDescription("j", HINGE, "base", "heavy", axis=Z)
+    links = (LinkDescription("base"), heavy[0], *branches)
+    with pytest.warns(lw.RobotFileWarning, match=r'"j8", "j9", \.\.\. \(12 in all\)'):
+        lw.Robot(RobotDescription("r", links, (heavy[1], *joints), base="base"))
 
 
 def test_armature_is_enough() -> None:

@@ -7,7 +7,7 @@ may be given the tree of ``model/regroup.py``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from linkwise.algorithms import (
@@ -29,6 +29,7 @@ from linkwise.algorithms import (
     rnea,
     schur,
     tied,
+    unmoved,
     wrenches,
 )
 from linkwise.model.tree import Tree
@@ -190,6 +191,20 @@ _TABLE = [
               takes_frame=True),
 ]  # fmt: skip
 
+
+def _with_inertia(entry: Algorithm) -> Algorithm:
+    """The algorithm, for robots whose joints move the inertia that it needs."""
+
+    def exists_for(tree: Tree) -> bool:
+        return unmoved.possible(entry.function, tree) and entry.exists_for(tree)
+
+    def why_not(tree: Tree) -> str:
+        possible = unmoved.possible(entry.function, tree)
+        return entry.why_not(tree) if possible else unmoved.why_not(tree)
+
+    return replace(entry, exists_for=exists_for, why_not=why_not)
+
+
 FUNCTIONS: dict[str, dict[str, Algorithm]] = {}
-for _entry in _TABLE:
+for _entry in map(_with_inertia, _TABLE):
     FUNCTIONS.setdefault(_entry.function, {})[_entry.method] = _entry

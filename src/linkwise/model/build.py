@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 
 import numpy as np
 
 from linkwise.codes import Code
-from linkwise.errors import Where
+from linkwise.errors import Where, quote
 from linkwise.model.bodies import (
     NOTHING,
     Moments,
@@ -21,13 +21,14 @@ from linkwise.model.bodies import (
 from linkwise.model.description import SMALLEST, JointDescription, LinkDescription, RobotDescription
 from linkwise.model.frames import Array, Placed, choose_frames, pose_arrays, tidy_rotation
 from linkwise.model.joints import FIXED, Joint, make_joint
-from linkwise.model.massless import joint_without_inertia
+from linkwise.model.massless import joints_without_inertia
 from linkwise.model.tree import BASE, Follows, Frame, Link, Tree
 from linkwise.spatial import Transform
 
 # how the axes of a joint's linear rates turn against those of its rotors, in units of the joint's
 # angular velocity
 ROTOR_TURNS = {"": 0.0, "parent": 1.0, "link": -1.0}
+MOST_NAMES = 10  # in one warning
 
 
 @dataclass
@@ -88,8 +89,6 @@ def build(description: RobotDescription, policy: Policy | None = None) -> Tree:
     """Turn a description into a tree ready for the sweeps."""
     policy = policy or Policy()
     bodies, on_base = _merge_fixed(description)
-    if not bodies:
-        raise description.where.problem(Code.NO_MOVING_JOINT)
     checked = [body.checked(policy) for body in bodies]
     kinds = [make_joint(body.joint.kind, body.joint.pitch) for body in bodies]
     chosen = choose_frames(
@@ -109,18 +108,35 @@ def build(description: RobotDescription, policy: Policy | None = None) -> Tree:
     for i, (body, (frame, _)) in enumerate(zip(bodies, chosen, strict=True)):
         places |= _link_frames(i, body, *frame)
     tree = Tree(tuple(links), description.gravity, _all_frames(description, places))
-    _check_massless(tree, bodies, checked)
-    return tree
+    unmoved = _unmoved(tree, bodies, checked, policy)
+    return replace(tree, unmoved=unmoved) if policy.strict else tree
 
 
-def _check_massless(tree: Tree, bodies: list[Body], checked: list[Moments]) -> None:
-    """Points and links without mass may stand between bodies that their joints move."""
+def _unmoved(
+    tree: Tree, bodies: list[Body], checked: list[Moments], policy: Policy
+) -> tuple[str, ...]:
+    """Names of joints that move no inertia; other links without mass of their own are told.
+
+    Points and links without mass may stand between bodies that their joints move, but then there
+    may be configurations at which they move none.
+    """
     thin = [i for i, body in enumerate(checked) if body.is_thin]
-    if all(bodies[i].joint.least_armature >= SMALLEST for i in thin):
-        return
-    at = joint_without_inertia(tree, thin)
-    if at is not None:
-        bodies[at].where.report(Code.NOTHING_MOVED, joint=bodies[at].joint.name)
+    bare = [i for i in thin if bodies[i].joint.least_armature < SMALLEST]
+    unmoved = joints_without_inertia(tree, thin) if bare else []
+    if len(unmoved) < len(bodies) and not policy.quiet:  # else it is a robot for kinematics
+        effect = "refused" if policy.strict else "NaN, with the status SINGULAR (strict=False)"
+        _tell(Code.UNMOVED, [bodies[i] for i in unmoved], effect=effect)
+        massless = [bodies[i] for i in bare if checked[i].is_nothing and i not in unmoved]
+        _tell(Code.MASSLESS, massless)
+    return tuple(bodies[i].joint.name for i in unmoved)
+
+
+def _tell(code: Code, bodies: list[Body], **facts: str) -> None:
+    """Tell one thing about many bodies, once, with the first few joints by name."""
+    if bodies:
+        names = ", ".join(quote(body.joint.name) for body in bodies[:MOST_NAMES])
+        names += ", ..." if len(bodies) > MOST_NAMES else ""
+        bodies[0].where.report(code, names=names, count=len(bodies), **facts)
 
 
 def _slices(bodies: list[Body], kinds: list[Joint]) -> list[tuple[int, int, Follows | None]]:

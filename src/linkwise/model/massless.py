@@ -33,13 +33,13 @@ _ZERO = Vec3(0.0, 0.0, 0.0)
 _MOTIONS = [Motion(u, _ZERO) for u in _UNITS] + [Motion(_ZERO, u) for u in _UNITS]
 
 
-def joint_without_inertia(tree: Tree, suspects: Sequence[int]) -> int | None:
-    """The outermost of these links whose joint moves no inertia, at a random configuration."""
+def joints_without_inertia(tree: Tree, suspects: Sequence[int]) -> list[int]:
+    """Those of these links whose joint moves no inertia, at a random configuration."""
     rng = np.random.default_rng(1)
-    wanted = set(suspects)
+    wanted, found = set(suspects), list[int]()
     articulated = [np.zeros((6, 6)) for _ in tree.links]
     locked = [np.zeros((6, 6)) for _ in tree.links]
-    for i in reversed(range(len(tree.links))):
+    for i in reversed(range(len(tree.links)) if wanted else ()):
         link = tree.links[i]
         own = _inertia(link.inertia)
         IA, Ic = articulated[i] + own, locked[i] + own
@@ -47,13 +47,13 @@ def joint_without_inertia(tree: Tree, suspects: Sequence[int]) -> int | None:
         S = np.array([list(column) for column in state.S]).T
         D = S.T @ IA @ S + np.diag(link.armature)
         if i in wanted and not _regular(D, S.T @ Ic @ S + np.diag(link.armature)):
-            return i
+            found.append(i)
         if link.parent != BASE:
             U = IA @ S
             X = np.array([list(state.X.motion(m)) for m in _MOTIONS]).T
             articulated[link.parent] += X.T @ (IA - U @ np.linalg.pinv(D, hermitian=True) @ U.T) @ X
             locked[link.parent] += X.T @ Ic @ X
-    return None
+    return found[::-1]
 
 
 def _somewhere(link: Link, rng: np.random.Generator) -> JointState:
