@@ -18,6 +18,9 @@ RUN_XACRO = "run xacro on this file and check what it writes"
 UNITS = "check the unit and the exponent"
 SAYS = " (says MuJoCo's compiler)"
 NOT_NEEDED = "delete it if linkwise is all that reads this file"
+ONE_SOURCE = "take mass, centre and inertia from one source; --repair writes the nearest possible"
+WAYS_OUT = 'repair="nearest" takes the nearest body that can exist, strict=False this one'
+MIMIC_FREE = 'mimic="free" lets the joint move on its own'
 
 
 class Kind(NamedTuple):
@@ -26,11 +29,17 @@ class Kind(NamedTuple):
     severity: str
     text: str
     advice: str
+    otherwise: str = ""  # what becomes of it with strict=False, where it is a warning then
 
 
 def error(text: str, advice: str = "") -> Kind:
     """A kind of problem that makes a file unusable."""
     return Kind(ERROR, text, advice)
+
+
+def doubtful(text: str, otherwise: str, advice: str = "") -> Kind:
+    """A kind of problem that makes a file unusable, unless it is loaded with ``strict=False``."""
+    return Kind(ERROR, text, advice, otherwise)
 
 
 def told(text: str, advice: str = "") -> Kind:
@@ -87,8 +96,10 @@ class Code(Enum):
     MISSPELT_ATTRIBUTE = error(
         "unknown attribute {key}={value!q}; expected {meant}", "rename it to {meant}="
     )
-    FOREIGN_ATTRIBUTE = error(
-        "unknown attribute {key}={value!q}; expected {known}", "say it by {known}"
+    FOREIGN_ATTRIBUTE = doubtful(
+        "unknown attribute {key}={value!q}; expected {known} (strict=False ignores it)",
+        "ignored",
+        "say it by {known}",
     )
     MISPLACED_ELEMENT = error(
         "<{tag}> inside <{parent}>; expected it inside {home}", "move it into {home}"
@@ -97,8 +108,14 @@ class Code(Enum):
         "<{tag}> is not read: ignored, with all it contains", "delete it if it is not needed"
     )
     UNKNOWN_ATTRIBUTE = told("unknown attribute {key!q} ignored", "delete it if it is not needed")
-    SECOND_CHILD = error(
-        "a second <{tag}>; expected one (the first is on line {first})",
+    MISSING_PART = doubtful(
+        "has no <{tag}>; expected exactly one (strict=False takes it as zero)",
+        "taken as zero",
+        "add one <{tag} .../>, or delete the element around it",
+    )
+    SECOND_CHILD = doubtful(
+        "a second <{tag}>; expected one (the first is on line {first}; strict=False takes that)",
+        "the first is taken",
         "keep one <{tag}> and delete the other",
     )
     MISSING_CHILD = error("has no <{tag}>; expected exactly one", "add one <{tag} .../>")
@@ -212,19 +229,23 @@ class Code(Enum):
         "let one of these joints start at a link outside the cycle",
     )
     UNKNOWN_DRIVER = error(
-        "{mimic}joint={name!q} does not exist; expected a name in this {place}{perhaps}",
+        "{mimic}joint={name!q} does not exist; expected a name in this {place}{perhaps} ("
+        + MIMIC_FREE
+        + ")",
         "follow a revolute, continuous or prismatic joint that follows none",
     )
     FOLLOWS_ITSELF = error(
-        "{mimic}joint={name!q} is the joint itself; expected another joint",
+        "{mimic}joint={name!q} is the joint itself; expected another joint (" + MIMIC_FREE + ")",
         "follow a revolute, continuous or prismatic joint that follows none",
     )
     FOLLOWS_FOLLOWER = error(
-        "{mimic}joint={name!q} is a mimic too; expected a joint that is not",
+        "{mimic}joint={name!q} is a mimic too; expected a joint that is not (" + MIMIC_FREE + ")",
         "follow a revolute, continuous or prismatic joint that follows none",
     )
     CANNOT_FOLLOW = error(
-        "{mimic}{name!q} is {kind}; expected one of {known}, of driver and follower",
+        "{mimic}{name!q} is {kind}; expected one of {known}, of driver and follower ("
+        + MIMIC_FREE
+        + ")",
         "follow a revolute, continuous or prismatic joint that follows none",
     )
 
@@ -396,26 +417,22 @@ class Code(Enum):
         "each at least {least:g}: their products would vanish",
         UNITS,
     )
-    NEGATIVE_INERTIA = error(
+    NEGATIVE_INERTIA = doubtful(
         "the body moved by joint '{joint}' has principal inertias ({principal}) kg m²; expected "
-        'none negative (repair="nearest" takes the nearest body that can exist, strict=False '
-        "this one)",
-        "take mass, centre and inertia from one source; --repair writes the nearest possible",
+        "none negative; " + WAYS_OUT,
+        "taken as written",
+        ONE_SOURCE,
     )
-    TRIANGLE = error(
+    TRIANGLE = doubtful(
         "the body moved by joint '{joint}' has principal inertias ({principal}) kg m²; expected "
-        'each at most the sum of the other two (repair="nearest" takes the nearest body that can '
-        "exist, strict=False this one)",
-        "take mass, centre and inertia from one source; --repair writes the nearest possible",
+        "each at most the sum of the other two; " + WAYS_OUT,
+        "taken as written",
+        ONE_SOURCE,
     )
     TRIANGLE_NEARLY = told(
         "the body moved by joint '{joint}' has principal inertias ({principal}) kg m², the largest "
         "{percent:.2g} % above the sum of the other two: taken as written",
-        "take mass, centre and inertia from one source; --repair writes the nearest possible",
-    )
-    IMPOSSIBLE_BODY = told(
-        "{problem}; taken as written (strict=False)",
-        "take mass, centre and inertia from one source; --repair writes the nearest possible",
+        ONE_SOURCE,
     )
     UNMOVED = told(
         "joints that move no inertia: {names} ({count} in all); functions that divide by that "
@@ -439,6 +456,12 @@ class Code(Enum):
         """The message, with the names of facts in braces."""
         text: str = self.value.text
         return text
+
+    @property
+    def otherwise(self) -> str:
+        """What becomes of it with ``strict=False``; empty where that changes nothing."""
+        otherwise: str = self.value.otherwise
+        return otherwise
 
     @property
     def advice(self) -> str:

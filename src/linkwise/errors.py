@@ -21,7 +21,7 @@ from functools import lru_cache
 from string import Formatter
 from typing import Any
 
-from linkwise.codes import ERROR, HINT, Code
+from linkwise.codes import ERROR, HINT, WARNING, Code
 
 
 class RobotFileError(ValueError):
@@ -60,7 +60,8 @@ class Where:
 
     def report(self, code: Code, **facts: Any) -> None:
         """Raise an error, warn of what is told; while problems are collected, note it and go on."""
-        report(Problem(code, self, facts))
+        outcome = _harmless.get() or ("" if is_strict() else code.otherwise)
+        report(Problem(code, self, facts, outcome if code.severity == ERROR else ""))
 
     def error(self, message: str) -> RobotFileError:
         """Return the error to raise for a robot that comes from no file."""
@@ -84,6 +85,7 @@ class Problem:
     code: Code
     where: Where
     facts: Mapping[str, Any]
+    outcome: str = ""  # of an error that is only a warning here: what becomes of it
 
     @property
     def file(self) -> str:
@@ -103,12 +105,13 @@ class Problem:
     @property
     def severity(self) -> str:
         """``"error"``, ``"warning"`` or ``"hint"``."""
-        return self.code.severity
+        return WARNING if self.outcome else self.code.severity
 
     @property
     def message(self) -> str:
         """What is wrong, and what was expected."""
-        return printable(_WORDS.vformat(self.code.text, (), self.facts))
+        text = printable(_WORDS.vformat(self.code.text, (), self.facts))
+        return f"{text}: {self.outcome}" if self.outcome else text
 
     @property
     def suggestion(self) -> str:
@@ -156,6 +159,8 @@ _WORDS = _Words()
 # --- where problems go ---------------------------------------------------------------------
 
 
+_harmless: ContextVar[str] = ContextVar("harmless", default="")
+_strict: ContextVar[bool] = ContextVar("strict", default=True)
 _notes: ContextVar[list[Problem] | None] = ContextVar("notes", default=None)
 _told: ContextVar[list[Problem] | None] = ContextVar("told", default=None)
 
@@ -175,9 +180,29 @@ def report(problem: Problem) -> None:
         problem.warn()
 
 
-def is_collecting() -> bool:
-    """Whether problems are noted, and reading goes on past them."""
-    return _notes.get() is not None
+def is_strict() -> bool:
+    """Whether what is doubtful is an error."""
+    return _strict.get()
+
+
+@contextmanager
+def harmless(outcome: str) -> Iterator[None]:
+    """Within the block, errors are warnings that say what becomes of the part they are in."""
+    before = _harmless.set(outcome)
+    try:
+        yield
+    finally:
+        _harmless.reset(before)
+
+
+@contextmanager
+def strictness(strict: bool) -> Iterator[None]:
+    """Within the block, what is doubtful is an error, or else a warning."""
+    before = _strict.set(strict)
+    try:
+        yield
+    finally:
+        _strict.reset(before)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from linkwise.errors import RobotFileError, one_warning_per_kind
+from linkwise.errors import RobotFileError, one_warning_per_kind, strictness
 from linkwise.io.detect import MJCF, detect
 from linkwise.io.dh import Row, describe_dh
 from linkwise.io.mjequality import Reading
@@ -62,13 +62,13 @@ def load(
     if not Path(source).exists():
         names = ", ".join(sorted(BUNDLED))
         raise RobotFileError(f"{source}: no such file; bundled robots are {names}")
-    with one_warning_per_kind():
+    with one_warning_per_kind(), strictness(strict):
         if detect(source) == MJCF:
             from linkwise.io.mjcf import read_mjcf
 
             description = read_mjcf(source, package_dirs=package_dirs, reading=options.reading)
         else:
-            description = read_urdf(source, package_dirs=package_dirs)
+            description = read_urdf(source, package_dirs=package_dirs, mimic=mimic)
         return options.robot(description)
 
 

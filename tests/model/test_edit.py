@@ -462,7 +462,6 @@ MESSAGES = {
         lambda r: flier(r).lock({"base": [0.0] * 7}),
         "expected it to start with a unit quaternion",
     ),
-    "all locked": (lambda r: r.lock({"elbow": 0, "shoulder": 0}), "no moving joint"),
     "unknown link": (
         lambda r: r.attach_payload("uper", 1.0),
         "link 'uper': robot 'arm' has no such link; did you mean 'upper'?",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from linkwise.codes import ERROR
-from linkwise.errors import Problem, collecting
+from linkwise.errors import Problem, collecting, strictness
 from linkwise.io.files import FileRoots
 from linkwise.io.mjcf import describe_mjcf
 from linkwise.io.mjequality import Reading
@@ -42,7 +42,7 @@ def examine(
     """
     label, root, description = os.fspath(path), None, None
     files = FileRoots.of(path if beside is None else beside)
-    with collecting() as notes:
+    with collecting() as notes, strictness(strict):
         root = read_xml(path)
         if root.tag in MJCF_ROOTS:
             description = describe_mjcf(root, files, reading=Reading(strict=strict))

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import copysign, hypot, inf, isnan, nan
 
 from linkwise.codes import Code
-from linkwise.errors import HOLE, plain, suggestion
+from linkwise.errors import HOLE, is_strict, plain, suggestion
 from linkwise.io.files import FileRoots
 from linkwise.io.rpy import rpy_rotation as rpy_rotation
 from linkwise.io.urdf_shapes import (
@@ -120,9 +121,10 @@ def read_urdf(
     *,
     package_dirs: Sequence[PathLike] = (),
     limits: ReadLimits = DEFAULT_LIMITS,
+    mimic: str = "follow",
 ) -> RobotDescription:
     """Read a URDF file; meshes are located under its package and ``package_dirs``, not opened."""
-    return describe_urdf(read_xml(path, limits), FileRoots.of(path, package_dirs), limits)
+    return describe_urdf(read_xml(path, limits), FileRoots.of(path, package_dirs), limits, mimic)
 
 
 def parse_urdf(
@@ -139,9 +141,9 @@ def parse_urdf(
 
 
 def describe_urdf(
-    root: Node, files: FileRoots, limits: ReadLimits = DEFAULT_LIMITS
+    root: Node, files: FileRoots, limits: ReadLimits = DEFAULT_LIMITS, mimic: str = "follow"
 ) -> RobotDescription:
-    """Turn a parsed URDF into a description."""
+    """Turn a parsed URDF into a description; ``mimic="free"`` leaves out what joints follow."""
     if root.tag != "robot":
         raise root.problem(Code.UNKNOWN_ROOT, tag=plain(root.tag), expected="<robot>")
     root = _URDF.read(root)
@@ -150,6 +152,8 @@ def describe_urdf(
     colours = dict(filter(None, map(read_named_colour, root.all("material"))))
     links = tuple(_link(node, colours, files) for node in root.all("link"))
     joints = tuple(_joint(node) for node in root.all("joint"))
+    if mimic == "free":
+        joints = tuple(replace(joint, mimic=None) for joint in joints)
     check_mimics(joints)
     base, links, joints = mended_tree(links, joints)
     return RobotDescription(name, links, joints, where=root.where, base=base)
@@ -179,8 +183,8 @@ def _link(node: Node, colours: Mapping[str, Rgba], files: FileRoots) -> LinkDesc
 
 
 def _inertia(node: Node) -> BodyInertia:
-    mass = node.required_child("mass").number("value", minimum=0.0, largest=LARGEST)
-    inertia = node.required_child("inertia")
+    mass_node, inertia = _part(node, "mass", "value"), _part(node, "inertia", *_TENSOR)
+    mass = mass_node.number("value", minimum=0.0, largest=LARGEST)
     xx, xy, xz, yy, yz, zz = (inertia.number(entry, largest=LARGEST) for entry in _TENSOR)
     _check_twins(inertia)
     pose = read_origin(node)
@@ -197,6 +201,16 @@ def _turn_tensor(turn: Rotation, tensor: Rotation) -> _Tensor:
         return sum(turn[i][k] * tensor[k][m] * turn[j][m] for k in range(3) for m in range(3))
 
     return entry(0, 0), entry(0, 1), entry(0, 2), entry(1, 1), entry(1, 2), entry(2, 2)
+
+
+def _part(inertial: Node, tag: str, *keys: str) -> Node:
+    """A part of a link's inertia; one that is missing is a hole, or zero if that is allowed."""
+    found = inertial.child(tag)
+    if found is not None:
+        return found
+    inertial.report(Code.MISSING_PART, tag=tag)
+    zeros = {} if is_strict() else dict.fromkeys(keys, "0")
+    return replace(inertial, tag=tag, attributes=zeros, children=(), is_hole=True)
 
 
 def _check_twins(inertia: Node) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from math import isnan, nan
 
 from linkwise.codes import Code
+from linkwise.errors import HOLE, harmless
 from linkwise.io.files import FileRoots
 from linkwise.io.rpy import rpy_rotation
 from linkwise.io.xml import Node
@@ -37,8 +38,9 @@ def read_origin(node: Node) -> Pose:
 def read_shapes(
     nodes: Iterable[Node], colours: Mapping[str, Rgba], files: FileRoots
 ) -> tuple[Geometry, ...]:
-    """Every <visual> or <collision> with a shape; those without are left out."""
-    shapes = (_shape(node, colours, files) for node in nodes)
+    """Every <visual> or <collision>; one that cannot be read is told and left out."""
+    with harmless("the shape is left out"):
+        shapes = [_shape(node, colours, files) for node in nodes]
     return tuple(shape for shape in shapes if shape is not None)
 
 
@@ -52,15 +54,13 @@ def _shape(node: Node, colours: Mapping[str, Rgba], files: FileRoots) -> Geometr
     if len(shapes) > 1:
         place.report(Code.MANY_SHAPES, count=len(shapes))
     shape = shapes[0]
-    is_mesh = shape.tag == "mesh"
-    return Geometry(
-        kind=shape.tag,
-        size=() if is_mesh else _size(shape),
-        path=files.locate(shape.text("filename")) if is_mesh else "",
-        scale=read_triple(shape, "scale", (1.0, 1.0, 1.0)),
-        origin=read_origin(node),
-        rgba=_colour(node.child("material"), colours),
-    )
+    path = shape.text("filename") if shape.tag == "mesh" else ""
+    size = () if shape.tag == "mesh" else _size(shape)
+    scale, origin = read_triple(shape, "scale", (1.0, 1.0, 1.0)), read_origin(node)
+    if path is HOLE or isnan(sum((*size, *scale, *origin.translation))):
+        return None
+    rgba = _colour(node.child("material"), colours)
+    return Geometry(shape.tag, size, files.locate(path) if path else "", scale, origin, rgba)
 
 
 def _size(shape: Node) -> tuple[float, ...]:
@@ -71,13 +71,15 @@ def _size(shape: Node) -> tuple[float, ...]:
     size = shape.numbers("size", 3)
     if min(size) < 0.0:
         shape.report(Code.NEGATIVE_SIZE, key="size", value=shape.text("size"))
+        return nan, nan, nan
     return size
 
 
 def read_named_colour(material: Node) -> tuple[str, Rgba] | None:
     """Name and colour of a top-level <material>, if it has one."""
-    colour = _colour(material, {})
-    return None if colour is None else (material.text("name"), colour)
+    with harmless("the colour is left out"):
+        colour = _colour(material, {})
+    return None if colour is None else (material.attributes.get("name", ""), colour)
 
 
 def _colour(material: Node | None, colours: Mapping[str, Rgba]) -> Rgba | None:
@@ -87,4 +89,4 @@ def _colour(material: Node | None, colours: Mapping[str, Rgba]) -> Rgba | None:
     if colour is None:
         return colours.get(material.attributes.get("name", ""))
     red, green, blue, alpha = colour.numbers("rgba", 4)
-    return red, green, blue, alpha
+    return None if isnan(red) else (red, green, blue, alpha)

@@ -30,6 +30,9 @@ _LONGEST_NUMBER = 100
 _SPACE = " \t\r\n"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/[/]+")
 _TAG = re.compile(rb"</?[A-Za-z_][A-Za-z0-9_:.-]{0,60}")
+_LATE = re.compile(
+    rb"""\s+(<\?xml\s+version\s*=\s*["']1.0["'](?:\s+encoding\s*=\s*["'](?i:utf-8)["'])?\s*\?>)"""
+)
 _ENCODINGS = ("utf-8", "utf-16", "us-ascii", "iso-8859-1", "windows-1252")
 
 
@@ -243,6 +246,7 @@ def parse_xml(data: bytes | str, path: str, limits: ReadLimits = DEFAULT_LIMITS)
         raise Where(path).problem(Code.TOO_LARGE, most=limits.max_bytes)
     if not raw.strip():
         raise Where(path, 1).problem(Code.EMPTY_FILE)
+    raw = _without_late_declaration(raw)
     parser = expat.ParserCreate("utf-8" if isinstance(data, str) else None)
     builder = _Builder(path, limits, parser)
     parser.StartElementHandler = builder.start
@@ -258,6 +262,15 @@ def parse_xml(data: bytes | str, path: str, limits: ReadLimits = DEFAULT_LIMITS)
         raise place.problem(Code.BROKEN_XML, reason=reason) from None
     assert builder.root is not None  # the parser refuses a document without an element
     return builder.root
+
+
+def _without_late_declaration(raw: bytes) -> bytes:
+    """The document; a declaration after blank lines, which XML forbids, is blanked out too."""
+    late = _LATE.match(raw)
+    if late is None:
+        return raw
+    begins, ends = late.span(1)
+    return raw[:begins] + b" " * (ends - begins) + raw[ends:]
 
 
 def _tag_before(raw: bytes, at: int) -> str:

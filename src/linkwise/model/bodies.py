@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.codes import ERROR, Code
-from linkwise.errors import Problem, Where
+from linkwise.codes import Code
+from linkwise.errors import Problem, Where, strictness
 from linkwise.model.description import (
     SMALLEST,
     BodyInertia,
@@ -129,10 +129,9 @@ def check_body(body: Moments, joint: str, where: Where, policy: Policy) -> Momen
     code, facts = found
     if code in REPAIRABLE and policy.repair == "nearest":
         return _repaired(body, Problem(code, where, facts))
-    if code in REPAIRABLE and code.severity == ERROR and not policy.strict:
-        problem = Problem(code, where, facts)
-        code, facts = Code.IMPOSSIBLE_BODY, {"problem": problem.message}
-    if not (policy.quiet and code.severity != ERROR):
+    if code in REPAIRABLE and policy.quiet:
+        return body
+    with strictness(policy.strict):
         where.report(code, **facts)
     return body
 
