@@ -152,6 +152,7 @@ class Code(Enum):
         "{count} links; expected max_links of at most {most}",
         "give a file that can be read within the limits of linkwise.io.xml.ReadLimits",
     )
+    NO_BODY = error("has no <body>; expected at least one", "add a <body>")
     NO_LINK = error("has no <link>; expected at least one", "add a <link>")
     UNKNOWN_TYPE = error(
         "type={type!q} is not supported; expected one of {known}",

@@ -180,6 +180,11 @@ def report(problem: Problem) -> None:
         problem.warn()
 
 
+def is_collecting() -> bool:
+    """Whether problems are noted, and reading goes on past them."""
+    return _notes.get() is not None
+
+
 def is_strict() -> bool:
     """Whether what is doubtful is an error."""
     return _strict.get()

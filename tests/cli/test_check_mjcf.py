@@ -111,7 +111,7 @@ ONE = {
     ),
     "second child": (
         ('<joint name="shoulder"', '<inertial pos="0 0 0" mass="1"/><joint name="shoulder"'),
-        11, INERTIAL, "a second <inertial>; expected one (the first is on line 10)",
+        11, INERTIAL, "a second <inertial>; expected one (the first is on line 10;",
         "keep one <inertial> and delete the other",
     ),
     "not a number": (
@@ -258,11 +258,6 @@ ONE = {
         9, UPPER, "mass and inertia of moving bodies must be larger than mjMINVAL",
         "give the body an <inertial> or a <geom> with mass, or delete its joint",
     ),
-    "joints along one line": (
-        ('<joint name="elbow"', '<joint axis="0 1 0"/><joint name="elbow"'),
-        12, FORE, "joint 'joint1' moves no inertia; expected some",
-        "add an <inertial> to the link, or make its joint fixed",
-    ),
     "triangle": (
         ('diaginertia="1 1 1"', 'diaginertia="1 1 3"'),
         9, UPPER, "inertia must satisfy A + B >= C",
@@ -391,8 +386,8 @@ ONE = {
     ),
     "nothing moves": (
         (GOOD[GOOD.index("<worldbody>"):], "</mujoco>"),
-        1, "<mujoco>", "the robot has no moving joint",
-        "make a joint move",
+        1, "<mujoco>", "has no <body>; expected at least one",
+        "add a <body>",
     ),
     "an include alone": (
         ('<mujoco model="arm">', "<mujocoinclude>", "</mujoco>", "</mujocoinclude>"),
@@ -489,6 +484,14 @@ def test_warnings_have_suggestions(path: Path) -> None:
         f"{path}:1: warning: <mujoco>: the fluid (density, viscosity) is left out\n"
         "    suggestion: delete it if linkwise is all that reads this file\n0 errors, 1 warning\n"
     )
+
+
+def test_joints_along_one_line_are_told(path: Path) -> None:
+    text = changed('<joint name="elbow"', '<joint axis="0 1 0"/><joint name="elbow"')
+    path.write_text(text, encoding="utf-8")
+    (problem,) = lw.check(path)
+    assert (problem.code.name, problem.severity, problem.line) == ("UNMOVED", "warning", 12)
+    assert problem.message.startswith('joints that move no inertia: "joint1" (1 in all)')
 
 
 def test_there_is_an_end_to_it(path: Path) -> None:

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from linkwise.model.tree import Tree
 
-KINEMATICS = ("forward_kinematics", "jacobian", "jacobian_dot_qd", "kinematic_hessian")
+KINEMATICS = (
+    "forward_kinematics", "jacobian", "jacobian_dot_qd", "kinematic_hessian", "integrate",
+    "difference", "normalize",
+)  # fmt: skip
 WITHOUT_DIVISION = (
     *KINEMATICS, "inverse_dynamics", "bias", "gravity_torque", "mass_matrix", "kinetic_energy",
     "potential_energy", "joint_wrenches", "coriolis_matrix", "christoffel", "inertial_power",

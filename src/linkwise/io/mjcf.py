@@ -60,6 +60,8 @@ def describe_mjcf(
     model = _compile(mujoco, document)
     if document.stand_ins:
         _check_inertias(mujoco, document, model)
+    if model.nbody == 1:  # the world
+        raise root.problem(Code.NO_BODY)
     if model.nbody > limits.max_links:
         raise root.problem(Code.TOO_MANY_LINKS, count=model.nbody, most=limits.max_links)
     name = root.attributes.get("model", "").strip()

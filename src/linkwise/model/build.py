@@ -21,7 +21,7 @@ from linkwise.model.bodies import (
 from linkwise.model.description import SMALLEST, JointDescription, LinkDescription, RobotDescription
 from linkwise.model.frames import Array, Placed, choose_frames, pose_arrays, tidy_rotation
 from linkwise.model.joints import FIXED, Joint, make_joint
-from linkwise.model.massless import joints_without_inertia
+from linkwise.model.massless import joints_that_may_lose_inertia, joints_without_inertia
 from linkwise.model.tree import BASE, Follows, Frame, Link, Tree
 from linkwise.spatial import Transform
 
@@ -117,8 +117,8 @@ def _unmoved(
 ) -> tuple[str, ...]:
     """Names of joints that move no inertia; other links without mass of their own are told.
 
-    Points and links without mass may stand between bodies that their joints move, but then there
-    may be configurations at which they move none.
+    Points and links without mass may stand between bodies that their joints move; where there are
+    configurations at which they move none, that is told.
     """
     thin = [i for i, body in enumerate(checked) if body.is_thin]
     bare = [i for i in thin if bodies[i].joint.least_armature < SMALLEST]
@@ -126,8 +126,8 @@ def _unmoved(
     if len(unmoved) < len(bodies) and not policy.quiet:  # else it is a robot for kinematics
         effect = "refused" if policy.strict else "NaN, with the status SINGULAR (strict=False)"
         _tell(Code.UNMOVED, [bodies[i] for i in unmoved], effect=effect)
-        massless = [bodies[i] for i in bare if checked[i].is_nothing and i not in unmoved]
-        _tell(Code.MASSLESS, massless)
+        massless = [i for i in bare if checked[i].is_nothing and i not in unmoved]
+        _tell(Code.MASSLESS, [bodies[i] for i in joints_that_may_lose_inertia(tree, massless)])
     return tuple(bodies[i].joint.name for i in unmoved)
 
 

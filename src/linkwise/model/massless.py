@@ -12,21 +12,22 @@ not pass although its driver may move some.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.model.description import SMALLEST
-from linkwise.model.joints import JointState
 from linkwise.model.tree import BASE, Link, Tree
 from linkwise.spatial import Motion, RigidInertia, Vec3
 
 Array = NDArray[np.float64]
+Place = Callable[[Link], list[float]]  # the configuration of a link's joint
 
 # A joint's articulated inertia over the inertia it feels with all joints beyond it locked: below
 # this it is rounding.
 REGULAR = 1e-10
+TRIED = 32  # configurations at which a joint may be found to move no inertia
 
 _UNITS = [Vec3(*row) for row in np.eye(3).tolist()]
 _ZERO = Vec3(0.0, 0.0, 0.0)
@@ -34,16 +35,32 @@ _MOTIONS = [Motion(u, _ZERO) for u in _UNITS] + [Motion(_ZERO, u) for u in _UNIT
 
 
 def joints_without_inertia(tree: Tree, suspects: Sequence[int]) -> list[int]:
-    """Those of these links whose joint moves no inertia, at a random configuration."""
-    rng = np.random.default_rng(1)
-    wanted, found = set(suspects), list[int]()
+    """Those of these links whose joint moves no inertia, at almost every configuration."""
+    return _unmoved_at(tree, set(suspects), _anywhere(np.random.default_rng(1)))
+
+
+def joints_that_may_lose_inertia(tree: Tree, suspects: Sequence[int]) -> list[int]:
+    """Those of these links whose joint moves no inertia at some configuration that was tried.
+
+    Axes that can meet usually do so at right angles, which are tried in many combinations.
+    """
+    rng = np.random.default_rng(2)
+    found = set[int]()
+    for _ in range(TRIED if suspects else 0):
+        found |= set(_unmoved_at(tree, set(suspects) - found, _at_right_angles(rng)))
+    return sorted(found)
+
+
+def _unmoved_at(tree: Tree, wanted: set[int], place: Place) -> list[int]:
+    """Those of these links whose joint moves no inertia at one configuration."""
+    found: list[int] = []
     articulated = [np.zeros((6, 6)) for _ in tree.links]
     locked = [np.zeros((6, 6)) for _ in tree.links]
     for i in reversed(range(len(tree.links)) if wanted else ()):
         link = tree.links[i]
         own = _inertia(link.inertia)
         IA, Ic = articulated[i] + own, locked[i] + own
-        state = _somewhere(link, rng)
+        state = link.joint_state(place(link))
         S = np.array([list(column) for column in state.S]).T
         D = S.T @ IA @ S + np.diag(link.armature)
         if i in wanted and not _regular(D, S.T @ Ic @ S + np.diag(link.armature)):
@@ -56,11 +73,25 @@ def joints_without_inertia(tree: Tree, suspects: Sequence[int]) -> list[int]:
     return found[::-1]
 
 
-def _somewhere(link: Link, rng: np.random.Generator) -> JointState:
-    """The joint at a configuration that is special in no way."""
-    joint = link.joint
-    rates = rng.uniform(0.3, 0.9, joint.nv).tolist()
-    return link.joint_state(joint.integrate(joint.neutral(), rates))
+def _anywhere(rng: np.random.Generator) -> Place:
+    """Configurations that are special in no way."""
+
+    def place(link: Link) -> list[float]:
+        joint = link.joint
+        return joint.integrate(joint.neutral(), rng.uniform(0.3, 0.9, joint.nv).tolist())
+
+    return place
+
+
+def _at_right_angles(rng: np.random.Generator) -> Place:
+    """Configurations at multiples of a right angle, or of a metre."""
+
+    def place(link: Link) -> list[float]:
+        joint = link.joint
+        unit = 1.0 if link.kind == "prismatic" else 0.5 * np.pi
+        return joint.integrate(joint.neutral(), (unit * rng.integers(-1, 3, joint.nv)).tolist())
+
+    return place
 
 
 def _inertia(body: RigidInertia) -> Array:
