@@ -13,8 +13,15 @@ from linkwise.robot import Robot
 
 Command = Callable[..., Any]
 
-_USUAL = {"base": "fixed", "mimic": "follow", "no_strict": False, "repair": None}
+_USUAL = {
+    "base": "fixed", "mimic": "follow", "no_strict": False, "repair": None, "loops": "refuse",
+    "package_dirs": (),
+}  # fmt: skip
 _OPTIONS = (
+    click.option("--package-dir", "package_dirs", type=click.Path(), multiple=True,
+                 help="A further folder for files that the robot file names; may be repeated."),
+    click.option("--loops", type=click.Choice(["refuse", "open"]), default="refuse",
+                 help="Refuse constraints that close a loop of an MJCF, or leave them out."),
     click.option("--repair", type=click.Choice(["nearest"]),
                  help="Replace bodies that cannot exist by the nearest ones that can."),
     click.option("--no-strict", is_flag=True,
@@ -27,14 +34,16 @@ _OPTIONS = (
 
 
 def robot_options(command: Command) -> Command:
-    """How to load: the base, what mimic joints do, and bodies that cannot exist."""
+    """How to load: the base, mimic joints, loops, bodies that cannot exist, further folders."""
     return reduce(lambda made, option: option(made), _OPTIONS, command)
 
 
 def refuse_robot_options(options: Mapping[str, Any]) -> None:
     """Raise if any of `robot_options` was given, for a command without a robot."""
     if options != _USUAL:
-        raise click.UsageError("--base, --mimic, --no-strict and --repair are for a ROBOT.")
+        raise click.UsageError(
+            "--base, --mimic, --no-strict, --repair, --loops and --package-dir are for a ROBOT."
+        )
 
 
 def load_robot(name: str, **options: Any) -> Robot:
