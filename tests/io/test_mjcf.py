@@ -765,6 +765,43 @@ def test_files_outside_the_tree_are_never_opened(tmp_path: Path) -> None:
     assert load_text(inner, OUTSIDE.format(inertial=""), package_dirs=[tmp_path]).nv == 1
 
 
+ATTACKS = [
+    "../../part.obj", "x/../../../part.obj", "{outside}/part.obj", "//{outside}/part.obj",
+    "file://{outside}/part.obj", "file://..%2f..%2fpart.obj", "link.obj", "linked/part.obj",
+    "..\\..\\part.obj", "package://../part.obj", "/proc/self/environ", "/dev/zero",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_no_path_leads_to_a_file_outside(tmp_path: Path, name: str) -> None:
+    """Neither an include nor a mesh is opened, by whatever name or link."""
+    inner = folders(tmp_path, "up", "in")
+    outside = write(tmp_path, TETRAHEDRON, "part.obj").resolve()
+    (inner / "link.obj").symlink_to(outside)
+    (inner / "linked").symlink_to(outside.parent)
+    name = name.format(outside=outside.parent)
+    opened: list[str] = []
+    watch.append(opened)
+    with pytest.raises(lw.RobotFileError):
+        load_text(inner, f'<mujoco><include file="{name}"/></mujoco>')
+    with pytest.raises(lw.RobotFileError, match="not in the declared folders"):
+        load_text(inner, OUTSIDE.format(inertial="").replace("../../part.obj", name))
+    watch.remove(opened)
+    assert [p for p in opened if p.endswith((".obj", "environ", "zero"))] == []
+
+
+watch: list[list[str]] = []  # lists of the paths that Python opens
+
+
+def _note(event: str, arguments: tuple[Any, ...]) -> None:
+    if event == "open":
+        for opened in watch:
+            opened.append(str(arguments[0]))
+
+
+sys.addaudithook(_note)
+
+
 def test_at_most_32_includes(tmp_path: Path) -> None:
     for i in range(40):
         write(tmp_path, f'<mujoco><include file="{i + 1}.xml"/></mujoco>', f"{i}.xml")

@@ -64,14 +64,18 @@ class FileRoots:
 
     def locate(self, text: str) -> str:
         """Return the real path of a file in the declared folders, else ``text``; opens nothing."""
+        return self.find(text) or text
+
+    def find(self, text: str, beside: str = "") -> str:
+        """Return the real path of a file that may be opened, or nothing; opens nothing."""
         kind, rest = _split(text)
         if kind not in ("", "file", "package"):
-            return text
+            return ""
         try:
-            real = self._candidates(kind, rest)
-            return next((c for c in real if self._holds(c) and os.path.isfile(c)), text)
+            real = self._candidates(kind, rest, beside)
+            return next((c for c in real if self._holds(c) and os.path.isfile(c)), "")
         except ValueError:  # a path with a null character names nothing
-            return text
+            return ""
 
     def _candidates(self, kind: str, rest: str, beside: str = "") -> list[str]:
         """Real paths that a path may mean, the likeliest first."""

@@ -205,10 +205,11 @@ def _included(
     name = node.text("file")
     if not name:
         return ()
-    path = files.resolve(name.replace("\\", "/"), node.where, _beside(node, files))
-    if not path:
+    written, beside = name.replace("\\", "/"), _beside(node, files)
+    if not files.resolve(written, node.where, beside):
         return ()
-    if not _is_there(path):
+    path = files.find(written, beside)
+    if not path:
         node.report(Code.INCLUDE_NOT_THERE, name=name)
         return ()
     if path in seen:
@@ -353,7 +354,7 @@ def _resolve(e: Element, key: str, document: Document, folders: dict[str, str]) 
         e.node.report(Code.FILE_NOT_READ, key=key, name=name)
         return
     path = _find(e.node, name, document.files, folders)
-    if _is_there(path):
+    if path:
         e.attributes[key] = path
     elif e.tag == "mesh":
         document.stand_ins[name] = e.node.where
@@ -363,7 +364,7 @@ def _resolve(e: Element, key: str, document: Document, folders: dict[str, str]) 
 
 
 def _find(node: Node, name: str, files: FileRoots, folders: dict[str, str]) -> str:
-    """A file of the main file's asset folder, or else one beside the included file.
+    """A file of the main file's asset folder, or else one beside the included file, or nothing.
 
     A file outside the declared folders is never opened; it matters only where an inertia comes
     from it.
@@ -371,12 +372,6 @@ def _find(node: Node, name: str, files: FileRoots, folders: dict[str, str]) -> s
     name = name.replace("\\", "/")
     if folders["strippath"] == "true":
         name = os.path.basename(name)
-    path = files.locate(os.path.join(folders[node.tag].replace("\\", "/"), name))
-    if not _is_there(path) and (beside := _beside(node, files)):
-        path = files.locate(os.path.join(beside, name))
-    return path
-
-
-def _is_there(path: str) -> bool:
-    """Whether `FileRoots` found a file; one that is not there stays as written."""
-    return os.path.isabs(path) and os.path.isfile(path)
+    path = files.find(os.path.join(folders[node.tag].replace("\\", "/"), name))
+    beside = _beside(node, files)
+    return path or (files.find(os.path.join(beside, name)) if beside else "")
