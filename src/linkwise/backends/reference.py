@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.trace.expr import Expr
-from linkwise.trace.program import BYTE, Block, Output, Program, Repeat
+from linkwise.trace.program import BYTE, Block, For, Output, Program, Repeat
 
 
 def _atan2(y: Any, x: Any) -> Any:
@@ -51,18 +51,36 @@ def interpret(program: Program, inputs: Mapping[str, NDArray[Any]]) -> dict[str,
     dtype = np.result_type(*arrays)
     batch = arrays[0].shape[0]
     state: dict[int, Any] = {}
+    memory = _memory(program, inputs, batch, dtype)
     with np.errstate(all="ignore"):
         for region in program.regions:
             if isinstance(region, Block):
                 _run_block(region, inputs, state, dtype)
-            else:
+            elif isinstance(region, Repeat):
                 _run_repeat(region, inputs, state, dtype, batch)
-    return {output.name: _gather(output, state, batch, dtype) for output in program.outputs}
+            else:
+                _run_for(region, inputs, state, dtype, memory)
+    return {output.name: _gather(output, state, memory, batch, dtype) for output in program.outputs}
 
 
-def _gather(output: Output, state: dict[int, Any], batch: int, dtype: Any) -> Any:
+def _memory(
+    program: Program, inputs: Mapping[str, Any], batch: int, dtype: Any
+) -> dict[str, NDArray[Any]]:
+    """What counted loops read and write, by name: (batch, size) each; NaN until written."""
+    tables = {a.name: np.tile(a.values, (batch, 1)) for a in program.arrays if a.values}
+    sizes = {a.name: a.size for a in program.arrays if not a.values}
+    sizes |= {o.name: o.slot.size for o in program.outputs if not o.values}
+    room = {name: np.full((batch, size), np.nan, dtype) for name, size in sizes.items()}
+    return {name: np.asarray(x) for name, x in inputs.items()} | tables | room
+
+
+def _gather(
+    output: Output, state: dict[int, Any], memory: dict[str, Any], batch: int, dtype: Any
+) -> Any:
     """An output as an array (batch, *shape)."""
-    rows = np.empty((batch, len(output.values)), dtype)
+    rows = np.empty((batch, output.slot.size), dtype)
+    if not output.values:
+        rows[:] = memory[output.name]
     for k, value in enumerate(output.values):
         rows[:, k] = state[value.id]
     if output.kind == BYTE:
@@ -70,8 +88,29 @@ def _gather(output: Output, state: dict[int, Any], batch: int, dtype: Any) -> An
     return rows.reshape(batch, *output.shape)
 
 
+def _run_for(
+    loop: For, inputs: Mapping[str, Any], state: dict[int, Any], dtype: Any, memory: dict[str, Any]
+) -> None:
+    for carry in loop.carries:
+        state[carry.value.id] = state[carry.start.id]
+    reads = [node for node in loop.body.nodes if node.op == "read"]
+    for k in range(loop.count):
+        for node in reads:
+            array, at = node.value
+            state[node.id] = memory[array][:, at.element(k)].astype(dtype)
+        _run_block(loop.body, inputs, state, dtype)
+        for write in loop.writes:
+            if (k + 1) % write.every == 0:
+                column = memory[write.array][:, write.at.element(k // write.every)]
+                column[...] = (column if write.add else 0.0) + state[write.value.id]
+        stepped = {c.value.id: state[c.next.id] for c in loop.carries}
+        state |= stepped
+
+
 def _run_block(block: Block, inputs: Mapping[str, Any], state: dict[int, Any], dtype: Any) -> None:
     for node in block.nodes:
+        if node.op == "read":
+            continue
         state[node.id] = _value(node, inputs, state, dtype)
 
 

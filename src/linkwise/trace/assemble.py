@@ -1,59 +1,56 @@
 """A traced graph -> regions: what comes before each loop, the loop, and what comes after.
 
-A node that depends on a loop's carried values belongs to the loop's body, or after it, or to both:
-then it is computed anew after the loop, from the values the loop ended with.
+A node that depends on a loop's carried values, or on what a step reads, belongs to the loop's body,
+or after it, or to both: then it is computed anew after the loop, from the values the loop ended
+with. Whatever does not change from step to step is computed before the loop.
 """
 
 from __future__ import annotations
 
-from linkwise.trace.expr import Expr, Graph, reachable
+from collections.abc import Sequence
+
+from linkwise.trace.expr import Counted, Expr, Graph, Loop, reachable
 from linkwise.trace.fuse import fuse
-from linkwise.trace.program import Block, Carry, Region, Repeat
+from linkwise.trace.program import Block, Carry, For, Region, Repeat
 from linkwise.trace.schedule import schedule
 
 
 def assemble(graph: Graph, results: list[Expr]) -> tuple[tuple[Region, ...], list[Expr]]:
     """Regions that compute the results, and the results as they are named there."""
-    roots = list(results)
-    for loop in graph.loops:
-        roots += [*loop.starts, *loop.nexts, loop.active, loop.limit]
+    roots = [*results, *(root for loop in graph.loops for root in loop.roots())]
     fused = iter(fuse(graph, roots))
     results = [next(fused) for _ in results]
-    loops = [
-        (
-            [next(fused) for _ in loop.starts],
-            [next(fused) for _ in loop.nexts],
-            next(fused),
-            next(fused),
-        )
-        for loop in graph.loops
-    ]
+    loops = [loop.renamed(fused) for loop in graph.loops]
     regions: list[Region] = []
     known: frozenset[int] = frozenset()
-    for k, (loop, (starts, nexts, active, limit)) in enumerate(
-        zip(graph.loops, loops, strict=True)
-    ):
-        carried = _dependent(
-            {c.id for later in graph.loops[k:] for c in later.carries}, nexts, active
-        )
-        needed = reachable([*starts, *nexts, active, limit], known)
-        before = [n for n in needed if n.id not in carried]
+    for k, loop in enumerate(loops):
+        stepped = {carry.id for later in loops[k:] for carry in later.carries}
+        changing = _dependent(stepped, loop.roots())
+        before = [n for n in reachable(loop.roots(), known) if n.id not in changing]
         block = schedule(before, known)
         regions.append(Block(block))
         known |= {n.id for n in block}
-        inside = known | {c.id for c in loop.carries}
-        body = schedule([*nexts, active], inside)
-        carries = tuple(map(Carry, loop.carries, starts, nexts))
-        regions.append(Repeat(limit, carries, Block(body), active))
+        inside = known | {carry.id for carry in loop.carries}
+        regions.append(_region(loop, inside))
         known = inside
     regions.append(Block(schedule(results, known)))
     return tuple(regions), results
 
 
-def _dependent(carries: set[int], nexts: list[Expr], active: Expr) -> set[int]:
-    """Ids of nodes that depend on carried values."""
-    found = set(carries)
-    for node in reachable([*nexts, active]):
-        if any(a.id in found for a in node.args):
+def _region(loop: Loop | Counted, known: frozenset[int]) -> Region:
+    carries = tuple(map(Carry, loop.carries, loop.starts, loop.nexts))
+    if isinstance(loop, Counted):
+        body = schedule([*loop.nexts, *(write.value for write in loop.writes)], known)
+        return For(loop.steps, carries, Block(body), tuple(loop.writes))
+    return Repeat(
+        loop.limit, carries, Block(schedule([*loop.nexts, loop.active], known)), loop.active
+    )
+
+
+def _dependent(stepped: set[int], roots: Sequence[Expr]) -> set[int]:
+    """Ids of nodes that change from step to step."""
+    found = set(stepped)
+    for node in reachable(roots):
+        if node.op == "read" or any(a.id in found for a in node.args):
             found.add(node.id)
     return found

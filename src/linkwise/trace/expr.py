@@ -9,7 +9,7 @@ and ``b - a``, are one node plus a sign, which a sum absorbs.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from linkwise.spatial.scalar import (
@@ -28,6 +28,7 @@ from linkwise.spatial.scalar import (
 ARITY = {
     "input": 0,
     "carry": 0,
+    "read": 0,  # of an array, at an index that depends on the step of a counted loop
     "const": 0,
     "add": 2,
     "sub": 2,
@@ -148,13 +149,65 @@ def _(x: Expr, scale: Expr | float = 0.0) -> Expr:
 
 
 class Loop(NamedTuple):
-    """A loop as it was traced."""
+    """A loop that ends by a test, as it was traced."""
 
     limit: Expr
     carries: list[Expr]
     starts: list[Expr]
     nexts: list[Expr]
     active: Expr
+
+    def roots(self) -> list[Expr]:
+        """Every node that the loop needs."""
+        return [*self.starts, *self.nexts, self.active, self.limit]
+
+    def renamed(self, roots: Iterator[Expr]) -> Loop:
+        """The same loop with the next nodes in place of its roots."""
+        starts, nexts = ([next(roots) for _ in some] for some in (self.starts, self.nexts))
+        active = next(roots)
+        return Loop(next(roots), self.carries, starts, nexts, active)
+
+
+class At(NamedTuple):
+    """The element that step k of a counted loop touches."""
+
+    start: int
+    stride: int = 0
+    where: tuple[int, ...] = ()  # by step, beside ``start``; in place of the stride
+
+    def element(self, k: int) -> int:
+        """``start + stride k``, or ``start + where[k]``."""
+        return self.start + (self.where[k] if self.where else self.stride * k)
+
+
+class Write(NamedTuple):
+    """A value written at the end of a step: to an output, or to a program's scratch."""
+
+    array: str
+    at: At
+    value: Expr
+    every: int = 1  # only at the end of each so many steps; the index then counts the writes
+    add: bool = False  # to what is there (scratch only)
+
+
+class Counted(NamedTuple):
+    """A loop of a fixed number of steps, as it was traced."""
+
+    steps: int
+    carries: list[Expr]
+    starts: list[Expr]
+    nexts: list[Expr]
+    writes: list[Write]
+
+    def roots(self) -> list[Expr]:
+        """Every node that the loop needs."""
+        return [*self.starts, *self.nexts, *(write.value for write in self.writes)]
+
+    def renamed(self, roots: Iterator[Expr]) -> Counted:
+        """The same loop with the next nodes in place of its roots."""
+        starts, nexts = ([next(roots) for _ in some] for some in (self.starts, self.nexts))
+        writes = [write._replace(value=next(roots)) for write in self.writes]
+        return Counted(self.steps, self.carries, starts, nexts, writes)
 
 
 class TooManyNodes(MemoryError):
@@ -167,7 +220,7 @@ class Graph:
     def __init__(self, most: int = 2**62) -> None:
         self.most = most
         self.nodes: list[Expr] = []
-        self.loops: list[Loop] = []  # in order of execution
+        self.loops: list[Loop | Counted] = []  # in order of execution
         self.pivots: list[tuple[Expr, Expr]] = []  # what was divided by, and its scale
         self._known: dict[tuple[object, ...], Expr] = {}
         self.zero, self.one = self.const(0.0), self.const(1.0)

@@ -11,22 +11,25 @@ which inputs are not finite, so there the guard is the sum of 0 times each input
 one overflows; additions are cheaper where multiply-adds are what a processor is busy with.
 
 Each input is added where it is first used, while it is in a register anyway; angles come first,
-because backends compute all sines of a block at its start. Bytes (the status) are not guarded.
+because backends compute all sines of a block at its start. A program with counted loops adds all
+inputs up in loops of their own, before the others. Bytes (the status) are not guarded.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from linkwise.trace.expr import Expr, Graph
-from linkwise.trace.program import NUMBER, Block, Output, Program, Region
+from linkwise.trace.expr import At, Expr, Graph
+from linkwise.trace.program import NUMBER, Block, Carry, For, Output, Program, Region
 
 
 def guard(program: Program) -> Program:
     """The same program with NaN in states that have no answer; it has no pivots left to watch."""
-    if not program.results:
+    if not next(iter(program.nodes()), None):
         return program
     writer = _Writer(program)
+    if any(isinstance(region, For) for region in program.regions):
+        writer.sum_in_loops()
     *first, last = program.regions
     for region in first:
         writer.region(region)
@@ -40,7 +43,7 @@ class _Writer:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.graph: Graph = program.results[0].graph
+        self.graph: Graph = next(iter(program.nodes())).graph
         self.regions: list[Region] = []
         self._nodes: list[Expr] = []  # of the block being written
         self._known: set[int] = set()
@@ -56,8 +59,41 @@ class _Writer:
             self._block(region, finish=False)
             self._close()
         else:
-            self.regions.append(region)
+            self.regions.append(self._for(region) if isinstance(region, For) else region)
             self._known |= {carry.value.id for carry in region.carries}
+
+    def sum_in_loops(self) -> None:
+        """Add all inputs up before anything else, for counted loops that write as they go."""
+        for port in (port for port in self.program.inputs if port.size):
+            start = self._emit(self._sum or self.graph.zero)
+            self._emit(self.graph.zero)
+            self._close()
+            x = self.graph.node("read", value=(port.name, At(0, 1)))
+            self._sum = self.graph.node("carry", value=("guard", port.name))
+            more = (
+                self.graph.node("fma", x, self.graph.zero, self._sum)
+                if self._exact
+                else self.graph.node("add", self._sum, x)
+            )
+            self.regions.append(
+                For(port.size, (Carry(self._sum, start, more),), Block((x, more)), ())
+            )
+            self._known.add(self._sum.id)
+        self._unseen.clear()
+        self._finished()
+        self._close()
+
+    def _for(self, loop: For) -> For:
+        """A counted loop with guarded writes to outputs."""
+        numbers = {o.name for o in self.program.outputs if o.kind == NUMBER}
+        nodes, writes = list(loop.body.nodes), []
+        for write in loop.writes:
+            if write.array in numbers:
+                value = self.graph.node("add", write.value, self._finished())
+                nodes += [value] if value not in nodes else []
+                write = write._replace(value=value)
+            writes.append(write)
+        return replace(loop, body=Block(tuple(nodes)), writes=tuple(writes))
 
     def last(self, region: Region) -> None:
         """The last region; results are guarded as they come, or after the last pivot."""

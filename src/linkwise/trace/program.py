@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from linkwise.trace.expr import Expr, reachable
+from linkwise.trace.expr import Expr, Write, reachable
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,10 @@ class Slot:
 
 @dataclass(frozen=True)
 class Output:
-    """Values that a program writes into an array of their own, in row-major order."""
+    """Values that a program writes into an array of their own, in row-major order.
+
+    An output without values is written by counted loops.
+    """
 
     name: str
     shape: tuple[int, ...]
@@ -60,6 +63,15 @@ class Signature:
 
     inputs: tuple[Port, ...]
     outputs: tuple[Slot, ...]
+
+
+@dataclass(frozen=True)
+class Array:
+    """Memory of a program beside its ports, for counted loops."""
+
+    name: str
+    size: int
+    values: tuple[float, ...] = ()  # of a table of constants; none: scratch, each state its own
 
 
 @dataclass(frozen=True)
@@ -92,7 +104,21 @@ class Repeat:
     active: Expr
 
 
-Region = Block | Repeat
+@dataclass(frozen=True)
+class For:
+    """Run ``body`` exactly ``count`` times, with carried values; see rolled.py.
+
+    Nodes of op "read" take elements of inputs, tables or scratch by the number of the step; writes
+    are done at its end, in order.
+    """
+
+    count: int
+    carries: tuple[Carry, ...]
+    body: Block
+    writes: tuple[Write, ...]
+
+
+Region = Block | Repeat | For
 
 
 @dataclass(frozen=True)
@@ -103,6 +129,7 @@ class Program:
     inputs: tuple[Port, ...]
     regions: tuple[Region, ...]
     outputs: tuple[Output, ...]
+    arrays: tuple[Array, ...] = ()  # tables and scratch of counted loops
     pivots: tuple[Expr, ...] = ()  # positive in a state that has an answer; see guard.py
 
     @property
@@ -169,11 +196,17 @@ def count_operations(program: Program) -> OperationCount:
     """Count what the program does per state; a loop's body is counted once, and apart."""
     loops = [region for region in program.regions if isinstance(region, Repeat)]
     bodies = [node for loop in loops for node in loop.body.nodes]
-    carries = [x for loop in loops for carry in loop.carries for x in (carry.start, carry.next)]
+    needed = [*program.results, *program.pivots]
+    for region in program.regions:
+        needed += [c for x in getattr(region, "carries", ()) for c in (x.start, x.next)]
+        needed += [write.value for write in getattr(region, "writes", ())]
     # a threshold that only the test at a loop's end looks at is part of that test
-    counted = {n.id for n in (*bodies, *reachable([*program.results, *carries]))}
-    looped = _count(bodies) if bodies else None
-    return replace(_count(n for n in program.nodes() if n.id in counted), iteration=looped)
+    counted = {n.id for n in (*bodies, *reachable(needed))}
+    total = _count([n for n in program.nodes() if n.id in counted])
+    for region in program.regions:
+        if isinstance(region, For):  # all its steps, of which one is counted already
+            total = replace(total, iteration=_count(region.body.nodes)).iterated(region.count)
+    return replace(total, iteration=_count(bodies) if bodies else None)
 
 
 def _count(nodes: Iterable[Expr]) -> OperationCount:

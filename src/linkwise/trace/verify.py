@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from linkwise.trace.expr import ARITY, Expr
-from linkwise.trace.program import BYTE, NUMBER, Block, Output, Program, Repeat
+from collections.abc import Mapping
+
+from linkwise.trace.expr import ARITY, At, Expr, Write
+from linkwise.trace.program import BYTE, NUMBER, Block, Carry, For, Output, Program, Repeat
 
 
 class IllegalProgram(ValueError):
@@ -19,8 +21,10 @@ def verify(program: Program) -> Program:
     for region in program.regions:
         if isinstance(region, Block):
             known |= _block(region, sizes, known)
-        else:
+        elif isinstance(region, Repeat):
             _repeat(region, sizes, known)
+        else:
+            _for(program, region, sizes, known)
     for output in program.outputs:
         _output(program, output, known)
     for pivot in program.pivots:
@@ -35,6 +39,10 @@ def _output(program: Program, output: Output, known: set[int]) -> None:
         raise IllegalProgram(f"{where} is there twice")
     if output.kind not in (NUMBER, BYTE):
         raise IllegalProgram(f"{where} is of kind {output.kind!r}; expected number or byte")
+    if not output.values and output.slot.size:
+        if not any(w.array == output.name for w in _writes(program)):
+            raise IllegalProgram(f"{where} has no values and no loop writes it")
+        return
     if len(output.values) != output.slot.size:
         raise IllegalProgram(
             f"{where} has {len(output.values)} values; expected {output.slot.size}, "
@@ -44,7 +52,13 @@ def _output(program: Program, output: Output, known: set[int]) -> None:
         _require(value.id in known, f"element {index} of {output.name} is never computed", value)
 
 
-def _block(block: Block, sizes: dict[str, int], known: set[int]) -> set[int]:
+def _block(
+    block: Block,
+    sizes: dict[str, int],
+    known: set[int],
+    reads: Mapping[str, int] | None = None,
+    steps: int = 0,
+) -> set[int]:
     """Ids the block makes; each node once, after its arguments."""
     made: set[int] = set()
     for node in block.nodes:
@@ -55,8 +69,56 @@ def _block(block: Block, sizes: dict[str, int], known: set[int]) -> set[int]:
         for arg in node.args:
             _require(arg.id in made or arg.id in known, f"uses %{arg.id} before it is made", node)
         _leaf(node, sizes)
+        if node.op == "read":
+            _require(reads is not None, "an element by step belongs to a counted loop", node)
+            array, at = node.value
+            size = (reads or {}).get(array, 0)
+            _require(_within(at, range(steps), size), f"read outside of {array!r}", node)
         made.add(node.id)
     return made
+
+
+def _writes(program: Program) -> list[Write]:
+    return [w for region in program.regions if isinstance(region, For) for w in region.writes]
+
+
+def _for(program: Program, loop: For, sizes: dict[str, int], known: set[int]) -> None:
+    """A counted loop reads inputs, tables and scratch, and writes scratch and outputs."""
+    if loop.count < 1:
+        raise IllegalProgram(f"a counted loop has {loop.count} steps; expected at least one")
+    if program.pivots:
+        raise IllegalProgram("a program of counted loops has pivots; expected none yet")
+    scratch = {a.name: a.size for a in program.arrays if not a.values}
+    outputs = {o.name: o.slot.size for o in program.outputs if not o.values}
+    _carries(loop.carries, known)
+    inside = known | _block(loop.body, sizes, known, reads=_readable(program), steps=loop.count)
+    for carry in loop.carries:
+        _require(carry.next.id in inside, "needed by a loop, never computed", carry.next)
+    for write in loop.writes:
+        _require(write.value.id in inside, "written by a loop, never computed", write.value)
+        into = scratch if write.add else scratch | outputs
+        _require(write.array in into, f"no loop may write to {write.array!r}", write.value)
+        _require(write.every >= 1, f"written every {write.every} steps", write.value)
+        times = range(loop.count // write.every)
+        inside_array = _within(write.at, times, into[write.array])
+        _require(inside_array, f"written outside of {write.array!r}", write.value)
+
+
+def _readable(program: Program) -> dict[str, int]:
+    """Sizes of what a step may read."""
+    for array in program.arrays:
+        if array.values and len(array.values) != array.size:
+            raise IllegalProgram(
+                f"table {array.name!r} has {len(array.values)} values; expected {array.size}"
+            )
+    ports = {port.name: port.size for port in program.inputs}
+    return ports | {array.name: array.size for array in program.arrays}
+
+
+def _within(at: At, steps: range, size: int) -> bool:
+    if at.where and len(at.where) < len(steps):
+        return False
+    return all(0 <= at.element(k) < size for k in steps)
 
 
 def _leaf(node: Expr, sizes: dict[str, int]) -> None:
@@ -71,15 +133,19 @@ def _leaf(node: Expr, sizes: dict[str, int]) -> None:
 def _repeat(loop: Repeat, sizes: dict[str, int], known: set[int]) -> None:
     """A loop's body sees what came before and the carried values; only those outlive it."""
     _require(loop.limit.id in known, "the limit of a loop is not known before it", loop.limit)
-    for carry in loop.carries:
-        _require(
-            carry.value.op == "carry", "a loop carries a node that is not a carry", carry.value
-        )
-        _require(carry.start.id in known, "start of a carried value is not known", carry.start)
-    known |= {carry.value.id for carry in loop.carries}
+    _carries(loop.carries, known)
     inside = known | _block(loop.body, sizes, known)
     for node in (loop.active, *(carry.next for carry in loop.carries)):
         _require(node.id in inside, "needed by a loop, never computed", node)
+
+
+def _carries(carries: tuple[Carry, ...], known: set[int]) -> None:
+    """Carried values start from what is known; from then on they are known themselves."""
+    for carry in carries:
+        node = carry.value
+        _require(node.op == "carry", "a loop carries a node that is not a carry", node)
+        _require(carry.start.id in known, "start of a carried value is not known", carry.start)
+    known |= {carry.value.id for carry in carries}
 
 
 def _require(holds: bool, rule: str, node: Expr) -> None:

@@ -6,8 +6,8 @@ import math
 import re
 
 from linkwise.errors import printable
-from linkwise.trace.expr import Expr
-from linkwise.trace.program import BYTE, NUMBER, Block, Program, Repeat
+from linkwise.trace.expr import At, Expr, Write
+from linkwise.trace.program import BYTE, NUMBER, Array, Block, For, Program, Region, Repeat
 
 KINDS = {NUMBER: "double", BYTE: "unsigned char"}
 
@@ -46,39 +46,80 @@ def render_c(program: Program, robot: str) -> str:
         f"void {name}({inputs}, {outputs})",
         "{",
     ]
+    for array in program.arrays:
+        writer.array(array)
     for region in program.regions:
-        writer.block(region) if isinstance(region, Block) else writer.repeat(region)
+        writer.region(region)
     stores = [
         f"    {_word(output.name)}[{i}] = {writer.value(value)};"
         for output in program.outputs
         for i, value in enumerate(output.values)
     ]
-    return "\n".join((*head, *writer.lines, *stores, "}", ""))
+    tables = [f"    {line}" for line in writer.tables]
+    return "\n".join((*head, *tables, *writer.lines, *stores, "}", ""))
 
 
 class _Writer:
     def __init__(self, program: Program) -> None:
         self.lines: list[str] = []
         self.names: dict[int, str] = {}
+        self.places: dict[tuple[int, ...], str] = {}  # lists of elements by step
+        self.tables: list[str] = []
 
     def block(self, block: Block, indent: str = "    ") -> None:
         for node in block.nodes:
+            if node.op == "read":
+                array, at = node.value
+                self.names[node.id] = f"v{node.id}"
+                element = f"{_word(array)}[{self._index(at, 'k')}]"
+                self.lines.append(f"{indent}const double v{node.id} = {element};")
             if node.op in OPS:
                 expression = OPS[node.op].format(*(self.value(a) for a in node.args))
                 self.names[node.id] = f"v{node.id}"
                 self.lines.append(f"{indent}const double v{node.id} = {expression};")
 
-    def repeat(self, loop: Repeat) -> None:
-        for carry in loop.carries:
+    def region(self, region: Region) -> None:
+        """A block, or a loop around one."""
+        if isinstance(region, Block):
+            self.block(region)
+            return
+        for carry in region.carries:
             self.names[carry.value.id] = f"c{carry.value.id}"
             self.lines.append(f"    double c{carry.value.id} = {self.value(carry.start)};")
-        self.lines.append(f"    for (int k = 0; k < {self.value(loop.limit)}; ++k) {{")
-        self.block(loop.body, " " * 8)
-        self.lines.append(f"        if (!({self.value(loop.active)} > 0)) break;")
-        new = [f"        const double n{c.value.id} = {self.value(c.next)};" for c in loop.carries]
+        most = region.count if isinstance(region, For) else self.value(region.limit)
+        self.lines.append(f"    for (int k = 0; k < {most}; ++k) {{")
+        self.block(region.body, " " * 8)
+        if isinstance(region, Repeat):
+            self.lines.append(f"        if (!({self.value(region.active)} > 0)) break;")
+        else:
+            self.lines += [self._write(write) for write in region.writes]
+        new = [
+            f"        const double n{c.value.id} = {self.value(c.next)};" for c in region.carries
+        ]
         self.lines += new
-        self.lines += [f"        c{c.value.id} = n{c.value.id};" for c in loop.carries]
+        self.lines += [f"        c{c.value.id} = n{c.value.id};" for c in region.carries]
         self.lines.append("    }")
+
+    def array(self, array: Array) -> None:
+        """A table of constants, or room on the stack."""
+        values = ", ".join(map(_number, array.values))
+        kind, start = ("static const double", f" = {{{values}}}") if values else ("double", "")
+        self.lines.append(f"    {kind} {_word(array.name)}[{array.size}]{start};")
+
+    def _write(self, write: Write) -> str:
+        count = "k" if write.every == 1 else f"(k / {write.every})"
+        target = f"{_word(write.array)}[{self._index(write.at, count)}]"
+        due = "" if write.every == 1 else f"if (k % {write.every} == {write.every - 1}) "
+        return f"        {due}{target} {'+=' if write.add else '='} {self.value(write.value)};"
+
+    def _index(self, at: At, step: str) -> str:
+        if not at.where:
+            return f"{at.start} + {at.stride} * {step}"
+        name = self.places.get(at.where)
+        if name is None:
+            name = self.places[at.where] = f"where{len(self.places)}"
+            self.tables.append(f"static const int {name}[] = {{{', '.join(map(str, at.where))}}};")
+        return f"{at.start} + {name}[{step}]"
 
     def value(self, node: Expr) -> str:
         """How a node is written where it is used."""

@@ -10,11 +10,12 @@ import itertools
 from collections.abc import Callable, Iterator
 
 from linkwise.backends.llvm.atan2 import emit_atan2
+from linkwise.backends.llvm.memory import Memory
 from linkwise.backends.llvm.rows import load_column, pack, put, store_bytes, store_columns, unpack
 from linkwise.backends.llvm.sincos import cold_reduction, emit_sincos
 from linkwise.backends.llvm.types import Lanes, Lines
-from linkwise.trace.expr import Expr
-from linkwise.trace.program import BYTE, Block, Output, Program, Repeat
+from linkwise.trace.expr import Expr, Write
+from linkwise.trace.program import BYTE, Block, For, Output, Program, Repeat
 
 BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 MANY = 1500  # results beyond which storing them is a function, for the compiler's sake
@@ -37,6 +38,7 @@ class Renderer:
         self.masks: dict[int, str] = {}  # where a choice takes its first alternative
         self.chosen: dict[int, Expr] = {}  # what it is
         self.turned: dict[tuple[str, ...], list[str]] = {}
+        self.memory, self.step = Memory(program, lanes, self.out), ""
         self.stores = [_Stores(k, output, lanes) for k, output in enumerate(program.outputs)]
 
     def tile(self) -> str:
@@ -44,8 +46,10 @@ class Renderer:
         for region in self.program.regions:
             if isinstance(region, Block):
                 self._block(region.nodes)
-            else:
+            elif isinstance(region, Repeat):
                 self._repeat(region)
+            else:
+                self._for(region)
         for result in self.program.results:
             self._store(result)
         outputs = [f"out{k}" for k in range(len(self.stores))]
@@ -53,6 +57,8 @@ class Renderer:
         arguments = ", ".join(f"ptr noalias %{name}" for name in names)
         body = "\n".join(self.out.text)
         rooms, reduction = self._large_angles()
+        rooms += self.memory.rooms()
+        reduction += self.memory.constants()
         reduction += "".join(put(x.put, self.lanes, x.size) for x in self.stores if x.put)
         return (
             f"define internal void @tile({arguments}) #0 {{\n"
@@ -116,6 +122,9 @@ class Renderer:
     def _operation(self, node: Expr) -> str:
         if node.op == "select":
             return self._select(node)
+        if node.op == "read":
+            array, at = node.value
+            return self.memory.read(array, at, self.step)
         T, args = self.lanes.type, [self._value(a) for a in node.args]
         if node.op in BINARY:
             return self.out.let(f"{BINARY[node.op]} {T} {args[0]}, {args[1]}")
@@ -240,6 +249,51 @@ class Renderer:
             self.values.pop(node.id, None)
         for carry, new in zip(loop.carries, stepped, strict=True):
             self.values[carry.value.id] = new
+
+    def _for(self, loop: For) -> None:
+        """A loop of a fixed number of steps; every state takes all of them."""
+        out, T = self.out, self.lanes.type
+        before, head, done = out.current, out.label("for"), out.label("after")
+        starts = [self._value(c.start) for c in loop.carries]
+        out.add(f"  br label %{head}")
+        out.start(head)
+        at = len(out.text)  # the phis go here, once the back edge is known
+        self.step = f"%{head}.k"
+        held = [f"%{head}.{k}" for k in range(len(loop.carries))]
+        for carry, name in zip(loop.carries, held, strict=True):
+            self.values[carry.value.id] = name
+        self._block(loop.body.nodes)
+        stepped = [self._value(c.next) for c in loop.carries]
+        for write in loop.writes:
+            self._write(write, self._value(write.value))
+        count = out.let(f"add i64 {self.step}, 1")
+        more = out.let(f"icmp ult i64 {count}, {loop.count}")
+        tail = out.current
+        out.add(f"  br i1 {more}, label %{head}, label %{done}")
+        phis = [f"  {self.step} = phi i64 [ 0, %{before} ], [ {count}, %{tail} ]"]
+        for name, start, new in zip(held, starts, stepped, strict=True):
+            phis.append(f"  {name} = phi {T} [ {start}, %{before} ], [ {new}, %{tail} ]")
+        out.text[at:at] = phis
+        out.start(done)
+        for carry, new in zip(loop.carries, stepped, strict=True):
+            self.values[carry.value.id] = new
+        for node in loop.body.nodes:  # of the last step: no use after the loop
+            self.values.pop(node.id, None)
+
+    def _write(self, write: Write, value: str) -> None:
+        if write.every == 1:
+            self.memory.write(write, value, self.step)
+            return
+        out = self.out
+        due, skip = out.label("due"), out.label("go")
+        count = out.let(f"udiv i64 {self.step}, {write.every}")
+        rest = out.let(f"urem i64 {self.step}, {write.every}")
+        now = out.let(f"icmp eq i64 {rest}, {write.every - 1}")
+        out.add(f"  br i1 {now}, label %{due}, label %{skip}")
+        out.start(due)
+        self.memory.write(write, value, count)
+        out.add(f"  br label %{skip}")
+        out.start(skip)
 
     def _less(self, a: str, b: str) -> str:
         return self.out.let(f"fcmp olt {self.lanes.type} {a}, {b}")
