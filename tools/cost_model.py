@@ -144,7 +144,7 @@ def _call(robot: lw.Robot, task: Task, mode: str) -> tuple[Any, int]:
     inputs = [np.ascontiguousarray(x, dtype) for x in inputs]
     if mode == "one state":
         key = Key(task.algorithm.function, task.algorithm.method)
-        fast = robot._calls.entry(key, key.function).run
+        fast = robot._calls.entry(key).run
         return (lambda: fast(*inputs)), 1
     program = guard(trace(task, robot.tree))
     kernel = cpu().compile(program, dtype, BATCH)

@@ -85,7 +85,7 @@ def one_length(n: int, timed: bool) -> Row:
     single, batch, results = {}, {}, {}
     for name, algorithm in METHODS.items():
         task = Task(algorithm)
-        call = robot._calls.entry(Key("mass_matrix", algorithm.method), "mass_matrix").run
+        call = robot._calls.entry(Key("mass_matrix", algorithm.method)).run
         kernel = robot._calls.kernels.kernel(task, "float64", KERNEL)
         out = np.empty((BATCH, n * n))
         single[name] = Way(name, "f(q)", {"f": call, "q": q})

@@ -57,7 +57,7 @@ class Innovations:
     def _run(self, name: str, *values: ArrayLike) -> Array:
         given = (self._q, *values)
         found: Array = self._calls.run(
-            name, given, {"threads": self._threads}, method="innovations", title="innovations"
+            name, given, {"threads": self._threads}, method="innovations"
         )
         return found
 

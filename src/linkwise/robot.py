@@ -619,7 +619,6 @@ class Robot:
         where: Any = {"method": "schur", "frame": frame, "axes": axes, "f_ext": f_ext}
         found = self._calls.run(
             "dynamics_and_inverse", (q, qd, tau), {"threads": threads, "status": status}, **where,
-            title="operational_dynamics",
         )  # fmt: skip
         rows, bits = found if status else (found, None)
         qdd, inverse = rows[..., : self.nv], rows[..., self.nv :]

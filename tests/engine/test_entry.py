@@ -314,3 +314,26 @@ def test_a_slot_is_found_where_it_is() -> None:
         __slots__ = ("a", "b", "c")
 
     assert slot_offset(Slotted(), "b") == object.__basicsize__ + 8
+
+
+def test_keywords_in_every_combination() -> None:
+    q, qd, tau = rows(10)
+    plain = ROBOT.forward_dynamics(q, qd, tau)
+    bits = np.zeros(STATES, np.uint8)
+    out = np.empty_like(plain)
+    for threads in (None, 1, 2, np.int64(3)):
+        for status in (False, True):
+            found = ROBOT.forward_dynamics(q, qd, tau, status=status, threads=threads)
+            result, told = found if status else (found, bits)
+            assert np.array_equal(result, plain) and np.array_equal(told, bits)
+            found = ROBOT.forward_dynamics(q, qd, tau, threads=threads, out=out, status=status)
+            assert (found[0] if status else found) is out and np.array_equal(out, plain)
+    one, bit = ROBOT.forward_dynamics(q[0], qd[0], tau[0], status=True)
+    assert np.array_equal(one, plain[0]) and bit == 0 and isinstance(bit, np.uint8)
+    for wrong in (0, -1, True, 2.0, "2", 2**80):
+        if wrong != 2**80:
+            with pytest.raises(ValueError, match="threads is .*; expected a positive integer"):
+                ROBOT.forward_dynamics(q, qd, tau, threads=wrong)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'statuss'"):
+        ROBOT.forward_dynamics(q, qd, tau, statuss=True)
+    assert isinstance(ROBOT.forward_dynamics(q, qd, tau, status=1), tuple)

@@ -37,6 +37,11 @@ class Options(TypedDict, total=False):
 
 
 NONE = Options()
+# what users call the functions that stand behind another
+TITLES = {"dynamics_and_inverse": "operational_dynamics"} | dict.fromkeys(
+    ("pivots", "factor", "factor_inverse", "apply_factor", "apply_factor_inverse",
+     "apply_factor_transpose", "apply_factor_inverse_transpose"), "innovations",
+)  # fmt: skip
 THREADED = 200_000  # nanoseconds of work from which Python decides about threads
 QUICK = 20_000  # nanoseconds of work during which other Python threads wait
 
@@ -44,8 +49,9 @@ QUICK = 20_000  # nanoseconds of work during which other Python threads wait
 class Call:
     """One kind of call of one robot."""
 
-    def __init__(self, tasks: Tasks, kernels: Kernels, key: Key, title: str) -> None:
-        self._tasks, self._kernels, self.key, self.title = tasks, kernels, key, title
+    def __init__(self, tasks: Tasks, kernels: Kernels, key: Key) -> None:
+        self._tasks, self._kernels, self.key = tasks, kernels, key
+        self.title = TITLES.get(key.function, key.function)
         task = tasks.task(key)
         self._by_dtype = {"float64": task}
         self.ports = [(port.name, port.size) for port in task.ports(tasks.tree)]
@@ -127,7 +133,7 @@ class Calls:
     def __init__(self, tree: Tree, name: str) -> None:
         self.tasks = Tasks(tree, name)
         self.kernels = Kernels(tree, name)
-        self._entries: dict[tuple[Key, str], Entry] = {}
+        self._entries: dict[tuple[Any, ...], Entry] = {}
         self._slots = (sites.Slot * sites.METHODS)()
         self._names: list[str] = []  # of frames, held for as long as the slots point to them
 
@@ -147,41 +153,47 @@ class Calls:
         axes: str = "base",
         f_ext: Wrenches | None = None,
         damping: Array | None = None,
-        title: str = "",
     ) -> Result:
-        """Run a function; ``title`` is its name in messages, where that is another."""
-        out, threads, status = _unpacked(title or function, options)
+        """Run a function."""
+        out = threads = None
+        status = False
+        if options:
+            out, threads, status = _unpacked(function, options)
         external: tuple[str, ...] = ()
         if f_ext is not None:
             external, wrenches = arrays.wrenches(f_ext)
             values = (*values, *wrenches)
         if damping is not None:
             values = (*values, damping)
-        key = Key(function, method, frame, axes, external, damping is not None, status)
-        found = self.entry(key, title or function)
+        found = self.entry((function, method, frame, axes, external, damping is not None, status))
         if threads is not None:
-            return found.call.general(*values, out=out, threads=threads)
+            return found.run(*values, out=out, threads=threads)
         return found.run(*values) if out is None else found.run(*values, out=out)
 
-    def entry(self, key: Key, title: str) -> Entry:
-        """The entry of a kind of call, made when it is first needed."""
+    def entry(self, key: tuple[Any, ...]) -> Entry:
+        """The entry of a kind of call (a `Key`), made when it is first needed."""
         try:
-            found = self._entries.get((key, title))
+            found = self._entries.get(key)
         except TypeError:
-            self._refuse_names(key)
+            self._refuse_names(Key(*key))
             raise
         if found is None:
-            found = self._entries[key, title] = Entry(Call(self.tasks, self.kernels, key, title))
-            self._connect(key, found)
+            made = Key(*key)
+            found = Entry(Call(self.tasks, self.kernels, made))
+            self._entries[made] = found
+            self._connect(made, found)
         return found
 
     def _connect(self, key: Key, found: Entry) -> None:
         """Let the compiled method of `Robot` find the entry of a call without options."""
         place = entry.place(key.function)
-        if place is None or key != Key(key.function, frame=key.frame):
+        plain = Key(key.function, frame=key.frame)
+        if place is None or key not in (plain, plain._replace(frame=None, status=True)):
             return
         slot, site = self._slots[place], ctypes.addressof(found.call.site)
-        if key.frame is None:
+        if key.frame is None and key.status:
+            slot.watched = site
+        elif key.frame is None:
             slot.site = site
         elif slot.count < sites.FRAMES:
             self._names.append(key.frame)
@@ -211,15 +223,15 @@ class Calls:
             external, wrenches = arrays.wrenches(f_ext)
             values = (*values, *wrenches)
         key = Key("forward_dynamics", method, external=external)
-        result, info = self.entry(key, key.function).call.iterate(values, stop, out, threads)
+        result, info = self.entry(key).call.iterate(values, stop, out, threads)
         return (result, info) if status else result
 
 
-def _unpacked(title: str, options: Options) -> tuple[Any, int | None, bool]:
+def _unpacked(function: str, options: Options) -> tuple[Any, int | None, bool]:
     """``out``, ``threads`` and ``status``; any other keyword is a mistake."""
-    if not options:
-        return None, None, False
-    for name in options:
-        if name not in Options.__annotations__:
-            raise TypeError(f"Robot.{title}() got an unexpected keyword argument {name!r}")
+    known = ("out" in options) + ("threads" in options) + ("status" in options)
+    if known != len(options):
+        wrong = next(name for name in options if name not in Options.__annotations__)
+        title = TITLES.get(function, function)
+        raise TypeError(f"Robot.{title}() got an unexpected keyword argument {wrong!r}")
     return options.get("out"), options.get("threads"), bool(options.get("status"))

@@ -196,14 +196,19 @@ class _Callee:
 
 
 def _run(module: ir.Module, layout: Layout, collect: Value) -> Value:
-    """``run(site, args, n, kwnames, kwargs)``: one plain state here, the rest in ``collect``."""
-    e = Emit(module, "run", ir.FunctionType(PTR, [PTR, PTR, I64, PTR, PTR]), layout)
-    site, args, n, kwnames, kwargs = e.function.args
-    ports, out = e.room(PTR, MOST_INPUTS + MOST_OUTPUTS), e.room(PTR)
+    """``run(site, args, n, kwnames, kwargs, watched)``: one plain state here, others in collect.
+
+    ``watched`` is the site for ``status=True``, or null.
+    """
+    e = Emit(module, "run", ir.FunctionType(PTR, [PTR, PTR, I64, PTR, PTR, PTR]), layout)
+    chosen, args, n, kwnames, kwargs, watched = e.function.args
+    ports, out, place = e.room(PTR, MOST_INPUTS + MOST_OUTPUTS), e.room(PTR), e.room(PTR)
     e.put(NULL, out)
-    e.require(e.same(n, e.of(site, "inputs")))
+    e.put(chosen, place)
     with e.b.if_then(e.b.icmp_unsigned("!=", kwnames, NULL), likely=False):
-        _keyword_out(e, kwnames, kwargs, out)
+        _keywords(e, kwnames, kwargs, out, place, watched)
+    site = e.get(place)
+    e.require(e.same(n, e.of(site, "inputs")))
     unusual = e.function.append_basic_block("unusual")
     one = e.of(site, "one", PTR)
     e.require(e.b.icmp_unsigned("!=", one, NULL), unusual)
@@ -231,14 +236,27 @@ def _run(module: ir.Module, layout: Layout, collect: Value) -> Value:
     return e.function
 
 
-def _keyword_out(e: Emit, kwnames: Value, kwargs: Value, out: Value) -> None:
-    """``out=`` alone; None is none."""
-    e.require(e.same(e.python("tuple_size", I64, kwnames), I64(1)))
-    name = e.python("tuple_item", PTR, kwnames, I64(0))
-    e.require(e.same(name, e.runtime("name_out")))
-    given = e.get(kwargs)
-    nothing = e.same(given, e.runtime("none"))
-    e.put(e.b.select(nothing, NULL, given), out)
+def _keywords(
+    e: Emit, kwnames: Value, kwargs: Value, out: Value, site: Value, watched: Value
+) -> None:
+    """``out=``, ``threads=`` and ``status=``; a call that is short needs no second thread."""
+    with e.each(e.python("tuple_size", I64, kwnames)) as k:
+        name, given = e.python("tuple_item", PTR, kwnames, k), e.get(kwargs, k)
+        nothing = e.same(given, e.runtime("none"))
+        is_out, is_status, is_threads = (
+            e.same(name, e.runtime(f"name_{word}")) for word in ("out", "status", "threads")
+        )
+        e.require(e.b.or_(is_out, e.b.or_(is_status, is_threads)))
+        with e.b.if_then(is_out):
+            e.put(e.b.select(nothing, NULL, given), out)
+        with e.b.if_then(is_status):
+            yes = e.same(given, e.runtime("true"))
+            e.require(e.b.or_(yes, e.same(given, e.runtime("false"))))
+            e.put(e.b.select(yes, watched, e.get(site)), site)
+            e.require(e.b.icmp_unsigned("!=", e.get(site), NULL))
+        with e.b.if_then(e.b.and_(is_threads, e.b.not_(nothing))):
+            e.require(e.is_a(given, "int"))
+            e.require(e.b.fcmp_ordered(">=", e.python("as_double", F64, given), F64(1.0)))
 
 
 class _Collected:
@@ -495,7 +513,7 @@ def _site(module: ir.Module, layout: Layout, run: Value) -> None:
     e = Emit(module, SITE, FASTCALL, layout)
     capsule, args, n, kwnames = e.function.args
     site = e.field(capsule, layout.capsule)
-    answer = e.b.call(run, [site, args, n, kwnames, e.at(args, n)])
+    answer = e.b.call(run, [site, args, n, kwnames, e.at(args, n), NULL])
     e.require(e.b.icmp_unsigned("!=", e.b.ptrtoint(answer, I64), I64(DECLINED)))
     e.b.ret(answer)
     e.b = ir.IRBuilder(_emptied(e.declined))
@@ -519,7 +537,9 @@ def _method(module: ir.Module, layout: Layout, run: Value, slot: int) -> Value:
         e.put(e.b.sub(n, I64(1)), count)
     found = e.get(site)
     e.require(e.b.icmp_unsigned("!=", found, NULL))
-    answer = e.b.call(run, [found, args, e.get(count, 0, I64), kwnames, e.at(args, n)])
+    watched = e.field(mine, offset_of(Slot, "watched"))
+    given = [found, args, e.get(count, 0, I64), kwnames, e.at(args, n), watched]
+    answer = e.b.call(run, given)
     e.require(e.b.icmp_unsigned("!=", e.b.ptrtoint(answer, I64), I64(DECLINED)))
     e.b.ret(answer)
     e.b = ir.IRBuilder(_emptied(e.declined))

@@ -57,6 +57,7 @@ class Slot(ctypes.Structure):
 
     _fields_ = (
         ("site", ctypes.c_void_p),
+        ("watched", ctypes.c_void_p),  # the site for status=True
         ("count", ctypes.c_int64),
         ("named", NamedSite * FRAMES),
     )
@@ -71,8 +72,8 @@ def offset_of(structure: type[ctypes.Structure], name: str) -> int:
 
 # objects and functions that the entry uses, in the order of its table
 RUNTIME = (
-    "ndarray", "float64", "float32", "uint8", "name_out", "none", "list", "tuple", "float", "int",
-    "number",
+    "ndarray", "float64", "float32", "uint8", "name_out", "name_status", "name_threads", "none",
+    "true", "false", "list", "tuple", "float", "int", "number",
     "new_array", "as_result", "vectorcall", "incref", "decref", "save_thread", "restore_thread",
     "tuple_size", "tuple_item", "tuple_new", "tuple_set", "sequence_size", "sequence_item",
     "as_double", "error_occurred", "error_clear", "generals",
@@ -98,8 +99,11 @@ def runtime_table() -> Any:
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     api = np._core._multiarray_umath._ARRAY_API  # type: ignore[attr-defined]
     numpy_table = ctypes.cast(pointer(api, None), ctypes.POINTER(ctypes.c_void_p))
-    objects = (np.ndarray, *map(np.dtype, ("float64", "float32", "uint8")), sys.intern("out"), None,
-               list, tuple, float, int, np.float64)  # fmt: skip
+    objects = (
+        np.ndarray, *map(np.dtype, ("float64", "float32", "uint8")),
+        *map(sys.intern, ("out", "status", "threads")), None, True, False, list, tuple, float, int,
+        np.float64,
+    )  # fmt: skip
     known = dict(zip(RUNTIME, map(id, objects), strict=False))
     known |= {name: _address(getattr(ctypes.pythonapi, c)) for name, c in _PYTHON.items()}
     known |= {name: numpy_table[k] or 0 for name, k in _NUMPY.items()}
