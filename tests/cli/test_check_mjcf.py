@@ -601,6 +601,40 @@ def test_of_combined_defects_each_is_told_and_nothing_else(model: Model, path: P
         assert not found.missed and not found.invented, (found.names, found.missed, found.invented)
 
 
+def lines_of(text: str, start: str, end: str) -> slice:
+    """The lines of an element that is written over several, by how it starts and ends."""
+    lines = text.splitlines()
+    first = next(k for k, line in enumerate(lines) if line.strip().startswith(start))
+    indent = lines[first][: -len(lines[first].lstrip())]
+    return slice(first, lines.index(indent + end, first) + 1)
+
+
+def test_defects_of_an_included_file_are_told_there(model: Model, path: Path) -> None:
+    """A body and the motors are moved to a file of their own, where every line keeps its number."""
+    clean = model.text()
+    moved = [
+        lines_of(clean, '<body name="fore"', "</body>"),
+        lines_of(clean, "<actuator", "</actuator>"),
+    ]
+    rng, among = random.Random(7), choices(model, COMBINABLE)
+    for _ in range(12):
+        found = combine(model, among, lambda text: errors_of(path, text), rng, rng.randint(2, 8))
+        lines = found.text.splitlines()
+        for k, part in enumerate(moved):
+            block = lines[part]
+            lines[part] = [f'<include file="part{k}.xml"/>'] + [""] * (len(block) - 1)
+            before = "<mujocoinclude>" + "\n" * part.start
+            path.with_name(f"part{k}.xml").write_text(
+                before + "\n".join(block) + "</mujocoinclude>"
+            )
+        path.write_text("\n".join(lines))
+        problems = [p for p in lw.check(path) if p.severity == "error"]
+        assert Counter((p.line, p.code.name) for p in problems) == found.told, found.names
+        for p in problems:
+            inside = [k for k, part in enumerate(moved) if part.start < (p.line or 0) <= part.stop]
+            assert Path(p.file).name == (f"part{inside[0]}.xml" if inside else "arm.xml"), p
+
+
 MENDED = (
     "<bdoy>", "<Body>", "<jiont>", "<inertail>", "<worldbdoy>", "<equalty>", "axsi=", "nmae=",
     "rnage=", "msas=", "diaginerta=", "a misspelt type of a joint", "lower above upper",
