@@ -51,7 +51,9 @@ def load(
     A body that cannot exist (no mass, indefinite inertia, triangle inequality broken) is refused
     with its place in the file; ``strict=False`` takes it as written with a warning,
     ``repair="nearest"`` replaces it by the nearest body that can exist and logs what changed.
-    ``package_dirs`` are further folders for ``package://`` paths and for included files.
+
+    Files that the robot file names are looked for in the package or repository around it and in
+    ``package_dirs``, further folders. Nothing else is opened.
 
     A constraint that closes a loop (``<connect>``, ``<weld>`` of MJCF) is refused;
     ``loops="open"`` leaves it out with a warning.

@@ -525,6 +525,17 @@ def test_rotors_turn_with_the_world(tmp_path: Path, assert_close: Any) -> None:
     assert_close(np.einsum("aijk,ak->aij", robot.christoffel(q), qd), C, scale=np.abs(C).max())
 
 
+def test_every_method_knows_the_rotors(tmp_path: Path, assert_close: Any) -> None:
+    robot = load_text(tmp_path, MODELS["rotors of several axes"])
+    rng = np.random.default_rng(6)
+    q, (qd, tau) = robot.random_q(rng, 20), rng.uniform(-2, 2, (2, 20, robot.nv))
+    M = robot.mass_matrix(q)
+    expected = robot.forward_dynamics(q, qd, tau, method="crba")
+    for method in ("aba", "schur", "fd1", "fd4"):
+        actual = robot.forward_dynamics(q, qd, tau, method=method)
+        assert_close(actual, expected, cond=np.linalg.cond(M))
+
+
 LOOPS = {
     "connect": '<connect body1="a" body2="c" anchor="0 0 0"/>',
     "weld": '<weld body1="a"/>',
