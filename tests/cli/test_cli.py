@@ -270,7 +270,7 @@ def test_unwritable_output() -> None:
         (("ops", "--generic", "3", "--kind", "ball"), "'revolute', 'prismatic', 'mixed'"),
         (("ops", "--generic", "3", "--markdown"), "--markdown is for --papers"),
         (("ops", "--papers", "--json", "--markdown"), "--markdown is for --papers, without --json"),
-        (("ops", "--generic", "3", "--base", "free"), "--base, --mimic, --no-strict and --repair"),
+        (("ops", "--generic", "3", "--base", "free"), "are for a ROBOT"),
         (("dance",), "No such command 'dance'"),
     ],
 )
@@ -323,6 +323,28 @@ def test_source_of_a_frame_in_float32() -> None:
     result = run("source", "puma560", *arguments)
     assert result.exit_code == 0
     assert "float32" in result.stdout
+
+
+def test_info_lists_every_link_without_mass(tmp_path: Path) -> None:
+    """Twelve links on a line, of which ten have no mass, and the last one carries a body."""
+    empty = "".join(f'<link name="l{k}"/>' for k in range(11))
+    body = LINK.format(name="l11", mass=1, ixx=0.2)
+    axes = ("1 0 0", "0 1 0", "0 0 1")
+    joints = "".join(
+        f'<joint name="j{k}" type="prismatic"><parent link="l{k}"/><child link="l{k + 1}"/>'
+        f'<axis xyz="{axes[k % 3]}"/><limit lower="-1" upper="1" effort="1" velocity="1"/></joint>'
+        for k in (8, 9, 10)
+    )
+    fixed = "".join(
+        f'<joint name="f{k}" type="fixed"><parent link="l{k}"/><child link="l{k + 1}"/></joint>'
+        for k in range(8)
+    )
+    path = tmp_path / "bare.urdf"
+    path.write_text(f'<robot name="bare">{empty}{body}{fixed}{joints}</robot>')
+    result = run("info", str(path))
+    assert result.exit_code == 0
+    assert "\nlinks without mass  l9, l10\n" in result.output
+    assert "links without mass" not in run("info", "iiwa14").output
 
 
 # -- cache ---------------------------------------------------------------------------------------

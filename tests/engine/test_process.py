@@ -6,6 +6,7 @@ import compileall
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import textwrap
@@ -265,6 +266,31 @@ def test_exit_while_other_threads_compile() -> None:
     for _ in range(EXITS):
         done = python(COMPILING, f"{rng.uniform(0.1, 1.5):.2f}", LINKWISE_CACHE="off")
         assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="interrupts of children are POSIX here")
+def test_an_interrupt_ends_the_wait_for_the_compiler() -> None:
+    """A thread that stays in LLVM for a minute stands for a large robot."""
+    code = """
+        import threading, time
+        from linkwise.backends.llvm import compile as llvm
+        def work():
+            with llvm.entered():
+                print("compiling", flush=True)
+                time.sleep(60)
+        threading.Thread(target=work, daemon=True).start()
+        time.sleep(0.5)
+    """
+    child = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)},
+    )  # fmt: skip
+    assert child.stdout is not None and child.stdout.readline() == "compiling\n"
+    with pytest.raises(subprocess.TimeoutExpired):
+        child.wait(timeout=3)  # it waits for the compiler
+    child.send_signal(signal.SIGINT)
+    child.communicate(timeout=20)
+    assert child.returncode == 130
 
 
 def test_a_call_at_exit_still_compiles(expected: str) -> None:
