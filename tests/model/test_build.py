@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.algorithms import FUNCTIONS
 from linkwise.errors import RobotFileError, RobotFileWarning
 
 GOOD = '<inertia ixx="0.02" ixy="0" ixz="0" iyy="0.03" iyz="0" izz="0.04"/>'
@@ -222,3 +223,54 @@ def test_ties_cannot_make_what_passes_singular(tmp_path):
         assert (robot.mass_matrix(q)[:, 0, 0] > 1e-6).all()
         assert not robot.forward_dynamics(q, q, q, method="aba", status=True)[1].any()
     assert accepted > 10
+
+
+# -- objects without joints -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def rock(tmp_path):
+    path = tmp_path / "rock.urdf"
+    body = f'<inertial><origin xyz="0.1 0 0"/><mass value="2"/>{GOOD}</inertial>'
+    path.write_text(
+        f'<robot name="rock"><link name="rock">{body}</link><link name="top"/>'
+        '<joint name="on" type="fixed"><parent link="rock"/><child link="top"/>'
+        '<origin xyz="0 0 3"/></joint></robot>'
+    )
+    return path
+
+
+@pytest.mark.parametrize("batch", [(), (3,), (2, 0)])
+def test_every_function_of_an_object_without_joints(rock, batch):
+    robot = lw.load(rock)
+    assert (robot.nq, robot.nv, robot.neutral().shape) == (0, 0, (0,))
+    for function, methods in FUNCTIONS.items():
+        for method, algorithm in methods.items():
+            if algorithm.iterates or function == "operational_inertia":
+                continue
+            values = [np.zeros((*batch, n)) for _, n in algorithm.input_sizes(robot.tree)]
+            options = {"frame": "top"} if algorithm.takes_frame else {}
+            result, status = robot.compute(function, *values, method=method, status=True, **options)
+            assert result.shape == (*batch, *algorithm.output_shape(robot.tree))
+            assert not np.any(status) and np.isfinite(result).all()
+    pose = robot.forward_kinematics(np.zeros((*batch, 0)), "top")
+    assert (pose[..., 2, 3] == 3.0).all()
+    with pytest.raises(ValueError, match="is moved by 0 joint"):
+        robot.operational_inertia(np.zeros((*batch, 0)), "top")
+
+
+def test_an_object_without_joints_may_fly(rock):
+    robot = lw.load(rock, base="free")
+    assert robot.nv == 6
+    fall = robot.forward_dynamics(robot.neutral(), np.zeros(6), np.zeros(6))
+    np.testing.assert_allclose(fall, [0, 0, 0, 0, 0, -9.81], atol=1e-14)
+
+
+def test_a_robot_with_every_joint_locked_is_an_object():
+    robot = lw.load("puma560")
+    held = robot.lock(dict.fromkeys(robot.joint_names, 0.3))
+    assert held.nv == 0
+    expected = robot.forward_kinematics([0.3] * 6, robot.frame_names[-1])
+    np.testing.assert_allclose(
+        held.forward_kinematics([], held.frame_names[-1]), expected, atol=1e-15
+    )

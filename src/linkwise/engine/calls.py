@@ -21,7 +21,7 @@ from linkwise.engine import arrays, entry, iterative
 from linkwise.engine.kernels import Kernels
 from linkwise.engine.tasks import Key, Tasks
 from linkwise.model.tree import Tree
-from linkwise.trace.tracer import Task
+from linkwise.trace.tracer import Task, evaluate, flatten
 
 Array = NDArray[Any]
 Wrenches = Mapping[str, ArrayLike]
@@ -78,11 +78,22 @@ class Call:
         batch = arrays.prepare(self.title, self.ports, values)
         result = arrays.target(out, (*batch.shape, *self.output), batch)
         bits = np.empty(batch.shape, np.uint8) if self.key.status else None
-        if batch.states:
+        if not self._tasks.tree.nv:
+            self._fill_without_joints(result, bits)
+        elif batch.states:
             outputs = [x.reshape(batch.states, -1) for x in (result, bits) if x is not None]
             self.kernel(batch)(batch.rows, outputs, threads)
         done = arrays.deliver(out, result)
         return done if bits is None else (done, bits if bits.shape else bits[()])
+
+    def _fill_without_joints(self, result: Array, bits: Array | None) -> None:
+        """Write the numbers of a robot without joints, which are the same in every state."""
+        if result.size:
+            zeros = [[0.0] * size for size in self.sizes]
+            numbers = list(flatten(evaluate(self.task("float64"), self._tasks.tree, *zeros)))
+            result[...] = np.array(numbers, float).reshape(self.output)
+        if bits is not None:
+            bits[...] = 0
 
     def kernel(self, batch: arrays.Batch) -> Any:
         """The kernel for a batch; from now on the compiled entry has it too."""

@@ -86,7 +86,8 @@ def evaluate(task: Task, tree: Tree, *values: Sequence[Any]) -> Any:
         options["external"] = tuple(zip(task.external, wrenches, strict=True))
     if task.damped:
         options["damping"] = given["damping"]
-    prepared = task.tree(tree.with_constants_like(values[0][0]), given)
+    like = next((x for numbers in values for x in numbers), 0.0)
+    prepared = task.tree(tree.with_constants_like(like), given)
     return task.algorithm.driver(prepared, *values[:arguments], **options)
 
 
