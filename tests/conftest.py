@@ -312,7 +312,9 @@ def _with_followers(description: RobotDescription, rng: np.random.Generator) -> 
 def _on_free_base(description: RobotDescription, rng: np.random.Generator) -> RobotDescription:
     """The robot flies; its base gets a body, with nothing else to carry it."""
     first, *rest = description.links
-    return edit.free_base(replace(description, links=(replace(first, inertia=_body(rng)), *rest)))
+    return edit.with_free_base(
+        replace(description, links=(replace(first, inertia=_body(rng)), *rest))
+    )
 
 
 def _finish(

@@ -154,7 +154,7 @@ def urdf_arms() -> dict[str, dict[str, int]]:
         name = f"{Path(path).stem} ({robot.nv} joints)"
         rows[name] = medians(robot)
         for joint in robot.joint_names:
-            robot = robot.set_joint(joint, armature=0.5)
+            robot = robot.with_joint(joint, armature=0.5)
         rows[f"{name}, rotors of 0.5 kg m²"] = medians(robot)
     return rows
 

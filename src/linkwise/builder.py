@@ -141,7 +141,7 @@ class Builder:
             self._name, tuple(links), tuple(self._joints), self._gravity, where, base
         )
         for frame in self._frames:
-            robot = edit.add_frame(robot, frame.name, frame.link, frame.origin)
+            robot = edit.with_frame(robot, frame.name, frame.link, frame.origin)
         return robot
 
     def build(

@@ -176,9 +176,9 @@ class Options:
         if self.mimic == "free":
             description = edit.free_mimics(description)
         if self.gravity is not None:
-            description = edit.set_gravity(description, self.gravity)
+            description = edit.with_gravity(description, self.gravity)
         if self.base == "free":
-            description = edit.free_base(description)
+            description = edit.with_free_base(description)
         return Robot(description, Policy(self.strict, self.repair, self.friction, self.quiet))
 
 

@@ -194,7 +194,7 @@ class Robot:
         """A robot with joints held at values, ``{"elbow": 1.2}``; their followers are held too."""
         return self._edited(edit.lock(self._described(), configuration))
 
-    def attach_payload(
+    def with_payload(
         self,
         link: str,
         mass: float,
@@ -206,16 +206,18 @@ class Robot:
 
         Inertia as (xx, yy, zz), (xx, xy, xz, yy, yz, zz) or 3 by 3; none for a point mass.
         """
-        return self._edited(edit.attach_payload(self._described(), link, mass, com, inertia, name))
+        return self._edited(edit.with_payload(self._described(), link, mass, com, inertia, name))
 
-    def attach(
+    def with_attached(
         self, other: Robot, link: str, pose: ArrayLike | None = None, prefix: str = ""
     ) -> Robot:
         """Two robots in one: the other's base fixed at a pose (4, 4) on a link of this one.
 
         ``prefix`` goes before every name of the other.
         """
-        return self._edited(edit.attach(self._described(), other._described(), link, pose, prefix))
+        return self._edited(
+            edit.with_attached(self._described(), other._described(), link, pose, prefix)
+        )
 
     def sub_chain(self, base: str, tip: str) -> Robot:
         """The links from one to another further out, and what is fixed to them, as a robot.
@@ -232,7 +234,7 @@ class Robot:
         """
         return self._edited(edit.change_base(self._described(), link))
 
-    def set_inertia(
+    def with_inertia(
         self,
         link: str,
         mass: float | None = None,
@@ -240,15 +242,15 @@ class Robot:
         inertia: ArrayLike | None = None,
     ) -> Robot:
         """A robot with another mass, centre of mass or inertia about it on a link."""
-        return self._edited(edit.set_inertia(self._described(), link, mass, com, inertia))
+        return self._edited(edit.with_inertia(self._described(), link, mass, com, inertia))
 
-    def set_joint(self, joint: str, **fields: Any) -> Robot:
+    def with_joint(self, joint: str, **fields: Any) -> Robot:
         """A robot with other numbers on a joint.
 
         ``limits=(lower, upper)``, ``velocity``, ``effort``, ``armature``, ``damping``,
         ``friction``.
         """
-        return self._edited(edit.set_joint(self._described(), joint, **fields))
+        return self._edited(edit.with_joint(self._described(), joint, **fields))
 
     def rename(self, names: Mapping[str, str] | None = None, *, name: str | None = None) -> Robot:
         """A robot whose links, joints and frames (``{old: new}``), or itself, have other names."""
@@ -256,15 +258,15 @@ class Robot:
 
     def with_frame(self, name: str, link: str, pose: ArrayLike | None = None) -> Robot:
         """A robot with one more named frame, at a pose (4, 4) on a link."""
-        return self._edited(edit.add_frame(self._described(), name, link, pose))
+        return self._edited(edit.with_frame(self._described(), name, link, pose))
 
     def with_gravity(self, gravity: ArrayLike) -> Robot:
         """The robot under another gravity, m/s² in base axes."""
-        return self._edited(edit.set_gravity(self._described(), gravity))
+        return self._edited(edit.with_gravity(self._described(), gravity))
 
     def with_free_base(self, joint: str = "base") -> Robot:
         """The robot on a free-flying base: six more degrees of freedom, first in ``q``, ``qd``."""
-        return self._edited(edit.free_base(self._described(), joint))
+        return self._edited(edit.with_free_base(self._described(), joint))
 
     def with_friction(self, friction: bool = True) -> Robot:
         """The robot whose dynamics uses its joints' damping and Coulomb friction, or not."""

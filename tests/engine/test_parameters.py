@@ -38,8 +38,8 @@ def arm() -> lw.Robot:
 def loaded(arm: lw.Robot) -> list[lw.Robot]:
     """The arm with nothing, with a payload, and with a heavier one under another gravity."""
     last = arm.tree.links[-1].name
-    light = arm.attach_payload(last, 1.5, (0.1, 0.0, 0.2), (0.02, 0.03, 0.01))
-    heavy = arm.attach_payload(last, 4.0, (-0.1, 0.2, 0.1), (0.2, 0.3, 0.25))
+    light = arm.with_payload(last, 1.5, (0.1, 0.0, 0.2), (0.02, 0.03, 0.01))
+    heavy = arm.with_payload(last, 4.0, (-0.1, 0.2, 0.1), (0.2, 0.3, 0.25))
     return [arm, light, heavy.with_gravity((1.0, -2.0, -3.7))]
 
 

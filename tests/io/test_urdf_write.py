@@ -145,9 +145,9 @@ def test_frames_come_back_as_frames(tmp_path: Path) -> None:
 
 def test_edited_robots_come_back(random_robot: Any, tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
-    described = edit.set_inertia(random_robot(rng, 8), "base", 1.0, inertia=(0.1, 0.1, 0.1))
-    robot = lw.Robot(edit.set_gravity(described, (0, 0, -9.81)))
-    robot = robot.change_base("l5").attach_payload("l2", 1.0, (0.1, 0, 0))
+    described = edit.with_inertia(random_robot(rng, 8), "base", 1.0, inertia=(0.1, 0.1, 0.1))
+    robot = lw.Robot(edit.with_gravity(described, (0, 0, -9.81)))
+    robot = robot.change_base("l5").with_payload("l2", 1.0, (0.1, 0, 0))
     robot = robot.with_gravity((0, 0, -9.81)).with_free_base()
     robot.save(tmp_path / "out.urdf")
     read = lw.load(tmp_path / "out.urdf")

@@ -38,7 +38,7 @@ def arm() -> lw.Robot:
 
 
 def flier(robot: lw.Robot) -> lw.Robot:
-    return robot.set_inertia("base", 4.0, inertia=FLAT).with_free_base()
+    return robot.with_inertia("base", 4.0, inertia=FLAT).with_free_base()
 
 
 def slices(robot: lw.Robot) -> dict[str, tuple[slice, slice]]:
@@ -104,7 +104,7 @@ def flying(robot: lw.Robot, T: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 
 def heavy_base(description: RobotDescription) -> RobotDescription:
-    return edit.set_inertia(description, description.base, 3.0, (0.1, 0.2, -0.1), FLAT)
+    return edit.with_inertia(description, description.base, 3.0, (0.1, 0.2, -0.1), FLAT)
 
 
 # --- lock ----------------------------------------------------------------------------------
@@ -165,7 +165,7 @@ def test_a_payload_is_a_wrench_of_its_weight_and_inertia(
     at_com[:3, 3] = com
     plain = plain.with_frame("centre", link, at_com)
     inertia = np.diag([0.02, 0.03, 0.04])
-    loaded = plain.attach_payload(link, 1.5, com, inertia)
+    loaded = plain.with_payload(link, 1.5, com, inertia)
     R = evaluate(plain, "forward_kinematics", q, frame="centre")[:, :3, :3]
     J = evaluate(plain, "jacobian", q, frame="centre")
     w = (J @ qd[:, :, None])[:, :3, 0]
@@ -180,25 +180,25 @@ def test_a_payload_is_a_wrench_of_its_weight_and_inertia(
 
 
 def test_a_payload_is_a_link_and_a_frame() -> None:
-    loaded = arm().attach_payload("pad", 2.0, name="cup")
+    loaded = arm().with_payload("pad", 2.0, name="cup")
     assert "cup" in loaded.frame_names
     assert loaded.frame("cup").link == "finger"
     assert len(set(loaded.frame_names)) == len(loaded.frame_names)
 
 
 def test_inertias_change_one_number_at_a_time() -> None:
-    robot = arm().set_inertia("upper", mass=5.0)
+    robot = arm().with_inertia("upper", mass=5.0)
     upper = next(link for link in robot.description.links if link.name == "upper")
     assert upper.inertia is not None
     assert upper.inertia.mass == 5.0
     assert upper.inertia.com == (0.1, 0.0, 0.2)
     assert upper.inertia.tensor == (0.02, 0.0, 0.0, 0.03, 0.0, 0.04)
-    full = robot.set_inertia("upper", inertia=[[1, 0.1, 0], [0.1, 1, 0], [0, 0, 1]])
+    full = robot.with_inertia("upper", inertia=[[1, 0.1, 0], [0.1, 1, 0], [0, 0, 1]])
     assert full.mass_matrix([0.0, 0.0])[0, 0] > robot.mass_matrix([0.0, 0.0])[0, 0] + 0.9
 
 
 def test_joints_take_other_numbers() -> None:
-    robot = arm().set_joint("shoulder", limits=(-2, 3), effort=50, armature=0.3, friction=0.1)
+    robot = arm().with_joint("shoulder", limits=(-2, 3), effort=50, armature=0.3, friction=0.1)
     assert robot.description.joints[0].limits == Limits(-2.0, 3.0, effort=50.0)
     assert robot.armature.tolist() == [0.3, 0.0]
     assert robot.damping.tolist() == [0.5, 0.0]
@@ -230,7 +230,7 @@ def test_joined_robots_have_the_energy_of_one_and_of_the_other_carried(
     robot = Robot(random_robot(rng, 5, kinds=all_kinds, mimic=True))
     other = Robot(heavy_base(random_robot(rng, 4, kinds=all_kinds, mimic=True)))
     link, place = str(rng.choice(robot.link_names)), pose(rng)
-    both = robot.attach(other, link, place, prefix="o_")
+    both = robot.with_attached(other, link, place, prefix="o_")
     q, qd, _ = random_states(both, rng, STATES)
     q1, q2 = q_of(robot, both, q), q_of(other, both, q, "o_")
     v1, v2 = qd[:, columns(robot, both, 1)], qd[:, columns(other, both, 1, "o_")]
@@ -276,7 +276,7 @@ def test_a_sub_chain_is_the_robot_with_the_rest_held_and_weightless(
 
 
 def test_a_sub_chain_keeps_what_is_fixed_to_it_and_drops_branches() -> None:
-    robot = arm().attach_payload("upper", 0.5, name="box").with_frame("eye", "fore")
+    robot = arm().with_payload("upper", 0.5, name="box").with_frame("eye", "fore")
     chain = robot.sub_chain("base", "upper")
     assert [link.name for link in chain.description.links] == ["base", "upper", "box"]
     assert chain.joint_names == ("shoulder",)
@@ -321,7 +321,7 @@ def test_in_free_flight_it_does_not_matter_which_link_is_the_base(
     """``M_old = Aᵀ M_new A`` for the map A of rates; the same potential: the same Lagrangian."""
     rng = np.random.default_rng(seed)
     held = rebased(rng, random_robot, all_kinds)
-    old, new = (Robot(edit.free_base(x, "fly")).with_gravity((1.0, 2.0, -9.0)) for x in held)
+    old, new = (Robot(edit.with_free_base(x, "fly")).with_gravity((1.0, 2.0, -9.0)) for x in held)
     q, _, _ = random_states(old, rng, STATES)
     base = held[1].base
     T = evaluate(old, "forward_kinematics", q, frame=base)
@@ -349,7 +349,7 @@ def test_going_back_to_the_old_base_gives_the_old_dynamics(
 
 
 def test_a_turned_joint_keeps_limits_rotor_and_followers() -> None:
-    robot = arm().set_inertia("base", 4.0, inertia=FLAT).set_joint("shoulder", armature=0.2)
+    robot = arm().with_inertia("base", 4.0, inertia=FLAT).with_joint("shoulder", armature=0.2)
     turned = robot.change_base("fore")
     assert turned.joint_names == ("elbow", "shoulder")
     assert turned.position_limits[:, 1].tolist() == [-1.0, 2.0]
@@ -415,9 +415,9 @@ def test_robots_compare_hash_and_pickle_by_content(tmp_path: Any) -> None:
     assert one == two == robot
     assert hash(one) == hash(two) == hash(robot)
     assert pickle.loads(pickle.dumps(robot)) == robot
-    assert len({one, two, robot, robot.set_inertia("upper", mass=2.0)}) == 1
+    assert len({one, two, robot, robot.with_inertia("upper", mass=2.0)}) == 1
     others = {
-        robot.set_inertia("upper", mass=2.5), robot.set_joint("elbow", limits=(0, 1)),
+        robot.with_inertia("upper", mass=2.5), robot.with_joint("elbow", limits=(0, 1)),
         robot.with_gravity((0, 0, -1)), robot.rename(name="x"), robot.with_friction(),
         robot.with_frame("tcp", "pad"), robot.lock({"shoulder": 0.0}),
     }  # fmt: skip
@@ -428,7 +428,7 @@ def test_robots_compare_hash_and_pickle_by_content(tmp_path: Any) -> None:
 def test_editing_leaves_the_robot_as_it_was() -> None:
     robot = arm()
     robot.lock({"elbow": 1.0})
-    robot.set_joint("shoulder", damping=3.0)
+    robot.with_joint("shoulder", damping=3.0)
     robot.change_base("base")
     assert robot == arm()
 
@@ -463,23 +463,23 @@ MESSAGES = {
         "expected it to start with a unit quaternion",
     ),
     "unknown link": (
-        lambda r: r.attach_payload("uper", 1.0),
+        lambda r: r.with_payload("uper", 1.0),
         "link 'uper': robot 'arm' has no such link; did you mean 'upper'?",
     ),
     "negative mass": (
-        lambda r: r.attach_payload("pad", -1.0),
+        lambda r: r.with_payload("pad", -1.0),
         "payload 'payload': mass is -1; expected zero or more",
     ),
     "inertia": (
-        lambda r: r.attach_payload("pad", 1.0, inertia=[1, 2]),
+        lambda r: r.with_payload("pad", 1.0, inertia=[1, 2]),
         "inertia is [1, 2]; expected 3 finite numbers or 6 finite numbers",
     ),
     "asymmetric": (
-        lambda r: r.set_inertia("pad", 1, inertia=np.arange(9.0).reshape(3, 3)),
+        lambda r: r.with_inertia("pad", 1, inertia=np.arange(9.0).reshape(3, 3)),
         "expected it to be symmetric",
     ),
     "name taken": (
-        lambda r: r.attach_payload("pad", 1.0, name="fore"),
+        lambda r: r.with_payload("pad", 1.0, name="fore"),
         "payload 'fore': robot 'arm' has a link, joint or frame of that name",
     ),
     "pose": (
@@ -491,8 +491,8 @@ MESSAGES = {
         "expected a 4 by 4 array of finite numbers",
     ),
     "no name": (lambda r: r.with_frame("", "pad"), "frame: name is ''; expected some text"),
-    "clash": (lambda r: r.attach(r, "pad"), "both have 'base', 'upper', 'fore'"),
-    "clash hint": (lambda r: r.attach(r, "pad"), "(prefix= goes before the other's)"),
+    "clash": (lambda r: r.with_attached(r, "pad"), "both have 'base', 'upper', 'fore'"),
+    "clash hint": (lambda r: r.with_attached(r, "pad"), "(prefix= goes before the other's)"),
     "not further out": (
         lambda r: r.sub_chain("fore", "upper"),
         "'upper' is not further out than 'fore'; expected a base on the way to 'upper': 'base'",
@@ -507,14 +507,14 @@ MESSAGES = {
     ),
     "unknown base": (lambda r: r.change_base("foree"), "did you mean 'fore'?"),
     "limits": (
-        lambda r: r.set_joint("elbow", limits=(2, 1)),
+        lambda r: r.with_joint("elbow", limits=(2, 1)),
         "joint 'elbow': limits are (2, 1); expected lower <= upper",
     ),
     "damping": (
-        lambda r: r.set_joint("elbow", damping=-1),
+        lambda r: r.with_joint("elbow", damping=-1),
         "joint 'elbow': damping is -1; expected zero or more",
     ),
-    "fixed joint": (lambda r: r.set_joint("glue", damping=1), "joint 'glue' is fixed"),
+    "fixed joint": (lambda r: r.with_joint("glue", damping=1), "joint 'glue' is fixed"),
     "rename unknown": (
         lambda r: r.rename({"elbw": "e"}),
         "'elbw': robot 'arm' has no such link, joint or frame; did you mean 'elbow'?",
@@ -525,7 +525,7 @@ MESSAGES = {
         "two things would be called 'e'",
     ),
     "gravity": (lambda r: r.with_gravity((0, 0)), "gravity is (0, 0); expected 3 finite numbers"),
-    "too large": (lambda r: r.attach_payload("pad", 1e31), "expected at most 1e+30"),
+    "too large": (lambda r: r.with_payload("pad", 1e31), "expected at most 1e+30"),
     "tree": (
         lambda r: lw.Robot.from_tree(r.tree).lock({"elbow": 0}),
         "made from a tree; expected a description",
@@ -543,4 +543,4 @@ def test_what_cannot_be_is_refused_with_its_name_and_value(case: str) -> None:
 
 def test_a_misspelt_field_is_refused() -> None:
     with pytest.raises(TypeError, match="dampin"):
-        arm().set_joint("elbow", dampin=1.0)
+        arm().with_joint("elbow", dampin=1.0)

@@ -244,7 +244,7 @@ def test_gravity_torque_is_linear_in_gravity(
     first, second = s.rng.uniform(-10, 10, (2, 3))
 
     def torque(gravity: np.ndarray) -> np.ndarray:
-        robot = Robot(edit.set_gravity(s.description, gravity.tolist()))
+        robot = Robot(edit.with_gravity(s.description, gravity.tolist()))
         return evaluate(robot, "gravity_torque", s.q)
 
     both = torque(first) + 2.0 * torque(second)
@@ -512,7 +512,7 @@ def test_momentum_of_a_free_flying_robot_changes_by_its_weight_only(
     """Motors and losses inside a robot cannot push it: without gravity momentum is conserved."""
     s = draw(data, base="free", policy=LOSSES)
     robot = s.robot
-    weightless = Robot(edit.set_gravity(s.description, (0.0, 0.0, 0.0)), LOSSES)
+    weightless = Robot(edit.with_gravity(s.description, (0.0, 0.0, 0.0)), LOSSES)
     inside = s.u.copy()
     inside[:, :6] = 0.0
     for one, gravity in ((weightless, np.zeros(3)), (robot, robot.gravity)):

@@ -148,7 +148,7 @@ def describe_urdf(
         raise root.problem(Code.UNKNOWN_ROOT, tag=plain(root.tag), expected="<robot>")
     root = _URDF.read(root)
     _check_link_count(root, limits)
-    name = root.attributes.get("name", "").strip() or "robot"
+    name = root.attributes.get("name", "")
     colours = dict(filter(None, map(read_named_colour, root.all("material"))))
     links = tuple(_link(node, colours, files) for node in root.all("link"))
     joints = tuple(_joint(node) for node in root.all("joint"))
@@ -156,7 +156,7 @@ def describe_urdf(
         joints = tuple(replace(joint, mimic=None) for joint in joints)
     check_mimics(joints)
     base, links, joints = mended_tree(links, joints)
-    return RobotDescription(name, links, joints, where=root.where, base=base)
+    return RobotDescription(name if name.strip() else "robot", links, joints, where=root.where, base=base)
 
 
 def _check_link_count(root: Node, limits: ReadLimits) -> None:

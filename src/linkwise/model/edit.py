@@ -34,7 +34,7 @@ UNIT = 1e-6  # how far from 1 the length of a quaternion may be
 # --- the whole robot -----------------------------------------------------------------------
 
 
-def set_gravity(robot: RobotDescription, gravity: ArrayLike) -> RobotDescription:
+def with_gravity(robot: RobotDescription, gravity: ArrayLike) -> RobotDescription:
     """The same robot under another gravity, m/s² in base axes."""
     return replace(robot, gravity=values.triple("gravity", gravity))
 
@@ -44,7 +44,7 @@ def free_mimics(robot: RobotDescription) -> RobotDescription:
     return replace(robot, joints=tuple(replace(joint, mimic=None) for joint in robot.joints))
 
 
-def free_base(robot: RobotDescription, joint: str = "base") -> RobotDescription:
+def with_free_base(robot: RobotDescription, joint: str = "base") -> RobotDescription:
     """The same robot on a free-flying base: a free joint between a new link and the old base."""
     world = _unused("world", [link.name for link in robot.links])
     name = _unused(joint, [j.name for j in robot.joints])
@@ -78,7 +78,7 @@ def rename(
 # --- links and frames ----------------------------------------------------------------------
 
 
-def set_inertia(
+def with_inertia(
     robot: RobotDescription,
     link: str,
     mass: float | None = None,
@@ -102,7 +102,7 @@ def set_inertia(
     return replace(robot, links=tuple(links))
 
 
-def attach_payload(
+def with_payload(
     robot: RobotDescription,
     link: str,
     mass: float,
@@ -123,7 +123,7 @@ def attach_payload(
     return replace(robot, links=(*robot.links, payload), joints=(*robot.joints, weld))
 
 
-def add_frame(
+def with_frame(
     robot: RobotDescription, name: str, link: str, pose: ArrayLike | Pose | None = None
 ) -> RobotDescription:
     """The robot with one more named frame, at a pose (4, 4) on a link."""
@@ -136,7 +136,7 @@ def add_frame(
 # --- joints --------------------------------------------------------------------------------
 
 
-def set_joint(
+def with_joint(
     robot: RobotDescription,
     joint: str,
     *,
@@ -220,7 +220,7 @@ def _held(joint: JointDescription, q: Array) -> JointDescription:
 # --- chains and trees ----------------------------------------------------------------------
 
 
-def attach(
+def with_attached(
     robot: RobotDescription,
     other: RobotDescription,
     link: str,
@@ -238,11 +238,11 @@ def attach(
     both = [name for name in names_of(other) if name in taken]
     if both:
         raise ValueError(
-            f"attach: robots {robot.name!r} and {other.name!r} both have "
+            f"with_attached: robots {robot.name!r} and {other.name!r} both have "
             f"{values.some(both)}; expected different names (prefix= goes before the other's)"
         )
     name = _unused(f"{other.base}_mount", taken | names_of(other))
-    place = values.pose("attach: pose", pose)
+    place = values.pose("with_attached: pose", pose)
     mount = JointDescription(name, FIXED, link, other.base, place, where=other.where)
     return replace(
         robot,
