@@ -149,6 +149,7 @@ def describe_urdf(
     root = _URDF.read(root)
     _check_link_count(root, limits)
     name = root.attributes.get("name", "")
+    name = name if name.strip() else "robot"
     colours = dict(filter(None, map(read_named_colour, root.all("material"))))
     links = tuple(_link(node, colours, files) for node in root.all("link"))
     joints = tuple(_joint(node) for node in root.all("joint"))
@@ -156,7 +157,7 @@ def describe_urdf(
         joints = tuple(replace(joint, mimic=None) for joint in joints)
     check_mimics(joints)
     base, links, joints = mended_tree(links, joints)
-    return RobotDescription(name if name.strip() else "robot", links, joints, where=root.where, base=base)
+    return RobotDescription(name, links, joints, where=root.where, base=base)
 
 
 def _check_link_count(root: Node, limits: ReadLimits) -> None:
