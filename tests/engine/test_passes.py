@@ -1,0 +1,300 @@
+"""The passes from equations to a program, each on its own, by the interpreter: nothing compiles.
+
+`tools/mutate.py` changes these passes in small ways and runs this file among the first; what it
+found unnoticed has a test here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.algorithms import FUNCTIONS
+from linkwise.backends.reference import interpret
+from linkwise.trace.expr import Expr, Graph, reachable
+from linkwise.trace.fuse import fuse
+from linkwise.trace.program import BYTE, Block, Output, Port, Program, Repeat
+from linkwise.trace.schedule import peak_live, schedule
+from linkwise.trace.status import status_of
+from linkwise.trace.tracer import Task, evaluate, flatten, trace
+from linkwise.trace.verify import verify
+
+STATES = 5
+
+
+@cache
+def robot(base: str = "fixed") -> lw.Robot:
+    """A branch, a slide, a rotor: small, and none of its numbers is simple."""
+    body = {"mass": 1.3, "com": (0.1, -0.2, 0.15), "inertia": (0.11, 0.01, 0.02, 0.12, 0.03, 0.13)}
+    builder = lw.Builder("small", gravity=(0.3, -0.4, -9.7))
+    for name in ("base", "arm", "slide", "hand"):
+        builder.link(name, **body)
+    place = {"xyz": (0.2, 0.1, -0.3), "rpy": (0.4, -0.3, 0.5), "axis": (0.6, 0.0, 0.8)}
+    builder.joint("shoulder", "revolute", parent="base", child="arm", **place)
+    builder.joint("rail", "prismatic", parent="arm", child="slide", armature=0.2, **place)
+    builder.joint("wrist", "revolute", parent="arm", child="hand", **place)
+    return builder.build(base=base)
+
+
+def task(function: str, method: str, base: str = "fixed", **options: Any) -> Task:
+    algorithm = FUNCTIONS[function][method]
+    frame = robot(base).tree.frames["hand"] if algorithm.takes_frame else None
+    return Task(algorithm, frame, **options)
+
+
+def inputs(what: Task, base: str = "fixed") -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(4)
+    found = {p.name: rng.uniform(-2, 2, (STATES, p.size)) for p in what.ports(robot(base).tree)}
+    return found | {"q": robot(base).random_q(5, STATES)}
+
+
+def by_floats(what: Task, values: dict[str, np.ndarray], base: str = "fixed") -> np.ndarray:
+    """The equations on Python's numbers, state by state."""
+    rows = [[v[k].tolist() for v in values.values()] for k in range(STATES)]
+    return np.array([list(flatten(evaluate(what, robot(base).tree, *row))) for row in rows])
+
+
+# -- a program computes what its equations do ----------------------------------------------------
+
+TASKS: dict[str, Callable[[], Task]] = {
+    "inverse dynamics": lambda: task("inverse_dynamics", "rnea"),
+    "forward dynamics": lambda: task("forward_dynamics", "crba"),
+    "articulated bodies": lambda: task("forward_dynamics", "aba"),
+    "mass matrix": lambda: task("mass_matrix", "crba"),
+    "energy": lambda: task("kinetic_energy", next(iter(FUNCTIONS["kinetic_energy"]))),
+    "Jacobian in base axes": lambda: task("jacobian", "sweep"),
+    "Jacobian in body axes": lambda: task("jacobian", "sweep", axes="body"),
+    "wrenches": lambda: task("bias", "rnea", external=tuple(
+        robot().tree.frames[name] for name in ("hand", "slide"))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_program_computes_what_its_equations_do(name: str) -> None:
+    what = TASKS[name]()
+    program = verify(trace(what, robot().tree))
+    values = inputs(what)
+    assert [p.name for p in program.inputs] == list(values)
+    found = interpret(program, values)["result"]
+    assert found.shape == (STATES, *what.algorithm.output_shape(robot().tree))
+    expected = by_floats(what, values)
+    np.testing.assert_allclose(found.reshape(STATES, -1), expected, 1e-11, 1e-12)
+
+
+def test_damping_is_the_last_argument_and_matters() -> None:
+    what = Task(
+        next(a for a in FUNCTIONS["operational_inertia"].values() if a.takes_damping),
+        robot("free").tree.frames["hand"],
+        damped=True,
+    )
+    values = inputs(what, "free") | {"damping": np.full((STATES, 6), 0.3)}
+    program = verify(trace(what, robot("free").tree))
+    assert program.inputs[-1].name == "damping"
+    found = interpret(program, values)["result"].reshape(STATES, -1)
+    np.testing.assert_allclose(found, by_floats(what, values, "free"), 1e-9, 1e-10)
+    other = interpret(program, values | {"damping": np.full((STATES, 6), 0.6)})["result"]
+    assert not np.allclose(found, other.reshape(STATES, -1), 1e-3)
+
+
+# -- loops ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["ccg", "pcg"])
+def test_a_traced_iteration_solves_and_says_how(method: str) -> None:
+    what = task("forward_dynamics", method)
+    program = verify(trace(what, robot().tree))
+    kinds = [type(region) for region in program.regions]
+    assert kinds.count(Repeat) == 1 and kinds[0] is kinds[-1] is Block
+    start = {"qdd0": np.zeros((STATES, 3)), "tol": np.full((STATES, 1), 1e-12)}
+    values = inputs(what) | start | {"limit": np.full((STATES, 1), 50.0)}
+    found = interpret(program, values)
+    direct = task("forward_dynamics", "crba")
+    expected = by_floats(direct, {k: values[k] for k in ("q", "qd", "tau")})
+    np.testing.assert_allclose(found["result"], expected, 1e-8, 1e-9)
+    assert (found["residual"] <= 1e-9).all()
+    assert ((found["iterations"] >= 1) & (found["iterations"] <= 6)).all()
+    once = interpret(program, values | {"limit": np.ones((STATES, 1))})
+    assert (once["iterations"] == 1).all()
+    assert (once["residual"] > found["residual"]).all()
+
+
+def test_what_is_known_before_a_loop_is_computed_before_it() -> None:
+    program = trace(task("forward_dynamics", "ccg"), robot().tree)
+    (loop,) = (region for region in program.regions if isinstance(region, Repeat))
+    before = program.regions[0]
+    assert isinstance(before, Block)
+    made = {node.id for node in before.nodes}
+    assert not made & {node.id for node in loop.body.nodes}
+    carried = {carry.value.id for carry in loop.carries}
+    changing: set[int] = set(carried)
+    for node in loop.body.nodes:
+        assert any(a.id in changing for a in node.args), f"{node!r} could be computed before"
+        changing.add(node.id)
+
+
+# -- status --------------------------------------------------------------------------------------
+
+
+def test_a_status_says_what_is_wrong_with_each_state() -> None:
+    what = task("forward_dynamics", "crba", "free", status=True)
+    values = {k: v.copy() for k, v in inputs(what, "free").items()}
+    values["qd"][1, 2] = np.inf
+    values["q"][2, :4] *= 1.001
+    values["tau"][3] = 1e308
+    values["qd"][3] = 1e200
+    values["q"][4, 0] = np.nan
+    values["q"][4, 1:4] = 0.0
+    found = interpret(verify(trace(what, robot("free").tree)), values)
+    told = [lw.Status(int(x)) for x in found["status"]]
+    S = lw.Status
+    assert told == [S.OK, S.NOT_FINITE, S.NOT_UNIT, S.OVERFLOW, S.NOT_FINITE]
+
+
+@pytest.mark.parametrize(
+    ("units", "told"), [(63, lw.Status.SINGULAR), (65, lw.Status.OK), (-1e9, lw.Status.SINGULAR)]
+)
+def test_a_pivot_counts_as_zero_within_rounding_of_its_scale(units: float, told: int) -> None:
+    graph = Graph()
+    pivot, scale = graph.input("x", 0), graph.input("x", 1)
+    graph.pivots = [(pivot, scale)]
+    status = status_of(graph, robot().tree, [[pivot, scale]], [pivot])
+    output = Output("status", (), (status,), BYTE)
+    program = verify(Program("s", (Port("x", 2),), (Block(schedule([status])),), (output,)))
+    x = np.array([[units * np.finfo(float).eps * 8.0, 8.0]])
+    assert interpret(program, {"x": x})["status"].tolist() == [told]
+
+
+# -- multiply-adds -------------------------------------------------------------------------------
+
+FUSED: dict[str, tuple[Callable[..., list[Expr]], list[str]]] = {
+    "a product and a sum": (lambda a, b, c, d: [a * b + c], ["fma"]),
+    "a sum and a product": (lambda a, b, c, d: [c + a * b], ["fma"]),
+    "a product less something": (lambda a, b, c, d: [a * b - c], ["fms"]),
+    "something less a product": (lambda a, b, c, d: [c - a * b], ["fnma"]),
+    "two products: one is left": (lambda a, b, c, d: [a * b + c * d], ["fma", "mul"]),
+    "a product needed twice": (lambda a, b, c, d: [a * b + c, a * b + d], ["add", "add", "mul"]),
+    "a product that is a result": (lambda a, b, c, d: [a * b, a * b + c], ["add", "mul"]),
+    "no product": (lambda a, b, c, d: [a + b - c], ["add", "sub"]),
+}
+
+
+@pytest.mark.parametrize("name", FUSED)
+def test_which_products_are_fused(name: str) -> None:
+    make, ops = FUSED[name]
+    graph = Graph()
+    values = [graph.input("x", k) for k in range(4)]
+    nodes = [n for n in reachable(fuse(graph, make(*values))) if n.op != "input"]
+    assert sorted(n.op for n in nodes) == ops
+
+
+def test_the_product_that_is_ready_last_is_fused() -> None:
+    """The other one is computed while its factors are waited for."""
+    graph = Graph()
+    a, b, c, d = (graph.input("x", k) for k in range(4))
+    for total in ((a / b) * c + a * d, a * d + (a / b) * c, a * d - (a / b) * c):
+        (fused,) = fuse(graph, [total])
+        assert fused.op in ("fma", "fnma") and "div" in [factor.op for factor in fused.args[:2]]
+        assert fused.args[2].op == "mul"
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_fused_programs_compute_the_same(seed: int) -> None:
+    rng, graph = np.random.default_rng(seed), Graph()
+    nodes: list[Expr] = [graph.input("x", k) for k in range(4)]
+    for _ in range(40):
+        a, b = (nodes[k] for k in rng.integers(len(nodes), size=2))
+        nodes.append([a + b, a - b, a * b, -(a - b)][rng.integers(4)] * 0.5)
+    results = nodes[-6:]
+    x = rng.uniform(-1, 1, 4)
+
+    def value(root: Expr) -> float:
+        known: dict[int, float] = {}
+        for node in reachable([root]):
+            args = [known[a.id] for a in node.args]
+            known[node.id] = _float_value(node, args, x)
+        return known[root.id]
+
+    for plain, fused in zip(results, fuse(graph, results), strict=True):
+        assert value(fused) == pytest.approx(value(plain), rel=1e-12, abs=1e-13)
+
+
+def _float_value(node: Expr, args: list[float], x: np.ndarray) -> float:
+    if node.op == "input":
+        return float(x[node.value[1]])
+    if node.op == "const":
+        return float(node.value)
+    return {
+        "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b,
+        "neg": lambda a: -a, "fma": lambda a, b, c: a * b + c, "fms": lambda a, b, c: a * b - c,
+        "fnma": lambda a, b, c: c - a * b,
+    }[node.op](*args)  # fmt: skip
+
+
+# -- order ---------------------------------------------------------------------------------------
+
+# most values alive at once; may fall, and rises only where an operation count falls
+PRESSURE = {
+    ("iiwa14", "forward_dynamics", "crba"): 99,
+    ("iiwa14", "forward_dynamics", "aba"): 162,
+    ("iiwa14", "inverse_dynamics", "rnea"): 89,
+    ("iiwa14", "mass_matrix", "crba"): 40,
+    ("puma560", "forward_dynamics", "crba"): 53,
+    ("puma560", "inverse_dynamics", "rnea"): 57,
+    ("puma560", "mass_matrix", "crba"): 25,
+}
+
+
+@pytest.mark.parametrize(("name", "function", "method"), PRESSURE)
+def test_no_schedule_needs_more_registers(name: str, function: str, method: str) -> None:
+    program = trace(Task(FUNCTIONS[function][method]), lw.load(name).tree)
+    found = peak_live(tuple(program.nodes()), list(program.results))
+    assert found <= PRESSURE[name, function, method]
+
+
+def test_a_sum_of_products_adds_each_as_it_comes() -> None:
+    graph = Graph()
+    x = [graph.input("x", k) for k in range(16)]
+    total = x[0] * x[1]
+    for k in range(2, 16, 2):
+        total = total + x[k] * x[k + 1]
+    order = schedule([total])
+    assert peak_live(order, [total]) == 3  # the sum so far, a product, and their sum
+    wide = tuple(sorted(order, key=lambda n: (n.op == "add", n.id)))
+    assert peak_live(wide, [total]) == 9
+
+
+def test_chains_of_work_stay_together() -> None:
+    """Of two results that share nothing, one is finished before the other is begun."""
+    graph = Graph()
+    chains = []
+    for k in range(2):
+        value = graph.input("x", k)
+        for step in range(5):
+            value = value / (value + float(step + 2))
+        chains.append(value)
+    order = [n.id for n in schedule(chains) if n.op not in ("const", "input")]
+    own = [{n.id for n in reachable([c]) if n.op not in ("const", "input")} for c in chains]
+    assert {frozenset(order[:10]), frozenset(order[10:])} == set(map(frozenset, own))
+
+
+def test_what_is_known_is_not_computed_again() -> None:
+    graph = Graph()
+    a, b = graph.input("x", 0), graph.input("x", 1)
+    product = a * b
+    total = product + a
+    known = frozenset(n.id for n in schedule([product]))
+    assert [n.op for n in schedule([total], known)] == ["add"]
+
+
+def test_values_alive_are_counted_between_making_and_last_use() -> None:
+    graph = Graph()
+    a, b = graph.input("x", 0), graph.input("x", 1)
+    first, second = a * b, a + b
+    both = first - second
+    assert peak_live(schedule([both]), [both]) == 2
+    assert peak_live(schedule([first]), [first]) <= 1
