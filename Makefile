@@ -30,6 +30,10 @@ bits: $(VENV)/.ready
 search: $(VENV)/.ready
 	HYPOTHESIS_PROFILE=search $(PYTEST)
 
+# docs/mutation.md: small changes of the passes and of the cache key, and which tests notice
+mutation: $(VENV)/.ready
+	$(BIN)/python tools/mutate.py
+
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
