@@ -43,14 +43,21 @@ def assert_met(line: Line) -> None:
     assert line.met, Card([line], "test")
 
 
+def assert_noticed(line: Line) -> None:
+    """Every defect is refused, most, or told; and named."""
+    noticed = (line.refused or 0) + (line.told or 0)
+    assert noticed == line.named == line.cases, Card([line], "test")
+    assert (line.silent, line.non_finite, line.wrong) == (0, 0, 0)
+    assert (line.refused or 0) > 0.9 * line.cases
+    assert_met(line)
+
+
 @needs_robots
 @pytest.mark.parametrize("name", QUICK.robots)
 def test_defects_in_real_robots_are_refused_and_named(name: str, tmp_path: Path) -> None:
     line = files.urdf_defects(folder(), [name], tmp_path)
     assert line.cases > 400
-    assert (line.refused, line.named) == (line.cases, line.cases), Card([line], "test")
-    assert (line.silent, line.non_finite, line.wrong) == (0, 0, 0)
-    assert_met(line)
+    assert_noticed(line)
 
 
 @needs_robots
@@ -59,15 +66,11 @@ def test_defects_in_mjcf_are_refused_and_named(name: str, tmp_path: Path) -> Non
     pytest.importorskip("mujoco")
     line = files.mjcf_defects(folder(), [name], tmp_path)
     assert line.cases > 350
-    assert (line.refused, line.named) == (line.cases, line.cases), Card([line], "test")
-    assert (line.silent, line.non_finite, line.wrong) == (0, 0, 0)
-    assert_met(line)
+    assert_noticed(line)
 
 
 def test_defects_in_tables_are_refused_and_named() -> None:
-    line = files.dh_defects((3, 4))
-    assert line.refused == line.named == line.cases
-    assert_met(line)
+    assert_noticed(files.dh_defects((3, 4)))
 
 
 @needs_robots
@@ -82,9 +85,7 @@ def test_hostile_xml_does_nothing(tmp_path: Path) -> None:
 
 
 def test_hostile_paths_open_nothing(tmp_path: Path) -> None:
-    line = attacks.run_path_attacks(tmp_path.resolve())
-    assert line.refused is not None and line.refused >= 20
-    assert_met(line)
+    assert_met(attacks.run_path_attacks(tmp_path.resolve()))
 
 
 def test_bad_states_stay_alone() -> None:
@@ -213,9 +214,9 @@ def test_the_card_says_what_was_missed() -> None:
     card = Card([good, bad], "quick")
     lines = str(card).splitlines()
     assert lines[0].split() == [
-        *("experiment", "cases", "refused", "named", "silent", "non-finite", "wrong", "s")
+        *("experiment", "cases", "refused", "told", "named", "silent", "non-finite", "wrong", "s")
     ]
-    assert lines[3].split() == ["bad", "1,000", "-", "-", "-", "-", "3", "0", "MISSED"]
+    assert lines[3].split() == ["bad", "1,000", "-", "-", "-", "-", "-", "3", "0", "MISSED"]
     assert "bad: case 7: KeyError" in lines
     assert not card.met and Card([good], "quick").met
     assert json.loads(json.dumps(card.facts()))["lines"][1]["failures"] == ["case 7: KeyError"]

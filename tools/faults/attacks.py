@@ -161,12 +161,13 @@ def run_path_attacks(scratch: Path) -> Line:
                 f'<material name="m"><texture filename="{texture}"/></material>' if texture else ""
             )
             path.write_text(robot(f"<visual><geometry>{shape}</geometry>{skin}</visual>"))
-            _watch(line, f"{text[:60]!r} in {'texture' if texture else 'mesh'}", path, package)
+            what = f"{text[:60]!r} in {'texture' if texture else 'mesh'}"
+            _watch(line, what, path, package, written=text)
     line.met = not line.wrong and line.cases >= 40
     return line
 
 
-def _watch(line: Line, name: str, path: Path, package: Path) -> None:
+def _watch(line: Line, name: str, path: Path, package: Path, written: str = "") -> None:
     """Load a hostile file, and see what was touched and what came out."""
     line.cases += 1
     loaded = None
@@ -190,7 +191,8 @@ def _watch(line: Line, name: str, path: Path, package: Path) -> None:
     )
     strays = [what for what in seen if not _allowed(what, path)]
     meshes = [g.path for k in loaded.description.links for g in k.visuals] if loaded else []
-    outside = [m for m in meshes if os.path.exists(m) and not _inside(m, path, package)]
+    found = [m for m in meshes if m != written and os.path.exists(m)]  # else kept as it stands
+    outside = [m for m in found if not _inside(m, path, package)]
     if SECRET in said or strays or outside:
         line.count("wrong")
         line.fail(f"{name}: leaked={SECRET in said}, touched {strays}, resolved {outside}")

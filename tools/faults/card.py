@@ -20,7 +20,8 @@ class Line:
     goal: str
     cases: int = 0
     refused: int | None = None  # an error was raised, or the fault was detected
-    named: int | None = None  # the error names file, line and element
+    told: int | None = None  # accepted with a warning that the whole file does not give
+    named: int | None = None  # the error or warning names file, line and element
     silent: int | None = None  # accepted without a word
     non_finite: int | None = None  # accepted, and then NaN or Inf came out
     wrong: int = 0  # crashes, hangs, other exceptions, opens outside, wrong numbers
@@ -55,11 +56,14 @@ class Card:
         return {"size": self.size, "met": self.met, "lines": [asdict(line) for line in self.lines]}
 
     def __str__(self) -> str:
-        head = ("experiment", "cases", "refused", "named", "silent", "non-finite", "wrong", "s", "")
+        head = (
+            "experiment", "cases", "refused", "told", "named", "silent", "non-finite", "wrong", "s",
+            "",
+        )  # fmt: skip
         rows = [
             (
-                line.what, *(_count(n) for n in (line.cases, line.refused, line.named, line.silent,
-                                                 line.non_finite, line.wrong)),
+                line.what, *(_count(n) for n in (line.cases, line.refused, line.told, line.named,
+                                                 line.silent, line.non_finite, line.wrong)),
                 f"{line.seconds:.0f}", "met" if line.met else "MISSED",
             )
             for line in self.lines
