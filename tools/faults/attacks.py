@@ -17,13 +17,21 @@ from faults.files import SECONDS, deadline
 SECRET = "xyzzy-the-secret-of-this-machine"
 WATCHED = ("open", "socket.connect", "socket.getaddrinfo", "subprocess.Popen", "os.system", "exec")
 _seen: list[tuple[str, str]] | None = None  # what is recorded, while something is watched
-_strangers: set[int] = set()  # threads that ran before, and are about something else
+_strangers: set[int] = set()  # threads that ran before, and are about something else (native ids)
 _hooked = False
 
 
 def _hook(event: str, arguments: tuple[object, ...]) -> None:
-    if _seen is not None and event in WATCHED and threading.get_ident() not in _strangers:
+    if _seen is not None and event in WATCHED and threading.get_native_id() not in _strangers:
         _seen.append((event, str(arguments[0]) if arguments else ""))
+
+
+def _running() -> set[int]:
+    """Threads of this process; where the system does not list them, those that Python started."""
+    try:
+        return {int(name) for name in os.listdir("/proc/self/task")}
+    except OSError:
+        return {thread.native_id for thread in threading.enumerate() if thread.native_id}
 
 
 @contextmanager
@@ -36,7 +44,7 @@ def watched() -> Iterator[list[tuple[str, str]]]:
     if not _hooked:
         sys.addaudithook(_hook)  # for good: an audit hook cannot be taken back
         _hooked = True
-    _strangers = set(sys._current_frames()) - {threading.get_ident()}
+    _strangers = _running() - {threading.get_native_id()}
     seen: list[tuple[str, str]] = []
     _seen = seen
     try:

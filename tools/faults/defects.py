@@ -135,20 +135,6 @@ def scaled_inertia(**factors: float) -> Spoil:
     return spoil
 
 
-def zero_inertia(_: Document, link: Element) -> None:
-    """A mass without extent, at the origin: nothing turns slowly."""
-    inertia = part(link, "inertial/inertia")
-    for key in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz"):
-        inertia.set(key, "0")
-
-
-def tiny_inertia(document: Document, link: Element) -> None:
-    """Moments that are numbers, and whose products are not."""
-    zero_inertia(document, link)
-    for key in ("ixx", "iyy", "izz"):
-        part(link, "inertial/inertia").set(key, "1e-310")
-
-
 # -- where --------------------------------------------------------------------------------------
 
 
@@ -329,9 +315,7 @@ PHYSICS = [
     Defect("all moments negative", sole, scaled_inertia(ixx=-1.0, iyy=-1.0, izz=-1.0)),
     Defect("indefinite inertia", sole, scaled_inertia(ixy=2.0)),
     Defect("triangle inequality broken", sole, scaled_inertia(ixx=1.0, iyy=1.0, izz=3.0)),
-    Defect("zero inertia", sole_leaf, zero_inertia),
     Defect("mass next to zero", sole, put("value", "1e-320", "inertial/mass")),
-    Defect("inertia next to zero", sole, tiny_inertia),
     Defect("mass beyond all measure", sole, put("value", "1e308", "inertial/mass")),
     Defect("inertia beyond all measure", sole, put("ixx", "1e308", "inertial/inertia")),
     Defect("a length beyond all measure", carried, one_number(0, "1e300", "xyz", "origin")),
