@@ -50,7 +50,7 @@ BY_HAND: Stage = (
     "or pressure or dearer or output_that",
 )  # fmt: skip
 KEY: Stage = ("tests/engine/test_cache.py", "-k", "its_key or entries_are_private")
-EDITIONS: Stage = ("tests/engine/test_process.py", "-k", "in_the_key or frozen or bytecode")
+EDITIONS: Stage = ("tests/engine/test_identity.py",)
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ class Target:
 
 TRACE = ("schedule", "fuse", "assemble", "tracer", "guard", "program", "verify", "expr")
 TARGETS = (
-    Target("engine/kernels", (KEY,), ("_key",)),
-    Target("engine/identity", (KEY, EDITIONS)),
+    Target("engine/kernels", (KEY,), ("_new", "cached", "_content")),
+    Target("engine/identity", (EDITIONS,)),
     Target("trace/status", (PASSES,)),
     *(Target(f"trace/{name}", (PASSES, BY_HAND)) for name in TRACE),
 )
@@ -113,8 +113,15 @@ def mutants(target: Target) -> Iterator[Mutant]:
         if id(node) not in scope:
             continue
         for new in changes(node):
-            what = f"{_text(node)}  ->  {_text(new)}"
-            yield Mutant(target, _line(node), what, _replaced(tree, index, new))
+            yield Mutant(target, _line(node), _what(node, new), _replaced(tree, index, new))
+
+
+def _what(old: ast.AST, new: ast.AST) -> str:
+    """The change in words."""
+    if isinstance(old, ast.Tuple | ast.List) and isinstance(new, ast.Tuple | ast.List):
+        gone = next(x for k, x in enumerate(old.elts) if new.elts[k : k + 1] != [x])
+        return f"{_text(old)}  without  {_text(gone)}"
+    return f"{_text(old)}  ->  {_text(new)}"
 
 
 def changes(node: ast.AST) -> Iterator[ast.AST]:
