@@ -54,11 +54,21 @@ class Wrenches(NamedTuple):
     turned: list[Force]  # B^cᵀ S
 
 
-class Met(NamedTuple):
-    """What a joint's wrenches are to the joint of an ancestor: two blocks of C."""
+class Meeting(NamedTuple):
+    """The wrenches of a joint's columns at an ancestor, and how that moves: two blocks of C."""
 
-    inner: Matrix  # rows of the ancestor, columns of the joint
-    outer: Matrix  # rows of the joint, columns of the ancestor
+    columns: Wrenches
+    m: Moving
+
+    def inner(self) -> Matrix:
+        """``Sᵀ (I^c Ṡ + B^c S)``: rows of the ancestor, columns of the joint."""
+        return transpose([self.m.J.project(f) for f in self.columns.rate])
+
+    def outer(self) -> Matrix:
+        """``(I^c S)ᵀ Ṡ + (B^cᵀ S)ᵀ S``: rows of the joint, columns of the ancestor."""
+        both = list(zip(self.columns.momentum, self.columns.turned, strict=True))
+        own = zip(self.m.J.S, self.m.dS, strict=True)
+        return transpose([[dS.dot(p) + S.dot(b) for p, b in both] for S, dS in own])
 
 
 STILL = Moving(NO_JOINT, Motion.zero(), [])
@@ -96,12 +106,9 @@ def stay(_link: Link, columns: Wrenches, _m: Moving) -> Wrenches:
     return columns
 
 
-def meet(_link: Link, columns: Wrenches, m: Moving) -> Met:
-    """``Sᵀ (I^c Ṡ + B^c S)``, and ``Ṡᵀ I^c S + Sᵀ B^cᵀ S`` the other way round."""
-    both = list(zip(columns.momentum, columns.turned, strict=True))
-    own = zip(m.J.S, m.dS, strict=True)
-    outer = [[dS.dot(p) + S.dot(b) for p, b in both] for S, dS in own]
-    return Met(transpose([m.J.project(f) for f in columns.rate]), transpose(outer))
+def meet(_link: Link, columns: Wrenches, m: Moving) -> Meeting:
+    """Wrenches of one joint at another, or at itself."""
+    return Meeting(columns, m)
 
 
 def moving_wrenches(tree: Tree, q: Vector, qd: Vector) -> tuple[list[Moving], list[Wrenches]]:
@@ -111,12 +118,12 @@ def moving_wrenches(tree: Tree, q: Vector, qd: Vector) -> tuple[list[Moving], li
     return moving, each_link(tree, wrenches, moving, subtrees)
 
 
-def blocks_of(pairs: Iterable[tuple[tuple[int, int], Met]]) -> Blocks:
-    """Blocks of C from what meets: one of a joint with itself, two of two joints."""
-    for (j, i), met in pairs:
-        yield (j, i), met.inner
+def blocks_of(pairs: Iterable[tuple[tuple[int, int], Meeting]]) -> Blocks:
+    """Blocks of C: one of a joint with itself, two of two joints."""
+    for (j, i), meeting in pairs:
+        yield (j, i), meeting.inner()
         if i != j:
-            yield (i, j), met.outer
+            yield (i, j), meeting.outer()
 
 
 def turned_rotors(link: Link, qd: Vector) -> Matrix:
@@ -144,7 +151,7 @@ def mixed(tree: Tree, q: Vector, qd: Vector) -> Matrix:
     turned = each_link(tree, turn_columns, moving, at)
     diagonal = each_link(tree, meet, own, moving)  # a joint with itself: cheaper in link axes
     pairs = each_pair(tree, stay, meet, fixed, turned)
-    chosen = (((j, i), diagonal[i] if i == j else met) for (j, i), met in pairs)
+    chosen = (((j, i), diagonal[i] if i == j else other) for (j, i), other in pairs)
     return gathered(tree, qd, blocks_of(chosen))
 
 
