@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.algorithms import conjugate_gradient as cg
+from linkwise.algorithms import mass_product as cg
 from linkwise.engine.tasks import Key
 from linkwise.trace.program import Repeat
 from linkwise.trace.tracer import trace

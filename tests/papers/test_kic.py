@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.algorithms import kic
+from linkwise.algorithms import augmented, kic
 from linkwise.algorithms.chains import root_poses
 from linkwise.algorithms.crba import compose
 from linkwise.model.joints import Free, Helical, Joint, Planar, Prismatic, Revolute, Spherical
@@ -125,7 +125,7 @@ def symmetric(P: np.ndarray) -> np.ndarray:
 
 def parts(robot: Robot, method: str, q: np.ndarray) -> np.ndarray:
     """P1, P2 and P3 (3, n, n, n) of one state."""
-    driver = {"augmented": kic.augmented_parts, "per-link": kic.per_link_parts}[method]
+    driver = {"augmented": augmented.augmented_parts, "per-link": kic.per_link_parts}[method]
     return np.array(driver(robot.tree, [float(x) for x in q]))
 
 

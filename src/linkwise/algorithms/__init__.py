@@ -12,6 +12,7 @@ from typing import Any
 
 from linkwise.algorithms import (
     aba,
+    augmented,
     christoffel,
     configurations,
     conjugate_gradient,
@@ -20,6 +21,7 @@ from linkwise.algorithms import (
     energy,
     gdahj,
     innovations,
+    innovations_applied,
     innovations_formed,
     kic,
     kinematics,
@@ -141,14 +143,14 @@ _TABLE = [
               **_needs_no_followers),
     Algorithm("factor_inverse", "innovations", innovations_formed.factor_inverse, (_q,), (V, V),
               **_needs_no_followers),
-    Algorithm("apply_factor", "innovations", innovations.apply_factor, (_q, _x), (V,),
+    Algorithm("apply_factor", "innovations", innovations_applied.apply_factor, (_q, _x), (V,),
               **_needs_no_followers),
-    Algorithm("apply_factor_inverse", "innovations", innovations.apply_factor_inverse, (_q, _x),
+    Algorithm("apply_factor_inverse", "innovations", innovations_applied.apply_factor_inverse, (_q, _x),
               (V,), **_needs_no_followers),
-    Algorithm("apply_factor_transpose", "innovations", innovations.apply_factor_transpose,
+    Algorithm("apply_factor_transpose", "innovations", innovations_applied.apply_factor_transpose,
               (_q, _x), (V,), **_needs_no_followers),
     Algorithm("apply_factor_inverse_transpose", "innovations",
-              innovations.apply_factor_inverse_transpose, (_q, _x), (V,), **_needs_no_followers),
+              innovations_applied.apply_factor_inverse_transpose, (_q, _x), (V,), **_needs_no_followers),
     # Schur complements
     Algorithm("forward_dynamics", "schur", schur.forward_dynamics, (_q, _qd, _tau), (V,),
               takes_external=True, **_needs_inertia_inverse),
@@ -180,7 +182,7 @@ _TABLE = [
     Algorithm("coriolis_matrix", "composite", coriolis.coriolis_matrix, (_q, _qd), (V, V), True),
     Algorithm("coriolis_matrix", "mixed", coriolis.mixed, (_q, _qd), (V, V), True),
     Algorithm("christoffel", "composite", christoffel.christoffel, (_q,), (V, V, V), True),
-    Algorithm("inertial_power", "augmented", kic.augmented, (_q,), (V, V, V)),
+    Algorithm("inertial_power", "augmented", augmented.augmented, (_q,), (V, V, V)),
     Algorithm("inertial_power", "per-link", kic.per_link, (_q,), (V, V, V)),
     # the configuration manifold
     Algorithm("integrate", "exponential", configurations.integrate, (_q, ("v", V), ("dt", 1)),

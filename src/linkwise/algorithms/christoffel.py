@@ -18,9 +18,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from linkwise.algorithms.blocks import unit
 from linkwise.algorithms.chains import Chain, Column, chains, root_poses
 from linkwise.algorithms.crba import compose, crba
+from linkwise.algorithms.dense import unit
 from linkwise.algorithms.kinematics import LinkPose
 from linkwise.model.projection import Index, Tensor
 from linkwise.model.tree import Link, Tree

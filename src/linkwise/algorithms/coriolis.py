@@ -20,8 +20,8 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from linkwise.algorithms.blocks import transpose, unit
-from linkwise.algorithms.gdahj import Located, in_fixed_frame, located
+from linkwise.algorithms.dense import transpose, unit
+from linkwise.algorithms.fixed_frame import Located, in_fixed_frame, located
 from linkwise.model.joints import JointState
 from linkwise.model.tree import Blocks, Link, Tree
 from linkwise.spatial import Flux, Force, Matrix, Motion, RigidInertia, Vector, cross

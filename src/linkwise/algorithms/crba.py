@@ -13,7 +13,7 @@ Forward dynamics subtracts the bias and solves with the sparse factors of ``ltl.
 from __future__ import annotations
 
 from linkwise.algorithms import ltl
-from linkwise.algorithms.blocks import transpose
+from linkwise.algorithms.dense import transpose
 from linkwise.algorithms.external import External
 from linkwise.algorithms.rnea import bias
 from linkwise.model.joints import JointState

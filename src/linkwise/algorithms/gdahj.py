@@ -23,8 +23,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from linkwise.algorithms import crba
-from linkwise.algorithms.kinematics import BASE_POSE
-from linkwise.model.joints import JointState
+from linkwise.algorithms.fixed_frame import Located, in_fixed_frame, located
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial import (
     Force,
@@ -39,23 +38,11 @@ from linkwise.spatial import (
     cross,
 )
 from linkwise.sweep import (
-    base_to_tip,
     each_link,
     each_pair,
     joint_states,
-    joint_states_from_roots,
     tip_to_base,
 )
-
-
-class Located(NamedTuple):
-    """A link in the fixed frame: axes, origin, way from the parent's origin, joint's columns."""
-
-    R: Mat3
-    p: Vec3
-    l: Vec3
-    own: list[Motion]  # columns at the link's origin
-    S: list[Motion]  # columns at the fixed point
 
 
 class Moments(NamedTuple):
@@ -70,22 +57,7 @@ class Moments(NamedTuple):
         return Moments(self.m + o.m, self.c + o.c, self.b + o.b, self.D + o.D)
 
 
-FIXED = Located(BASE_POSE.R, BASE_POSE.p, Vec3.zero(), [], [])
 NOTHING = Moments(0.0, Vec3.zero(), Vec3.zero(), Mat3.zero())
-
-
-def locate(_link: Link, parent: Located, J: JointState) -> Located:
-    """A link's place from its parent's."""
-    R = Mat3(*(J.X.rotate(row) for row in parent.R.rows))
-    l = parent.R @ J.X.r
-    p = parent.p + l
-    own = [Motion(R @ column.ang, R @ column.lin) for column in J.S]
-    return Located(R, p, l, own, [Motion(s.ang, s.lin + cross(p, s.ang)) for s in own])
-
-
-def located(tree: Tree, q: Vector) -> list[Located]:
-    """Every link, seen from the first link of its branch."""
-    return base_to_tip(tree, locate, FIXED, joint_states_from_roots(tree, q))
 
 
 def sum_moments(link: Link, children: Moments, at: Located) -> tuple[list[Force], Moments]:
@@ -151,12 +123,6 @@ def mixed(tree: Tree, q: Vector) -> Matrix:
     F = each_link(tree, crba.momenta, J, bodies)
     fixed = each_link(tree, in_fixed_frame, F, at)
     return project(tree, [place.S for place in at], fixed)
-
-
-def in_fixed_frame(_link: Link, wrenches: list[Force], at: Located) -> list[Force]:
-    """Wrenches at a link's origin, in its axes -> at the fixed point."""
-    turned = [Force(at.R @ f.ang, at.R @ f.lin) for f in wrenches]
-    return [Force(f.ang + cross(at.p, f.lin), f.lin) for f in turned]
 
 
 def _minus_skews(a: Vec3, b: Vec3) -> Mat3:

@@ -9,11 +9,9 @@ and F unit triangular.
 
     tip -> base   P, D, G   articulated inertia, its pivots and gains           [(4.4)-(4.6)]
 
-F and its kin are applied to a vector in one sweep each, never formed:
+F⁻¹ and its transpose are applied to a vector in one sweep each, never formed:
 
-    tip -> base   y = F x        z(k+1) = φ z + L x,   y = x + H z
     tip -> base   ε = F⁻¹ x      z(k+1) = ψ z + L x,   ε = x - H z              [(4.19), (4.20)]
-    base -> tip   y = Fᵀ x       λ(k) = φᵀ λ(k+1) + Hᵀ x,   y = x + Lᵀ λ(k+1)
     base -> tip   y = F⁻ᵀ ν      λ(k) = ψᵀ λ(k+1) + Hᵀ ν,   y = ν - Lᵀ λ(k+1)   [(4.21), (4.22)]
 """
 
@@ -64,18 +62,6 @@ def riccati(
     return gains, J.X.articulated_back(P)
 
 
-def apply(
-    _link: Link, children: Force, J: JointState, gains: list[Gain], x: Vector
-) -> tuple[list[Scalar], Force]:
-    """F: z(k+1) = φ z + L x; y = x + H z."""
-    z = children
-    y: list[Scalar] = []
-    for column, gain, own in _from_last(J, gains, x):
-        y.insert(0, own + column.dot(z))
-        z = z + gain.G * own
-    return y, J.X.force_back(z)
-
-
 def innovate(
     _link: Link,
     children: Force,
@@ -87,22 +73,10 @@ def innovate(
     """F⁻¹, and link forces filtered with the torques: z(k+1) = ψ z + L T + force; ε = T - H z."""
     z = children + force
     epsilons: list[Scalar] = []
-    for column, gain, t in _from_last(J, gains, T):
+    for column, gain, t in from_last(J, gains, T):
         epsilons.insert(0, t - column.dot(z))
         z = z + gain.G * epsilons[0]
     return epsilons, J.X.force_back(z)
-
-
-def apply_transpose(
-    _link: Link, parent: Smoothed, J: JointState, gains: list[Gain], x: Vector
-) -> Smoothed:
-    """Fᵀ: λ(k) = φᵀ λ(k+1) + Hᵀ x; y = x + Lᵀ λ(k+1)."""
-    a = J.X.motion(parent.alpha)
-    y: list[Scalar] = []
-    for column, gain, own in zip(J.S, gains, x, strict=True):
-        y.append(own + a.dot(gain.G))
-        a = a + column * own
-    return Smoothed(a, y)
 
 
 def smooth(_link: Link, parent: Smoothed, J: JointState, gains: list[Gain], nu: Vector) -> Smoothed:
@@ -115,9 +89,8 @@ def smooth(_link: Link, parent: Smoothed, J: JointState, gains: list[Gain], nu: 
     return Smoothed(a, rates)
 
 
-def _from_last(
-    J: JointState, gains: list[Gain], x: Vector
-) -> Iterator[tuple[Motion, Gain, Scalar]]:
+def from_last(J: JointState, gains: list[Gain], x: Vector) -> Iterator[tuple[Motion, Gain, Scalar]]:
+    """Columns with their gains and numbers, the last column first."""
     return zip(reversed(J.S), reversed(gains), reversed(x), strict=True)
 
 
@@ -128,23 +101,11 @@ class Factored(NamedTuple):
     J: list[JointState]
     gains: list[list[Gain]]
 
-    def inward(self, x: Vector) -> list[Scalar]:
-        """``F x``."""
-        own = self.tree.per_link_v(x)
-        ys, _ = tip_to_base(self.tree, apply, Force.zero(), self.J, self.gains, own)
-        return self.tree.gather(ys)
-
     def filtered(self, T: Vector, forces: Sequence[Force] = ()) -> list[list[Scalar]]:
         """``F⁻¹ T`` by link, or ε of torques and link forces together."""
         forces = forces or at_links(self.tree, Force.zero(), ())
         own = self.tree.per_link_v(T)
         return tip_to_base(self.tree, innovate, Force.zero(), self.J, self.gains, forces, own)[0]
-
-    def outward(self, x: Vector) -> list[Scalar]:
-        """``Fᵀ x``."""
-        own = self.tree.per_link_v(x)
-        states = base_to_tip(self.tree, apply_transpose, NOTHING, *self[1:], own)
-        return joint_rates(self.tree, states)
 
     def smoothed(self, nu: Sequence[Vector]) -> list[Smoothed]:
         """``F⁻ᵀ ν`` by link, and the links' accelerations λ."""
@@ -178,32 +139,9 @@ def factored(tree: Tree, q: Vector) -> Factored:
     return Factored(tree, J, gains_of(tree, J))
 
 
-# -- applied to a vector ---------------------------------------------------------------------------
-
-
 def pivots(tree: Tree, q: Vector) -> list[Scalar]:
     """The diagonal of D."""
     return tree.gather([[gain.d for gain in gains] for gains in factored(tree, q).gains])
-
-
-def apply_factor(tree: Tree, q: Vector, x: Vector) -> list[Scalar]:
-    """``F x``."""
-    return factored(tree, q).inward(x)
-
-
-def apply_factor_inverse(tree: Tree, q: Vector, x: Vector) -> list[Scalar]:
-    """``F⁻¹ x``."""
-    return tree.gather(factored(tree, q).filtered(x))
-
-
-def apply_factor_transpose(tree: Tree, q: Vector, x: Vector) -> list[Scalar]:
-    """``Fᵀ x``."""
-    return factored(tree, q).outward(x)
-
-
-def apply_factor_inverse_transpose(tree: Tree, q: Vector, x: Vector) -> list[Scalar]:
-    """``F⁻ᵀ x``."""
-    return joint_rates(tree, factored(tree, q).smoothed(tree.per_link_v(x)))
 
 
 def _solve(tree: Tree, q: Vector, _qd: Vector, rhs: Vector, _external: External) -> list[Scalar]:

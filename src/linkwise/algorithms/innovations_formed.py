@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from linkwise.algorithms import blocks, ltl
+from linkwise.algorithms import dense, ltl
 from linkwise.algorithms.external import External
 from linkwise.algorithms.innovations import Factored, Gain, factored
 from linkwise.algorithms.tied import tied
@@ -47,7 +47,7 @@ def carry_psi(_link: Link, ways: list[Way], J: JointState, gains: list[Gain]) ->
 def meet_psi(_link: Link, ways: list[Way], J: JointState, gains: list[Gain]) -> Matrix:
     """``-H z``: a column per force."""
     rows = [[-e for e in filtered(way, J, gains)[1]] for way in ways]
-    return blocks.transpose(rows)
+    return dense.transpose(rows)
 
 
 def carry_phi(_link: Link, ways: list[Way], J: JointState, _gains: list[Gain]) -> list[Way]:
@@ -116,6 +116,6 @@ def mass_matrix_inverse(tree: Tree, q: Vector) -> Matrix:
     if not tree.coupled:
         return _inverse(tree, q)
     n, still = range(tree.nv), [0.0] * tree.nv
-    unit = blocks.unit(tree.nv)
+    unit = dense.unit(tree.nv)
     columns = [tied(tree, _times_inverse, q, still, e, ()) for e in unit]
     return [[columns[min(i, j)][max(i, j)] for j in n] for i in n]

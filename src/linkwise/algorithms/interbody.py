@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from linkwise.algorithms import blocks
+from linkwise.algorithms import blocks, dense
 from linkwise.algorithms.blocks import Block
 from linkwise.algorithms.mobility import Mobility, mobility_of
 from linkwise.model.joints import JointState
@@ -54,7 +54,7 @@ class System(NamedTuple):
 
     def nothing(self, size: int) -> blocks.Columns:
         """Right-hand sides of zeros."""
-        return {i: blocks.zero(len(B), size) for (i, j), B in self.A.items() if i == j}
+        return {i: dense.zero(len(B), size) for (i, j), B in self.A.items() if i == j}
 
 
 def wrenches(link: Link, q: Vector) -> Wrenches:
@@ -79,7 +79,7 @@ def powers(forces: Sequence[Force], motions: Sequence[Motion]) -> Block:
 
 def add_rotors(_link: Link, A: blocks.Matrix, i: int, p: Wrenches) -> blocks.Matrix:
     """Add what the rotors of a joint are to A: its diagonal block, zero without rotors."""
-    own = {(i, i): blocks.scaled(blocks.unit(len(p.hold)), p.rotors)} if p.hold else {}
+    own = {(i, i): dense.scaled(dense.unit(len(p.hold)), p.rotors)} if p.hold else {}
     return A | own
 
 
@@ -93,7 +93,7 @@ def add_link(
         for i, others in here:
             if i >= j:
                 block = powers(others, motions)
-                total[i, j] = blocks.plus(total[i, j], block) if (i, j) in total else block
+                total[i, j] = dense.plus(total[i, j], block) if (i, j) in total else block
     return total
 
 
@@ -151,12 +151,12 @@ def response(s: System, loads: dict[int, list[Force]]) -> Block:
     ``loads[k]`` are the wrenches on link k of all loads, one each.
     """
     size = len(next(iter(loads.values())))
-    D = blocks.zero(size, size)
+    D = dense.zero(size, size)
     E = s.nothing(size)
     for k, forces in loads.items():
         inverse = s.mobilities[k]
         motions = [inverse @ f for f in forces] if inverse else []
-        D = blocks.plus(D, powers(forces, motions))
+        D = dense.plus(D, powers(forces, motions))
         for j, own in s.pushes[k]:
-            E[j] = blocks.plus(E[j], powers(own, motions))
-    return blocks.minus(blocks.mirrored(D), blocks.form(s.factors, E, size))
+            E[j] = dense.plus(E[j], powers(own, motions))
+    return dense.minus(dense.mirrored(D), blocks.form(s.factors, E, size))

@@ -17,58 +17,22 @@ damping d, ``(Λ⁻¹ + diag(d))⁻¹`` exists all the same, by the methods that
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
-from linkwise.algorithms import blocks, interbody, ltl, schur
+from linkwise.algorithms import blocks, dense, interbody, ltl, schur
 from linkwise.algorithms.crba import crba
 from linkwise.algorithms.external import External
+from linkwise.algorithms.grip import grip
 from linkwise.algorithms.innovations import Gain, factored
 from linkwise.algorithms.innovations_formed import Way, carry_psi, filtered
-from linkwise.algorithms.kinematics import axes_of, jacobian_columns, link_pose
+from linkwise.algorithms.kinematics import jacobian_columns
 from linkwise.algorithms.tied import refuse_followers
 from linkwise.model.joints import JointState
 from linkwise.model.tree import BASE, Frame, Link, Tree
-from linkwise.spatial import Force, Mat3, Matrix, Motion, Scalar, Vec3, Vector, cross
+from linkwise.spatial import Matrix, Scalar, Vector
 from linkwise.sweep import to_base
 
 # a full 6x6 matrix is the mass matrix of a six-joint chain
 CHAIN_OF_SIX = tuple(range(-1, 5))
-UNITS = tuple(Vec3(*row) for row in blocks.unit(3))
-
-
-class Grip(NamedTuple):
-    """A frame on its link: axes (asked for -> link's) and origin."""
-
-    axes: Mat3
-    origin: Vec3
-
-    def pushes(self) -> list[Force]:
-        """Unit moments and forces at the frame, as wrenches on the link."""
-        turned = [self.axes @ u for u in UNITS]
-        moments = [Force(u, Vec3.zero()) for u in turned]
-        return moments + [Force(cross(self.origin, u), u) for u in turned]
-
-    def motions(self) -> list[Motion]:
-        """Unit motions of the frame, as motions of the link."""
-        turned = [self.axes @ u for u in UNITS]
-        turns = [Motion(u, cross(self.origin, u)) for u in turned]
-        return turns + [Motion(Vec3.zero(), u) for u in turned]
-
-    def seen(self, m: Motion) -> Motion:
-        """A motion of the link, at the frame."""
-        turn = self.axes.T
-        return Motion(turn @ m.ang, turn @ (m.lin + cross(m.ang, self.origin)))
-
-    def felt(self, f: Force) -> Force:
-        """A wrench on the link, at the frame."""
-        turn = self.axes.T
-        return Force(turn @ (f.ang - cross(self.origin, f.lin)), turn @ f.lin)
-
-
-def grip(tree: Tree, q: Vector, frame: Frame, axes: str) -> Grip:
-    """The frame's place on its link, in base or body axes."""
-    turn = link_pose(tree, q, frame.link).R.T if axes == "base" else axes_of(frame)
-    return Grip(turn, Vec3(*frame.origin))
 
 
 def operational_inertia_inverse(
@@ -93,24 +57,24 @@ def operational_inertia_inverse(
 
 def mobility_of_wrenches(_link: Link, ways: list[Way], J: JointState, gains: list[Gain]) -> Matrix:
     """``ε D⁻¹ εᵀ`` of wrenches at one joint."""
-    rows = blocks.transpose([filtered(way, J, gains)[1] for way in ways])
-    return blocks.square(rows, [gain.inv_d for gain in gains])
+    rows = dense.transpose([filtered(way, J, gains)[1] for way in ways])
+    return dense.square(rows, [gain.inv_d for gain in gains])
 
 
 def recursive_inverse(tree: Tree, q: Vector, *, frame: Frame, axes: str = "base") -> Matrix:
     """``Σ ε D⁻¹ εᵀ`` over the joints between base and frame."""
-    f, total = factored(tree, q), blocks.zero(6, 6)
+    f, total = factored(tree, q), dense.zero(6, 6)
     ways = [Way(z) for z in grip(tree, q, frame, axes).pushes()]
     met = to_base(tree, frame.link, carry_psi, mobility_of_wrenches, ways, f.J, f.gains)
     for _, part in met:
-        total = blocks.plus(total, part)
+        total = dense.plus(total, part)
     return total
 
 
 def schur_inverse(tree: Tree, q: Vector, *, frame: Frame, axes: str = "base") -> Matrix:
     """``D - Eᵀ A⁻¹ E`` [46]."""
     if frame.link == BASE:
-        return blocks.zero(6, 6)
+        return dense.zero(6, 6)
     s = interbody.system(tree, q, blocks.one_by_one)
     return interbody.response(s, {frame.link: grip(tree, q, frame, axes).pushes()})
 
@@ -119,9 +83,9 @@ def schur_direct_inertia(tree: Tree, q: Vector, *, frame: Frame, axes: str = "ba
     """``G + Rᵀ (-S)⁻¹ R`` [51]."""
     s = interbody.system(tree, q, blocks.one_by_one, without=frame.link)
     at, body = grip(tree, q, frame, axes), tree.links[frame.link].inertia
-    G = blocks.transpose([list(at.felt(body @ m)) for m in at.motions()])
+    G = dense.transpose([list(at.felt(body @ m)) for m in at.motions()])
     R = s.nothing(6) | {j: [list(at.felt(f)) for f in own] for j, own in s.pushes[frame.link]}
-    return blocks.plus(blocks.mirrored(G), blocks.form(s.factors, R, 6))
+    return dense.plus(dense.mirrored(G), blocks.form(s.factors, R, 6))
 
 
 def dynamics_and_inverse(
@@ -168,5 +132,9 @@ def _inertia(inverse: Callable[..., Matrix]) -> Callable[..., Matrix]:
 
 
 operational_inertia = _inertia(operational_inertia_inverse)  # from factors of M
+
+
 recursive_inertia = _inertia(recursive_inverse)  # from filtered wrenches
+
+
 schur_inertia = _inertia(schur_inverse)  # from interbody forces

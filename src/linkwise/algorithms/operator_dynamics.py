@@ -16,9 +16,9 @@ from collections.abc import Callable
 
 from linkwise.algorithms.aba import drive
 from linkwise.algorithms.external import External, external_forces
+from linkwise.algorithms.grip import grip
 from linkwise.algorithms.innovations import Factored, Smoothed, factored, gains_of, joint_rates
 from linkwise.algorithms.kinematics import jacobian_dot_qd
-from linkwise.algorithms.operational import grip
 from linkwise.algorithms.rates import at_rest, move
 from linkwise.algorithms.rnea import bias
 from linkwise.algorithms.tied import tied

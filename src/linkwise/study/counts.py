@@ -10,7 +10,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from linkwise.algorithms import FUNCTIONS, Algorithm, christoffel, conjugate_gradient, gdahj, kic
+from linkwise.algorithms import (
+    FUNCTIONS,
+    Algorithm,
+    augmented,
+    christoffel,
+    fixed_frame,
+    gdahj,
+    mass_product,
+)
 from linkwise.model.build import build
 from linkwise.model.tree import Tree
 from linkwise.spatial import Scalar
@@ -25,17 +33,19 @@ _Q = (("q", "nq"),)
 
 def diagonal(tree: Tree, q: Sequence[Scalar]) -> Any:
     """The blocks on the diagonal of M alone, as the scaling of conjugate gradients has them."""
-    return [link.block for link in conjugate_gradient.fixed_links(tree, q)]
+    return [link.block for link in mass_product.fixed_links(tree, q)]
 
 
 def kinematics(tree: Tree, q: Sequence[Scalar]) -> Any:
     """Axes and origins alone: what GDAHJ's counts leave out."""
-    return [[x for row in at.R.rows for x in row] + list(at.p) for at in gdahj.located(tree, q)]
+    return [
+        [x for row in at.R.rows for x in row] + list(at.p) for at in fixed_frame.located(tree, q)
+    ]
 
 
 def inertia_and_power(tree: Tree, q: Sequence[Scalar]) -> Any:
     """Kang's I* and P*."""
-    return [gdahj.mixed(tree, q), kic.augmented(tree, q)]
+    return [gdahj.mixed(tree, q), augmented.augmented(tree, q)]
 
 
 def inertia_and_symbols(tree: Tree, q: Sequence[Scalar]) -> Any:
