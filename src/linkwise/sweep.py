@@ -39,7 +39,7 @@ def base_to_tip(tree: Tree, body: Body, base: Any, *per_link: PerLink) -> list[A
 def tip_to_base(tree: Tree, body: Body, empty: Any, *per_link: PerLink) -> tuple[list[Any], Any]:
     """``body(link, sum_over_children, *inputs_of_link) -> (out, to_parent)``.
 
-    Returns each link's ``out``, and the sum of what reached the base.
+    Returns each link's ``out``, and the sum of ``to_parent`` over the links on the base.
     """
     sums = [empty] * len(tree.links)
     at_base = empty

@@ -58,7 +58,7 @@ class Algorithm:
     output: tuple[str | int | Callable[[Tree], int], ...]
     regrouped: bool = False
     takes_frame: bool = False
-    axes: tuple[str, ...] = ()  # in which a result of a frame can be asked for
+    axes: tuple[str, ...] = ()  # axes that a frame's result can be given in
     takes_external: bool = False
     takes_damping: bool = False  # of the inverse that is inverted, one number per direction
     iterates: bool = False  # also returns iterations and the squared relative residual

@@ -37,7 +37,7 @@ from linkwise.sweep import NO_JOINT, base_to_tip, each_link, tip_to_base
 
 
 class Velocity(NamedTuple):
-    """Turning rate of a link, and what it costs: acceleration ``c``, force ``p``."""
+    """Turning rate of a link, and its velocity products: acceleration ``c``, force ``p``."""
 
     J: JointState
     w: Vec3
@@ -57,7 +57,7 @@ class Subtree(NamedTuple):
 
 
 class Handle(NamedTuple):
-    """One eliminated column: what the outward sweep needs."""
+    """One eliminated column, kept for the outward sweep."""
 
     U: Force
     inv_d: Scalar
@@ -101,7 +101,7 @@ def drive(link: Link, tau: Vector, qd: Vector) -> list[Scalar]:
 def articulate(
     link: Link, children: Subtree, m: Velocity, ext: Force, tau: Vector
 ) -> tuple[list[Handle], Subtree]:
-    """Eliminate the joint: what is left is the inertia the parent feels."""
+    """Eliminate the joint; the rest is the inertia that the parent feels."""
     IA = children.IA + link.inertia.articulated()
     p = children.pA + m.p - ext
     handles = []

@@ -29,14 +29,14 @@ from linkwise.spatial import (
 from linkwise.sweep import each_link, tip_to_base
 
 
-def augmentedparts_of(tree: Tree, q: Vector) -> list[Tensor]:
+def augmented_parts(tree: Tree, q: Vector) -> list[Tensor]:
     """P1, P2 and P3 by augmented bodies, every joint a chain of one-degree joints."""
     bodies = augmented_bodies(tree, q)
     return parts_of(tree, [(chain, list(completed(*independent(b, chain)))) for b, chain in bodies])
 
 
 def augmented_bodies(tree: Tree, q: Vector) -> list[tuple[CentralBody, Chain]]:
-    """What each column moves, as one body, and the chain that ends with the column."""
+    """For each column: all links that it moves, as one body, and the chain that ends with it."""
     poses = root_poses(tree, q)
     composites, _ = tip_to_base(tree, compose, RigidInertia.zero(), [pose.J for pose in poses])
     found = each_link(tree, link_bodies, poses, composites, chains(tree, poses))
@@ -89,7 +89,7 @@ def completed(P1: Matrix, P2: Matrix, P3: Matrix) -> Iterator[tuple[tuple[int, i
 
 
 def together(P1: Matrix, P2: Matrix, P3: Matrix) -> Iterator[tuple[tuple[int, int, int], Scalar]]:
-    """What `completed` yields, terms added: two sums serve all orders of three columns."""
+    """P1 + P2 + P3 of `completed`: two sums serve all orders of three columns."""
     m = len(P1) - 1
     for i in range(m):
         yield (i, m, m), P1[i][m] + P3[i][m]

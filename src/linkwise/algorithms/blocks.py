@@ -25,7 +25,7 @@ Columns = dict[int, Block]  # right-hand sides, by block
 
 
 class Pivot(NamedTuple):
-    """Factors of a diagonal block, and what it was coupled to when its turn came."""
+    """Factors of a diagonal block, and the blocks beside it at the time of its elimination."""
 
     L: Block  # unit lower triangle
     inv_d: list[Scalar]

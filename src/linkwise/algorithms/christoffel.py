@@ -50,7 +50,10 @@ def rotor_symbols(link: Link, numbers: range) -> list[tuple[Index, Scalar]]:
 
 
 def fluxes(tree: Tree, q: Vector) -> list[tuple[Chain, Flux]]:
-    """Of what each column moves, at unit rate, in root axes; and the chain that ends with it."""
+    """For each column: the chain that ends with it, and the flux of all that it moves at unit rate.
+
+    Fluxes are in root axes.
+    """
     poses = root_poses(tree, q)
     composites, _ = tip_to_base(tree, compose, RigidInertia.zero(), [pose.J for pose in poses])
     found = each_link(tree, link_fluxes, poses, composites, chains(tree, poses))
@@ -89,7 +92,7 @@ def _numbers(*columns: Column) -> Index:
 
 
 def with_brackets(tree: Tree, q: Vector, G: Tensor) -> Tensor:
-    """Add ``M_il c^l_kj``, k after j, for joints whose rates are those of no ordered turns."""
+    """Add ``M_il c^l_kj``, k after j, for spherical and free joints."""
     brackets = [bracket for own in each_link(tree, brackets_of) for bracket in own]
     M = crba(tree.without_rotors(), q) if brackets else []
     for j, k, l, c in brackets:
@@ -99,10 +102,10 @@ def with_brackets(tree: Tree, q: Vector, G: Tensor) -> Tensor:
 
 
 def brackets_of(link: Link) -> list[Bracket]:
-    """Brackets of a joint's columns, as if each moved the next.
+    """Brackets of the columns of a spherical or free joint; none for other joints.
 
-    Columns one after another are coordinates of a spherical or free joint about where it is; the
-    bracket of two of them is a signed column, or nothing.
+    Turning and sliding along the columns one after another, each moving the next, gives the joint
+    coordinates near its configuration. The bracket of two columns is a signed column, or zero.
     """
     S = link.joint.columns(()) if link.joint.quasi else ()
     at = link.v_index

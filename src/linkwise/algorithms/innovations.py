@@ -37,7 +37,7 @@ class Gain(NamedTuple):
 
 
 class Smoothed(NamedTuple):
-    """What joint rates give a link: its acceleration, and what came out at its joint."""
+    """A step of an outward sweep: the link's acceleration, and the results at its joint."""
 
     alpha: Motion
     out: list[Scalar]
@@ -117,7 +117,7 @@ class Factored(NamedTuple):
 
 
 def joint_rates(tree: Tree, states: list[Smoothed]) -> list[Scalar]:
-    """What came out at the joints, in order."""
+    """The results at the joints, in order."""
     return tree.gather([state.out for state in states])
 
 

@@ -67,7 +67,7 @@ def starts(_link: Link, gains: list[Gain]) -> list[Way]:
 
 
 def _formed(f: Factored, carry: Body, meet: Body) -> Matrix:
-    """Unit matrix plus what every gain meets on its way to the base."""
+    """The unit matrix, and the entries that every gain gives on its way to the base."""
     begin = each_link(f.tree, starts, f.gains)
     pairs = each_pair(f.tree, carry, meet, begin, f.J, f.gains)
     out = f.tree.gather_matrix(pairs)

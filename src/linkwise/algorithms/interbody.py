@@ -43,7 +43,7 @@ class Wrenches(NamedTuple):
 
 
 class System(NamedTuple):
-    """The joints, what each can do to each link, and the factors of A."""
+    """The joints, the wrenches each can put on each link, and the factors of A."""
 
     tree: Tree
     joints: list[Wrenches]
@@ -78,7 +78,7 @@ def powers(forces: Sequence[Force], motions: Sequence[Motion]) -> Block:
 
 
 def add_rotors(_link: Link, A: blocks.Matrix, i: int, p: Wrenches) -> blocks.Matrix:
-    """Add what the rotors of a joint are to A: its diagonal block, zero without rotors."""
+    """Add a joint's diagonal block to A: its rotors, else zeros."""
     own = {(i, i): dense.scaled(dense.unit(len(p.hold)), p.rotors)} if p.hold else {}
     return A | own
 
@@ -86,7 +86,7 @@ def add_rotors(_link: Link, A: blocks.Matrix, i: int, p: Wrenches) -> blocks.Mat
 def add_link(
     _link: Link, A: blocks.Matrix, here: Pushes, inverse: Mobility | None
 ) -> blocks.Matrix:
-    """Add to A what the joints that push one link do to one another there; nothing without I⁻¹."""
+    """Add the terms of one link to A: joints that push it accelerate one another through I⁻¹."""
     total = dict(A)
     for j, forces in here if inverse else ():
         motions = [inverse @ f for f in forces] if inverse else []
@@ -113,7 +113,7 @@ def system(tree: Tree, q: Vector, order: Order, without: int | None = None) -> S
 
 
 def net(_link: Link, children: Force, p: Wrenches, F: Force, load: Force) -> tuple[Force, Force]:
-    """``P F - b``: what is left to accelerate a link; and what its joint takes from the parent."""
+    """``P F - b``, the wrench left to accelerate a link; and that of its joint on the parent."""
     return F - children - load, p.J.X.force_back(F)
 
 
@@ -137,7 +137,7 @@ def touch(_link: Link, children: bool, numbers: range, row: dict[int, float]) ->
 
 
 def pushed(tree: Tree, joints: list[Wrenches], row: dict[int, float]) -> dict[int, Force]:
-    """What torques (by column) put on links: those of their joints, and parents."""
+    """Wrenches that torques (by column) put on the links on both sides of their joints."""
     torques = tree.per_link_v([row.get(c, 0.0) for c in range(tree.nv)])
     F = each_link(tree, driven, joints, torques)
     left, _ = tip_to_base(tree, net, Force.zero(), joints, F, at_links(tree, Force.zero(), ()))

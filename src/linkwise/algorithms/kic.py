@@ -93,7 +93,7 @@ def per_link_parts(tree: Tree, q: Vector) -> list[Tensor]:
 
 
 def link_terms(body: CentralBody, chain: Chain) -> Iterator[tuple[tuple[int, int, int], Parts]]:
-    """What one body adds to P1, P2 and P3, for all columns that move it."""
+    """The terms of one body in P1, P2 and P3, for all columns that move it."""
     g, n = at_point(chain, body.c), range(len(chain))
     L = [body.I @ column.ang for column in g]
     p = [column.lin * body.m for column in g]

@@ -21,7 +21,7 @@ from linkwise.model.tree import Frame, Link, Tree
 from linkwise.spatial import Mat3, Matrix, Motion, Scalar, Vec3, Vector, cross
 from linkwise.sweep import NO_JOINT, along_path, joint_states
 
-MOVING = "moving"  # body axes, and the rate of change of what is seen in them
+MOVING = "moving"  # body axes; rates of change of the numbers seen in them
 
 
 class LinkPose(NamedTuple):

@@ -43,7 +43,7 @@ class Fixed(NamedTuple):
 
 
 class Ride(NamedTuple):
-    """Motion of a link, and what of it came from its parent."""
+    """Motion of a link, and the part of it that its parent gives."""
 
     a_in: Motion
     a: Motion
@@ -76,7 +76,7 @@ def ride(_link: Link, parent: Ride, f: Fixed, rates: Vector) -> Ride:
 
 
 def weigh(link: Link, children: Force, f: Fixed, m: Ride, rates: Vector) -> tuple[Numbers, Force]:
-    """Momentum of what moves with the joint or beyond it, felt by the joint and by the parent."""
+    """Momentum of the subtree under its own joints' rates, felt by the joint and by the parent."""
     total = children
     for momentum, rate in zip(f.F, rates, strict=True):
         total = total + momentum * rate

@@ -19,7 +19,7 @@ from linkwise.spatial.scalar import known, reciprocal
 from linkwise.spatial.vec3 import sym_outer
 from linkwise.sweep import each_link
 
-LEAST = 1e-12  # of a link's moment of inertia, below which it counts as none
+LEAST = 1e-12  # share of a link's inertia below which a moment of it counts as none
 SOLID = RigidInertia(1.0, Vec3.zero(), Sym3.diagonal(1.0))
 
 
@@ -63,7 +63,7 @@ def mobility(body: RigidInertia) -> Mobility:
 
 
 def completed(link: Link) -> Mobility | None:
-    """``I⁻¹`` of a link, what its joint never moves made up where it is missing."""
+    """``I⁻¹`` of a link; on the base, inertia that the joint never moves may be made up for it."""
     if not known(link.inertia.m):
         return mobility(_with_unmoved(link))
     if invertible(link.inertia):
@@ -75,7 +75,7 @@ def completed(link: Link) -> Mobility | None:
 def _with_unmoved(link: Link) -> RigidInertia:
     """The inertia of a link and, on the base, that of a body which its joint never moves.
 
-    An inertia that is an input of a kernel always has it, for nobody knows yet whether it needs it.
+    An inertia that is an input of a kernel always gets that body, needed or not.
     """
     unmoved = link.joint.unaffected(SOLID) if link.parent == BASE else RigidInertia.zero()
     return link.inertia + unmoved

@@ -42,7 +42,7 @@ def bias_first(
 def bias_filtered(
     tree: Tree, q: Vector, qd: Vector, tau: Vector, external: External = ()
 ) -> list[Smoothed]:
-    """FD3: what each link's motion needs when no joint accelerates is filtered as a force on it."""
+    """FD3: the force each link needs when no joint accelerates is filtered with the torques."""
     q_, qd_, tau_ = tree.per_link_q(q), tree.per_link_v(qd), tree.per_link_v(tau)
     still = tree.per_link_v([0.0] * tree.nv)
     motions = base_to_tip(tree, move, at_rest(tree.base_acceleration), q_, qd_, still)

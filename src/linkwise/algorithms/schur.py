@@ -73,7 +73,7 @@ def gaps(s: System, velocities: list[Velocity], loads: list[Force], F: list[Forc
 
 
 def withstood(_link: Link, p: Wrenches, gap: Motion) -> Block:
-    """``-Wᵀ g``: how far a joint's links would come apart, which what it holds must undo."""
+    """``-Wᵀ g``: the acceleration apart of a joint's two links, which its wrenches must undo."""
     return [[-gap.dot(f)] for f in p.hold]
 
 

@@ -141,7 +141,7 @@ def _without_idle(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
 
 
 def _exact(x: float) -> float:
-    """A sine or cosine, with what is 0 or ±1 to rounding made exactly so."""
+    """A sine or cosine; 0 or ±1 exactly where it is that to rounding."""
     x = float(x)
     if abs(x) <= 2 * EPS:
         return 0.0

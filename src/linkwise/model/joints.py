@@ -91,7 +91,7 @@ class JointState(NamedTuple):
 class Directions(NamedTuple):
     """Wrenches across a joint: ``F = drive tau + hold f``, for any torques and any ``f``.
 
-    ``driveᵀ S = 1``, one direction per column; ``holdᵀ S = 0``, what the joint withstands.
+    ``driveᵀ S = 1``, one direction per column; ``holdᵀ S = 0``, wrenches that the joint withstands.
     """
 
     drive: tuple[Force, ...]
@@ -99,7 +99,7 @@ class Directions(NamedTuple):
 
 
 class Joint(ABC):
-    """What a joint kind is to the algorithms."""
+    """The interface of a joint kind to the algorithms."""
 
     nq: ClassVar[int]
     nv: ClassVar[int]
@@ -122,7 +122,7 @@ class Joint(ABC):
         return Motion.zero()
 
     def directions(self, q: Vector) -> Directions:
-        """Wrenches that drive the joint and those it withstands; unit vectors where S is such."""
+        """Wrenches that drive the joint and those it withstands; of unit columns, unit vectors."""
         driven = [_unit_index(column) for column in self.columns(q)]
         if None in driven:
             raise ValueError(

@@ -29,7 +29,7 @@ UNLIMITED = Limits()
 BASE = -1  # index of the link that does not move
 AXES = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
-# what two links' columns share, by rows; the first link's columns are the rows
+# a block per pair of links: its rows are the first link's columns, its columns the second's
 Blocks = Iterable[tuple[tuple[int, int], Sequence[Sequence[Scalar]]]]
 
 

@@ -41,7 +41,7 @@ class Flux:
         return Flux(self.rate + o.rate, self.spin + o.spin, self.p + o.p)
 
     def turning(self) -> Mat3:
-        """``tr(K) 1 - K``: what B makes of a turn, moment from moment."""
+        """``tr(K) 1 - K``: the block of B that takes an angular motion to a moment."""
         s, (x, y, z) = self.rate.about(), self.spin
         return Mat3(
             Vec3(s.xx, s.xy + z, s.xz - y),

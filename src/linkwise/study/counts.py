@@ -37,7 +37,7 @@ def diagonal(tree: Tree, q: Sequence[Scalar]) -> Any:
 
 
 def kinematics(tree: Tree, q: Sequence[Scalar]) -> Any:
-    """Axes and origins alone: what GDAHJ's counts leave out."""
+    """Axes and origins alone, which GDAHJ's counts leave out."""
     return [
         [x for row in at.R.rows for x in row] + list(at.p) for at in fixed_frame.located(tree, q)
     ]
@@ -68,7 +68,7 @@ def _matrix_and_tensor(tree: Tree) -> int:
     return tree.nv**2 + tree.nv**3
 
 
-PARTS = {  # what is no method of its own
+PARTS = {  # parts of algorithms that are no methods of their own
     name: Algorithm(name, "part", driver, _Q, (numbers,), regrouped)
     for name, driver, numbers, regrouped in (
         ("diagonal", diagonal, _blocks, True),
@@ -114,7 +114,7 @@ def _without_kinematics(tree: Tree) -> Pair:
 
 @dataclass(frozen=True)
 class Ours:
-    """What is compared with a claim: in words, and counted."""
+    """Our part of a comparison: in words, and counted."""
 
     words: str
     counted: Callable[[Tree], Pair]
