@@ -62,7 +62,7 @@ def no_compiler(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Call it, and from then on compiling is an error: everything must come from the cache."""
 
     def switch_off() -> None:
-        def refuse(*_: Any) -> bytes:
+        def refuse(*_: Any, **__: Any) -> bytes:
             raise AssertionError("compiled, though the cache should have had it")
 
         monkeypatch.setattr(Llvm, "build", refuse)
@@ -144,7 +144,7 @@ def test_another_process_uses_the_entries(folder: Path) -> None:
         import numpy as np
         import linkwise as lw
         from linkwise.backends.llvm.backend import Llvm
-        def refuse(*_): raise AssertionError("compiled")
+        def refuse(*_, **__): raise AssertionError("compiled")
         Llvm.build = refuse  # kernels; the entry is not one of this robot's
         link = {LINK!r}
         robot = lw.from_dh([link, link])
@@ -238,7 +238,7 @@ def test_a_failed_build_is_not_cached(
     robot = arm()
     with monkeypatch.context() as patch:
 
-        def fail(*_: Any) -> bytes:
+        def fail(*_: Any, **__: Any) -> bytes:
             raise MemoryError("no room to compile")
 
         patch.setattr(Llvm, "build", fail)

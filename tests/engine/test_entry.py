@@ -332,7 +332,7 @@ def test_keywords_in_every_combination() -> None:
     assert np.array_equal(one, plain[0]) and bit == 0 and isinstance(bit, np.uint8)
     for wrong in (0, -1, True, 2.0, "2", 2**80):
         if wrong != 2**80:
-            with pytest.raises(ValueError, match="threads is .*; expected a positive integer"):
+            with pytest.raises(ValueError, match=r"threads is .*; expected a positive integer"):
                 ROBOT.forward_dynamics(q, qd, tau, threads=wrong)
     with pytest.raises(TypeError, match="unexpected keyword argument 'statuss'"):
         ROBOT.forward_dynamics(q, qd, tau, statuss=True)

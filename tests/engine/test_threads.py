@@ -136,9 +136,9 @@ def test_compile_storm_on_a_fresh_robot(
     compiled = []
     build = Llvm.build
 
-    def counted(backend: Llvm, ir: str) -> bytes:
+    def counted(backend: Llvm, ir: str, **options: bool) -> bytes:
         compiled.append(ir)
-        return build(backend, ir)
+        return build(backend, ir, **options)
 
     monkeypatch.setattr(Llvm, "build", counted)
     robot = lw.load("puma560")

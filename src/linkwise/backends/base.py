@@ -49,8 +49,8 @@ class Backend(Protocol):
     def render(self, program: Program, dtype: str, form: str) -> str:
         """The program as source code."""
 
-    def build(self, text: str) -> bytes:
-        """Compile source code."""
+    def build(self, text: str, *, apart: bool = False) -> bytes:
+        """Compile source code; ``apart``: where an interrupt can end it at once."""
 
     def load(self, code: bytes, signature: Signature, dtype: str, form: str) -> Kernel:
         """Bring compiled code into this process."""

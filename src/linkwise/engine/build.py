@@ -1,7 +1,8 @@
 """Tracing and compiling: interruptible, with progress when they take long, within memory.
 
-LLVM cannot be stopped once it runs. So a user's main thread lets another thread wait for it: an
-interrupt is answered at once, and what LLVM still makes is thrown away when it comes.
+A compiler cannot be stopped once it runs. So the user's main thread lets another thread run it: an
+interrupt is answered at once, and what is still made is thrown away when it comes. What is expected
+to take longer than that is worth a process of its own, which is ended with the call.
 """
 
 from __future__ import annotations
@@ -48,8 +49,12 @@ def built(backend: Backend, program: Program, dtype: str, form: str, robot: str)
     """Render and compile a program."""
     size = sum(1 for _ in program.nodes())
     label = f"compiling {program.name} of {robot!r} ({size:,} operations)"
-    with _progress(label, SECONDS * size * (1.0 + size / MODERATE)):
-        return _interruptible(lambda: backend.build(backend.render(program, dtype, form)))
+    estimate = SECONDS * size * (1.0 + size / MODERATE)
+    with _progress(label, estimate):
+        text = backend.render(program, dtype, form)
+        if estimate > LONG:
+            return backend.build(text, apart=True)
+        return _interruptible(lambda: backend.build(text))
 
 
 def _interruptible(make: Callable[[], bytes]) -> bytes:

@@ -6,7 +6,7 @@ import ctypes
 from functools import cached_property
 from typing import Any
 
-from linkwise.backends.llvm import sites
+from linkwise.backends.llvm import sites, worker
 from linkwise.backends.llvm.compile import Loaded, to_assembly, to_object
 from linkwise.backends.llvm.layout import layout
 from linkwise.backends.llvm.module import lanes_for, render_module
@@ -37,8 +37,10 @@ class Llvm:
         """The program as LLVM IR."""
         return render_module(program, self.target, dtype, form)
 
-    def build(self, text: str) -> bytes:
-        """IR -> object code."""
+    def build(self, text: str, *, apart: bool = False) -> bytes:
+        """IR -> object code; ``apart`` in a process of its own, where one can be started."""
+        if apart and worker.possible():
+            return worker.to_object_apart(text, self.target)
         return to_object(text, self.target)
 
     def assembly(self, text: str) -> str:

@@ -1,0 +1,185 @@
+"""Tracing and compiling: interrupts are answered, long work is told, memory is respected."""
+
+from __future__ import annotations
+
+import io
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.backends.base import BATCH
+from linkwise.backends.llvm import worker
+from linkwise.backends.llvm.target import host
+from linkwise.engine import build
+from linkwise.engine.kernels import cpu
+from linkwise.engine.tasks import Key
+from linkwise.errors import ProgramTooLarge
+from linkwise.study.generic import generic_chain
+from linkwise.trace.guard import guard
+
+ANSWERS = 5.0  # seconds on a machine that is busy; a second on one that is not
+
+INTERRUPTED = """
+    import os, signal, threading, time
+    import numpy as np
+    import linkwise as lw
+    from linkwise.engine import build
+    from linkwise.study.generic import generic_chain
+
+    robot = lw.Robot(generic_chain({joints}))
+    sent = []
+    def interrupt():
+        sent.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+    {when}
+    try:
+        {call}
+    except KeyboardInterrupt:
+        print("answered" if time.monotonic() - sent[0] < {limit} else "late")
+    print(lw.load("puma560").gravity_torque(np.zeros(6)).shape)
+"""
+WHILE_TRACING = "threading.Timer(1.0, interrupt).start()"
+WHILE_COMPILING = """
+    from linkwise.backends.llvm.backend import Llvm
+    build.SECONDS, whole = {seconds}, Llvm.build
+    def late(*args, **options):
+        Llvm.build = whole
+        threading.Timer(0.7, interrupt).start()
+        return whole(*args, **options)
+    Llvm.build = late
+"""
+
+
+def run(when: str, joints: int, call: str) -> subprocess.CompletedProcess[str]:
+    code = textwrap.dedent(INTERRUPTED).format(
+        joints=joints, call=call, limit=ANSWERS, when=textwrap.dedent(when).strip()
+    )
+    command = [sys.executable, "-c", code]
+    environment = {"LINKWISE_CACHE": "off", "PYTHONPATH": ":".join(sys.path)}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")
+@pytest.mark.parametrize(
+    ("when", "joints", "call"),
+    [
+        (WHILE_TRACING, 90, "robot.christoffel(np.zeros((3, 90)))"),
+        (WHILE_COMPILING.format(seconds=1e-9), 24, "robot.christoffel(np.zeros((3, 24)))"),
+        (WHILE_COMPILING.format(seconds=1.0), 24, "robot.christoffel(np.zeros((3, 24)))"),
+    ],
+    ids=["tracing", "compiling in a thread", "compiling in a process"],
+)
+def test_an_interrupt_is_answered(when: str, joints: int, call: str) -> None:
+    done = run(when, joints, call)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout == "answered\n(6,)\n", done.stderr[-2000:]
+
+
+def program(joints: int = 3) -> Any:
+    robot = lw.Robot(generic_chain(joints))
+    return guard(robot._calls.kernels.program(robot._calls.tasks.task(Key("mass_matrix"))))
+
+
+def test_another_process_makes_the_same_code() -> None:
+    text = cpu().render(program(), "float64", BATCH)
+    assert worker.to_object_apart(text, host()) == cpu().build(text)
+
+
+def test_a_compiler_that_fails_or_dies_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(RuntimeError, match=r"the compiler failed: (.|\n)*expected"):
+        worker.to_object_apart("this is no IR", host())
+    kill = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    monkeypatch.setattr(worker, "_CHILD", kill)
+    with pytest.raises(ProgramTooLarge, match="ended by signal 9, most likely for want of memory"):
+        worker.to_object_apart("", host())
+
+
+def test_large_programs_go_to_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    backend = cpu()
+    monkeypatch.setattr(
+        type(backend), "build", lambda self, text, apart=False: seen.append(apart) or b""
+    )
+    monkeypatch.setenv("LINKWISE_PROGRESS", "off")
+    for seconds in (1e-9, 1.0):
+        monkeypatch.setattr(build, "SECONDS", seconds)
+        build.built(backend, program(), "float64", BATCH, "robot")
+    assert seen == [False, True]
+
+
+def test_what_does_not_fit_in_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    robot = lw.Robot(generic_chain(5))
+    monkeypatch.setattr(build, "free_memory", lambda: 2_000_000)
+    with pytest.raises(ProgramTooLarge) as caught:
+        robot.christoffel(np.zeros(5))
+    message = str(caught.value)
+    assert "christoffel" in message and "generic5" in message and "robot.lock" in message
+    monkeypatch.undo()
+    assert robot.christoffel(np.zeros(5)).shape == (5, 5, 5)
+
+
+def test_memory_is_known() -> None:
+    assert 2**24 < build.free_memory() < 2**50
+
+
+def told(monkeypatch: pytest.MonkeyPatch, estimate: float, took: float, tty: bool) -> str:
+    stream = io.StringIO()
+    stream.isatty = lambda: tty  # type: ignore[method-assign]
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(build, "LONG", 0.1)
+    with build._progress("compiling x", estimate):
+        time.sleep(took)
+    return stream.getvalue()
+
+
+def test_long_work_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = told(monkeypatch, 30.0, 0.3, tty=False)
+    assert text.startswith("linkwise: compiling x: about 30 s\n") and "done in" in text
+    text = told(monkeypatch, 0.0, 0.4, tty=False)
+    assert text.startswith("linkwise: compiling x ...\n")
+    assert "\r" in told(monkeypatch, 30.0, 0.8, tty=True)
+    assert told(monkeypatch, 0.0, 0.0, tty=True) == ""
+    monkeypatch.setenv("LINKWISE_PROGRESS", "off")
+    assert told(monkeypatch, 30.0, 0.3, tty=True) == ""
+
+
+def test_a_closed_stream_is_no_reason_to_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.StringIO()
+    stream.close()
+    build._say(stream, "text")
+    monkeypatch.setattr(sys, "stderr", None)
+    monkeypatch.setattr(build, "LONG", 0.01)
+    with build._progress("x", 5.0):
+        time.sleep(0.05)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")
+def test_an_interrupt_in_a_large_batch_is_answered() -> None:
+    """A batch runs in slices; between two of them the main thread sees the signal."""
+    robot = lw.load("iiwa14")
+    q = np.zeros((4_000_000, 7))
+    robot.gravity_torque(q[:100_000])
+    sent: list[float] = []
+
+    def interrupt() -> None:
+        sent.append(time.monotonic())
+        signal.raise_signal(signal.SIGINT)
+
+    for threads in (1, 2):
+        sent.clear()
+        timer = threading.Timer(0.05, interrupt)
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            for _ in range(100):
+                robot.gravity_torque(q, threads=threads)
+        assert time.monotonic() - sent[0] < ANSWERS
+        timer.join()
+    assert robot.gravity_torque(q[:3]).shape == (3, 7)
