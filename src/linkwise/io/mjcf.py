@@ -22,7 +22,7 @@ from linkwise.io.mjcf_text import Document, Element, check_values, flatten, leav
 from linkwise.io.mjcf_words import check_words
 from linkwise.io.mjequality import Locate, Reading
 from linkwise.io.mjmodel import TREES, describe_mjmodel
-from linkwise.io.mjobjections import ELEMENT, INERTIA, JOINTS, Objection, objection
+from linkwise.io.mjobjections import INERTIA, JOINTS, Objection, objection
 from linkwise.io.xml import DEFAULT_LIMITS, Node, PathLike, ReadLimits, read_xml
 from linkwise.model.description import RobotDescription
 
@@ -137,7 +137,6 @@ def _leave_hole(document: Document, found: Objection) -> None:
     elif e.tag == "body" and not e.is_given:
         document.give_inertia(found.at)
     else:
-        assert found.hole is not ELEMENT or e.tag != "mujoco"
         document.remove(found.at)
 
 

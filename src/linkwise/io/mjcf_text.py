@@ -12,7 +12,7 @@ not written, or a body with an inertia that it was given. Names that go with a h
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 from xml.sax.saxutils import quoteattr
@@ -294,7 +294,6 @@ def _is_good(e: Element, key: str) -> bool:
     value, node = e.attributes[key], e.node
     if e.tag == "flag" or key in _NAMES:  # flags are the same words, to switch things on and off
         return True
-    numbers = [parse_number(word) for word in value.split()]
     if key in _RANGES and (key != "range" or e.tag in _RANGED):
         return _is_range(replace(node, attributes=e.attributes), key)
     if key not in _NUMBERS:
@@ -302,18 +301,18 @@ def _is_good(e: Element, key: str) -> bool:
         if _NOT_NUMBERS & words:
             node.report(Code.NOT_NUMBERS, key=plain(key), value=value)
         return not _NOT_NUMBERS & words
-    return _are_numbers(node, key, value, numbers)
+    return _are_numbers(node, key, value)
 
 
-def _are_numbers(node: Node, key: str, value: str, numbers: Sequence[float | None]) -> bool:
-    found = [abs(x) for x in numbers if x is not None]
-    if not found or len(found) < len(numbers):
+def _are_numbers(node: Node, key: str, value: str) -> bool:
+    numbers = [number for word in value.split() if (number := parse_number(word)) is not None]
+    if not numbers or len(numbers) < len(value.split()):
         node.report(Code.NOT_NUMBERS, key=key, value=value)
-    elif max(found) >= HUGE:
+    elif max(map(abs, numbers)) >= HUGE:
         node.report(Code.NUMBER_TOO_LARGE, key=key, value=value, largest=HUGE)
-    elif key in _NOT_NEGATIVE and any(x < 0.0 for x in numbers if x is not None):
+    elif key in _NOT_NEGATIVE and min(numbers) < 0.0:
         node.report(Code.NEGATIVE_NUMBER, key=key, value=value)
-    elif key in _DIRECTIONS and max(found) < _NO_DIRECTION:
+    elif key in _DIRECTIONS and max(map(abs, numbers)) < _NO_DIRECTION:
         node.report(Code.NO_LENGTH, key=key, value=value)
     else:
         return True
