@@ -268,6 +268,34 @@ def test_exit_while_other_threads_compile() -> None:
         assert (done.returncode, done.stderr) == (0, "")
 
 
+RUNNING = f"""
+    import atexit, sys, threading, time
+    import numpy as np
+    q = np.ones((200_000, 2))
+    def last():
+        robot = lw.from_dh([{LINK!r}] * 2)
+        print(robot.mass_matrix(q, threads=2).shape)
+    atexit.register(last)  # runs after linkwise's own functions at exit
+    import linkwise as lw
+    def work():
+        robot = lw.from_dh([{LINK!r}] * 2)
+        while True:
+            robot.mass_matrix(q, threads=2)
+            robot.mass_matrix(q[0])
+    for _ in range(2):
+        threading.Thread(target=work, daemon=True).start()
+    time.sleep(float(sys.argv[1]))
+"""
+
+
+def test_exit_while_other_threads_compute() -> None:
+    """At exit no thread can be started, and code that other threads are in stays where it is."""
+    for k in range(EXITS // 2):
+        done = python(RUNNING, f"{0.3 + 0.1 * k:.2f}")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout == "(200000, 2, 2)\n"
+
+
 @pytest.mark.skipif(os.name == "nt", reason="interrupts of children are POSIX here")
 def test_an_interrupt_ends_the_wait_for_the_compiler() -> None:
     """A thread that stays in LLVM for a minute stands for a large robot."""

@@ -89,7 +89,12 @@ class _Room:
         self.taken = self.alive = 0
 
     def free(self, tracker: Any) -> None:
-        """One library less; the functions in it must not be called any more."""
+        """One library less; the functions in it must not be called any more.
+
+        While the interpreter exits, other threads may still be in them, and the system frees all.
+        """
+        if _closing:
+            return
         _dropped.append((self, tracker))
         if _lock.acquire(blocking=False):  # nobody who drops a robot waits for the compiler
             try:

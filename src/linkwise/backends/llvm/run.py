@@ -7,7 +7,7 @@ import itertools
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from time import perf_counter_ns
 
 import numpy as np
@@ -127,7 +127,7 @@ def _run_slices(
                 return
             part(*mine)
 
-    futures = [_pool().submit(work) for _ in range(threads - 1)]
+    futures = _started(work, threads - 1)
     try:
         work()
     except BaseException:
@@ -137,6 +137,16 @@ def _run_slices(
         wait(futures)
     for future in futures:
         future.result()
+
+
+def _started(work: Callable[[], None], count: int) -> list[Future[None]]:
+    """Let other threads work too; while the interpreter exits there are none to be had."""
+    try:
+        return [_pool().submit(work) for _ in range(count)]
+    except RuntimeError as error:
+        if "shutdown" not in str(error):
+            raise
+        return []
 
 
 _pools: dict[int, ThreadPoolExecutor] = {}
