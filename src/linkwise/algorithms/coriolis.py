@@ -46,8 +46,8 @@ class Subtree(NamedTuple):
         return Subtree(self.I + o.I, self.B + o.B)
 
 
-class Wrenches(NamedTuple):
-    """Wrenches of a joint's columns, one of each kind per column, on their way to the base."""
+class ColumnWrenches(NamedTuple):
+    """ColumnWrenches of a joint's columns, one of each kind per column, on their way to the base."""
 
     rate: list[Force]  # I^c Ṡ + B^c S
     momentum: list[Force]  # I^c S
@@ -57,7 +57,7 @@ class Wrenches(NamedTuple):
 class Meeting(NamedTuple):
     """The wrenches of a joint's columns at an ancestor, and how that moves: two blocks of C."""
 
-    columns: Wrenches
+    columns: ColumnWrenches
     m: Moving
 
     def inner(self) -> Matrix:
@@ -89,29 +89,31 @@ def compose(link: Link, children: Subtree, m: Moving) -> tuple[Subtree, Subtree]
     return Subtree(I, B), Subtree(m.J.X.inertia_back(I), m.J.X.flux_back(B))
 
 
-def wrenches(_link: Link, m: Moving, subtree: Subtree) -> Wrenches:
+def wrenches(_link: Link, m: Moving, subtree: Subtree) -> ColumnWrenches:
     """The wrenches of each column of a joint, in link axes."""
     (I, B), S = subtree, m.J.S
     rates = [I @ dS + B @ column for column, dS in zip(S, m.dS, strict=True)]
-    return Wrenches(rates, [I @ column for column in S], [B.transposed(column) for column in S])
+    return ColumnWrenches(
+        rates, [I @ column for column in S], [B.transposed(column) for column in S]
+    )
 
 
-def carry(_link: Link, columns: Wrenches, m: Moving) -> Wrenches:
+def carry(_link: Link, columns: ColumnWrenches, m: Moving) -> ColumnWrenches:
     """The same wrenches, one link further in."""
-    return Wrenches(*([m.J.X.force_back(f) for f in forces] for forces in columns))
+    return ColumnWrenches(*([m.J.X.force_back(f) for f in forces] for forces in columns))
 
 
-def stay(_link: Link, columns: Wrenches, _m: Moving) -> Wrenches:
+def stay(_link: Link, columns: ColumnWrenches, _m: Moving) -> ColumnWrenches:
     """In the fixed frame a wrench is the same at every link."""
     return columns
 
 
-def meet(_link: Link, columns: Wrenches, m: Moving) -> Meeting:
-    """Wrenches of one joint at another, or at itself."""
+def meet(_link: Link, columns: ColumnWrenches, m: Moving) -> Meeting:
+    """ColumnWrenches of one joint at another, or at itself."""
     return Meeting(columns, m)
 
 
-def moving_wrenches(tree: Tree, q: Vector, qd: Vector) -> tuple[list[Moving], list[Wrenches]]:
+def moving_wrenches(tree: Tree, q: Vector, qd: Vector) -> tuple[list[Moving], list[ColumnWrenches]]:
     """How links move, and the wrenches of each one's columns; link axes."""
     moving = base_to_tip(tree, move, STILL, tree.per_link_q(q), tree.per_link_v(qd))
     subtrees, _ = tip_to_base(tree, compose, NOTHING, moving)
@@ -131,7 +133,7 @@ def turned_rotors(link: Link, qd: Vector) -> Matrix:
     return transpose([link.turned_rotors(qd, column) for column in unit(link.joint.nv)])
 
 
-def gathered(tree: Tree, qd: Vector, blocks: Blocks) -> Matrix:
+def assembled(tree: Tree, qd: Vector, blocks: Blocks) -> Matrix:
     """``C`` from the blocks of its links, and what rotors add."""
     rotors = each_link(tree, turned_rotors, tree.per_link_v(qd))
     return tree.gather_matrix(chain(blocks, (((i, i), own) for i, own in enumerate(rotors))))
@@ -140,7 +142,7 @@ def gathered(tree: Tree, qd: Vector, blocks: Blocks) -> Matrix:
 def coriolis_matrix(tree: Tree, q: Vector, qd: Vector) -> Matrix:
     """``C``; entries between branches are exactly zero."""
     moving, own = moving_wrenches(tree, q, qd)
-    return gathered(tree, qd, blocks_of(each_pair(tree, carry, meet, own, moving)))
+    return assembled(tree, qd, blocks_of(each_pair(tree, carry, meet, own, moving)))
 
 
 def mixed(tree: Tree, q: Vector, qd: Vector) -> Matrix:
@@ -152,12 +154,12 @@ def mixed(tree: Tree, q: Vector, qd: Vector) -> Matrix:
     diagonal = each_link(tree, meet, own, moving)  # a joint with itself: cheaper in link axes
     pairs = each_pair(tree, stay, meet, fixed, turned)
     chosen = (((j, i), diagonal[i] if i == j else other) for (j, i), other in pairs)
-    return gathered(tree, qd, blocks_of(chosen))
+    return assembled(tree, qd, blocks_of(chosen))
 
 
-def turn_wrenches(link: Link, columns: Wrenches, at: Located) -> Wrenches:
-    """Wrenches at a link's origin, in its axes -> at the fixed point."""
-    return Wrenches(*(in_fixed_frame(link, forces, at) for forces in columns))
+def turn_wrenches(link: Link, columns: ColumnWrenches, at: Located) -> ColumnWrenches:
+    """ColumnWrenches at a link's origin, in its axes -> at the fixed point."""
+    return ColumnWrenches(*(in_fixed_frame(link, forces, at) for forces in columns))
 
 
 def turn_columns(_link: Link, m: Moving, at: Located) -> Moving:

@@ -1,4 +1,4 @@
-"""Wrenches between bodies: which joints push which links, and what they do to one another.
+"""JointWrenches between bodies: which joints push which links, and what they do to one another.
 
     A = Wᵀ Pᵀ I⁻¹ P W                                                                   [39]
     A_ii = W_iᵀ (I_i⁻¹ + P̂ᵀ I_parent⁻¹ P̂) W_i,   A_ij = -W_iᵀ I_i⁻¹ P̂ W_j           [52, 53]
@@ -32,7 +32,7 @@ Order = Callable[[blocks.Matrix], list[int]]
 Pushes = tuple[tuple[int, tuple[Force, ...]], ...]  # (joint, wrenches it can put on one link)
 
 
-class Wrenches(NamedTuple):
+class JointWrenches(NamedTuple):
     """Those that a joint can bear: F = drive tau + hold x."""
 
     J: JointState
@@ -46,7 +46,7 @@ class System(NamedTuple):
     """The joints, the wrenches each can put on each link, and the factors of A."""
 
     tree: Tree
-    joints: list[Wrenches]
+    joints: list[JointWrenches]
     mobilities: list[Mobility | None]
     pushes: list[Pushes]
     A: blocks.Matrix
@@ -57,16 +57,18 @@ class System(NamedTuple):
         return {i: dense.zero(len(B), size) for (i, j), B in self.A.items() if i == j}
 
 
-def wrenches(link: Link, q: Vector) -> Wrenches:
+def wrenches(link: Link, q: Vector) -> JointWrenches:
     """The joint at a configuration; a column with a rotor is an unknown of its own."""
     drive, hold = link.joint.directions(q)
     rotors = tuple(link.armature[k] for k in link.geared)
     more = tuple(drive[k] * rotor for k, rotor in zip(link.geared, rotors, strict=True))
     places = {k: len(hold) + at for at, k in enumerate(link.geared)}
-    return Wrenches(link.joint_state(q), drive, hold + more, (0.0,) * len(hold) + rotors, places)
+    return JointWrenches(
+        link.joint_state(q), drive, hold + more, (0.0,) * len(hold) + rotors, places
+    )
 
 
-def couple(_link: Link, children: Pushes, i: int, p: Wrenches) -> tuple[Pushes, Pushes]:
+def couple(_link: Link, children: Pushes, i: int, p: JointWrenches) -> tuple[Pushes, Pushes]:
     """Who pushes a link: its own joint, and its children's joints the other way."""
     back = tuple(p.J.X.force_back(f) * -1.0 for f in p.hold)
     return (((i, p.hold),) if p.hold else ()) + children, ((i, back),) if p.hold else ()
@@ -77,7 +79,7 @@ def powers(forces: Sequence[Force], motions: Sequence[Motion]) -> Block:
     return [[m.dot(f) for m in motions] for f in forces]
 
 
-def add_rotors(_link: Link, A: blocks.Matrix, i: int, p: Wrenches) -> blocks.Matrix:
+def add_rotors(_link: Link, A: blocks.Matrix, i: int, p: JointWrenches) -> blocks.Matrix:
     """Add a joint's diagonal block to A: its rotors, else zeros."""
     own = {(i, i): dense.scaled(dense.unit(len(p.hold)), p.rotors)} if p.hold else {}
     return A | own
@@ -112,7 +114,9 @@ def system(tree: Tree, q: Vector, order: Order, without: int | None = None) -> S
     return System(loose, joints, own, pushes, A, blocks.factor(A, order(A)))
 
 
-def net(_link: Link, children: Force, p: Wrenches, F: Force, load: Force) -> tuple[Force, Force]:
+def net(
+    _link: Link, children: Force, p: JointWrenches, F: Force, load: Force
+) -> tuple[Force, Force]:
     """``P F - b``, the wrench left to accelerate a link; and that of its joint on the parent."""
     return F - children - load, p.J.X.force_back(F)
 
@@ -125,7 +129,7 @@ def combined(directions: Sequence[Force], amounts: Vector) -> Force:
     return total
 
 
-def driven(_link: Link, p: Wrenches, torques: Vector) -> Force:
+def driven(_link: Link, p: JointWrenches, torques: Vector) -> Force:
     """``H tau``: the wrench of a joint's motors."""
     return combined(p.drive, torques)
 
@@ -136,8 +140,8 @@ def touch(_link: Link, children: bool, numbers: range, row: dict[int, float]) ->
     return acts or children, acts
 
 
-def pushed(tree: Tree, joints: list[Wrenches], row: dict[int, float]) -> dict[int, Force]:
-    """Wrenches that torques (by column) put on the links on both sides of their joints."""
+def pushed(tree: Tree, joints: list[JointWrenches], row: dict[int, float]) -> dict[int, Force]:
+    """JointWrenches that torques (by column) put on the links on both sides of their joints."""
     torques = tree.per_link_v([row.get(c, 0.0) for c in range(tree.nv)])
     F = each_link(tree, driven, joints, torques)
     left, _ = tip_to_base(tree, net, Force.zero(), joints, F, at_links(tree, Force.zero(), ()))

@@ -33,9 +33,9 @@ from linkwise.algorithms.aba import STILL, Velocity, drive, turn
 from linkwise.algorithms.blocks import Block
 from linkwise.algorithms.external import External, external_forces
 from linkwise.algorithms.interbody import (
+    JointWrenches,
     Order,
     System,
-    Wrenches,
     combined,
     driven,
     net,
@@ -58,7 +58,9 @@ class Apart(NamedTuple):
     gap: Motion
 
 
-def part(_link: Link, parent: Apart, p: Wrenches, own: Mobility, f: Force, m: Velocity) -> Apart:
+def part(
+    _link: Link, parent: Apart, p: JointWrenches, own: Mobility, f: Force, m: Velocity
+) -> Apart:
     """``Pᵀ V̇ - a``: acceleration across a joint, velocity products taken off [27]."""
     a = own @ f
     return Apart(a, a - p.J.X.motion(parent.a) - m.c)
@@ -72,17 +74,17 @@ def gaps(s: System, velocities: list[Velocity], loads: list[Force], F: list[Forc
     return [state.gap for state in states]
 
 
-def withstood(_link: Link, p: Wrenches, gap: Motion) -> Block:
+def withstood(_link: Link, p: JointWrenches, gap: Motion) -> Block:
     """``-Wᵀ g``: the acceleration apart of a joint's two links, which its wrenches must undo."""
     return [[-gap.dot(f)] for f in p.hold]
 
 
-def held(_link: Link, p: Wrenches, F: Force, x: Vector) -> Force:
+def held(_link: Link, p: JointWrenches, F: Force, x: Vector) -> Force:
     """``H tau + W f``."""
     return F + combined(p.hold, x)
 
 
-def joint_rates(_link: Link, p: Wrenches, gap: Motion, x: Vector) -> list[Scalar]:
+def joint_rates(_link: Link, p: JointWrenches, gap: Motion, x: Vector) -> list[Scalar]:
     """``Hᵀ g`` [37], or the rotor's own unknown."""
     return [-x[p.geared[k]] if k in p.geared else gap.dot(f) for k, f in enumerate(p.drive)]
 
