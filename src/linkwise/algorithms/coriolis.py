@@ -47,7 +47,7 @@ class Subtree(NamedTuple):
 
 
 class ColumnWrenches(NamedTuple):
-    """ColumnWrenches of a joint's columns, one of each kind per column, on their way to the base."""
+    """Wrenches of a joint's columns, one of each kind per column, on their way to the base."""
 
     rate: list[Force]  # I^c Ṡ + B^c S
     momentum: list[Force]  # I^c S
@@ -109,7 +109,7 @@ def stay(_link: Link, columns: ColumnWrenches, _m: Moving) -> ColumnWrenches:
 
 
 def meet(_link: Link, columns: ColumnWrenches, m: Moving) -> Meeting:
-    """ColumnWrenches of one joint at another, or at itself."""
+    """Wrenches of one joint at another, or at itself."""
     return Meeting(columns, m)
 
 
@@ -158,7 +158,7 @@ def mixed(tree: Tree, q: Vector, qd: Vector) -> Matrix:
 
 
 def turn_wrenches(link: Link, columns: ColumnWrenches, at: Located) -> ColumnWrenches:
-    """ColumnWrenches at a link's origin, in its axes -> at the fixed point."""
+    """Wrenches at a link's origin, in its axes -> at the fixed point."""
     return ColumnWrenches(*(in_fixed_frame(link, forces, at) for forces in columns))
 
 

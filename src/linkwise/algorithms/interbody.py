@@ -1,4 +1,4 @@
-"""JointWrenches between bodies: which joints push which links, and what they do to one another.
+"""Wrenches between bodies: which joints push which links, and what they do to one another.
 
     A = Wᵀ Pᵀ I⁻¹ P W                                                                   [39]
     A_ii = W_iᵀ (I_i⁻¹ + P̂ᵀ I_parent⁻¹ P̂) W_i,   A_ij = -W_iᵀ I_i⁻¹ P̂ W_j           [52, 53]
@@ -141,7 +141,7 @@ def touch(_link: Link, children: bool, numbers: range, row: dict[int, float]) ->
 
 
 def pushed(tree: Tree, joints: list[JointWrenches], row: dict[int, float]) -> dict[int, Force]:
-    """JointWrenches that torques (by column) put on the links on both sides of their joints."""
+    """Wrenches that torques (by column) put on the links on both sides of their joints."""
     torques = tree.per_link_v([row.get(c, 0.0) for c in range(tree.nv)])
     F = each_link(tree, driven, joints, torques)
     left, _ = tip_to_base(tree, net, Force.zero(), joints, F, at_links(tree, Force.zero(), ()))
