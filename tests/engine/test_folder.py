@@ -19,6 +19,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.engine import cache as cache_module
+from linkwise.engine import folder as folder_module
 from linkwise.engine.cache import ABANDONED, LIMIT, CacheWarning, KernelCache, size_limit
 
 OURS, THEIRS = b"ours" * 500, b"evil" * 500
@@ -169,6 +170,24 @@ def test_a_giant_entry_is_not_read(cache: KernelCache) -> None:
     os.truncate(cache.path(KEY), 1 << 40)
     with pytest.warns(CacheWarning, match="damaged"):
         assert cache.get(KEY) is None
+
+
+def test_where_files_cannot_be_opened_relative_to_a_folder(
+    cache: KernelCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on Windows: everything works by paths."""
+    monkeypatch.setattr(folder_module, "_RELATIVE", False)
+    assert cache.get(KEY) is None and cache.entries() == []
+    cache.put(KEY, OURS)
+    then = time.time() - 1000
+    os.utime(cache.path(KEY), (then, then))
+    assert cache.get(KEY) == OURS and cache.path(KEY).stat().st_mtime > then + 500
+    assert [entry.name for entry in cache.entries()] == [cache.path(KEY).name]
+    cache.path(KEY).write_bytes(b"damaged")
+    with pytest.warns(CacheWarning, match="damaged"):
+        assert cache.get(KEY) is None
+    cache.put(KEY, OURS)
+    assert cache.clear() == 1 and cache.entries() == []
 
 
 # -- its size -----------------------------------------------------------------------------------
