@@ -1,6 +1,6 @@
-"""Run `linkwise.check` on MJCF files with two to ten defects each: what is missed, what invented.
+"""Run `linkwise.check` on files with two to ten defects each: what is missed, what invented.
 
-python tools/check_combined.py [files per robot]
+python tools/check_combined.py [files per robot] [urdf|mjcf]
 """
 
 from __future__ import annotations
@@ -8,33 +8,71 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from faults.combined import Told, files
-from faults.document import ROBOTS, robots_folder
-from faults.mjcf import COMBINABLE, MJCF_ROBOTS, Model
+from faults import defects, mjcf
+from faults.combined import Check, Combined, Told, files
+from faults.document import ROBOTS, Document, robots_folder
 
 import linkwise as lw
 
+LATER = ("UNMOVED", "MASSLESS")  # told where nothing else is wrong
 
-def main(per_robot: int) -> int:
+
+def by_element(path: Path, clean: str) -> Check:
+    """Errors and warnings of a URDF that the file without defects does not have."""
+
+    def told(text: str) -> Told:
+        path.write_text(text, encoding="utf-8")
+        found = (p for p in lw.check(path) if p.severity != "hint" and p.code.name not in LATER)
+        return Counter((p.element, p.code.name) for p in found)
+
+    before = told(clean)
+    return cache(lambda text: told(text) - before)
+
+
+def by_line(path: Path) -> Check:
+    """Errors of an MJCF."""
+
+    @cache
+    def told(text: str) -> Told:
+        path.write_text(text, encoding="utf-8")
+        return Counter((p.line, p.code.name) for p in lw.check(path) if p.severity == "error")
+
+    return told
+
+
+def urdf_files(folder: Path, path: Path, per_robot: int) -> Iterator[tuple[str, Combined]]:
+    """Files of every robot."""
+    for name, file in ROBOTS.items():
+        document = Document.read(folder / file)
+        check = by_element(path, document.text())
+        for found in files(
+            document, defects.COMBINABLE, check, per_robot, together=defects.together
+        ):
+            yield name, found
+
+
+def mjcf_files(folder: Path, path: Path, per_robot: int) -> Iterator[tuple[str, Combined]]:
+    """Files of every robot that is made an MJCF."""
+    for name in mjcf.MJCF_ROBOTS:
+        model = mjcf.Model.of_urdf(folder / ROBOTS[name])
+        for found in files(model, mjcf.COMBINABLE, by_line(path), per_robot):
+            yield name, found
+
+
+def main(per_robot: int, formats: list[str]) -> int:
     """Print every file that is judged wrong, and how many there were; returns their number."""
     folder = robots_folder()
     if folder is None:
         sys.exit("example-robot-data is not installed: pip install example-robot-data")
+    makers = {"urdf": urdf_files, "mjcf": mjcf_files}
     count = wrong = 0
     with tempfile.TemporaryDirectory() as place:
-        path = Path(place, "robot.xml")
-
-        @cache
-        def check(text: str) -> Told:
-            path.write_text(text, encoding="utf-8")
-            return Counter((p.line, p.code.name) for p in lw.check(path) if p.severity == "error")
-
-        for name in MJCF_ROBOTS:
-            model = Model.of_urdf(folder / ROBOTS[name])
-            for found in files(model, COMBINABLE, check, per_robot):
+        for word in formats:
+            for name, found in makers[word](folder, Path(place, "robot.xml"), per_robot):
                 count += 1
                 if found.missed or found.invented:
                     wrong += 1
@@ -45,4 +83,5 @@ def main(per_robot: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(bool(main(int(sys.argv[1]) if len(sys.argv) > 1 else 91)))
+    per_robot = int(sys.argv[1]) if len(sys.argv) > 1 else 91
+    sys.exit(bool(main(per_robot, sys.argv[2:] or ["urdf", "mjcf"])))

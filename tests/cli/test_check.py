@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import linkwise as lw
+from linkwise.check.mend import repair
 from linkwise.cli.check import MOST
 from linkwise.cli.main import main
 
@@ -404,6 +405,13 @@ def test_broken_xml_is_not_written(path: Path, tmp_path: Path) -> None:
 # -- any file -------------------------------------------------------------------------------------
 
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+from check_combined import by_element  # noqa: E402
+from faults.combined import files  # noqa: E402
+from faults.defects import COMBINABLE, DEFECTS, together  # noqa: E402
+from faults.document import ROBOTS, Document, robots_folder  # noqa: E402
+from faults.spoil import spoiled  # noqa: E402
+
 TAKEN = {"zero mass"}  # inertia without mass, which the joint moves
 TOLD = {
     "<visual> without geometry": "NO_SHAPE",
@@ -417,11 +425,6 @@ TOLD = {
 
 def test_no_defect_goes_unseen_and_none_breaks_the_check(path: Path) -> None:
     """Every kind of defect of the reliability suite, in this small arm."""
-    sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
-    from faults.defects import DEFECTS
-    from faults.document import Document
-    from faults.spoil import spoiled
-
     document = Document(ET.fromstring(GOOD))
     ET.indent(document.root)
     for defect in DEFECTS:
@@ -434,6 +437,45 @@ def test_no_defect_goes_unseen_and_none_breaks_the_check(path: Path) -> None:
             elif defect.name not in TAKEN:
                 assert "error" in {p.severity for p in problems}, defect.name
             assert all(p.suggestion and p.line for p in problems), defect.name
+
+
+@pytest.mark.parametrize("name", ["z1", "ur5", "solo12"])
+def test_up_to_ten_defects_are_told_each_and_nothing_else(name: str, path: Path) -> None:
+    """``python tools/check_combined.py`` does this with a thousand files."""
+    folder = robots_folder()
+    if folder is None:
+        pytest.skip("needs example-robot-data")
+    document = Document.read(folder / ROBOTS[name])
+    check = by_element(path, document.text())
+    for found in files(document, COMBINABLE, check, 30, together=together):
+        assert (found.missed, found.invented) == ({}, {}), found.names
+
+
+WORDS = ("<lnik>", "<jiont>", "<inertail>", "<mas>", "<orgin>", "<axsi>", "xzy=", "vaule=",
+         "lowr=", "ixxx=", "a misspelt type", "two <parent>", "two <origin>", "two <inertial>",
+         "two <mass>", "negative moment", "triangle", "lower above")  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["z1", "kinova"])
+def test_repairs_converge_and_load(name: str, path: Path, tmp_path: Path) -> None:
+    folder = robots_folder()
+    if folder is None:
+        pytest.skip("needs example-robot-data")
+    document = Document.read(folder / ROBOTS[name])
+    mended = [d for d in COMBINABLE if d.name.startswith(WORDS)]
+    assert len(mended) >= len(WORDS)
+    check, out = by_element(path, document.text()), tmp_path / "out.urdf"
+    for found in files(document, mended, check, 10, together=together):
+        path.write_text(found.text, encoding="utf-8")
+        first = repair(path)
+        assert first is not None and first.changes
+        out.write_bytes(first.data)
+        assert not [p for p in lw.check(out) if p.severity == "error"], found.names
+        again = repair(out)
+        assert again is not None and (again.changes, again.data) == ([], first.data), found.names
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", lw.RobotFileWarning)
+            lw.load(out)
 
 
 def test_an_mjcf_file_is_read_by_its_own_reader(tmp_path: Path) -> None:

@@ -1,15 +1,15 @@
 """Several defects in one file: does `linkwise.check` find each, and nothing else?
 
-Each defect is put into the file alone first; what is told then, line and code, is what it should
-be told among others. Only defects that leave every element on its line are combined, each at an
-element of its own.
+Each defect is put into the file alone first; what is told then, place and code, is what should be
+told among others. Defects are combined at elements of their own: by lines, of those that leave
+every element on its line, or by the names of elements, of those that a format says go together.
 """
 
 from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -17,8 +17,10 @@ from faults.document import File
 from faults.spoil import Defect
 
 F = TypeVar("F", bound=File)
-Told = Counter[tuple[int | None, str]]  # lines and codes
+MOST_TRIED = 300  # choices that are looked at for one file
+Told = Counter[tuple[int | str | None, str]]  # places, lines or elements, and codes
 Check = Callable[[str], Told]
+Together = Callable[[str, Collection[str]], bool]  # whether a defect goes with others, by name
 
 
 @dataclass(frozen=True)
@@ -27,10 +29,18 @@ class Choice(Generic[F]):
 
     defect: Defect[F]
     place: int
+    owner: int  # the number of the element at the top of the file that contains it
 
     def spoil(self, document: F) -> None:
         """Put the defect into the document."""
-        self.defect.spoil(document, list(document.root.iter())[self.place])
+        spoil(document, [self])
+
+
+def spoil(document: F, wanted: Sequence[Choice[F]]) -> None:
+    """Put several defects into a document."""
+    elements = list(document.root.iter())
+    for choice in wanted:
+        choice.defect.spoil(document, elements[choice.place])
 
 
 @dataclass(frozen=True)
@@ -53,16 +63,18 @@ class Combined:
         return self.told - self.expected
 
 
-def choices(document: F, defects: Sequence[Defect[F]]) -> list[Choice[F]]:
-    """Every defect at every place where all elements stay where they are."""
+def choices(document: F, defects: Sequence[Defect[F]], by_lines: bool = True) -> list[Choice[F]]:
+    """Every defect at every place; by lines, where all elements stay where they are."""
     order = {id(element): k for k, element in enumerate(document.root.iter())}
+    owners = {order[id(e)]: order[id(top)] for top in document.root for e in top.iter()}
     found = []
     for defect in defects:
         if defect.after is not str:
             continue
         for element in defect.where(document):
-            choice = Choice(defect, order[id(element)])
-            if _stays(document, choice):
+            place = order[id(element)]
+            choice = Choice(defect, place, place if by_lines else owners.get(place, 0))
+            if not by_lines or _stays(document, choice):
                 found.append(choice)
     return found
 
@@ -74,37 +86,52 @@ def _stays(document: F, choice: Choice[F]) -> bool:
     return before == list(map(id, copy.root.iter()))
 
 
+def anything(_name: str, _others: Collection[str]) -> bool:
+    """Every defect goes with every other."""
+    return True
+
+
 def combine(
-    document: F, among: list[Choice[F]], check: Check, rng: random.Random, most: int
+    document: F,
+    among: list[Choice[F]],
+    check: Check,
+    rng: random.Random,
+    most: int,
+    together: Together = anything,
 ) -> Combined:
-    """A file with up to ``most`` defects, each at elements of its own and told in other lines."""
+    """A file with up to ``most`` defects, each at elements of its own and told at other places."""
     wanted: dict[int, Choice[F]] = {}
     expected: Told = Counter()
-    for choice in rng.sample(among, len(among)):
-        if choice.place in wanted:
+    for choice in rng.sample(among, min(len(among), MOST_TRIED)):
+        names = [other.defect.name for other in wanted.values()]
+        if choice.owner in wanted or not together(choice.defect.name, names):
             continue
         alone = document.copy()
         choice.spoil(alone)
         told = check(alone.text())
-        if {line for line, _ in told} & {line for line, _ in expected}:
+        if {place for place, _ in told} & {place for place, _ in expected}:
             continue
-        wanted[choice.place] = choice
+        wanted[choice.owner] = choice
         expected += told
         if len(wanted) == most:
             break
     bad = document.copy()
-    for choice in wanted.values():
-        choice.spoil(bad)
+    spoil(bad, list(wanted.values()))
     text = bad.text()
-    names = tuple(choice.defect.name for choice in wanted.values())
-    return Combined(text, names, expected, check(text))
+    defects = tuple(choice.defect.name for choice in wanted.values())
+    return Combined(text, defects, expected, check(text))
 
 
 def files(
-    document: F, defects: Sequence[Defect[F]], check: Check, count: int, seed: int = 1
+    document: F,
+    defects: Sequence[Defect[F]],
+    check: Check,
+    count: int,
+    seed: int = 1,
+    together: Together | None = None,
 ) -> Iterator[Combined]:
-    """Files of two to ten defects."""
+    """Files of two to ten defects; by names of elements where ``together`` is given."""
     rng = random.Random(seed)
-    among = choices(document, defects)
+    among = choices(document, defects, by_lines=together is None)
     for _ in range(count):
-        yield combine(document, among, check, rng, rng.randint(2, 10))
+        yield combine(document, among, check, rng, rng.randint(2, 10), together or anything)

@@ -7,7 +7,7 @@ place where it would do no harm, such as the inertia of a link that never moves,
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from faults.document import Document, Element, end, part
 from faults.spoil import (
@@ -355,3 +355,25 @@ TEXT = [
 ]
 
 DEFECTS = [*STRUCTURE, *WORDS, *VECTORS, *PHYSICS, *TEXT]
+
+# -- which go together -----------------------------------------------------------------------------
+
+# of a file that is not XML nothing else is read; joints that others follow are not their own; what
+# moves no inertia is judged where nothing else is wrong
+_ALONE = (
+    "of one name", "a link twice", "a joint twice", "a robot inside", "in place of", "root",
+    "xacro", "no links", "follows a", "follows NaN", "follows by", "zero mass", "no inertia on",
+    "zero inertia",
+)  # fmt: skip
+COMBINABLE = [d for d in DEFECTS if d.after is str and not any(words in d.name for words in _ALONE)]
+# each takes a link or its name away: with two of them, nobody can say which link is missed where
+_LOSSES = {
+    "unknown parent", "unknown child", "no <child>", "<child> names nothing", "a joint is missing",
+    "a stray link", "a link without name", "a link with a blank name", "a link is missing", "nmae=",
+    "a cycle",
+}  # fmt: skip
+
+
+def together(name: str, others: Collection[str]) -> bool:
+    """Whether a defect can be told from others in the same file."""
+    return name not in others and not (name in _LOSSES and _LOSSES.intersection(others))

@@ -20,6 +20,7 @@ FOLLOWING = ("revolute", "continuous", "prismatic", "helical")
 
 _UNNAMED = "\0"  # begins no name of a file
 
+Pair = tuple[JointDescription, JointDescription]
 Record = TypeVar("Record", LinkDescription, JointDescription)
 
 
@@ -37,7 +38,8 @@ def mended_tree(
     """
     named, nameless = _by_name("link", links)
     apart, renamed = _by_name("joint", joints)
-    ends = _Ends(named, [*apart.values(), *renamed])
+    kept = set(map(id, (*apart.values(), *renamed)))
+    ends = _Ends(named, [joint for joint in joints if id(joint) in kept])
     ends.adopt(nameless)
     for joint in ends.joints:
         ends.hold(joint)
@@ -71,7 +73,7 @@ class _Ends:
     links: dict[str, LinkDescription]
     joints: list[JointDescription]
     parents: dict[str, JointDescription] = field(default_factory=dict)  # by the link they hold
-    doubled: list[JointDescription] = field(default_factory=list)  # both joints that hold a link
+    doubled: list[Pair] = field(default_factory=list)  # joints that hold the same link
     loose: int = 0  # joints whose child cannot be known
     told: set[str] = field(default_factory=set)  # names that nothing has
 
@@ -97,7 +99,7 @@ class _Ends:
         if first.where is not joint.where:
             facts = {"child": child, "joint": first.name, "line": _line(first.where)}
             joint.where.report(Code.SECOND_PARENT, **facts)
-            self.doubled += [first, joint]
+            self.doubled.append((first, joint))
 
     def _end(self, joint: JointDescription, end: str) -> str:
         """The link at an end of a joint; past an unknown one, the link that was perhaps meant."""
@@ -123,10 +125,11 @@ class _Ends:
     def one_root(self) -> str | None:
         """The root; other links that hang on nothing are reported, unless that is explained."""
         roots = [name for name in self.links if name not in self.parents and name[0] != _UNNAMED]
-        swapped = {joint.parent for joint in self.doubled}  # held, if the joint were turned round
-        base = next((name for name in roots if name not in swapped), roots[0] if roots else None)
-        others = [name for name in roots if name != base and name not in swapped]
+        swapped = self._turned_round(roots)
         carrying = {joint.parent for joint in self.parents.values()}
+        likely = [name for name in roots if name not in swapped] or roots
+        base = next((name for name in likely if name in carrying), [*likely, None][0])
+        others = [name for name in roots if name != base and name not in swapped]
         explained = sorted(others, key=lambda name: name not in carrying)[: self.loose]
         for name in others:
             if name not in explained and base is not None:
@@ -134,6 +137,26 @@ class _Ends:
                 facts = {"first": base, "line": line, "count": len(roots)}
                 self.links[name].where.report(Code.SECOND_ROOT, **facts)
         return base
+
+    def _turned_round(self, roots: Sequence[str]) -> set[str]:
+        """Roots that a joint would hold if its ends were exchanged, of those that share a child.
+
+        That leaves a tree where the other joint that holds the link does not hang on the root.
+        """
+        return {
+            joint.parent
+            for pair in self.doubled
+            for joint, other in (pair, pair[::-1])
+            if joint.parent in roots and self._root_of(other.parent) != joint.parent
+        }
+
+    def _root_of(self, name: str) -> str:
+        """The link that a link hangs on in the end."""
+        seen: set[str] = set()
+        while name in self.parents and name not in seen:
+            seen.add(name)
+            name = self.parents[name].parent
+        return name
 
     def cut_cycles(self) -> None:
         """Walk from each link towards the root; a link met twice on the way closes a cycle."""
