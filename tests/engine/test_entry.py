@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.backends.base import BATCH, ONE
 from linkwise.backends.llvm.layout import layout, slot_offset
 
 pytestmark = pytest.mark.skipif(layout() is None, reason="no compiled entry for this interpreter")
@@ -337,3 +338,16 @@ def test_keywords_in_every_combination() -> None:
     with pytest.raises(TypeError, match="unexpected keyword argument 'statuss'"):
         ROBOT.forward_dynamics(q, qd, tau, statuss=True)
     assert isinstance(ROBOT.forward_dynamics(q, qd, tau, status=1), tuple)
+
+
+def test_single_states_have_their_own_kernel_after_a_batch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("LINKWISE_CACHE", "off")
+    robot, (q, qd, tau) = lw.load("puma560"), rows(11)
+    robot.forward_dynamics(q, qd, tau)
+    made = robot._calls.kernels._kernels
+    assert {form for _, _, form in made} == {BATCH}
+    robot.forward_dynamics(strided(q[0]), qd[0], tau[0].tolist())
+    assert {form for _, _, form in made} == {ONE, BATCH}
+    assert len(robot._calls.kernels._programs) == 1, "traced once"

@@ -66,12 +66,15 @@ def _read(function: str, name: str, size: int, value: ArrayLike) -> Array:
 
 
 def _rows(array: Array, shape: tuple[int, ...], dtype: np.dtype) -> Array:
-    """An argument as rows: a view where leading axes make one axis of rows, else a copy."""
+    """An argument as rows: a view where leading axes make one axis of rows, else a copy.
+
+    A single state is copied, so that its row is contiguous.
+    """
     size = array.shape[-1]
     states = int(np.prod(shape, dtype=np.int64))
     typed = array.astype(dtype, copy=False)
     rows = np.broadcast_to(typed, (*shape, size)).reshape(states, size)
-    return rows if rows.flags.aligned else rows.copy()
+    return rows if rows.flags.aligned and shape else rows.copy()
 
 
 def constant_rows(batch: Batch, *values: float) -> Batch:

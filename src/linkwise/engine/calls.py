@@ -97,8 +97,7 @@ class Call:
 
     def kernel(self, batch: arrays.Batch) -> Any:
         """The kernel for a batch; from now on the compiled entry has it too."""
-        straight = not batch.shape and all(a.flags.c_contiguous for a in batch.rows)
-        form = ONE if straight and batch.dtype == "float64" else BATCH
+        form = BATCH if batch.shape or batch.dtype != "float64" else ONE
         kernel = self._kernels.kernel(self.task(batch.dtype), batch.dtype, form)
         if form == ONE:
             self.site.one = kernel.address
