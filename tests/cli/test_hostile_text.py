@@ -17,6 +17,7 @@ import linkwise as lw
 from linkwise.algorithms import FUNCTIONS
 from linkwise.backends.cstyle import render
 from linkwise.bench.selfcheck import Check
+from linkwise.bench.states import exists, tip
 from linkwise.cli.main import main
 from linkwise.errors import Problem, Where, printable, quote
 
@@ -220,9 +221,9 @@ def test_no_name_reaches_generated_code(hostile: str) -> None:
                 if backend != "c" and function not in ("bias", "jacobian"):
                     continue
                 method = next(iter(methods.values()))
-                if not method.exists_for(robot.tree):
+                if not exists(robot, function, tip(robot)):
                     continue
-                frame = robot.frame_names[-1] if method.takes_frame else None
+                frame = tip(robot) if method.takes_frame else None
                 text = robot.source(function, backend, frame=frame)
                 assert seen(text.replace("\t", " "))
                 if backend == "c":
