@@ -197,6 +197,7 @@ def test_what_a_kernel_depends_on_is_in_its_key(
 
     tau = Q[::-1].copy()
     push = np.ones(6)
+    flying = lw.Builder("flying").link("base", mass=1.0, inertia=(1, 1, 1)).build(base="free")
     different: dict[str, Callable[[], Any]] = {
         "first": lambda: arm().mass_matrix(Q),
         "dtype": lambda: arm().mass_matrix(Q.astype("f4")),
@@ -207,12 +208,15 @@ def test_what_a_kernel_depends_on_is_in_its_key(
         "gravity": lambda: arm(gravity=(0.0, 0.0, -1.62)).mass_matrix(Q),
         "structure": lambda: lw.from_dh([LINK] * 3).mass_matrix(np.zeros((4, 3))),
         "function": lambda: arm().gravity_torque(Q),
+        "dtype of one method": lambda: arm().gravity_torque(Q.astype("f4")),
         "method": lambda: arm().mass_matrix_inverse(Q, method="crba"),
         "other method": lambda: arm().mass_matrix_inverse(Q, method="aba"),
         "frame": lambda: arm().jacobian(Q, "link1"),
         "other frame": lambda: arm().jacobian(Q, "link2"),
         "axes": lambda: arm().jacobian(Q, "link2", axes="body"),
         "status": lambda: arm().mass_matrix(Q, status=True),
+        "Λ": lambda: flying.operational_inertia(flying.neutral()[None], "base"),
+        "damping": lambda: flying.operational_inertia(flying.neutral()[None], "base", damping=0.1),
         "wrench": lambda: arm().bias(Q, tau, f_ext={"link2": push}),
         "other wrench": lambda: arm().bias(Q, tau, f_ext={"link1": push}),
         "both": lambda: arm().bias(Q, tau, f_ext={"link1": push, "link2": push}),
