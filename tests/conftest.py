@@ -60,7 +60,7 @@ QUICK = (
     "cli/test_check.py", "engine/test_arrays.py", "engine/test_programs.py", "io/test_detect.py",
     "io/test_urdf.py", "io/test_urdf_write.py", "io/test_xml.py", "model/", "papers/test_gdahj.py",
     "papers/test_operators.py", "physics/test_configuration.py", "physics/test_dh.py",
-    "physics/test_joint_kinds.py", "test_exports.py", "test_layers.py",
+    "test_exports.py", "test_layers.py",
 )  # fmt: skip
 
 
