@@ -435,6 +435,10 @@ class Code(Enum):
         "{percent:.2g} % above the sum of the other two: taken as written",
         ONE_SOURCE,
     )
+    INERTIA_WITHOUT_MASS = told(
+        "the body moved by joint '{joint}' has inertia and no mass: taken as written",
+        "write the mass of the link",
+    )
     UNMOVED = told(
         "joints that move no inertia: {names} ({count} in all); functions that divide by that "
         "inertia, such as forward dynamics, are {effect}",

@@ -61,7 +61,8 @@ def test_the_triangle_inequality_missed_by_little_is_told(tmp_path):
 
 
 def test_a_link_with_inertia_and_no_mass_is_taken(tmp_path):
-    robot = lw.load(urdf(tmp_path, mass="0"))
+    with pytest.warns(RobotFileWarning, match="'hinge' has inertia and no mass: taken as written"):
+        robot = lw.load(urdf(tmp_path, mass="0"))
     np.testing.assert_allclose(robot.mass_matrix([0.0])[0, 0], 0.04, rtol=1e-15)
 
 

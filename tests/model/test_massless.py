@@ -154,6 +154,7 @@ def test_armature_is_enough() -> None:
     lw.Robot(chain(*REFUSED["same axis"][0], armature=0.1))
 
 
+@pytest.mark.filterwarnings("ignore:.*inertia and no mass")
 def test_inertia_without_mass_is_taken() -> None:
     """Like a rotor: its inertia is added to the diagonal of the mass matrix."""
     odd = BodyInertia(0.0, HERE, (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))

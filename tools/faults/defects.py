@@ -370,7 +370,8 @@ COMBINABLE = [d for d in DEFECTS if d.after is str and not any(words in d.name f
 _LOSSES = {
     "unknown parent", "unknown child", "no <child>", "<child> names nothing", "a joint is missing",
     "a stray link", "a link without name", "a link with a blank name", "a link is missing", "nmae=",
-    "a cycle",
+    "a cycle", "no <parent>", "<parent> names nothing", "<parent> names an empty name",
+    "a joint to itself",
 }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.codes import Code
+from linkwise.codes import ERROR, Code
 from linkwise.errors import Problem, Where, strictness
 from linkwise.model.description import (
     SMALLEST,
@@ -129,7 +129,7 @@ def check_body(body: Moments, joint: str, where: Where, policy: Policy) -> Momen
     code, facts = found
     if code in REPAIRABLE and policy.repair == "nearest":
         return _repaired(body, Problem(code, where, facts))
-    if code in REPAIRABLE and policy.quiet:
+    if policy.quiet and (code in REPAIRABLE or code.severity != ERROR):
         return body
     with strictness(policy.strict):
         where.report(code, **facts)
@@ -163,6 +163,8 @@ def body_problem(body: Moments, joint: str) -> tuple[Code, dict[str, Any]] | Non
         return Code.TRIANGLE, facts
     if excess > 2.0 * noise:
         return Code.TRIANGLE_NEARLY, {**facts, "percent": 100.0 * excess / (least + middle)}
+    if body.mass == 0.0 and most > 0.0:
+        return Code.INERTIA_WITHOUT_MASS, {"joint": joint}
     return None
 
 

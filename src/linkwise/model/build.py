@@ -8,7 +8,7 @@ from functools import reduce
 import numpy as np
 
 from linkwise.codes import Code
-from linkwise.errors import Where, quote
+from linkwise.errors import HOLE, Where, quote
 from linkwise.model.bodies import (
     NOTHING,
     Moments,
@@ -66,9 +66,15 @@ class Body:
 def check_bodies(description: RobotDescription, policy: Policy) -> None:
     """Report what is wrong with bodies of a description that has holes.
 
-    Where a hole leaves the place of a member unknown, members are judged one by one.
+    Where a hole leaves the place of a member unknown, members are judged one by one. Bodies that
+    may be one, since nobody knows whether the joint between them moves, are not judged.
     """
-    for body in _merge_fixed(description)[0]:
+    bodies = _merge_fixed(description)[0]
+    unsure = {i for i, body in enumerate(bodies) if body.joint.kind is HOLE}
+    unsure |= {bodies[i].parent for i in unsure if not bodies[i].moments().is_nothing}
+    for i, body in enumerate(bodies):
+        if i in unsure:
+            continue
         whole = body.moments()
         parts = [moments(link.inertia) for link, _, _ in body.members]
         for part in [whole] if _is_known(whole) else filter(_is_known, parts):

@@ -7,6 +7,7 @@ nothing has is explained by a link that lost its name, a second root by a joint 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,6 +19,8 @@ from linkwise.model.description import JointDescription, LinkDescription
 
 FOLLOWING = ("revolute", "continuous", "prismatic", "helical")
 
+MOST_SUGGESTED = 100  # unknown names for which a known one is looked for
+_DIGITS = re.compile(r"[0-9]+")
 _UNNAMED = "\0"  # begins no name of a file
 
 Pair = tuple[JointDescription, JointDescription]
@@ -77,12 +80,14 @@ class _Ends:
     loose: int = 0  # joints whose child cannot be known
     told: set[str] = field(default_factory=set)  # names that nothing has
 
+    def __post_init__(self) -> None:
+        self.children = Counter(joint.child for joint in self.joints)
+        self.uses = self.children + Counter(joint.parent for joint in self.joints)
+
     def adopt(self, nameless: Sequence[LinkDescription]) -> None:
         """Give links that lost their names the names that joints use and nothing has."""
-        children = Counter(joint.child for joint in self.joints)
-        uses = children + Counter(joint.parent for joint in self.joints)
-        free = [name for name in uses if name not in self.links and name is not HOLE]
-        free.sort(key=lambda name: (name not in children, -uses[name]))
+        free = [name for name in self.uses if name not in self.links and name is not HOLE]
+        free.sort(key=lambda name: (name not in self.children, -self.uses[name]))
         free += [f"{_UNNAMED}{k}" for k in range(len(nameless))]
         for name, link in zip(free, nameless, strict=False):
             self.links[name] = replace(link, name=name)
@@ -106,29 +111,36 @@ class _Ends:
         name: str = getattr(joint, end)
         if name in self.links:
             return name
-        children = {each.child for each in self.joints}
         if name is HOLE:
             self.loose += end == "child"
             return HOLE
-        meant = suggestion(name, frozenset(self.links))
+        meant = self._meant(name)
         if name not in self.told:
             self.told.add(name)
             code = Code.MISSPELT_LINK if meant else Code.UNKNOWN_LINK
             facts = {"end": end, "name": name, "place": _place(joint.where)}
             joint.where.report(code, **facts, meant=meant, joint=joint.name)
-        if meant in (children if end == "child" else {joint.child}):
+        if meant in (self.children if end == "child" else {joint.child}):
             meant = None  # another joint holds that link, or this one ends there
         if meant is None and end == "child":  # a link that is missing leaves no other one loose
-            self.loose += all(each.parent != name for each in self.joints)
+            self.loose += self.uses[name] == self.children[name]
         return meant or HOLE
+
+    def _meant(self, name: str) -> str | None:
+        """The link that a name was probably meant to be; several joints do not misspell alike."""
+        if len(self.told) > MOST_SUGGESTED:
+            return None
+        known = [link for link in self.links if self.uses[name] == 1 or not self.uses[link]]
+        meant = suggestion(name, frozenset(known))
+        numbered = meant and _DIGITS.sub("", meant) == _DIGITS.sub("", name)
+        return None if numbered else meant
 
     def one_root(self) -> str | None:
         """The root; other links that hang on nothing are reported, unless that is explained."""
         roots = [name for name in self.links if name not in self.parents and name[0] != _UNNAMED]
-        swapped = self._turned_round(roots)
         carrying = {joint.parent for joint in self.parents.values()}
-        likely = [name for name in roots if name not in swapped] or roots
-        base = next((name for name in likely if name in carrying), [*likely, None][0])
+        base = next((name for name in roots if name in carrying), [*roots, None][0])
+        swapped = self._turned_round(roots)
         others = [name for name in roots if name != base and name not in swapped]
         explained = sorted(others, key=lambda name: name not in carrying)[: self.loose]
         for name in others:
@@ -178,7 +190,8 @@ class _Ends:
         """Every joint in order of the file, then one for each link that nothing holds."""
         for joint in self.parents.values():
             if joint.parent is HOLE:
-                joint = replace(joint, parent=base, kind="free", mimic=None)
+                kind = HOLE if joint.kind == "fixed" else joint.kind
+                joint = replace(joint, parent=base, kind=kind, mimic=None)
             yield joint
         for name, link in self.links.items():
             if name != base and name not in self.parents:
