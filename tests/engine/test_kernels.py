@@ -1110,3 +1110,26 @@ def test_many_results_are_stored_by_a_function_with_the_same_bits(
     assert "@put" in again.source("mass_matrix", backend="llvm", dtype=dtype)
     assert "@put" not in again.source("gravity_torque", backend="llvm", dtype=dtype)
     assert (again.mass_matrix(q) == expected).all()
+
+
+# -- rows that compete for the cache ------------------------------------------------------------
+
+
+@each_dtype
+@pytest.mark.parametrize("more", [0, 1])
+def test_rows_a_page_apart_are_written_like_others(dtype: str, more: int) -> None:
+    """Outputs of a multiple of 4096 bytes go through scratch: same bits, nothing beside them."""
+    size = 4096 // np.dtype(dtype).itemsize + more
+    graph = Graph()
+    x, y = graph.input("x", 0), graph.input("x", 1)
+    program = program_of([x * float(k + 1) + y for k in range(size)], Port("x", 2))
+    kernel = compiled(program, host(), dtype)
+    rng = np.random.default_rng(5)
+    for count in (1, kernel.width - 1, kernel.width, 2 * kernel.width + 3):
+        given = rng.normal(size=(count, 2)).astype(dtype)
+        room = np.full((count + 2, size), 7.0, dtype)
+        kernel([given], [room[1:-1]], 1)
+        assert (room[0] == 7.0).all() and (room[-1] == 7.0).all()
+        alone = [run_kernel(kernel, row[None])[0] for row in given]
+        assert same_bits(room[1:-1], np.stack(alone))
+        assert_close(room[1:-1], interpret(guard(program), {"x": given}), 1e-6)

@@ -22,7 +22,7 @@ TARGETS = [
     ("aarch64-apple-darwin", "apple-m1", 16, True),
     ("aarch64-unknown-linux-gnu", "neoverse-n1", 16, True),
 ]
-OURS = {"tile", "gather", "reduce_large"}
+OURS = {"tile", "gather", "reduce_large", "copy_double", "copy_float", "copy_i8"}
 
 
 @pytest.fixture(scope="module")

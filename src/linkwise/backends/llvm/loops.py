@@ -12,8 +12,9 @@ same tile function computes every state and nothing is read or written out of bo
 
 from __future__ import annotations
 
+from linkwise.backends.llvm.rows import pitch
 from linkwise.backends.llvm.types import Lanes
-from linkwise.trace.program import BYTE, Port, Signature
+from linkwise.trace.program import BYTE, Port, Signature, Slot
 
 
 def render_one(signature: Signature, _lanes: Lanes) -> str:
@@ -34,15 +35,10 @@ def render_batch(signature: Signature, lanes: Lanes) -> str:
     """IR of the loop over tiles."""
     T, W, b = lanes.number.llvm, lanes.width, lanes.number.bytes
     inputs = signature.inputs
-    outputs = [("i8" if x.kind == BYTE else T, x.size) for x in signature.outputs]
+    outputs = [_Out(k, slot, lanes) for k, slot in enumerate(signature.outputs, len(inputs))]
     k, count = len(inputs), len(inputs) + len(outputs)
     rooms = [f"  %pad{i} = alloca [{W * p.size} x {T}], align 64" for i, p in enumerate(inputs)]
-    rooms += [f"  %pad{k + i} = alloca [{W * n} x {E}]" for i, (E, n) in enumerate(outputs)]
-    places = "\n".join(
-        f"  %o{k + i} = mul i64 %row, {n}\n"
-        f"  %p{k + i} = getelementptr {E}, ptr %base{k + i}, i64 %o{k + i}"
-        for i, (E, n) in enumerate(outputs)
-    )
+    rooms += [f"  %pad{x.i} = alloca [{W * x.pitch} x {x.T}], align 64" for x in outputs]
     return f"""
 define void @batch(ptr %ports, ptr %steps, i64 %begin, i64 %end) #2 {{
 entry:
@@ -58,8 +54,9 @@ head:
   br i1 %whole, label %body0, label %tail
 {"".join(_read(i, port) for i, port in enumerate(inputs))}
 body{k}:
-{places}
+{"".join(x.place() for x in outputs)}
   call void @tile({", ".join(f"ptr %p{i}" for i in range(count))})
+{"".join(x.copy(f"{W}", "%row") for x in outputs if x.apart)}
   br label %head
 tail:
   %left = sub i64 %end, %row
@@ -68,14 +65,37 @@ tail:
 pad:
 {"".join(_gather(i, port, "%row") for i, port in enumerate(inputs))}
   call void @tile({", ".join(f"ptr %pad{i}" for i in range(count))})
-  br label %out{k}_start
-{"".join(_copy_out(k + i, n, E) for i, (E, n) in enumerate(outputs))}
-out{count}_start:
+{"".join(x.copy("%left", "%row") for x in outputs)}
   br label %done
 done:
   ret void
 }}
-{_gather_function(lanes)}"""
+{_gather_function(lanes)}{"".join(_copy_function(kind) for kind in sorted({x.T for x in outputs}))}"""
+
+
+class _Out:
+    """Where a tile writes one output: straight to its rows, or to scratch that is copied."""
+
+    def __init__(self, i: int, slot: Slot, lanes: Lanes) -> None:
+        self.i, self.size = i, slot.size
+        self.T = "i8" if slot.kind == BYTE else lanes.number.llvm
+        self.pitch = slot.size if slot.kind == BYTE else pitch(lanes, slot.size)
+        self.apart = self.pitch != slot.size
+
+    def place(self) -> str:
+        """The address that a whole tile writes to."""
+        if self.apart:
+            return f"  %p{self.i} = getelementptr {self.T}, ptr %pad{self.i}, i64 0\n"
+        return (
+            f"  %o{self.i} = mul i64 %row, {self.size}\n"
+            f"  %p{self.i} = getelementptr {self.T}, ptr %base{self.i}, i64 %o{self.i}\n"
+        )
+
+    def copy(self, rows: str, row: str) -> str:
+        """Copy rows from scratch."""
+        sizes = f"i64 {self.size}, i64 {self.pitch}"
+        where = f"ptr %pad{self.i}, ptr %base{self.i}"
+        return f"  call void @copy_{self.T}({where}, {sizes}, i64 {row}, i64 {rows})\n"
 
 
 def _bases(count: int) -> str:
@@ -160,22 +180,49 @@ done:
 """
 
 
-def _copy_out(i: int, n: int, T: str) -> str:
-    """Copy the rows that were asked for from scratch to one output."""
-    return f"""out{i}_start:
-  %total{i} = mul i64 %left, {n}
-  %goal{i}o = mul i64 %row, {n}
-  %goal{i} = getelementptr {T}, ptr %base{i}, i64 %goal{i}o
-  br label %out{i}_loop
-out{i}_loop:
-  %c{i} = phi i64 [ 0, %out{i}_start ], [ %c{i}n, %out{i}_step ]
-  %cmore{i} = icmp slt i64 %c{i}, %total{i}
-  br i1 %cmore{i}, label %out{i}_step, label %out{i + 1}_start
-out{i}_step:
-  %cp{i} = getelementptr {T}, ptr %pad{i}, i64 %c{i}
-  %cv{i} = load {T}, ptr %cp{i}
-  %cq{i} = getelementptr {T}, ptr %goal{i}, i64 %c{i}
-  store {T} %cv{i}, ptr %cq{i}
-  %c{i}n = add i64 %c{i}, 1
-  br label %out{i}_loop
+def _copy_function(T: str) -> str:
+    """Copy rows of scratch, ``pitch`` apart, to contiguous rows of an output."""
+    arguments = "ptr %from, ptr %to, i64 %size, i64 %pitch, i64 %row, i64 %rows"
+    return f"""
+define internal void @copy_{T}({arguments}) #0 {{
+entry:
+  br label %rows_head
+rows_head:
+  %k = phi i64 [ 0, %entry ], [ %k1, %row_end ]
+  %so = mul i64 %k, %pitch
+  %source = getelementptr {T}, ptr %from, i64 %so
+  %at = add i64 %row, %k
+  %to_o = mul i64 %at, %size
+  %target = getelementptr {T}, ptr %to, i64 %to_o
+  %chunks = and i64 %size, -8
+  br label %chunk_head
+chunk_head:
+  %j = phi i64 [ 0, %rows_head ], [ %j1, %chunk ]
+  %whole = icmp slt i64 %j, %chunks
+  br i1 %whole, label %chunk, label %rest_head
+chunk:
+  %s = getelementptr {T}, ptr %source, i64 %j
+  %v = load <8 x {T}>, ptr %s, align 1
+  %t = getelementptr {T}, ptr %target, i64 %j
+  store <8 x {T}> %v, ptr %t, align 1
+  %j1 = add i64 %j, 8
+  br label %chunk_head
+rest_head:
+  %r = phi i64 [ %chunks, %chunk_head ], [ %r1, %rest ]
+  %more = icmp slt i64 %r, %size
+  br i1 %more, label %rest, label %row_end
+rest:
+  %rs = getelementptr {T}, ptr %source, i64 %r
+  %rv = load {T}, ptr %rs
+  %rt = getelementptr {T}, ptr %target, i64 %r
+  store {T} %rv, ptr %rt
+  %r1 = add i64 %r, 1
+  br label %rest_head
+row_end:
+  %k1 = add i64 %k, 1
+  %again = icmp slt i64 %k1, %rows
+  br i1 %again, label %rows_head, label %done
+done:
+  ret void
+}}
 """

@@ -11,7 +11,15 @@ from collections.abc import Callable, Iterator
 
 from linkwise.backends.llvm.atan2 import emit_atan2
 from linkwise.backends.llvm.memory import Memory
-from linkwise.backends.llvm.rows import load_column, pack, put, store_bytes, store_columns, unpack
+from linkwise.backends.llvm.rows import (
+    load_column,
+    pack,
+    pitch,
+    put,
+    store_bytes,
+    store_columns,
+    unpack,
+)
 from linkwise.backends.llvm.sincos import cold_reduction, emit_sincos
 from linkwise.backends.llvm.types import Lanes, Lines
 from linkwise.trace.expr import Expr, Write
@@ -59,7 +67,7 @@ class Renderer:
         rooms, reduction = self._large_angles()
         rooms += self.memory.rooms()
         reduction += self.memory.constants()
-        reduction += "".join(put(x.put, self.lanes, x.size) for x in self.stores if x.put)
+        reduction += "".join(put(x.put, self.lanes, x.pitch) for x in self.stores if x.put)
         return (
             f"define internal void @tile({arguments}) #0 {{\n"
             f"entry:\n{rooms}{body}\n  ret void\n}}\n{reduction}"
@@ -205,7 +213,7 @@ class Renderer:
         """Write each group of neighbouring results as soon as its last one is known."""
         for into in self.stores:
             for start, values in into.ready(result):
-                where = (self.out, self.lanes, into.base, into.size, start)
+                where = (self.out, self.lanes, into.base, into.pitch, start)
                 if into.kind == BYTE:
                     store_bytes(*where, self._value(values[0]))
                 else:
@@ -314,6 +322,7 @@ class _Stores:
 
     def __init__(self, index: int, output: Output, lanes: Lanes) -> None:
         self.base, self.size, self.kind = f"%out{index}", len(output.values), output.kind
+        self.pitch = self.size if output.kind == BYTE else pitch(lanes, self.size)
         many = lanes.width > 1 and self.size > MANY
         self.put = f"put{index}" if many else ""  # the function that writes a group, if any
         self._width = 1 if output.kind == BYTE else lanes.width

@@ -11,6 +11,17 @@ from collections.abc import Sequence
 
 from linkwise.backends.llvm.types import Lanes, Lines
 
+_PAGE = 4096  # bytes: rows so far apart, or a multiple, compete for the same lines of the cache
+
+
+def pitch(lanes: Lanes, size: int) -> int:
+    """Numbers from one row of a tile's output to the next: one cache line more where rows compete.
+
+    The tile is then written to scratch, and copied from there (``loops.py``).
+    """
+    apart = size * lanes.number.bytes % _PAGE == 0 and lanes.width > 1 and size > 0
+    return size + 64 // lanes.number.bytes if apart else size
+
 
 def load_column(out: Lines, lanes: Lanes, base: str, size: int, index: int) -> str:
     """One element of every row, lane by lane; rows have ``size`` numbers."""
