@@ -6,10 +6,10 @@ import pytest
 
 import linkwise as lw
 from linkwise.algorithms import FUNCTIONS
-from linkwise.trace.expr import Expr, Graph
+from linkwise.trace.expr import Expr, Graph, reachable
 from linkwise.trace.fuse import fuse
 from linkwise.trace.program import Block, Carry, Output, Port, Program, Repeat, count_operations
-from linkwise.trace.schedule import peak_live, schedule
+from linkwise.trace.schedule import REGISTERS, alone, cycles, peak_live, schedule, spilled
 from linkwise.trace.tracer import Task, trace
 from linkwise.trace.verify import IllegalProgram, verify
 
@@ -158,12 +158,73 @@ def test_a_sign_goes_with_a_difference_that_nothing_else_needs(make, ops):
     assert [node.op for node in fused] == ops
 
 
-def test_scheduling_lowers_pressure():
-    robot = lw.load("iiwa14")
-    program = trace(Task(FUNCTIONS["forward_dynamics"]["crba"]), robot.tree)
-    results = list(program.results)
-    by_creation = tuple(sorted(program.nodes(), key=lambda n: n.id))
-    assert peak_live(tuple(program.nodes()), results) < peak_live(by_creation, results)
+ORDERS = {  # values spilled with many states, cycles of one state alone; see schedule.py
+    ("puma560", "forward_dynamics", "crba"): (36, 297),
+    ("puma560", "forward_dynamics", "aba"): (128, 1194),
+    ("puma560", "inverse_dynamics", "rnea"): (29, 133),
+    ("puma560", "mass_matrix", "crba"): (0, 71),
+    ("iiwa14", "forward_dynamics", "crba"): (113, 908),
+    ("iiwa14", "forward_dynamics", "aba"): (138, 1664),
+    ("iiwa14", "inverse_dynamics", "rnea"): (59, 322),
+    ("iiwa14", "mass_matrix", "crba"): (10, 104),
+}
+
+
+@pytest.mark.parametrize(("name", "function", "method"), ORDERS)
+def test_orders_are_as_good_as_they_were(name, function, method):
+    """Below what either heuristic gives when it is switched off, or swapped for the other."""
+    program = trace(Task(FUNCTIONS[function][method]), lw.load(name).tree)
+    most = ORDERS[name, function, method]
+    assert spilled(tuple(program.nodes())) <= most[0]
+    assert cycles(tuple(alone(program).nodes())) <= most[1]
+
+
+def test_orders_are_better_than_that_of_creation():
+    spills, time = [0, 0], [0, 0]
+    for name, function, method in ORDERS:
+        program = trace(Task(FUNCTIONS[function][method]), lw.load(name).tree)
+        created = tuple(sorted(program.nodes(), key=lambda node: node.id))
+        for k, order in enumerate((tuple(program.nodes()), created)):
+            spills[k] += spilled(order)
+        for k, order in enumerate((tuple(alone(program).nodes()), tuple(program.nodes()))):
+            time[k] += cycles(order)
+    assert spills[0] < 0.9 * spills[1] and time[0] < 0.85 * time[1]
+
+
+@pytest.mark.parametrize("name", ["puma560", "iiwa14"])
+@pytest.mark.parametrize("algorithm", ALL, ids=lambda a: f"{a.function}-{a.method}")
+def test_a_program_for_one_state_is_the_same_program(name, algorithm):
+    robot = lw.load(name)
+    frame = robot.tree.frames["link6"] if algorithm.takes_frame else None
+    program = trace(Task(algorithm, frame), robot.tree)
+    reordered = verify(alone(program))
+    for before, after in zip(program.regions, reordered.regions, strict=True):
+        nodes = [getattr(region, "body", region).nodes for region in (before, after)]
+        assert len(nodes[0]) == len(nodes[1]) and set(nodes[0]) == set(nodes[1])
+    assert reordered.outputs == program.outputs
+
+
+def test_spilled_values_are_those_that_do_not_fit():
+    graph = Graph()
+    x = graph.input("x", 0)
+    roots = [graph.node("sqrt", x + float(k)) for k in range(40)]
+    total = roots[0]
+    for root in roots[1:]:
+        total = total + root
+    nodes = tuple(sorted(reachable([total]), key=lambda node: node.id))
+    assert spilled(nodes) == 40 - REGISTERS, "all roots are made before the first is used"
+    assert spilled(schedule([total])) == 0
+    assert peak_live(schedule([total]), [total]) < REGISTERS
+
+
+def test_cycles_of_a_chain_and_of_work_side_by_side():
+    graph = Graph()
+    x, y = graph.input("x", 0), graph.input("x", 1)
+    chain = graph.node("fma", graph.node("fma", x, x, y), x, y)
+    assert cycles(schedule([chain])) == 8, "one waits for the other"
+    pair = [graph.node("fma", x, x, y), graph.node("fma", y, y, x)]
+    assert cycles(schedule(pair)) == 4, "two at once"
+    assert cycles(schedule([graph.node("div", x, y)])) == 13 and cycles(()) == 0
 
 
 GOLDEN = {  # multiplications, additions of the program that runs

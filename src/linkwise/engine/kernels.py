@@ -10,13 +10,14 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from linkwise.backends.base import BATCH
+from linkwise.backends.base import BATCH, ONE
 from linkwise.engine.build import built, traced
 from linkwise.engine.cache import default_cache
 from linkwise.engine.identity import source_digest
 from linkwise.model.tree import Tree
 from linkwise.trace.guard import guard
 from linkwise.trace.program import Program
+from linkwise.trace.schedule import alone
 from linkwise.trace.tracer import Task
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class Kernels:
         backend = cpu()
         code = cached(
             (self.tree.digest, *_content(task), dtype, form, backend.identity),
-            lambda: built(backend, guard(self.program(task)), dtype, form, self.name),
+            lambda: built(backend, self._ready(task, form), dtype, form, self.name),
         )
         return backend.load(code, task.signature(self.tree), dtype, form)
 
@@ -74,12 +75,17 @@ class Kernels:
                     del self._programs[next(iter(self._programs))]
             return found
 
+    def _ready(self, task: Task, form: str) -> Program:
+        """The program as a backend gets it: in an order for the form, and guarded."""
+        program = self.program(task)
+        return guard(alone(program) if form == ONE else program)
+
     def _nodes(self) -> int:
         return sum(sum(1 for _ in p.nodes()) for p in self._programs.values())
 
     def source(self, task: Task, dtype: str, form: str = BATCH) -> str:
         """LLVM IR of a kernel."""
-        return cpu().render(guard(self.program(task)), dtype, form)
+        return cpu().render(self._ready(task, form), dtype, form)
 
     def assembly(self, task: Task, dtype: str, form: str = BATCH) -> str:
         """Machine code of a kernel, as text."""
