@@ -129,8 +129,8 @@ class Program:
     inputs: tuple[Port, ...]
     regions: tuple[Region, ...]
     outputs: tuple[Output, ...]
-    arrays: tuple[Array, ...] = ()  # tables and scratch of counted loops
     pivots: tuple[Expr, ...] = ()  # positive in a state that has an answer; see guard.py
+    arrays: tuple[Array, ...] = ()  # tables and scratch of counted loops
 
     @property
     def signature(self) -> Signature:
