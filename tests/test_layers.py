@@ -1,6 +1,8 @@
 """The architecture is a test: a layer imports only what comes before it."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import linkwise
@@ -65,3 +67,19 @@ def test_backends_know_no_mechanics():
         if name.split(".")[1] == "backends":
             used = {t.split(".")[1] for t in imports(path) if t.startswith("linkwise.")}
             assert used <= {"backends", "trace", "errors"}, f"{name} imports {used}"
+
+
+def test_only_the_cpu_backend_knows_its_compiler():
+    for name, path in modules():
+        if not name.startswith("linkwise.backends.llvm"):
+            users = [t for t in imports(path) if t.split(".")[0] == "llvmlite"]
+            assert not users, f"{name} imports {users}"
+
+
+def test_loading_and_tracing_import_no_compiler():
+    code = (
+        "import sys, linkwise as lw; robot = lw.load('puma560'); print(robot);"
+        "robot.operation_count('forward_dynamics'); robot.source('bias');"
+        "assert 'llvmlite' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)

@@ -38,6 +38,7 @@ def render_batch(signature: Signature, lanes: Lanes) -> str:
     outputs = [_Out(k, slot, lanes) for k, slot in enumerate(signature.outputs, len(inputs))]
     k, count = len(inputs), len(inputs) + len(outputs)
     rooms = [f"  %pad{i} = alloca [{W * p.size} x {T}], align 64" for i, p in enumerate(inputs)]
+    copies = "".join(map(_copy_function, sorted({x.T for x in outputs})))
     rooms += [f"  %pad{x.i} = alloca [{W * x.pitch} x {x.T}], align 64" for x in outputs]
     return f"""
 define void @batch(ptr %ports, ptr %steps, i64 %begin, i64 %end) #2 {{
@@ -70,7 +71,7 @@ pad:
 done:
   ret void
 }}
-{_gather_function(lanes)}{"".join(_copy_function(kind) for kind in sorted({x.T for x in outputs}))}"""
+{_gather_function(lanes)}{copies}"""
 
 
 class _Out:
