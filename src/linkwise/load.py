@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from linkwise.errors import RobotFileError, one_warning_per_kind, strictness
-from linkwise.io.detect import MJCF, detect
+from linkwise.io.detect import MJCF, format_of
 from linkwise.io.dh import Row, describe_dh
+from linkwise.io.files import FileRoots
 from linkwise.io.mjequality import Reading
-from linkwise.io.urdf import read_urdf
+from linkwise.io.urdf import describe_urdf
+from linkwise.io.xml import parse_xml, read_xml
 from linkwise.model import edit
 from linkwise.model.bodies import Policy
 from linkwise.model.description import RobotDescription
@@ -37,7 +39,7 @@ def load(
     package_dirs: Sequence[str | os.PathLike[str]] = (),
     loops: str = "refuse",
 ) -> Robot:
-    """Load a robot: the path of a URDF or MJCF file, or the name of a bundled robot.
+    """Load a robot: the path of a URDF or MJCF file, its text, or the name of a bundled robot.
 
     What the file is, its content says, not its ending; MJCF is compiled by MuJoCo, an extra
     (``pip install 'linkwise[mujoco]'``).
@@ -48,9 +50,11 @@ def load(
     Mimic joints follow the joint they name; ``mimic="free"`` gives them numbers of their own, as
     Pinocchio does by default.
 
-    A body that cannot exist (no mass, indefinite inertia, triangle inequality broken) is refused
-    with its place in the file; ``strict=False`` takes it as written with a warning,
-    ``repair="nearest"`` replaces it by the nearest body that can exist and logs what changed.
+    A body that cannot exist (indefinite inertia, triangle inequality broken) and what else is
+    doubtful is refused with its place in the file; ``strict=False`` takes it with a warning, and
+    ``repair="nearest"`` replaces such a body by the nearest that can exist and logs what changed.
+    A robot without inertia loads for kinematics; where a joint moves none, functions that divide
+    by it are refused when they are called, or with ``strict=False`` give NaN.
 
     Files that the robot file names are looked for in the package or repository around it and in
     ``package_dirs``, further folders. Nothing else is opened.
@@ -59,19 +63,32 @@ def load(
     ``loops="open"`` leaves it out with a warning.
     """
     options = Options(base, gravity, friction, strict, repair, mimic, loops)
-    if isinstance(source, str) and source in BUNDLED and not Path(source).exists():
+    if isinstance(source, str) and source in BUNDLED and not os.path.exists(source):
         return _bundled(source, options)
-    if not Path(source).exists():
+    if not _is_text(source) and not Path(source).exists():
         names = ", ".join(sorted(BUNDLED))
         raise RobotFileError(f"{source}: no such file; bundled robots are {names}")
     with one_warning_per_kind(), strictness(strict):
-        if detect(source) == MJCF:
-            from linkwise.io.mjcf import read_mjcf
+        return options.robot(_read(source, options, package_dirs))
 
-            description = read_mjcf(source, package_dirs=package_dirs, reading=options.reading)
-        else:
-            description = read_urdf(source, package_dirs=package_dirs, mimic=mimic)
-        return options.robot(description)
+
+def _read(
+    source: str | os.PathLike[str], options: Options, package_dirs: Sequence[str | os.PathLike[str]]
+) -> RobotDescription:
+    """What a file, or a text, says."""
+    if _is_text(source):
+        root, files = parse_xml(str(source), "<text>"), FileRoots.of(None, package_dirs)
+    else:
+        root, files = read_xml(source), FileRoots.of(source, package_dirs)
+    if format_of(root) == MJCF:
+        from linkwise.io.mjcf import describe_mjcf
+
+        return describe_mjcf(root, files, reading=options.reading)
+    return describe_urdf(root, files, mimic=options.mimic)
+
+
+def _is_text(source: str | os.PathLike[str]) -> bool:
+    return isinstance(source, str) and source.lstrip().startswith("<")
 
 
 def from_mujoco(

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import linkwise as lw
-from linkwise.io.detect import detect
+from linkwise.io.detect import format_of
+from linkwise.io.xml import read_xml
 
 URDF = """<?xml version="1.0"?>
 <!-- an arm -->
@@ -25,6 +26,10 @@ def write(folder: Path, name: str, text: str | bytes) -> Path:
     path = folder / name
     path.write_bytes(text.encode() if isinstance(text, str) else text)
     return path
+
+
+def detect(path: Path) -> str:
+    return format_of(read_xml(path))
 
 
 @pytest.mark.parametrize("name", ["arm.urdf", "arm.xml", "arm.mjcf", "arm"])
@@ -91,3 +96,11 @@ def test_folders_pipes_and_nothing(tmp_path: Path) -> None:
         os.mkfifo(tmp_path / "pipe")
         with pytest.raises(lw.RobotFileError, match="it is not a regular file"):
             lw.load(tmp_path / "pipe")
+
+
+def test_a_text_is_read_as_a_file_is(tmp_path: Path) -> None:
+    assert lw.load(URDF) == lw.load(write(tmp_path, "arm.urdf", URDF))
+    with pytest.raises(lw.RobotFileError, match='<text>:4: <link name="a"> <mass>: value="x"'):
+        lw.load("\n" + URDF.replace('value="1"', 'value="x"').partition("\n")[2])
+    pytest.importorskip("mujoco")
+    assert lw.load(f" {MJCF}").joint_names == ("j",)

@@ -375,6 +375,16 @@ _LOSSES = {
 }  # fmt: skip
 
 
+# where nobody knows whether a joint moves, or what it holds, bodies beside it are not judged
+_UNSURE = _LOSSES | {"an unknown type", "a blank type", "a joint without type"}
+_BODIES = {
+    "negative moment", "all moments negative", "indefinite inertia", "triangle inequality broken",
+    "mass next to zero", "inertia next to zero",
+}  # fmt: skip
+_APART = ((_LOSSES, _LOSSES), (_UNSURE, _BODIES), (_BODIES, _UNSURE))
+
+
 def together(name: str, others: Collection[str]) -> bool:
     """Whether a defect can be told from others in the same file."""
-    return name not in others and not (name in _LOSSES and _LOSSES.intersection(others))
+    hidden = any(name in some and not more.isdisjoint(others) for some, more in _APART)
+    return name not in others and not hidden

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from xml.parsers import expat
-
 from linkwise.codes import Code
-from linkwise.errors import RobotFileError, Where, plain
-from linkwise.io.xml import DEFAULT_LIMITS, PathLike, ReadLimits, read_xml
+from linkwise.errors import RobotFileError, plain
+from linkwise.io.xml import Node
 
 URDF, MJCF = "urdf", "mjcf"
 
@@ -17,50 +14,16 @@ _KNOWN = {
     "COLLADA": "a COLLADA mesh describes no robot",
     "launch": "a ROS launch file describes no robot",
 }
-_HEAD = 1 << 16
 
 
-class _FoundError(Exception):
-    """Stops the parser at the root element."""
+def format_of(root: Node) -> str:
+    """The format of a robot file by its root element: ``"urdf"`` or ``"mjcf"``."""
+    if root.tag in _ROOTS:
+        return _ROOTS[root.tag]
+    raise _unknown(root)
 
 
-def detect(path: PathLike, limits: ReadLimits = DEFAULT_LIMITS) -> str:
-    """The format of a robot file: ``"urdf"`` or ``"mjcf"``."""
-    found = _root(path)
-    if found is None:  # not in the first bytes: let the reader say what is wrong
-        root = read_xml(path, limits)
-        found = root.tag, root.line
-    tag, line = found
-    if tag in _ROOTS:
-        return _ROOTS[tag]
-    raise _unknown(os.fspath(path), tag, line)
-
-
-def _unknown(path: str, tag: str, line: int) -> RobotFileError:
-    word = plain(tag)
-    hint = f" ({_KNOWN[tag]})" if tag in _KNOWN else ""
+def _unknown(root: Node) -> RobotFileError:
+    hint = f" ({_KNOWN[root.tag]})" if root.tag in _KNOWN else ""
     expected = f"<robot> (URDF) or <mujoco> (MJCF){hint}"
-    return Where(path, line, f"<{word}>").problem(Code.UNKNOWN_ROOT, tag=word, expected=expected)
-
-
-def _root(path: PathLike) -> tuple[str, int] | None:
-    """Tag and line of the root element, if it is near the start and nothing odd comes first."""
-    found: list[tuple[str, int]] = []
-    parser = expat.ParserCreate()
-
-    def start(tag: str, _attributes: object) -> None:
-        found.append((tag, parser.CurrentLineNumber))
-        raise _FoundError
-
-    def stop(*_: object) -> None:
-        raise _FoundError
-
-    parser.StartElementHandler, parser.StartDoctypeDeclHandler = start, stop
-    if not os.path.isfile(path):
-        return None
-    try:
-        with open(path, "rb") as file:
-            parser.Parse(file.read(_HEAD), False)
-    except (_FoundError, expat.ExpatError, OSError, ValueError, LookupError):
-        pass
-    return found[0] if found else None
+    return root.problem(Code.UNKNOWN_ROOT, tag=plain(root.tag), expected=expected)

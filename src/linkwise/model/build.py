@@ -66,19 +66,17 @@ class Body:
 def check_bodies(description: RobotDescription, policy: Policy) -> None:
     """Report what is wrong with bodies of a description that has holes.
 
-    Where a hole leaves the place of a member unknown, members are judged one by one. Bodies that
-    may be one, since nobody knows whether the joint between them moves, are not judged.
+    A body is judged where all its members and their places are known, and whether the joints
+    between it and others move.
     """
     bodies = _merge_fixed(description)[0]
     unsure = {i for i, body in enumerate(bodies) if body.joint.kind is HOLE}
     unsure |= {bodies[i].parent for i in unsure if not bodies[i].moments().is_nothing}
     for i, body in enumerate(bodies):
-        if i in unsure:
-            continue
-        whole = body.moments()
-        parts = [moments(link.inertia) for link, _, _ in body.members]
-        for part in [whole] if _is_known(whole) else filter(_is_known, parts):
-            check_body(part, body.joint.name, body.where, policy)
+        heavy = [member for member in body.members if member[0].inertia is not None]
+        whole = replace(body, members=heavy).moments()
+        if i not in unsure and _is_known(whole):
+            check_body(whole, body.joint.name, body.where, policy)
 
 
 def members_of(description: RobotDescription, joint: str) -> list[LinkDescription]:

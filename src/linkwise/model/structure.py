@@ -78,6 +78,7 @@ class _Ends:
     parents: dict[str, JointDescription] = field(default_factory=dict)  # by the link they hold
     doubled: list[Pair] = field(default_factory=list)  # joints that hold the same link
     loose: int = 0  # joints whose child cannot be known
+    stumps: list[str] = field(default_factory=list)  # where joints without a child begin
     told: set[str] = field(default_factory=set)  # names that nothing has
 
     def __post_init__(self) -> None:
@@ -99,6 +100,7 @@ class _Ends:
             joint.where.report(Code.OWN_PARENT, name=child)
             parent = HOLE
         if child is HOLE:
+            self.stumps.append(parent)
             return
         first = self.parents.setdefault(child, replace(joint, parent=parent, child=child))
         if first.where is not joint.where:
@@ -139,7 +141,9 @@ class _Ends:
         """The root; other links that hang on nothing are reported, unless that is explained."""
         roots = [name for name in self.links if name not in self.parents and name[0] != _UNNAMED]
         carrying = {joint.parent for joint in self.parents.values()}
-        base = next((name for name in roots if name in carrying), [*roots, None][0])
+        inboard = [name for name in map(self._root_of, self.stumps) if name in roots]
+        likely = inboard or [name for name in roots if name in carrying] or roots
+        base = likely[0] if likely else None
         swapped = self._turned_round(roots)
         others = [name for name in roots if name != base and name not in swapped]
         explained = sorted(others, key=lambda name: name not in carrying)[: self.loose]
