@@ -49,6 +49,12 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(main, list(arguments))
 
 
+@pytest.fixture(autouse=True)
+def no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine, work that takes long says so among what is printed."""
+    monkeypatch.setenv("LINKWISE_PROGRESS", "off")
+
+
 def linkwise(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the real thing, in its own process."""
     home = str(Path(lw.__file__).parents[1])

@@ -54,7 +54,8 @@ def python(
     **env: Any,
 ) -> subprocess.CompletedProcess[str]:
     """Run a script in another interpreter; environment variables that are None are taken away."""
-    merged = {**os.environ, "PYTHONPATH": str(source or PACKAGE.parent), **env}
+    here = {"PYTHONPATH": str(source or PACKAGE.parent), "LINKWISE_PROGRESS": "off"}
+    merged = {**os.environ, **here, **env}
     return subprocess.run(
         [sys.executable, *options, "-c", textwrap.dedent(code), *arguments],
         capture_output=True,
