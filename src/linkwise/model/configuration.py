@@ -70,7 +70,7 @@ def _random(link: Link, rng: np.random.Generator) -> Array:
         return np.asarray(rng.uniform(*_range(link)))
     turn = rng.normal(size=4)
     place = rng.uniform(-1.0, 1.0, link.joint.nq - 4)
-    return np.concatenate([turn / np.linalg.norm(turn), place])
+    return np.concatenate([turn / np.linalg.norm(turn, axis=-1, keepdims=True), place])
 
 
 def rate(tree: Tree, q: Array, v: Array) -> Array:
