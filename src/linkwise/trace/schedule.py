@@ -149,9 +149,6 @@ def _frugal(nodes: tuple[Expr, ...]) -> tuple[Expr, ...]:
 def peak_live(nodes: tuple[Expr, ...], results: list[Expr]) -> int:
     """Most values alive at once: a measure of register pressure."""
     last = {a.id: i for i, node in enumerate(nodes) for a in node.args}
-    ends: dict[int, int] = {}
-    for at in last.values():
-        ends[at] = ends.get(at, 0) + 1
     alive = peak = 0
     counted = {n.id for n in nodes if n.op not in FREE}
     ending = [[] for _ in nodes]  # type: list[list[int]]
