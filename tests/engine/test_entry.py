@@ -9,7 +9,10 @@ from __future__ import annotations
 import gc
 import pickle
 import sys
+import warnings
+import weakref
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -205,7 +208,7 @@ def test_frames_by_name() -> None:
         assert np.array_equal(speed, ROBOT.jacobian_dot_qd(q, qd, name)[0])
 
 
-def test_results_are_new_arrays() -> None:
+def test_results_are_arrays_of_their_own() -> None:
     q = rows(7)[0][0]
     kept = [ROBOT.gravity_torque(q + k) for k in range(5)]
     for k, result in enumerate(kept):
@@ -351,3 +354,80 @@ def test_single_states_have_their_own_kernel_after_a_batch(
     robot.forward_dynamics(strided(q[0]), qd[0], tau[0].tolist())
     assert {form for _, _, form in made} == {ONE, BATCH}
     assert len(robot._calls.kernels._programs) == 1, "traced once"
+
+
+# -- results that are used again -------------------------------------------------------------------
+
+
+def test_a_result_that_is_held_is_never_written_again() -> None:
+    """However it is held: by a name, a view, a memoryview, a container, a weak reference."""
+    q = rows(12)[0]
+    expected = [ROBOT.gravity_torque(row[None])[0] for row in q]
+    ways: list[Callable[[np.ndarray], Any]] = [
+        lambda a: a,
+        lambda a: a[2:],
+        lambda a: a.reshape(2, 3),
+        memoryview,
+        lambda a: [a],
+        lambda a: a.T,
+        lambda a: np.frombuffer(a),
+        lambda a: np.from_dlpack(a),
+    ]
+    for hold in ways:
+        held = [hold(ROBOT.gravity_torque(row)) for row in q]
+        for thing, right in zip(held, expected, strict=True):
+            numbers = np.ravel(thing[0] if isinstance(thing, list) else np.asarray(thing))
+            assert np.array_equal(numbers, right[-numbers.size :])
+
+
+def test_a_result_that_was_changed_is_not_used_again() -> None:
+    q = rows(13)[0]
+    expected = [ROBOT.gravity_torque(row[None])[0] for row in q]
+
+    def reshaped(a: np.ndarray) -> None:
+        a.shape = (2, 3)
+
+    def retyped(a: np.ndarray) -> None:
+        a.dtype = np.int64  # type: ignore[misc]
+
+    changes: list[Callable[[np.ndarray], Any]] = [
+        reshaped,
+        retyped,
+        lambda a: a.setflags(write=False),
+        lambda a: a.resize(3, refcheck=False),
+        lambda a: a.fill(7.0),
+    ]
+    for change in changes:
+        for row, right in zip(q, expected, strict=True):
+            result = ROBOT.gravity_torque(row)
+            assert result.shape == (6,) and result.dtype == np.float64
+            assert result.flags.writeable and result.flags.owndata
+            assert np.array_equal(result, right)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                change(result)
+            del result
+
+
+def test_a_weak_reference_sees_its_array_end() -> None:
+    q = rows(14)[0]
+    for _ in range(4):
+        ended: list[int] = []
+        result = ROBOT.gravity_torque(q[0])
+        weakref.finalize(result, ended.append, 1)
+        del result
+        for row in q[:4]:
+            ROBOT.gravity_torque(row)
+        assert ended == [1]
+
+
+def test_results_of_many_threads_are_their_own() -> None:
+    q = rows(15)[0]
+    expected = [ROBOT.gravity_torque(row[None])[0] for row in q]
+
+    def work(k: int) -> bool:
+        mine = [ROBOT.gravity_torque(q[(k + i) % STATES]) for i in range(3000)]
+        return all(np.array_equal(mine[i], expected[(k + i) % STATES]) for i in range(0, 3000, 7))
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, range(8)))

@@ -8,6 +8,7 @@ leaves the rest to `Call.general`. `Calls` has all entries of one robot.
 from __future__ import annotations
 
 import ctypes
+import weakref
 from collections.abc import Callable, Mapping
 from typing import Any, TypedDict
 
@@ -135,6 +136,7 @@ class Entry:
         address = entry.site_address() if call.usual else None
         if address is not None:
             self.run = sites.site_function(address, call.site)
+            weakref.finalize(self, sites.drop_spares, call.site).atexit = False
 
 
 class Calls:

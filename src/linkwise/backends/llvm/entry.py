@@ -35,6 +35,7 @@ from linkwise.backends.llvm.sites import (
     RUNTIME,
     SCRATCH,
     SITE,
+    SPARES,
     TABLE,
     NamedSite,
     Site,
@@ -45,7 +46,7 @@ from linkwise.backends.llvm.sites import (
 I1, I8, I32, I64 = (ir.IntType(n) for n in (1, 8, 32, 64))
 F64, PTR = ir.DoubleType(), ir.PointerType()
 FASTCALL = ir.FunctionType(PTR, [PTR, PTR, I64, PTR])
-ALIGNED, CONTIGUOUS, WRITEABLE = 0x100, 0x1, 0x400
+ALIGNED, CONTIGUOUS, OWNED, WRITEABLE = 0x100, 0x1, 0x4, 0x400
 MOST_AXES = 8
 DECLINED = 1  # returned instead of an object: Python shall decide
 NULL = PTR(None)
@@ -225,7 +226,7 @@ def _run(module: ir.Module, layout: Layout, collect: Value) -> Value:
     axes, shape = e.of(site, "axes"), e.at(site, offset_of(Site, "shape"), I8)
     with e.b.if_then(e.b.icmp_unsigned("!=", e.get(out), NULL), likely=False):
         _one_into(e, site, one, ports, n, e.get(out), unusual)
-    made = e.new_array(e.runtime("float64"), axes, shape)
+    made = _spare_or_new(e, site, axes, shape)
     e.put(e.array(made, "data"), ports, n)
     e.call(one, ir.VoidType(), ports)
     with e.b.if_then(e.same(axes, I64(0)), likely=False):
@@ -235,6 +236,56 @@ def _run(module: ir.Module, layout: Layout, collect: Value) -> Value:
     e.b.ret(e.b.call(collect, [site, args, n, e.get(out)]))
     e.function.linkage = "internal"
     return e.function
+
+
+def _spare_or_new(e: Emit, site: Value, axes: Value, shape: Value) -> Value:
+    """An array for the result of one state: one that an earlier call made, if nobody has it now.
+
+    Making and freeing an array takes as long as many a kernel. A site keeps a reference to its last
+    results; when that is the only one, and the array is still as it was made, it is used again.
+    """
+    result = e.room(PTR)
+    if not e.layout.counted:
+        return e.new_array(e.runtime("float64"), axes, shape)
+    found = e.function.append_basic_block("found")
+    for k in range(SPARES):
+        changed, other = map(e.function.append_basic_block, ("changed", "other"))
+        spare = e.field(site, offset_of(Site, "spares") + 8 * k)
+        e.put(spare, result)
+        e.require(e.b.icmp_unsigned("!=", spare, NULL), other)
+        e.require(e.same(e.field(spare, 0, I32), I32(1)), other)
+        e.require(e.same(e.array(spare, "weakrefs"), NULL), changed)
+        e.require(e.has_flags(spare, CONTIGUOUS | OWNED | ALIGNED | WRITEABLE), changed)
+        e.require(e.same(e.array(spare, "dtype"), e.runtime("float64")), changed)
+        e.require(e.same(e.b.sext(e.array(spare, "ndim", I32), I64), axes), changed)
+        with e.each(axes) as i:
+            same = e.same(e.get(e.array(spare, "shape"), i, I64), e.get(shape, i, I64))
+            e.require(same, changed)
+        e.b.branch(found)
+        e.b.position_at_end(changed)
+        e.put(NULL, e.at(site, offset_of(Site, "spares") + 8 * k, I8))
+        e.python("decref", I32, spare)
+        e.b.branch(other)
+        e.b.position_at_end(other)
+    e.put(e.new_array(e.runtime("float64"), axes, shape), result)
+    _keep_spare(e, site, e.get(result))
+    e.b.branch(found)
+    e.b.position_at_end(found)
+    e.python("incref", I32, e.get(result))
+    return e.get(result)
+
+
+def _keep_spare(e: Emit, site: Value, made: Value) -> None:
+    """The site's reference goes from its oldest spare to a new array, which it now owns."""
+    turn = e.of(site, "next_spare")
+    place = e.at(e.at(site, offset_of(Site, "spares"), I8), turn)
+    old = e.get(place)
+    e.put(made, place)
+    e.put(
+        e.b.srem(e.b.add(turn, I64(1)), I64(SPARES)), e.at(site, offset_of(Site, "next_spare"), I8)
+    )
+    with e.b.if_then(e.b.icmp_unsigned("!=", old, NULL)):
+        e.python("decref", I32, old)
 
 
 def _one_into(
@@ -267,8 +318,9 @@ def _keywords(
     e: Emit, kwnames: Value, kwargs: Value, out: Value, site: Value, watched: Value
 ) -> None:
     """``out=``, ``threads=`` and ``status=``; a call that is short needs no second thread."""
-    with e.each(e.python("tuple_size", I64, kwnames)) as k:
-        name, given = e.python("tuple_item", PTR, kwnames, k), e.get(kwargs, k)
+    names = e.at(kwnames, e.layout.items, I8)
+    with e.each(e.field(kwnames, e.layout.length, I64)) as k:
+        name, given = e.get(names, k), e.get(kwargs, k)
         nothing = e.same(given, e.runtime("none"))
         is_out, is_status, is_threads = (
             e.same(name, e.runtime(f"name_{word}")) for word in ("out", "status", "threads")
@@ -590,7 +642,7 @@ def _ask_python(
     keywords = e.room(I64)
     e.put(I64(0), keywords)
     with e.b.if_then(e.b.icmp_unsigned("!=", kwnames, NULL)):
-        e.put(e.python("tuple_size", I64, kwnames), keywords)
+        e.put(e.field(kwnames, e.layout.length, I64), keywords)
     total = e.b.add(n, e.get(keywords, 0, I64))
     everything = e.b.alloca(PTR, e.b.add(total, I64(1)))
     e.put(robot, everything)

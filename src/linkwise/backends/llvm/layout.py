@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+import weakref
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -27,7 +28,11 @@ class Layout:
     strides: int
     dtype: int
     flags: int
+    weakrefs: int
     capsule: int  # the pointer in a capsule
+    length: int  # of a tuple
+    items: int
+    counted: bool  # whether an object begins with the number of its references, in 32 bits
 
 
 @cache
@@ -37,8 +42,17 @@ def layout() -> Layout | None:
         return None
     header = object.__basicsize__
     found = Layout(header - 8, header, header + 8, header + 16, header + 24, header + 40,
-                   header + 48, header)  # fmt: skip
+                   header + 48, header + 56, header, header, tuple.__basicsize__,
+                   _counted())  # fmt: skip
     return found if _holds(found) else None
+
+
+def _counted() -> bool:
+    """Whether references are counted in one place; free-threaded builds count in two."""
+    thing = object()
+    others = [thing] * 1000
+    count = ctypes.c_uint32.from_address(id(thing)).value
+    return count == sys.getrefcount(thing) - 1 == len(others) + 1
 
 
 def _holds(at: Layout) -> bool:
@@ -47,7 +61,8 @@ def _holds(at: Layout) -> bool:
     def read(offset: int, kind: Any) -> Any:
         return kind.from_address(id(probe) + offset).value
 
-    pair, holder = ctypes.c_int64 * 2, capsule(12345)
+    pair, holder, weak = ctypes.c_int64 * 2, capsule(12345), weakref.ref(probe)
+    words = ("first", "second")
     return bool(
         read(at.type, ctypes.c_void_p) == id(np.ndarray)
         and read(at.data, ctypes.c_void_p) == probe.__array_interface__["data"][0]
@@ -56,6 +71,9 @@ def _holds(at: Layout) -> bool:
         and tuple(pair.from_address(read(at.strides, ctypes.c_void_p))) == probe.strides
         and read(at.dtype, ctypes.c_void_p) == id(probe.dtype)
         and read(at.flags, ctypes.c_int) & 0x501 == 0x500  # aligned, writeable, not contiguous
+        and read(at.weakrefs, ctypes.c_void_p) == id(weak)
+        and ctypes.c_int64.from_address(id(words) + at.length).value == len(words)
+        and ctypes.c_void_p.from_address(id(words) + at.items + 8).value == id(words[1])
         and ctypes.c_void_p.from_address(id(holder) + at.capsule).value == 12345
     )
 

@@ -19,6 +19,7 @@ from linkwise.backends.llvm.layout import capsule
 SITE, METHOD, TABLE = "site", "method", "runtime"  # symbols of the entry: method0, method1, ...
 MOST_INPUTS = 12
 MOST_OUTPUTS = 2
+SPARES = 2  # one may still be held by the variable that the next result goes to
 OUT_AXES = 3
 SCRATCH = 512  # numbers of one call that may need to be copied to a row of their own
 METHODS = 64  # methods of a class that may have a compiled entry
@@ -43,6 +44,8 @@ class Site(ctypes.Structure):
         ("most_rows", ctypes.c_int64),  # more are left to Python: threads and interrupts
         ("quick_rows", ctypes.c_int64),  # up to these, other threads are not let in
         ("sizes", ctypes.c_int64 * MOST_INPUTS),
+        ("spares", ctypes.c_void_p * SPARES),  # results of single states, to be used again
+        ("next_spare", ctypes.c_int64),
     )
 
 
@@ -75,14 +78,13 @@ RUNTIME = (
     "ndarray", "float64", "float32", "uint8", "name_out", "name_status", "name_threads", "none",
     "true", "false", "list", "tuple", "float", "int", "number",
     "new_array", "as_result", "vectorcall", "incref", "decref", "save_thread", "restore_thread",
-    "tuple_size", "tuple_item", "tuple_new", "tuple_set", "sequence_size", "sequence_item",
+    "tuple_new", "tuple_set", "sequence_size", "sequence_item",
     "as_double", "error_occurred", "error_clear", "generals",
 )  # fmt: skip
 _PYTHON = {
     "vectorcall": "PyObject_Vectorcall", "incref": "Py_IncRef", "decref": "Py_DecRef",
     "save_thread": "PyEval_SaveThread", "restore_thread": "PyEval_RestoreThread",
-    "tuple_size": "PyTuple_Size", "tuple_item": "PyTuple_GetItem", "tuple_new": "PyTuple_New",
-    "tuple_set": "PyTuple_SetItem", "sequence_size": "PySequence_Size",
+    "tuple_new": "PyTuple_New", "tuple_set": "PyTuple_SetItem", "sequence_size": "PySequence_Size",
     "sequence_item": "PySequence_GetItem", "as_double": "PyFloat_AsDouble",
     "error_occurred": "PyErr_Occurred", "error_clear": "PyErr_Clear",
 }  # fmt: skip
@@ -158,6 +160,16 @@ def method_of_class(owner: type, name: str, place: int, address: int, doc: str) 
     new = ctypes.pythonapi.PyDescr_NewMethod
     new.restype, new.argtypes = ctypes.py_object, [ctypes.py_object, ctypes.c_void_p]
     return new(owner, ctypes.addressof(_definition(name, address, doc)))
+
+
+def drop_spares(site: Site) -> None:
+    """Give up the results that a site kept for its next calls."""
+    decref = ctypes.pythonapi.Py_DecRef
+    decref.argtypes = [ctypes.c_void_p]
+    for k, spare in enumerate(site.spares):
+        site.spares[k] = None
+        if spare:
+            decref(spare)
 
 
 def fill(site: Site, sizes: Sequence[int], shape: Sequence[int], outputs: int) -> bool:
