@@ -12,17 +12,18 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.algorithms import FUNCTIONS
+from linkwise.algorithms import FUNCTIONS, configurations
 from linkwise.trace.status import UNIT_TOLERANCE
 
 STATES = 37  # not a multiple of any tile
 BAD = (np.nan, np.inf, -np.inf)
-# iterations report in their own way: tests/papers/test_conjugate_gradient.py
+# iterations report in their own way: tests/papers/test_conjugate_gradient.py; configurations are in
+# tests/physics/test_manifold.py
 CALLS = [
     (function, method)
     for function, methods in FUNCTIONS.items()
     for method, algorithm in methods.items()
-    if not algorithm.iterates
+    if not algorithm.iterates and function not in configurations.FUNCTIONS
 ]
 DTYPES = ("float64", "float32")
 # every method in float64, and in float32 one of each function; a full run has all
