@@ -366,12 +366,13 @@ _ALONE = (
     "zero inertia",
 )  # fmt: skip
 COMBINABLE = [d for d in DEFECTS if d.after is str and not any(words in d.name for words in _ALONE)]
-# each takes a link or its name away: with two of them, nobody can say which link is missed where
+# each leaves a link without a joint, or a joint without a link: with two of them, nobody can say
+# which belongs to which
 _LOSSES = {
     "unknown parent", "unknown child", "no <child>", "<child> names nothing", "a joint is missing",
     "a stray link", "a link without name", "a link with a blank name", "a link is missing", "nmae=",
     "a cycle", "no <parent>", "<parent> names nothing", "<parent> names an empty name",
-    "a joint to itself",
+    "a joint to itself", "two parents", "a joint turned round",
 }  # fmt: skip
 
 
