@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 
 import linkwise as lw
+import linkwise.spatial.precise
 from linkwise.algorithms import mass_product as cg
 from linkwise.engine.tasks import Key
 from linkwise.trace.program import Repeat
@@ -146,3 +148,17 @@ def test_float32_and_leading_axes(method: str, rng: np.random.Generator) -> None
     assert found.dtype == np.float32 and found.shape == (2, 3, 6)
     exact = robot.forward_dynamics(*(x.astype(float) for x in (q, qd, tau)))
     assert np.abs(found - exact).max() <= 2e-2 * np.abs(exact).max()
+
+
+@pytest.mark.parametrize("method", ["ccg", "pcg"])
+def test_one_joint_and_no_load_end_without_an_error(method: str) -> None:
+    """One step is exact, and nothing is left to divide by; floats, mpmath and kernels alike."""
+    robot = lw.from_dh([{"a": 0.5, "mass": 2.0, "com": (0.2, 0.0, 0.0)}])
+    values = ([0.3], [0.0], [5.0], [0.0])
+    found = robot.evaluate("forward_dynamics", *values, method=method)
+    assert found[0] == pytest.approx(robot.forward_dynamics(*values[:3])[0], rel=1e-14)
+    precise = [[mpmath.mpf(x) for x in row] for row in values]
+    assert float(robot.evaluate("forward_dynamics", *precise, method=method)[0]) == found[0]
+    held = robot.gravity_torque([0.3])
+    qdd, _ = robot.forward_dynamics([0.3], [0.0], held, method=method, status=True)
+    assert abs(qdd[0]) < 1e-14

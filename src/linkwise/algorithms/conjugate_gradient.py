@@ -22,6 +22,7 @@ from linkwise.model.tree import Tree
 from linkwise.spatial import (
     Scalar,
     Vector,
+    quotient,
     repeat,
 )
 
@@ -46,11 +47,11 @@ def iterate(
         x, r, p, (rho, count) = state[:n], state[n : 2 * n], state[2 * n : 3 * n], state[3 * n :]
         left = dot(r, r) if scaled else rho
         Ap = times_mass(tree, links, p)
-        alpha = rho / dot(p, Ap)
+        alpha = quotient(rho, dot(p, Ap))  # a state that is done keeps what it has
         new_r = [a - alpha * c for a, c in zip(r, Ap, strict=True)]
         new_z = scale(new_r)
         new_rho = dot(new_z, new_r)
-        beta = new_rho / rho
+        beta = quotient(new_rho, rho)
         new_x = [a + alpha * c for a, c in zip(x, p, strict=True)]
         new_p = [a + beta * c for a, c in zip(new_z, p, strict=True)]
         return [*new_x, *new_r, *new_p, new_rho, count + 1.0], left - enough
@@ -58,7 +59,7 @@ def iterate(
     end = repeat(step, [*start, *r, *z, dot(z, r), 0.0], limit)
     x = end[:n]
     left = [u - v for u, v in zip(b, times_mass(tree, links, x), strict=True)]
-    return [*x, end[-1], dot(left, left) / dot(b, b)]
+    return [*x, end[-1], quotient(dot(left, left), dot(b, b))]
 
 
 def _solver(scaled: bool) -> Callable[..., Numbers]:

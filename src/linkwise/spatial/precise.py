@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mpmath
 
-from linkwise.spatial.scalar import _atan2, constant, sign, sincos, sqrt
+from linkwise.spatial.scalar import _atan2, _divided, constant, sign, sincos, sqrt
 
 
 @sincos.register(mpmath.mpf)
@@ -25,6 +25,11 @@ def _(x: mpmath.mpf) -> mpmath.mpf:
 @_atan2.register(mpmath.mpf)
 def _(_: mpmath.mpf, y: mpmath.mpf, x: mpmath.mpf) -> mpmath.mpf:
     return mpmath.atan2(y, x)
+
+
+@_divided.register(mpmath.mpf)
+def _(b: mpmath.mpf, a: mpmath.mpf) -> mpmath.mpf:
+    return a / b if b else mpmath.nan
 
 
 @constant.register(mpmath.mpf)

@@ -160,6 +160,22 @@ def _(_: Any, step: Step, state: Sequence[Scalar], limit: Scalar) -> list[Scalar
     return now
 
 
+def quotient(a: Scalar, b: Scalar) -> Scalar:
+    """``a / b``; not a number where b is zero, in every kind of number."""
+    return _divided(b, a)
+
+
+@singledispatch
+def _divided(b: Scalar, a: Scalar) -> Scalar:
+    return a / b
+
+
+@_divided.register(float)
+@_divided.register(int)
+def _(b: float, a: Scalar) -> Scalar:
+    return a / b if b else a * math.nan
+
+
 @singledispatch
 def reciprocal(x: Scalar, scale: Scalar = 0.0) -> Scalar:
     """``1/x`` of a pivot: positive, and not tiny beside ``scale``, in a mechanism that can move.
