@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import pickle
 import sys
+import threading
 import warnings
 import weakref
 from collections.abc import Callable
@@ -23,6 +24,7 @@ import pytest
 import linkwise as lw
 from linkwise.backends.base import BATCH, ONE
 from linkwise.backends.llvm.layout import layout, slot_offset
+from linkwise.engine import calls
 
 pytestmark = pytest.mark.skipif(layout() is None, reason="no compiled entry for this interpreter")
 
@@ -161,6 +163,10 @@ def test_out_may_be_an_input() -> None:
         (lambda r, q: r.mass_matrix([True] * 6), "q has dtype bool"),
         (lambda r, q: r.mass_matrix([2**70] * 6), "q has dtype object"),
         (lambda r, q: r.mass_matrix([10**400] * 6), "q has dtype object"),
+        (lambda r, q: r.mass_matrix([10**400, "a", 1, 1, 1, 1]), "q has dtype object"),
+        (lambda r, q: r.mass_matrix([10**400, 2**63, 1, 1, 1, 1]), "q has dtype object"),
+        (lambda r, q: r.mass_matrix(q, threads=-(10**400)), "threads is -1000"),
+        (lambda r, q: r.mass_matrix(*[q] * 2_000_000), "mass_matrix.*takes.*2000001"),
         (lambda r, q: r.mass_matrix([1j] * 6), "q has dtype complex128"),
         (lambda r, q: r.mass_matrix(q.astype("f2")), "q has dtype float16"),
         (lambda r, q: r.mass_matrix([[1.0], 2.0, 3.0, 4.0, 5.0, 6.0]), "cannot be read"),
@@ -419,6 +425,26 @@ def test_a_weak_reference_sees_its_array_end() -> None:
         for row in q[:4]:
             ROBOT.gravity_torque(row)
         assert ended == [1]
+
+
+def test_threads_that_call_first_at_once_share_one_site(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The method of the class must not be left with the site of an entry that was dropped."""
+    robot, both, connect = lw.load("puma560"), threading.Barrier(2), calls.Calls._connect
+    connected = []
+
+    def entry_of_both(call: calls.Call, new: type[calls.Entry] = calls.Entry) -> calls.Entry:
+        both.wait()
+        return new(call)
+
+    def noted(self: calls.Calls, key: Any, found: calls.Entry) -> None:
+        connected.append(found)
+        connect(self, key, found)
+
+    monkeypatch.setattr(calls, "Entry", entry_of_both)
+    monkeypatch.setattr(calls.Calls, "_connect", noted)
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(robot.gravity_torque, np.zeros((2, 6))))
+    assert connected == list(robot._calls._entries.values())
 
 
 def test_results_of_many_threads_are_their_own() -> None:

@@ -335,3 +335,23 @@ def test_a_call_at_exit_still_compiles(expected: str) -> None:
         robot.gravity_torque(np.ones((3, 2)))
     """
     assert succeeded(python(code, LINKWISE_CACHE="off")) == expected
+
+
+def test_objects_that_end_last_may_still_call() -> None:
+    """Modules are gone by then, so Python may refuse; what the entry points to must not be gone."""
+    code = """
+        import builtins, sys
+        import numpy as np
+        import linkwise as lw
+        class Last:
+            def __init__(self): self.call, self.q = lw.load("puma560").mass_matrix, np.zeros(6)
+            def __del__(self):
+                try:
+                    self.call(self.q), self.call([0.0] * 6), self.call(None)
+                except Exception: pass
+        for place in (builtins, sys, np, lw):
+            place.last = Last()
+            place.last.call(place.last.q)
+    """
+    done = python(code)
+    assert done.returncode == 0, done.stderr

@@ -19,7 +19,7 @@ from linkwise.backends.base import BATCH, ONE
 from linkwise.backends.llvm import sites
 from linkwise.backends.llvm.layout import capsule
 from linkwise.engine import arrays, entry, iterative
-from linkwise.engine.kernels import Kernels
+from linkwise.engine.kernels import Kernels, build_lock
 from linkwise.engine.tasks import Key, Tasks
 from linkwise.model.tree import Tree
 from linkwise.trace.tracer import Task, evaluate, flatten
@@ -191,9 +191,11 @@ class Calls:
             raise
         if found is None:
             made = Key(*key)
-            found = Entry(Call(self.tasks, self.kernels, made))
-            self._entries[made] = found
-            self._connect(made, found)
+            fresh = Entry(Call(self.tasks, self.kernels, made))
+            with build_lock:  # of two threads that made one, the first one's is used by both
+                found = self._entries.setdefault(made, fresh)
+                if found is fresh:
+                    self._connect(made, found)
         return found
 
     def _connect(self, key: Key, found: Entry) -> None:

@@ -247,7 +247,7 @@ def _spare_or_new(e: Emit, site: Value, axes: Value, shape: Value) -> Value:
     result = e.room(PTR)
     if not e.layout.counted:
         return e.new_array(e.runtime("float64"), axes, shape)
-    found = e.function.append_basic_block("found")
+    found, ready = map(e.function.append_basic_block, ("found", "ready"))
     for k in range(SPARES):
         changed, other = map(e.function.append_basic_block, ("changed", "other"))
         spare = e.field(site, offset_of(Site, "spares") + 8 * k)
@@ -268,10 +268,13 @@ def _spare_or_new(e: Emit, site: Value, axes: Value, shape: Value) -> Value:
         e.b.branch(other)
         e.b.position_at_end(other)
     e.put(e.new_array(e.runtime("float64"), axes, shape), result)
+    e.python("incref", I32, e.get(result))
     _keep_spare(e, site, e.get(result))
-    e.b.branch(found)
+    e.b.branch(ready)
     e.b.position_at_end(found)
     e.python("incref", I32, e.get(result))
+    e.b.branch(ready)
+    e.b.position_at_end(ready)
     return e.get(result)
 
 
@@ -335,7 +338,9 @@ def _keywords(
             e.require(e.b.icmp_unsigned("!=", e.get(site), NULL))
         with e.b.if_then(e.b.and_(is_threads, e.b.not_(nothing))):
             e.require(e.is_a(given, "int"))
-            e.require(e.b.fcmp_ordered(">=", e.python("as_double", F64, given), F64(1.0)))
+            number = e.python("as_double", F64, given)
+            _decline_overflow(e)
+            e.require(e.b.fcmp_ordered(">=", number, F64(1.0)))
 
 
 class _Collected:
@@ -451,14 +456,20 @@ def _take_numbers(e: Emit, c: _Collected, a: Value, i: Value, size: Value) -> No
         e.python("decref", I32, item)
         e.require(real)
         e.put(e.get(number, 0, F64), row, k)
-        e.require(e.b.or_(e.b.not_(whole), _is_int64(e, e.get(number, 0, F64))))
-    with e.b.if_then(e.b.icmp_unsigned("!=", e.python("error_occurred", PTR), NULL), likely=False):
-        e.python("error_clear", I32)  # an integer beyond every float
-        e.b.branch(e.declined)
+        with e.b.if_then(whole):
+            _decline_overflow(e)
+            e.require(_is_int64(e, e.get(number, 0, F64)))
     place = e.b.mul(i, I64(2))
     e.put(row, c.ports, i)
     e.put(I64(0), c.steps, place)
     e.put(I64(8), c.steps, e.b.add(place, I64(1)))
+
+
+def _decline_overflow(e: Emit) -> None:
+    """Leave an integer beyond every float to Python, which must not find the error of it."""
+    with e.b.if_then(e.b.icmp_unsigned("!=", e.python("error_occurred", PTR), NULL), likely=False):
+        e.python("error_clear", I32)
+        e.b.branch(e.declined)
 
 
 def _is_int64(e: Emit, x: Value) -> Value:
@@ -638,18 +649,12 @@ def _find_frame(e: Emit, slot: Value, frame: Value, site: Value) -> None:
 def _ask_python(
     e: Emit, robot: Value, args: Value, n: Value, kwnames: Value, place: Value
 ) -> Value:
-    """The Python method, called with the robot before the other arguments."""
-    keywords = e.room(I64)
-    e.put(I64(0), keywords)
-    with e.b.if_then(e.b.icmp_unsigned("!=", kwnames, NULL)):
-        e.put(e.field(kwnames, e.layout.length, I64), keywords)
-    total = e.b.add(n, e.get(keywords, 0, I64))
-    everything = e.b.alloca(PTR, e.b.add(total, I64(1)))
-    e.put(robot, everything)
-    with e.each(total) as k:
-        e.put(e.get(args, k), everything, e.b.add(k, I64(1)))
-    method = e.get(e.runtime("generals"), place)
-    return e.python("vectorcall", PTR, method, everything, e.b.add(n, I64(1)), kwnames)
+    """The Python method, bound to the robot: arguments are not copied, there may be millions."""
+    bound = e.python("bound", PTR, e.get(e.runtime("generals"), place), robot)
+    e.require(e.b.icmp_unsigned("!=", bound, NULL), e.returning(NULL))
+    answer = e.python("vectorcall", PTR, bound, args, n, kwnames)
+    e.python("decref", I32, bound)
+    return answer
 
 
 def _place(module: ir.Module, method: Value, place: int) -> None:

@@ -12,9 +12,11 @@ import sys
 import weakref
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+
+Kept = TypeVar("Kept")
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,12 @@ def capsule(address: int) -> Any:
     new = ctypes.pythonapi.PyCapsule_New
     new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p] * 3
     return new(address, None, None)
+
+
+def keep_for_ever(thing: Kept) -> Kept:
+    """Let code in memory point to an object, even while the interpreter takes itself apart."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
+    return thing
 
 
 def slot_offset(instance: Any, name: str) -> int | None:

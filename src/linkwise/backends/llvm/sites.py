@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.backends.llvm.layout import capsule
+from linkwise.backends.llvm.layout import capsule, keep_for_ever
 
 SITE, METHOD, TABLE = "site", "method", "runtime"  # symbols of the entry: method0, method1, ...
 MOST_INPUTS = 12
@@ -77,12 +77,13 @@ def offset_of(structure: type[ctypes.Structure], name: str) -> int:
 RUNTIME = (
     "ndarray", "float64", "float32", "uint8", "name_out", "name_status", "name_threads", "none",
     "true", "false", "list", "tuple", "float", "int", "number",
-    "new_array", "as_result", "vectorcall", "incref", "decref", "save_thread", "restore_thread",
-    "tuple_new", "tuple_set", "sequence_size", "sequence_item",
+    "new_array", "as_result", "vectorcall", "bound", "incref", "decref", "save_thread",
+    "restore_thread", "tuple_new", "tuple_set", "sequence_size", "sequence_item",
     "as_double", "error_occurred", "error_clear", "generals",
 )  # fmt: skip
 _PYTHON = {
-    "vectorcall": "PyObject_Vectorcall", "incref": "Py_IncRef", "decref": "Py_DecRef",
+    "vectorcall": "PyObject_Vectorcall", "bound": "PyMethod_New",
+    "incref": "Py_IncRef", "decref": "Py_DecRef",
     "save_thread": "PyEval_SaveThread", "restore_thread": "PyEval_RestoreThread",
     "tuple_new": "PyTuple_New", "tuple_set": "PyTuple_SetItem", "sequence_size": "PySequence_Size",
     "sequence_item": "PySequence_GetItem", "as_double": "PyFloat_AsDouble",
@@ -90,8 +91,7 @@ _PYTHON = {
 }  # fmt: skip
 _NUMPY = {"new_array": 94, "as_result": 76}  # places in NumPy's function table, fixed by its ABI
 
-generals = (ctypes.c_void_p * METHODS)()  # the Python function behind each method
-_kept: list[Any] = []  # what the tables point to, for as long as the process lives
+generals = keep_for_ever((ctypes.c_void_p * METHODS)())  # the Python function behind each method
 
 
 @cache
@@ -110,8 +110,8 @@ def runtime_table() -> Any:
     known |= {name: _address(getattr(ctypes.pythonapi, c)) for name, c in _PYTHON.items()}
     known |= {name: numpy_table[k] or 0 for name, k in _NUMPY.items()}
     known["generals"] = ctypes.addressof(generals)
-    _kept.extend(objects)
-    return (ctypes.c_void_p * len(RUNTIME))(*(known[name] for name in RUNTIME))
+    keep_for_ever(objects)
+    return keep_for_ever((ctypes.c_void_p * len(RUNTIME))(*(known[name] for name in RUNTIME)))
 
 
 def _address(function: Any) -> int:
@@ -131,9 +131,7 @@ class _MethodDef(ctypes.Structure):
 
 
 def _definition(name: str, address: int, doc: str) -> _MethodDef:
-    definition = _MethodDef(name.encode(), address, _FASTCALL_KEYWORDS, doc.encode())
-    _kept.append(definition)
-    return definition
+    return keep_for_ever(_MethodDef(name.encode(), address, _FASTCALL_KEYWORDS, doc.encode()))
 
 
 @cache
@@ -156,7 +154,7 @@ def site_function(address: int, site: Site) -> Callable[..., Any]:
 def method_of_class(owner: type, name: str, place: int, address: int, doc: str) -> Any:
     """A compiled method of a class, for ``place`` in the slots of its instances."""
     generals[place] = id(owner.__dict__[name])
-    _kept.append(owner.__dict__[name])
+    keep_for_ever(owner.__dict__[name])
     new = ctypes.pythonapi.PyDescr_NewMethod
     new.restype, new.argtypes = ctypes.py_object, [ctypes.py_object, ctypes.c_void_p]
     return new(owner, ctypes.addressof(_definition(name, address, doc)))
