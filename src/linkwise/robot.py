@@ -337,7 +337,7 @@ class Robot:
             start = np.zeros(self.nv, np.float32) if qdd0 is None else qdd0  # no wider than tau
             stop = Stop(tol, max_iterations)
             return self._calls.iterate((q, qd, tau, start), options, method, f_ext, stop)
-        if (tol, max_iterations, qdd0) != (None, None, None):
+        if not (tol is max_iterations is qdd0 is None):
             raise ValueError(f"tol, max_iterations and qdd0 are for 'ccg', 'pcg'; not {method!r}")
         values = (q, qd, tau)
         return self._calls.run("forward_dynamics", values, options, method=method, f_ext=f_ext)

@@ -24,9 +24,9 @@ from linkwise.trace.program import Program
 from linkwise.trace.tracer import Task, trace
 
 LONG = 2.0  # seconds beyond which work says that it goes on
-BYTES_TRACING, BYTES_COMPILING = 600, 8_000  # per operation, measured (docs/compile_time.md)
-SECONDS = 60e-6  # to compile one operation of a program of moderate size; grows beyond
-MODERATE = 60_000  # operations at which an operation takes twice as long
+BYTES_TRACING, BYTES_COMPILING = 1_600, 4_000  # per operation, measured on chains of 7 to 60 joints
+SECONDS = 90e-6  # to compile one operation of a small program, measured likewise
+MODERATE = 60_000  # operations at which one takes twice as long
 
 
 def traced(task: Task, tree: Tree, robot: str) -> Program:

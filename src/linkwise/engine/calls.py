@@ -177,7 +177,11 @@ class Calls:
             values = (*values, *wrenches)
         if damping is not None:
             values = (*values, damping)
-        found = self.entry((function, method, frame, axes, external, damping is not None, status))
+        key = (function, method, frame, axes, external, damping is not None, status)
+        try:
+            found = self._entries[key]
+        except (KeyError, TypeError):  # a new kind of call, or a name that is no text
+            found = self.entry(key)
         if threads is not None:
             return found.run(*values, out=out, threads=threads)
         return found.run(*values) if out is None else found.run(*values, out=out)
