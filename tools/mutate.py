@@ -49,6 +49,11 @@ BY_HAND: Stage = (
     "or named or counted or loop_must or unnoticed and puma or orders or spilled or cycles "
     "or an_iteration or without_a_loop or difference or pressure or dearer or output_that",
 )  # fmt: skip
+REGIONS: Stage = (
+    "tests/engine/test_guard.py", "tests/engine/test_diff.py", "tests/engine/test_rolled.py",
+    "-k", "not every_function and not answers_alike and not compiled and not in_c "
+    "and not does_not_grow and not cost_no_more and not rollout and not has_a_rule",
+)  # fmt: skip
 KEY: Stage = (
     "tests/engine/test_cache.py", "tests/engine/test_process.py", "-k",
     "its_key or entries_are_private or switched_off or cannot_be_known",
@@ -70,7 +75,7 @@ class Target:
 
 TRACE = ("schedule", "fuse", "assemble", "tracer", "guard", "program", "verify", "expr")
 TARGETS = (
-    *(Target(f"trace/{name}", (PASSES, BY_HAND)) for name in TRACE),
+    *(Target(f"trace/{name}", (PASSES, BY_HAND, REGIONS)) for name in TRACE),
     Target("trace/status", (PASSES,)),
     Target("engine/identity", (EDITIONS,)),
     Target("engine/kernels", (KEY,), ("_new", "cached", "_content")),
