@@ -1,7 +1,8 @@
 """Code loads wherever the process has room: constants lie beside the code that uses them.
 
-A child process maps so much, in so many pieces, that neighbouring allocations end up gigabytes
-apart. A linker that places code and constants separately fails there, and takes Python with it.
+A child process leaves small holes, maps a large array below them, and fills what is left between.
+New code goes below the array; its constants would fit into a hole above. A linker that places the
+two separately finds them gigabytes apart, fails, and takes Python with it (LLVM's RuntimeDyld did).
 """
 
 from __future__ import annotations
@@ -13,20 +14,20 @@ import textwrap
 import pytest
 
 FRAGMENTED = """
+    import mmap
     import numpy as np
     import linkwise as lw
     from linkwise.study.generic import generic_chain
 
-    held = []
-    for n in (2, 30, 5, 31):
-        robot = lw.Robot(generic_chain(n))
-        q = np.zeros((5, n))
-        for function in ("mass_matrix", "gravity_torque"):
-            many = getattr(robot, function)(q)
-            held.append(np.empty(3 * 2**30, np.uint8))  # mapped, never touched
-            one = getattr(robot, function)(q[0])
-            assert np.array_equal(many[0], one)
-        held.append(robot)
+    still = np.zeros(6)
+    lw.load("puma560").bias(still, still)  # the compiler is in memory before the holes are made
+    robot, q = lw.Robot(generic_chain(20)), np.zeros((3, 20))
+    blocks = [mmap.mmap(-1, 32 * 1024) for _ in range(400)]
+    del blocks[::2]  # holes for constants, too small for code
+    large = np.empty(3 * 2**30, np.uint8)  # mapped, never touched
+    between = [mmap.mmap(-1, 48 * 1024) for _ in range(200)]
+    many = robot.coriolis_matrix(q, q + 1.0)
+    assert np.array_equal(many[0], robot.coriolis_matrix(q[0], q[0] + 1.0))
     print("well")
 """
 
