@@ -137,9 +137,9 @@ def _differentiable(outputs: Sequence[Expr]) -> list[Expr]:
     """Nodes that the outputs depend on, arguments first; raises where one has no rule."""
     nodes = reachable(outputs)
     for node in nodes:
-        if node.op == "carry":
+        if node.op in ("carry", "read"):
             raise NotDifferentiable(
-                "a value carried around a loop has no derivative rule; expected straight-line "
+                "what a loop carries or reads has no derivative rule; expected straight-line "
                 "equations (for forward dynamics, a method that does not iterate)"
             )
         if node.op not in PARTIALS and node.op != "select":
