@@ -171,7 +171,8 @@ class Robot:
         return self._description, self._policy, self._tree.digest
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _remade, (self._description, self._policy, self._tree)
+        made_of = (type(self), self._description, self._policy, self._tree)
+        return _remade, made_of, getattr(self, "__dict__", None)
 
     # -- other robots ---------------------------------------------------------------------------
 
@@ -409,8 +410,15 @@ class Robot:
         Comes out of the sweeps of forward dynamics without a Jacobian. ``method``: ``"fd3"`` or
         ``"fd2"``, as published, which loses digits on long chains.
         """
-        where: Any = {"method": method, "frame": frame, "axes": axes, "f_ext": f_ext}
-        return self._calls.run("tip_acceleration", (q, qd, tau), options, **where)
+        return self._calls.run(
+            "tip_acceleration",
+            (q, qd, tau),
+            options,
+            method=method,
+            frame=frame,
+            axes=axes,
+            f_ext=f_ext,
+        )
 
     def bias(
         self,
@@ -581,8 +589,9 @@ class Robot:
         ``"schur"`` and, for no damping, ``"schur-direct"`` (forces between bodies).
         """
         d = arrays.damping(damping, q)
-        where: Any = {"method": method, "frame": frame, "axes": axes, "damping": d}
-        return self._calls.run("operational_inertia", (q,), options, **where)
+        return self._calls.run(
+            "operational_inertia", (q,), options, method=method, frame=frame, axes=axes, damping=d
+        )
 
     def operational_inertia_inverse(
         self,
@@ -598,8 +607,9 @@ class Robot:
         Exists at every pose and for any number of joints. ``method``: ``"crba"``, ``"recursive"``
         or ``"schur"``, as in `operational_inertia`.
         """
-        where: Any = {"method": method, "frame": frame, "axes": axes}
-        return self._calls.run("operational_inertia_inverse", (q,), options, **where)
+        return self._calls.run(
+            "operational_inertia_inverse", (q,), options, method=method, frame=frame, axes=axes
+        )
 
     def operational_dynamics(
         self,
@@ -618,10 +628,15 @@ class Robot:
         By Schur complements, as a pair: seven right-hand sides of one factorization. With
         ``status=True`` the result is ``((qdd, inverse), status bits)``.
         """
-        where: Any = {"method": "schur", "frame": frame, "axes": axes, "f_ext": f_ext}
         found = self._calls.run(
-            "dynamics_and_inverse", (q, qd, tau), {"threads": threads, "status": status}, **where,
-        )  # fmt: skip
+            "dynamics_and_inverse",
+            (q, qd, tau),
+            {"threads": threads, "status": status},
+            method="schur",
+            frame=frame,
+            axes=axes,
+            f_ext=f_ext,
+        )
         rows, bits = found if status else (found, None)
         qdd, inverse = rows[..., : self.nv], rows[..., self.nv :]
         pair = (qdd, inverse.reshape(*rows.shape[:-1], 6, 6))
@@ -750,8 +765,8 @@ def _relative(a: Frame, b: Frame) -> Array:
     return pose
 
 
-def _remade(description: RobotDescription, policy: Policy, tree: Tree) -> Robot:
+def _remade(kind: type[Robot], description: RobotDescription, policy: Policy, tree: Tree) -> Robot:
     """A robot from its pickle; what loading had to say about it was said then."""
-    robot = Robot.__new__(Robot)
+    robot = kind.__new__(kind)
     robot._set(description, policy, tree)
     return robot

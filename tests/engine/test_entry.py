@@ -243,6 +243,14 @@ def test_a_subclass_keeps_its_methods() -> None:
         assert np.array_equal(robot.bias(q, q), ROBOT.bias(q, q))
 
 
+def test_a_subclass_pickles_as_what_it_is() -> None:
+    robot = Doubled(ROBOT.description, ROBOT._policy)
+    robot.note = "kept"  # type: ignore[attr-defined]
+    again = pickle.loads(pickle.dumps(robot))
+    assert type(again) is Doubled and again.note == "kept" and again == robot
+    assert again.gravity_torque(np.zeros(6)) == "mine"
+
+
 def test_the_class_may_be_patched(monkeypatch: pytest.MonkeyPatch) -> None:
     q = np.zeros(6)
     ROBOT.mass_matrix(q)
