@@ -17,6 +17,7 @@ import pytest
 import linkwise as lw
 from linkwise.backends.base import BATCH
 from linkwise.backends.llvm import worker
+from linkwise.backends.llvm.run import MEASURED, SLICE, WRITTEN
 from linkwise.backends.llvm.target import host
 from linkwise.engine import build
 from linkwise.engine.kernels import cpu
@@ -161,6 +162,24 @@ def test_a_closed_stream_is_no_reason_to_fail(monkeypatch: pytest.MonkeyPatch) -
         time.sleep(0.05)
 
 
+def test_slices_follow_the_time_that_states_take() -> None:
+    """Whatever an earlier run measured: the next look at the user comes soon."""
+    robot, states, row = lw.load("puma560"), 1_000_003, 6 * 6 * 8
+    robot.mass_matrix(np.zeros((40, 6)))
+    (kernel,) = robot._calls.kernels._kernels.values()
+    least, tile = MEASURED * kernel.width, kernel.width
+    kernel.cost, last = 500.0, 0
+    for begin, end in kernel._slices(states, 1):
+        length, time_left = end - begin, SLICE if begin else SLICE / 10
+        assert begin == last and (length % tile == 0 or end == states)
+        assert length <= max(time_left / kernel.cost, least) + tile
+        assert length >= least or end == states
+        assert length * row <= WRITTEN + tile * row
+        last, kernel.cost = end, 30_000.0 if kernel.cost < 1000.0 else 20.0
+    assert last == states
+    assert len(list(kernel._slices(states, 4))) >= 4
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")
 def test_an_interrupt_in_a_large_batch_is_answered() -> None:
     """A batch runs in slices; between two of them the main thread sees the signal."""
@@ -176,8 +195,8 @@ def test_an_interrupt_in_a_large_batch_is_answered() -> None:
     for threads in (1, 2):
         sent.clear()
         timer = threading.Timer(0.05, interrupt)
-        timer.start()
         with pytest.raises(KeyboardInterrupt):
+            timer.start()
             for _ in range(100):
                 robot.gravity_torque(q, threads=threads)
         assert time.monotonic() - sent[0] < ANSWERS

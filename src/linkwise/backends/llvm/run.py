@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import itertools
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +18,8 @@ from linkwise.trace.program import BYTE, Signature
 
 WORTH_A_THREAD = 100_000  # nanoseconds of work below which another thread is not worth waking
 SLICE = 20_000_000  # nanoseconds of work between two looks at whether the user interrupted
+WRITTEN = 1 << 22  # bytes between two such looks: new memory may take long to come
+MEASURED = 16  # tiles from which the time of a slice says what a state costs
 
 _ONE_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _BATCH_TYPE = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 2)
@@ -67,15 +68,22 @@ class LlvmKernel:
         start = perf_counter_ns()
         addresses = (ctypes.addressof(x) for x in held[:2])  # type: ignore[arg-type]
         self._batch(*addresses, begin, end)
-        if end - begin >= 16 * self.width:
+        if end - begin >= MEASURED * self.width:
             self.cost = (perf_counter_ns() - start) / (end - begin)
 
     def _slices(self, states: int, threads: int) -> Iterator[tuple[int, int]]:
-        """Ranges of whole tiles, each short enough to wait for, at least one per thread."""
-        most = max(1, min(int(SLICE / self.cost), -(-states // threads)))
-        length = -(-most // self.width) * self.width
-        edges = [*range(0, states, length), states]
-        return iter(list(itertools.pairwise(edges)))
+        """Ranges of whole tiles, each short enough to wait for, at least one per thread.
+
+        The first is short: a busy machine can make a state much slower than it was in the last run.
+        Later ones follow the time of those before them, and are long enough to be measured.
+        """
+        begin, time = 0, SLICE / 10
+        most = WRITTEN // sum(dtype.itemsize * size for _, dtype, size in self._outputs)
+        while begin < states:
+            length = max(min(int(time / self.cost), most), MEASURED * self.width)
+            length = -(-min(length, -(-states // threads)) // self.width) * self.width
+            yield begin, min(begin + length, states)
+            begin, time = begin + length, SLICE
 
     def _check(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> int:
         """The number of states; raises unless every array is what the code will read or write."""
