@@ -61,7 +61,7 @@ class Code(Enum):
     # -- any XML --------------------------------------------------------------------------------
     UNREADABLE = error(
         "cannot be read: {reason}; expected a readable file",
-        "give a file that can be read within the limits of linkwise.io.xml.ReadLimits",
+        "give the path of a file that exists and that you may read",
     )
     TOO_LARGE = error(
         "too large; expected at most {most} bytes",
@@ -394,8 +394,9 @@ class Code(Enum):
     CURVED_DAMPING = told("only the linear part of damping is read", NOT_NEEDED)
     FLEX = told("elasticity of deformable bodies (flex) is left out", NOT_NEEDED)
     FLUID = told("the fluid (density, viscosity) is left out", NOT_NEEDED)
-    SITE_RENAMED = told(
-        "the name is a body's or joint's too: called {used!q}", "give it a name of its own"
+    SITE_RENAMED = hint(
+        "a body or joint has the same name: the frame of this site is called {used!q}",
+        "give the site a name of its own",
     )
 
     # -- bodies ---------------------------------------------------------------------------------
@@ -440,13 +441,12 @@ class Code(Enum):
         "write the mass of the link",
     )
     UNMOVED = told(
-        "joints that move no inertia: {names} ({count} in all); functions that divide by that "
-        "inertia, such as forward dynamics, are {effect}",
+        "joints that move no inertia: {names}; functions that divide by that inertia, such as "
+        "forward dynamics, are {effect}",
         "add an <inertial> to their links, or make the joints fixed",
     )
     MASSLESS = told(
-        "joints of links without mass of their own: {names} ({count} in all); the mass matrix can "
-        "become singular",
+        "joints of links without mass of their own: {names}; the mass matrix can become singular",
         "add an <inertial> to their links",
     )
 

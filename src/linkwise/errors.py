@@ -118,6 +118,10 @@ class Problem:
         """What to do about it."""
         return printable(_WORDS.vformat(self.code.advice, (), self.facts))
 
+    def __repr__(self) -> str:
+        """Short, since `check` returns a list of these."""
+        return f"<Problem {self.code.name}: {self.where}: {self.severity}: {self.message}>"
+
     def as_dict(self) -> dict[str, str | int | None]:
         """The same as plain data."""
         return {

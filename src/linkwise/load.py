@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from linkwise.errors import RobotFileError, one_warning_per_kind, strictness
@@ -14,7 +13,7 @@ from linkwise.io.dh import Row, describe_dh
 from linkwise.io.files import FileRoots
 from linkwise.io.mjequality import Reading
 from linkwise.io.urdf import describe_urdf
-from linkwise.io.xml import parse_xml, read_xml
+from linkwise.io.xml import is_text, parse_xml, read_xml
 from linkwise.model import edit
 from linkwise.model.bodies import Policy
 from linkwise.model.description import RobotDescription
@@ -44,11 +43,16 @@ def load(
     What the file is, its content says, not its ending; MJCF is compiled by MuJoCo, an extra
     (``pip install 'linkwise[mujoco]'``).
 
+    Joints go depth first. ``q`` of a spherical joint is a unit quaternion (w, x, y, z), of a free
+    joint that and the position; ``qd`` of a free joint is (angular, linear) in the link's axes; a
+    planar joint has (x, y, angle).
+
     ``base="free"`` lets the base fly: six more degrees of freedom, first in ``q`` and ``qd``.
     ``gravity`` replaces the file's, which in a URDF is (0, 0, -9.81). ``friction=True`` lets the
     dynamics use the file's joint damping and Coulomb friction; they are otherwise kept as data.
-    Mimic joints follow the joint they name; ``mimic="free"`` gives them numbers of their own, as
-    Pinocchio does by default.
+    Mimic joints, and joints that an MJCF ties by ``<equality>``, follow the joint they name;
+    ``mimic="free"`` gives them numbers of their own, as Pinocchio does by default and MuJoCo
+    always.
 
     A body that cannot exist (indefinite inertia, triangle inequality broken) and what else is
     doubtful is refused with its place in the file; ``strict=False`` takes it with a warning, and
@@ -63,11 +67,11 @@ def load(
     ``loops="open"`` leaves it out with a warning.
     """
     options = Options(base, gravity, friction, strict, repair, mimic, loops)
-    if isinstance(source, str) and source in BUNDLED and not os.path.exists(source):
+    if isinstance(source, str) and source in BUNDLED and not os.path.exists(os.fspath(source)):
         return _bundled(source, options)
-    if not _is_text(source) and not Path(source).exists():
+    if not is_text(source) and not os.path.exists(os.fspath(source)):
         names = ", ".join(sorted(BUNDLED))
-        raise RobotFileError(f"{source}: no such file; bundled robots are {names}")
+        raise RobotFileError(f"{source or repr(source)}: no such file; bundled robots are {names}")
     with one_warning_per_kind(), strictness(strict):
         return options.robot(_read(source, options, package_dirs))
 
@@ -76,7 +80,7 @@ def _read(
     source: str | os.PathLike[str], options: Options, package_dirs: Sequence[str | os.PathLike[str]]
 ) -> RobotDescription:
     """What a file, or a text, says."""
-    if _is_text(source):
+    if is_text(source):
         root, files = parse_xml(str(source), "<text>"), FileRoots.of(None, package_dirs)
     else:
         root, files = read_xml(source), FileRoots.of(source, package_dirs)
@@ -85,10 +89,6 @@ def _read(
 
         return describe_mjcf(root, files, reading=options.reading)
     return describe_urdf(root, files, mimic=options.mimic)
-
-
-def _is_text(source: str | os.PathLike[str]) -> bool:
-    return isinstance(source, str) and source.lstrip().startswith("<")
 
 
 def from_mujoco(

@@ -41,11 +41,22 @@ class FramePlace(NamedTuple):
 class Robot:
     """A robot and its compiled functions.
 
+    >>> import linkwise as lw
+    >>> robot = lw.load("iiwa14")
+    >>> q = robot.random_q(0, size=100)
+    >>> robot.gravity_torque(q).shape, robot.jacobian(q[0], "link7").shape
+    ((100, 7), (6, 7))
+
     Every function takes one state or any leading batch axes, which broadcast as in NumPy; keeps
     float32 or float64 (integers and lists become float64); and accepts ``out=`` and, for large
-    batches, ``threads=``. Spatial vectors are (angular, linear). A frame's velocity is that of its
-    origin in base axes, unless ``axes="body"``. SI units. A robot does not change once made,
-    and may be called from any number of threads.
+    batches, ``threads=``. ``status=True`` also returns what was wrong with each state: `Status`.
+
+    SI units. Spatial vectors are (angular, linear). A frame's velocity is that of its origin in
+    base axes, unless ``axes="body"``. ``f_ext`` maps names of frames to wrenches (..., 6) on the
+    robot, (moment, force) at the frame's origin in base axes: ``{"link7": [0, 0, 0, 0, 0, -5]}``.
+    ``q`` and ``qd`` of spherical, planar and free joints: see `load`.
+
+    A robot does not change once made, and may be called from any number of threads.
     """
 
     __slots__ = ("__weakref__", "_calls", "_description", "_policy", "_slots", "_tree")
@@ -105,7 +116,11 @@ class Robot:
 
     @property
     def frame_names(self) -> tuple[str, ...]:
-        """Frames that kinematics can be asked for: every link of the file, fixed ones too."""
+        """Frames that kinematics can be asked for: links, fixed ones too, joints, sites, frames.
+
+        The frame of a joint moves with its child link. A name that both a link and a joint have
+        is the link's.
+        """
         return tuple(self._tree.frames)
 
     @property
@@ -140,11 +155,19 @@ class Robot:
     def integrate(
         self, q: ArrayLike, v: ArrayLike, dt: ArrayLike = 1.0, **options: Unpack[Options]
     ) -> Result:
-        """The configuration (..., nq) reached from ``q`` by holding the rates ``v`` for ``dt``."""
+        """The configuration (..., nq) reached from ``q`` by holding the rates ``v`` for ``dt``.
+
+        ``dt`` in seconds, one number or one for each state (...). Quaternions turn by the
+        exponential of their rate and stay of unit length: ``q = robot.integrate(q, qd, 1e-3)``.
+        """
         return self._calls.run("integrate", (q, v, configuration.times(q, v, dt)), options)
 
     def difference(self, q0: ArrayLike, q1: ArrayLike, **options: Unpack[Options]) -> Result:
-        """The rates (..., nv) that lead from ``q0`` to ``q1`` in unit time."""
+        """The rates (..., nv) that lead from ``q0`` to ``q1`` in unit time.
+
+        ``integrate(q0, difference(q0, q1))`` is ``q1``; angles of joints without a quaternion are
+        not taken modulo a turn.
+        """
         return self._calls.run("difference", (q0, q1), options)
 
     def normalize(self, q: ArrayLike, **options: Unpack[Options]) -> Result:
@@ -192,7 +215,11 @@ class Robot:
         return self._of_joints("friction")
 
     def lock(self, configuration: Mapping[str, ArrayLike]) -> Robot:
-        """A robot with joints held at values, ``{"elbow": 1.2}``; their followers are held too."""
+        """A robot with joints held at values, ``{"elbow": 1.2}``; their followers are held too.
+
+        The value is the joint's part of ``q``; limits are not looked at. The joint's links stay as
+        frames.
+        """
         return self._edited(edit.lock(self._described(), configuration))
 
     def with_payload(
@@ -205,7 +232,8 @@ class Robot:
     ) -> Robot:
         """A robot with a rigid body fixed to a link: ``com`` in the link's axes, inertia about it.
 
-        Inertia as (xx, yy, zz), (xx, xy, xz, yy, yz, zz) or 3 by 3; none for a point mass.
+        Inertia as (xx, yy, zz), (xx, xy, xz, yy, yz, zz) or 3 by 3; none for a point mass. The
+        payload is a frame too, called ``name``. The new robot compiles functions of its own.
         """
         return self._edited(edit.with_payload(self._described(), link, mass, com, inertia, name))
 
@@ -242,14 +270,17 @@ class Robot:
         com: ArrayLike | None = None,
         inertia: ArrayLike | None = None,
     ) -> Robot:
-        """A robot with another mass, centre of mass or inertia about it on a link."""
+        """A robot with another mass, centre of mass or inertia about it on a link.
+
+        In the link's axes; forms of the inertia as in `with_payload`. What is not given stays.
+        """
         return self._edited(edit.with_inertia(self._described(), link, mass, com, inertia))
 
     def with_joint(self, joint: str, **fields: Any) -> Robot:
         """A robot with other numbers on a joint.
 
         ``limits=(lower, upper)``, ``velocity``, ``effort``, ``armature``, ``damping``,
-        ``friction``.
+        ``friction``: ``robot.with_joint("elbow", armature=0.1, limits=(-1.0, 1.0))``.
         """
         return self._edited(edit.with_joint(self._described(), joint, **fields))
 
@@ -306,7 +337,10 @@ class Robot:
         f_ext: Wrenches | None = None,
         **options: Unpack[Options],
     ) -> Result:
-        """Joint torques (..., nv) that produce ``qdd``: ``M qdd + C qd + g - Jᵀ f_ext``."""
+        """Joint torques (..., nv) that produce ``qdd``: ``M qdd + C qd + g - Jᵀ f_ext``.
+
+        ``q`` (..., nq); ``qd`` and ``qdd`` (..., nv); ``f_ext`` as `Robot` says.
+        """
         return self._calls.run("inverse_dynamics", (q, qd, qdd), options, f_ext=f_ext)
 
     def forward_dynamics(
@@ -322,7 +356,9 @@ class Robot:
         qdd0: ArrayLike | None = None,
         **options: Unpack[Options],
     ) -> Result:
-        """Joint accelerations (..., nv) under torques ``tau``.
+        """Joint accelerations (..., nv) under torques ``tau``: ``M⁻¹ (tau + Jᵀ f_ext - C qd - g)``.
+
+        ``q`` (..., nq); ``qd`` and ``tau`` (..., nv); ``f_ext`` as `Robot` says.
 
         ``method``: ``"crba"`` (mass matrix and LᵀDL factors), ``"aba"`` (articulated bodies), or
         ``"auto"``, whichever is faster for this robot. By spatial operators: ``"fd1"``, ``"fd2"``
@@ -428,7 +464,7 @@ class Robot:
         f_ext: Wrenches | None = None,
         **options: Unpack[Options],
     ) -> Result:
-        """``C qd + g`` (..., nv): torques of a motion without acceleration."""
+        """``C qd + g - Jᵀ f_ext`` (..., nv): torques of a motion without acceleration."""
         return self._calls.run("bias", (q, qd), options, f_ext=f_ext)
 
     def gravity_torque(
@@ -438,7 +474,7 @@ class Robot:
         f_ext: Wrenches | None = None,
         **options: Unpack[Options],
     ) -> Result:
-        """``g`` (..., nv): torques that hold the robot still."""
+        """``g - Jᵀ f_ext`` (..., nv): torques that hold the robot still."""
         return self._calls.run("gravity_torque", (q,), options, f_ext=f_ext)
 
     def joint_wrenches(
@@ -530,7 +566,7 @@ class Robot:
         frame: str,
         **options: Unpack[Options],
     ) -> Result:
-        """Pose of a frame (..., 4, 4): takes its coordinates to base coordinates."""
+        """Pose of a frame (..., 4, 4): takes its coordinates to base coordinates, in metres."""
         return self._calls.run("forward_kinematics", (q,), options, frame=frame)
 
     def jacobian(
@@ -683,7 +719,10 @@ class Robot:
     def operation_count(
         self, function: str, method: str = "auto", *, frame: str | None = None
     ) -> OperationCount:
-        """Exact operations of one evaluation of the program that runs."""
+        """Exact operations of one evaluation of the program that runs.
+
+        Functions of a frame need ``frame``: ``operation_count("jacobian", frame="tool").total``.
+        """
         task = self._calls.tasks.task(Key(function, method, frame))
         return count_operations(self._calls.kernels.program(task))
 

@@ -299,6 +299,40 @@ def test_impossible_bodies_are_warnings_where_asked(path: Path) -> None:
     assert run(path, text, "--strict").exit_code == 1
 
 
+def test_text_is_checked_as_a_file_is() -> None:
+    (problem,) = lw.check(changed('<mass value="2"/>', '<mass value="two"/>'))
+    assert (problem.file, problem.line, problem.code.name) == ("<text>", 9, "NOT_A_NUMBER")
+    assert lw.check(GOOD) == []
+
+
+def test_a_problem_in_a_list_is_one_short_line() -> None:
+    (problem,) = lw.check("nowhere.urdf")
+    told = "error: cannot be read: No such file or directory; expected a readable file"
+    assert repr(problem) == f"<Problem UNREADABLE: nowhere.urdf: {told}>"
+
+
+def test_check_takes_the_options_of_load(path: Path, tmp_path: Path) -> None:
+    folder, more = tmp_path / "robot", tmp_path / "more"
+    folder.mkdir(), more.mkdir()
+    (more / "rest.xml").write_text('<mujocoinclude><option timestep="0.01"/></mujocoinclude>')
+    rod = '<joint axis="0 1 0"/><geom type="capsule" size=".1" fromto="0 0 0 0 0 1"/>'
+    loop = '<equality><connect body1="a" body2="b" anchor="0 0 1"/></equality>'
+    bodies = f'<body name="a">{rod}</body><body name="b">{rod}</body>'
+    file = folder / "robot.xml"
+    file.write_text(
+        f'<mujoco>{loop}<include file="{more}/rest.xml"/><worldbody>{bodies}</worldbody></mujoco>'
+    )
+    (folder / "package.xml").write_text("<package/>")
+    assert {p.severity for p in lw.check(file)} == {"error"}
+    (problem,) = lw.check(file, loops="open", package_dirs=[more])
+    assert problem.severity == "warning" and "loop" in problem.message
+    options = ["--loops", "open", "--package-dir", str(more)]
+    result = CliRunner().invoke(main, ["check", str(file), *options])
+    assert result.exit_code == 0 and "0 errors, 1 warning" in result.output
+    with pytest.raises(ValueError, match="loops 'closed': expected 'refuse' or 'open'"):
+        lw.check(file, loops="closed")
+
+
 def test_usage_errors_exit_with_2(path: Path) -> None:
     assert CliRunner().invoke(main, ["check"]).exit_code == 2
     assert CliRunner().invoke(main, ["check", str(path)]).exit_code == 2

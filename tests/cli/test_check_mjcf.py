@@ -491,7 +491,7 @@ def test_joints_along_one_line_are_told(path: Path) -> None:
     path.write_text(text, encoding="utf-8")
     (problem,) = lw.check(path)
     assert (problem.code.name, problem.severity, problem.line) == ("UNMOVED", "warning", 12)
-    assert problem.message.startswith('joints that move no inertia: "joint1" (1 in all)')
+    assert problem.message.startswith('joints that move no inertia: "joint1"')
 
 
 def test_there_is_an_end_to_it(path: Path) -> None:

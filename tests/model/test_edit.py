@@ -544,3 +544,13 @@ def test_what_cannot_be_is_refused_with_its_name_and_value(case: str) -> None:
 def test_a_misspelt_field_is_refused() -> None:
     with pytest.raises(TypeError, match="dampin"):
         arm().with_joint("elbow", dampin=1.0)
+
+
+def test_a_body_that_an_edit_made_impossible_is_blamed_on_the_edit() -> None:
+    robot = lw.load(
+        "<robot name='r'><link name='base'/><link name='arm'><inertial><mass value='1'/>"
+        "<inertia ixx='1' iyy='1' izz='1' ixy='0' ixz='0' iyz='0'/></inertial></link>"
+        "<joint name='j' type='continuous'><parent link='base'/><child link='arm'/></joint></robot>"
+    )
+    with pytest.raises(lw.RobotFileError, match='<link name="arm"> changed by with_inertia: the '):
+        robot.with_inertia("arm", inertia=(1.0, 1.0, 5.0))

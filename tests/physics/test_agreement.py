@@ -59,12 +59,21 @@ def test_robots_agree_with_pinocchio(path: str, agreement: Any) -> None:
 def test_the_list_of_refused_robots_is_exact(agreement: Any) -> None:
     """Every robot on it is refused, in the words that were reviewed; some left in version 6."""
     there = set(agreement.all_robots())
-    assert len(there & set(agreement.REFUSED)) >= 4
+    assert len(there & set(agreement.REFUSED)) >= 2
     for path in there & set(agreement.REFUSED):
         for base in ("fixed", "free"):
             assert agreement.compare(path, base).note.startswith("refused: ")
-    for path in there & set(agreement.REFUSED_FIXED):
-        assert agreement.compare(path, "fixed").note.startswith("refused: ")
+    for path in there & set(agreement.REFUSED_MIMIC):
+        assert agreement.compare(path, "fixed", "follow").note.startswith("refused: ")
+
+
+def test_robots_without_inertia_are_compared_but_for_forward_dynamics(agreement: Any) -> None:
+    there = set(agreement.all_robots()) & set(agreement.MASSLESS)
+    assert there
+    for path in there:
+        row = agreement.compare(path, "fixed", states=2, compiled=False)
+        assert set(row.errors) == {"pose", "J", "M", "ID"} and row.bad == []
+        assert row.note.startswith("no forward dynamics")
 
 
 def test_a_robot_that_is_not_on_the_list_must_load(

@@ -7,6 +7,7 @@ raised, and reading goes on past each. There is one reader: what it takes has no
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from linkwise.codes import ERROR
 from linkwise.errors import Problem, collecting, strictness
@@ -14,38 +15,59 @@ from linkwise.io.files import FileRoots
 from linkwise.io.mjcf import describe_mjcf
 from linkwise.io.mjequality import Reading
 from linkwise.io.urdf import describe_urdf
-from linkwise.io.xml import Node, PathLike, read_xml
+from linkwise.io.xml import Node, PathLike, is_text, parse_xml, read_xml
 from linkwise.model.bodies import Policy
 from linkwise.model.build import build, check_bodies
 from linkwise.model.description import RobotDescription
 
+LOOPS = ("refuse", "open")
+TEXT = "<text>"  # the path of a robot that was given as text
 MJCF_ROOTS = ("mujoco", "mujocoinclude")
 
 
-def check(path: PathLike, *, strict: bool = True) -> list[Problem]:
-    """Return every problem of a URDF or MJCF file, by lines.
+def check(
+    source: PathLike,
+    *,
+    strict: bool = True,
+    package_dirs: Sequence[PathLike] = (),
+    loops: str = "refuse",
+) -> list[Problem]:
+    """Return every problem of a URDF or MJCF file (its path, or its text), in order of lines.
 
     Each has a ``code``, the ``file``, ``line`` and ``element``, a ``message``, a ``suggestion``,
     and a ``severity``: with an ``"error"`` the file does not load, a ``"warning"`` is told when it
-    does, a ``"hint"`` only here. ``strict=False`` makes bodies that cannot exist a warning, as in
-    `load`.
+    does, a ``"hint"`` only here. Options as in `load`: ``strict=False`` makes bodies that cannot
+    exist a warning, ``loops="open"`` constraints that close a loop of an MJCF.
+
+    >>> for problem in check("<robot name='r'><link nam='base'/></robot>"):
+    ...     print(problem.code.name, problem.line, problem.severity)
+    MISSPELT_ATTRIBUTE 1 error
     """
-    return examine(path, strict=strict)[0]
+    if loops not in LOOPS:
+        raise ValueError(f"loops {loops!r}: expected 'refuse' or 'open'")
+    return examine(source, strict=strict, package_dirs=package_dirs, loops=loops)[0]
 
 
 def examine(
-    path: PathLike, *, strict: bool = True, beside: PathLike | None = None
+    source: PathLike,
+    *,
+    strict: bool = True,
+    beside: PathLike | None = None,
+    package_dirs: Sequence[PathLike] = (),
+    loops: str = "refuse",
 ) -> tuple[list[Problem], Node | None, RobotDescription | None]:
     """The problems of a file, its elements, and what could be read of it.
 
     Files that it names are looked for ``beside`` another file, where that is given.
     """
-    label, root, description = os.fspath(path), None, None
-    files = FileRoots.of(path if beside is None else beside)
+    text = is_text(source)
+    label, root, description = TEXT if text else os.fspath(source), None, None
+    folder = beside or (None if text else source)
+    files = FileRoots.of(folder, package_dirs)
     with collecting() as notes, strictness(strict):
-        root = read_xml(path)
+        root = parse_xml(str(source), TEXT) if text else read_xml(source)
         if root.tag in MJCF_ROOTS:
-            description = describe_mjcf(root, files, reading=Reading(strict=strict))
+            description = describe_mjcf(root, files, reading=Reading(loops, strict))
         else:
             description = describe_urdf(root, files)
         _check_model(description, notes, Policy(strict=strict))

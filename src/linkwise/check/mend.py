@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -49,12 +50,12 @@ class Repaired:
     changes: list[tuple[int, str]] = field(default_factory=list)
 
 
-def repair(path: PathLike, *, strict: bool = True) -> Repaired | None:
+def repair(path: PathLike, **options: Any) -> Repaired | None:
     """Repair what can be repaired, until nothing more can be; None for a file that is no XML.
 
-    The file itself stays as it is.
+    The file itself stays as it is. Options as in `check`.
     """
-    _, root, _ = examine(path, strict=strict)
+    _, root, _ = examine(path, **options)
     if root is None:
         return None
     out = Repaired(Path(path).read_bytes())
@@ -64,7 +65,7 @@ def repair(path: PathLike, *, strict: bool = True) -> Repaired | None:
         copy = Path(folder) / "copy"
         for _ in range(ROUNDS):
             copy.write_bytes(out.data)
-            changes = _one_round(copy, out, strict, path)
+            changes = _one_round(copy, out, path, options)
             if not changes:
                 break
             out.changes += changes
@@ -72,8 +73,10 @@ def repair(path: PathLike, *, strict: bool = True) -> Repaired | None:
     return out
 
 
-def _one_round(copy: Path, out: Repaired, strict: bool, path: PathLike) -> list[tuple[int, str]]:
-    found, root, description = examine(copy, strict=strict, beside=path)
+def _one_round(
+    copy: Path, out: Repaired, path: PathLike, options: Mapping[str, Any]
+) -> list[tuple[int, str]]:
+    found, root, description = examine(copy, beside=path, **options)
     if root is None:
         return []
     problems = [problem for problem in found if problem.file == os.fspath(copy)]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -23,8 +25,13 @@ MOST = 100  # problems that are printed
               help="Write a repaired file here, in its own format; list every change.")  # fmt: skip
 @click.option("--strict/--no-strict", default=True, show_default=True,
               help="Whether a body that cannot exist is an error, or a warning.")  # fmt: skip
+@click.option("--loops", type=click.Choice(["refuse", "open"]), default="refuse",
+              help="Whether a constraint that closes a loop of an MJCF is an error, or a warning."
+              )  # fmt: skip
+@click.option("--package-dir", "package_dirs", type=click.Path(), multiple=True,
+              help="A further folder for files that FILE names; may be repeated.")  # fmt: skip
 @click.pass_context
-def check(ctx: click.Context, file: str, as_json: bool, out: str | None, strict: bool) -> None:
+def check(ctx: click.Context, file: str, as_json: bool, out: str | None, **options: Any) -> None:
     """Check the robot file FILE and print every problem with its place and a suggestion.
 
     FILE is a URDF or an MJCF; of an MJCF, the files that it includes are checked too.
@@ -34,8 +41,8 @@ def check(ctx: click.Context, file: str, as_json: bool, out: str | None, strict:
     FILE and what it includes are never changed. The exit code is 1 if there are errors, 0 if there
     are none or only warnings.
     """
-    problems = problems_of(file, strict=strict)
-    repaired, left = (None, None) if out is None else _write(file, out, strict)
+    problems = problems_of(file, **options)
+    repaired, left = (None, None) if out is None else _write(file, out, options)
     if as_json:
         say_json(_facts(problems, out, repaired, left))
     else:
@@ -45,15 +52,17 @@ def check(ctx: click.Context, file: str, as_json: bool, out: str | None, strict:
     ctx.exit(1 if count(problems if left is None else left, ERROR) else 0)
 
 
-def _write(file: str, out: str, strict: bool) -> tuple[Repaired | None, list[Problem] | None]:
+def _write(
+    file: str, out: str, options: Mapping[str, Any]
+) -> tuple[Repaired | None, list[Problem] | None]:
     """Write the repaired file; returns what was changed and what is still wrong with it."""
     if Path(out).exists() and Path(out).samefile(file):
         raise click.UsageError("--repair: give another file than FILE, which is never changed")
-    repaired = repair(file, strict=strict)
+    repaired = repair(file, **options)
     if repaired is None:
         return None, None
     Path(out).write_bytes(repaired.data)
-    return repaired, problems_of(out, strict=strict)
+    return repaired, problems_of(out, **options)
 
 
 def _show(problems: list[Problem]) -> None:

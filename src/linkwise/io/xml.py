@@ -283,6 +283,11 @@ def _tag_before(raw: bytes, at: int) -> str:
     return ""
 
 
+def is_text(source: PathLike) -> bool:
+    """Whether a robot is given as XML itself, not as the path of a file."""
+    return isinstance(source, str) and source.lstrip().startswith("<")
+
+
 def read_xml(path: PathLike, limits: ReadLimits = DEFAULT_LIMITS) -> Node:
     """Read and parse an XML file."""
     label = os.fspath(path)

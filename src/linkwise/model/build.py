@@ -139,8 +139,8 @@ def _tell(code: Code, bodies: list[Body], **facts: str) -> None:
     """Tell one thing about many bodies, once, with the first few joints by name."""
     if bodies:
         names = ", ".join(quote(body.joint.name) for body in bodies[:MOST_NAMES])
-        names += ", ..." if len(bodies) > MOST_NAMES else ""
-        bodies[0].where.report(code, names=names, count=len(bodies), **facts)
+        names += f", ... ({len(bodies)} in all)" if len(bodies) > MOST_NAMES else ""
+        bodies[0].where.report(code, names=names, **facts)
 
 
 def _slices(bodies: list[Body], kinds: list[Joint]) -> list[tuple[int, int, Follows | None]]:

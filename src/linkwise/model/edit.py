@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwise.errors import Where, quote
 from linkwise.model import values
 from linkwise.model.description import (
     BodyInertia,
@@ -98,7 +99,10 @@ def with_inertia(
         old.com if com is None else com,
         old.tensor if inertia is None else inertia,
     )
-    links = (replace(own, inertia=body) if own is each else each for each in robot.links)
+    place = f"<link name={quote(link)}> changed by with_inertia"
+    given = Where(own.where.path, own.where.line, place)
+    changed = replace(own, inertia=body, where=given)
+    links = (changed if own is each else each for each in robot.links)
     return replace(robot, links=tuple(links))
 
 

@@ -1,0 +1,18 @@
+"""Examples in docstrings give what they say."""
+
+from __future__ import annotations
+
+import doctest
+import sys
+
+import pytest
+
+import linkwise  # noqa: F401
+
+MODULES = ("linkwise", "linkwise.robot", "linkwise.builder", "linkwise.check.collect")
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_examples_in_docstrings_run(module: str) -> None:
+    found = doctest.testmod(sys.modules[module])
+    assert found.attempted and not found.failed
