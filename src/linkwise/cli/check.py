@@ -31,7 +31,7 @@ MOST = 100  # problems that are printed
 @click.option("--package-dir", "package_dirs", type=click.Path(), multiple=True,
               help="A further folder for files that FILE names; may be repeated.")  # fmt: skip
 @click.pass_context
-def check(ctx: click.Context, file: str, as_json: bool, out: str | None, **options: Any) -> None:
+def check(ctx: click.Context, /, file: str, as_json: bool, out: str | None, **options: Any) -> None:
     """Check the robot file FILE and print every problem with its place and a suggestion.
 
     FILE is a URDF or an MJCF; of an MJCF, the files that it includes are checked too.
