@@ -380,11 +380,7 @@ class Robot:
         return self._calls.run("forward_dynamics", values, options, method=method, f_ext=f_ext)
 
     def mass_matrix(
-        self,
-        q: ArrayLike,
-        *,
-        method: str = "auto",
-        **options: Unpack[Options],
+        self, q: ArrayLike, *, method: str = "auto", **options: Unpack[Options]
     ) -> Result:
         """Mass matrix (..., nv, nv), rotors included.
 
@@ -395,11 +391,7 @@ class Robot:
         return self._calls.run("mass_matrix", (q,), options, method=method)
 
     def mass_matrix_inverse(
-        self,
-        q: ArrayLike,
-        *,
-        method: str = "auto",
-        **options: Unpack[Options],
+        self, q: ArrayLike, *, method: str = "auto", **options: Unpack[Options]
     ) -> Result:
         """Inverse of the mass matrix (..., nv, nv).
 
@@ -408,12 +400,7 @@ class Robot:
         """
         return self._calls.run("mass_matrix_inverse", (q,), options, method=method)
 
-    def solve_mass(
-        self,
-        q: ArrayLike,
-        rhs: ArrayLike,
-        **options: Unpack[Options],
-    ) -> Result:
+    def solve_mass(self, q: ArrayLike, rhs: ArrayLike, **options: Unpack[Options]) -> Result:
         """``M⁻¹ rhs`` (..., nv) without forming M; several right-hand sides on a leading axis."""
         return self._calls.run("solve_mass", (q, rhs), options)
 
@@ -468,11 +455,7 @@ class Robot:
         return self._calls.run("bias", (q, qd), options, f_ext=f_ext)
 
     def gravity_torque(
-        self,
-        q: ArrayLike,
-        *,
-        f_ext: Wrenches | None = None,
-        **options: Unpack[Options],
+        self, q: ArrayLike, *, f_ext: Wrenches | None = None, **options: Unpack[Options]
     ) -> Result:
         """``g - Jᵀ f_ext`` (..., nv): torques that hold the robot still."""
         return self._calls.run("gravity_torque", (q,), options, f_ext=f_ext)
@@ -494,30 +477,16 @@ class Robot:
         """
         return self._calls.run("joint_wrenches", (q, qd, qdd), options, f_ext=f_ext)
 
-    def kinetic_energy(
-        self,
-        q: ArrayLike,
-        qd: ArrayLike,
-        **options: Unpack[Options],
-    ) -> Result:
+    def kinetic_energy(self, q: ArrayLike, qd: ArrayLike, **options: Unpack[Options]) -> Result:
         """Kinetic energy (...), rotors included."""
         return self._calls.run("kinetic_energy", (q, qd), options)
 
-    def potential_energy(
-        self,
-        q: ArrayLike,
-        **options: Unpack[Options],
-    ) -> Result:
+    def potential_energy(self, q: ArrayLike, **options: Unpack[Options]) -> Result:
         """Potential energy (...) of the moving links; zero with their mass at base height."""
         return self._calls.run("potential_energy", (q,), options)
 
     def coriolis_matrix(
-        self,
-        q: ArrayLike,
-        qd: ArrayLike,
-        *,
-        method: str = "auto",
-        **options: Unpack[Options],
+        self, q: ArrayLike, qd: ArrayLike, *, method: str = "auto", **options: Unpack[Options]
     ) -> Result:
         """Coriolis matrix ``C`` (..., nv, nv): ``C qd = bias - g``, friction aside.
 
@@ -527,11 +496,7 @@ class Robot:
         """
         return self._calls.run("coriolis_matrix", (q, qd), options, method=method)
 
-    def christoffel(
-        self,
-        q: ArrayLike,
-        **options: Unpack[Options],
-    ) -> Result:
+    def christoffel(self, q: ArrayLike, **options: Unpack[Options]) -> Result:
         """Christoffel symbols of the first kind ``Γ`` (..., nv, nv, nv), of the mass matrix.
 
         ``Γ_ijk = ½ (∂M_ij/∂q_k + ∂M_ik/∂q_j - ∂M_jk/∂q_i)``, symmetric in j and k. The rates of a
@@ -542,11 +507,7 @@ class Robot:
         return self._calls.run("christoffel", (q,), options)
 
     def inertial_power(
-        self,
-        q: ArrayLike,
-        *,
-        method: str = "auto",
-        **options: Unpack[Options],
+        self, q: ArrayLike, *, method: str = "auto", **options: Unpack[Options]
     ) -> Result:
         """Kang's inertial power array ``P*`` (..., nv, nv, nv): ``Σ_jk P*_ijk qd_j qd_k = C qd``.
 
@@ -560,22 +521,12 @@ class Robot:
 
     # -- kinematics -----------------------------------------------------------------------------
 
-    def forward_kinematics(
-        self,
-        q: ArrayLike,
-        frame: str,
-        **options: Unpack[Options],
-    ) -> Result:
+    def forward_kinematics(self, q: ArrayLike, frame: str, **options: Unpack[Options]) -> Result:
         """Pose of a frame (..., 4, 4): takes its coordinates to base coordinates, in metres."""
         return self._calls.run("forward_kinematics", (q,), options, frame=frame)
 
     def jacobian(
-        self,
-        q: ArrayLike,
-        frame: str,
-        *,
-        axes: str = "base",
-        **options: Unpack[Options],
+        self, q: ArrayLike, frame: str, *, axes: str = "base", **options: Unpack[Options]
     ) -> Result:
         """Jacobian of a frame (..., 6, nv): rows (angular, linear) of its velocity at its origin.
 
@@ -678,12 +629,7 @@ class Robot:
         pair = (qdd, inverse.reshape(*rows.shape[:-1], 6, 6))
         return (pair, bits) if status else pair
 
-    def kinematic_hessian(
-        self,
-        q: ArrayLike,
-        frame: str,
-        **options: Unpack[Options],
-    ) -> Result:
+    def kinematic_hessian(self, q: ArrayLike, frame: str, **options: Unpack[Options]) -> Result:
         """How the Jacobian of a frame changes, ``H`` (..., 6, nv, nv), in base axes.
 
         ``H[..., :, j, k]`` is the change of column k of `jacobian` per unit rate of j, so that

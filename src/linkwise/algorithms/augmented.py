@@ -19,13 +19,7 @@ from linkwise.algorithms.kic import CentralBody, Parts, at_centre, numbered, par
 from linkwise.algorithms.kinematics import LinkPose
 from linkwise.model.projection import Tensor
 from linkwise.model.tree import Link, Tree
-from linkwise.spatial import (
-    Matrix,
-    RigidInertia,
-    Scalar,
-    Vector,
-    cross,
-)
+from linkwise.spatial import Matrix, RigidInertia, Scalar, Vector, cross
 from linkwise.sweep import each_link, tip_to_base
 
 

@@ -19,22 +19,11 @@ from linkwise.algorithms.ltl import dot
 from linkwise.algorithms.mass_product import Numbers, diagonal_scaling, fixed_links, times_mass
 from linkwise.algorithms.rnea import bias
 from linkwise.model.tree import Tree
-from linkwise.spatial import (
-    Scalar,
-    Vector,
-    quotient,
-    repeat,
-)
+from linkwise.spatial import Scalar, Vector, quotient, repeat
 
 
 def iterate(
-    tree: Tree,
-    q: Vector,
-    b: Vector,
-    start: Vector,
-    scaled: bool,
-    tolerance: Scalar,
-    limit: Scalar,
+    tree: Tree, q: Vector, b: Vector, start: Vector, scaled: bool, tolerance: Scalar, limit: Scalar
 ) -> Numbers:
     """Solve ``M x = b`` from ``start``; returns x, iterations, and (true residual / b)²."""
     links, n = fixed_links(tree, q), tree.nv

@@ -13,18 +13,8 @@ from typing import NamedTuple
 from linkwise.algorithms.kinematics import BASE_POSE
 from linkwise.model.joints import JointState
 from linkwise.model.tree import Link, Tree
-from linkwise.spatial import (
-    Force,
-    Mat3,
-    Motion,
-    Vec3,
-    Vector,
-    cross,
-)
-from linkwise.sweep import (
-    base_to_tip,
-    joint_states_from_roots,
-)
+from linkwise.spatial import Force, Mat3, Motion, Vec3, Vector, cross
+from linkwise.sweep import base_to_tip, joint_states_from_roots
 
 
 class Located(NamedTuple):

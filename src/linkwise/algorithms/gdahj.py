@@ -37,12 +37,7 @@ from linkwise.spatial import (
     Vector,
     cross,
 )
-from linkwise.sweep import (
-    each_link,
-    each_pair,
-    joint_states,
-    tip_to_base,
-)
+from linkwise.sweep import each_link, each_pair, joint_states, tip_to_base
 
 
 class Moments(NamedTuple):

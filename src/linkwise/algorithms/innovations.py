@@ -63,12 +63,7 @@ def riccati(
 
 
 def innovate(
-    _link: Link,
-    children: Force,
-    J: JointState,
-    gains: list[Gain],
-    force: Force,
-    T: Vector,
+    _link: Link, children: Force, J: JointState, gains: list[Gain], force: Force, T: Vector
 ) -> tuple[list[Scalar], Force]:
     """F⁻¹, and link forces filtered with the torques: z(k+1) = ψ z + L T + force; ε = T - H z."""
     z = children + force

@@ -28,16 +28,7 @@ from linkwise.algorithms.chains import Chain, at_point, chains, extend, root_pos
 from linkwise.algorithms.kinematics import LinkPose, link_poses
 from linkwise.model.projection import Index, Tensor
 from linkwise.model.tree import Frame, Tree
-from linkwise.spatial import (
-    Motion,
-    RigidInertia,
-    Rotation,
-    Scalar,
-    Sym3,
-    Vec3,
-    Vector,
-    cross,
-)
+from linkwise.spatial import Motion, RigidInertia, Rotation, Scalar, Sym3, Vec3, Vector, cross
 from linkwise.spatial.vec3 import sym_outer
 from linkwise.sweep import along_path, each_link
 

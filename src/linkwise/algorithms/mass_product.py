@@ -19,15 +19,7 @@ from linkwise.algorithms.crba import compose
 from linkwise.algorithms.fixed_frame import Located, located
 from linkwise.model.joints import JointState
 from linkwise.model.tree import Link, Tree
-from linkwise.spatial import (
-    Force,
-    Matrix,
-    Motion,
-    RigidInertia,
-    Scalar,
-    Transform,
-    Vector,
-)
+from linkwise.spatial import Force, Matrix, Motion, RigidInertia, Scalar, Transform, Vector
 from linkwise.sweep import base_to_tip, each_link, joint_states, tip_to_base
 
 Numbers = list[Scalar]

@@ -119,12 +119,7 @@ def _inertia(inverse: Callable[..., Matrix]) -> Callable[..., Matrix]:
     """``Λ``, rows and columns (angular, linear), from a way to its inverse."""
 
     def inertia(
-        tree: Tree,
-        q: Vector,
-        *,
-        frame: Frame,
-        axes: str = "base",
-        damping: Vector = (),
+        tree: Tree, q: Vector, *, frame: Frame, axes: str = "base", damping: Vector = ()
     ) -> Matrix:
         return _inverted(inverse(tree, q, frame=frame, axes=axes), damping)
 

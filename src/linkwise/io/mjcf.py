@@ -43,10 +43,7 @@ def read_mjcf(
 
 
 def describe_mjcf(
-    root: Node,
-    files: FileRoots,
-    limits: ReadLimits = DEFAULT_LIMITS,
-    reading: Reading = TREES,
+    root: Node, files: FileRoots, limits: ReadLimits = DEFAULT_LIMITS, reading: Reading = TREES
 ) -> RobotDescription:
     """Turn a parsed MJCF into a description."""
     if root.tag == "mujocoinclude":

@@ -134,11 +134,7 @@ class Node:
         return value
 
     def number(
-        self,
-        key: str,
-        default: float | None = None,
-        minimum: float = -inf,
-        largest: float = inf,
+        self, key: str, default: float | None = None, minimum: float = -inf, largest: float = inf
     ) -> float:
         """Return a finite number, at least ``minimum``; required unless there is a default."""
         if key not in self.attributes and default is not None:

@@ -11,12 +11,7 @@ from numpy.typing import NDArray
 
 from linkwise.codes import ERROR, Code
 from linkwise.errors import Problem, Where, strictness
-from linkwise.model.description import (
-    SMALLEST,
-    BodyInertia,
-    JointDescription,
-    LinkDescription,
-)
+from linkwise.model.description import SMALLEST, BodyInertia, JointDescription, LinkDescription
 from linkwise.spatial import RigidInertia, Sym3, Vec3
 
 Array = NDArray[np.float64]
