@@ -3,13 +3,13 @@
 An error makes a file unusable: reading stops with a `RobotFileError`. What is told, a warning,
 leaves a robot that can be used, and becomes one `RobotFileWarning` per kind and file. A hint is
 for `linkwise.check` alone. Texts name the facts that the place of the problem hands over;
-``{value!q}`` is a fact in quotes, cut to one line. Repairs are in `linkwise.check.repairs`, keyed
-by code.
+``{value!q}`` is a fact in quotes, cut to one line. Repairs are in `linkwise.check.mend`, keyed by
+code.
 """
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import Enum, unique
 from typing import NamedTuple
 
 ERROR, WARNING, HINT = "error", "warning", "hint"
@@ -26,9 +26,9 @@ MIMIC_FREE = 'mimic="free" lets the joint move on its own'
 class Kind(NamedTuple):
     """One row of the table."""
 
-    severity: str
-    text: str
-    advice: str
+    severity: str  # "error", "warning" or "hint"
+    text: str  # the message, with the names of facts in braces
+    advice: str  # what to do about it, likewise
     otherwise: str = ""  # what becomes of it with strict=False, where it is a warning then
 
 
@@ -52,8 +52,12 @@ def hint(text: str, advice: str = "") -> Kind:
     return Kind(HINT, text, advice)
 
 
+@unique
 class Code(Enum):
     """Kinds of problem, by name."""
+
+    def __init__(self, severity: str, text: str, advice: str, otherwise: str) -> None:
+        self.severity, self.text, self.advice, self.otherwise = severity, text, advice, otherwise
 
     OTHER = error("{message}", "{advice}")  # robots that come from no file, in words of their own
     OTHER_TOLD = told("{message}", "{advice}")
@@ -449,27 +453,3 @@ class Code(Enum):
         "joints of links without mass of their own: {names}; the mass matrix can become singular",
         "add an <inertial> to their links",
     )
-
-    @property
-    def severity(self) -> str:
-        """``"error"``, ``"warning"`` or ``"hint"``."""
-        severity: str = self.value.severity
-        return severity
-
-    @property
-    def text(self) -> str:
-        """The message, with the names of facts in braces."""
-        text: str = self.value.text
-        return text
-
-    @property
-    def otherwise(self) -> str:
-        """What becomes of it with ``strict=False``; empty where that changes nothing."""
-        otherwise: str = self.value.otherwise
-        return otherwise
-
-    @property
-    def advice(self) -> str:
-        """What to do about it, with the names of facts in braces."""
-        advice: str = self.value.advice
-        return advice
