@@ -117,12 +117,9 @@ _held_over_fork: list[Any] = []
 def _before_fork() -> None:
     """Wait until no thread is in the compiler: in the child it would stay there for ever."""
     compiler = sys.modules.get("linkwise.backends.llvm.compile")
-    ffi = sys.modules.get("llvmlite.binding.ffi")
-    llvmlite_lock = getattr(getattr(ffi, "lib", None), "_lock", None)
-    locks = (build_lock, getattr(compiler, "_lock", None), getattr(llvmlite_lock, "_lock", None))
+    locks = [build_lock, *getattr(compiler, "locks", list)()]  # none while it is being imported
     for lock in locks:
-        if lock is not None:
-            lock.acquire()
+        lock.acquire()
     _held_over_fork.extend(locks)
 
 
@@ -130,8 +127,7 @@ def _after_fork() -> None:
     locks = list(_held_over_fork)
     _held_over_fork.clear()
     for lock in reversed(locks):
-        if lock is not None:
-            lock.release()
+        lock.release()
 
 
 if hasattr(os, "register_at_fork"):

@@ -30,6 +30,13 @@ def entered() -> Iterator[None]:
         yield
 
 
+def locks() -> list[Any]:
+    """The locks that a thread in the compiler holds, in the order in which it takes them."""
+    own = getattr(getattr(sys.modules.get("llvmlite.binding.ffi"), "lib", None), "_lock", None)
+    inner = getattr(own, "_lock", None)  # llvmlite's own
+    return [_lock] if inner is None else [_lock, inner]
+
+
 def exiting() -> bool:
     """Whether the interpreter exits: threads that are started now may never run."""
     return _closing
