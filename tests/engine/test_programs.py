@@ -214,7 +214,7 @@ def test_spilled_values_are_those_that_do_not_fit():
     nodes = tuple(sorted(reachable([total]), key=lambda node: node.id))
     assert spilled(nodes) == 40 - REGISTERS, "all roots are made before the first is used"
     assert spilled(schedule([total])) == 0
-    assert peak_live(schedule([total]), [total]) < REGISTERS
+    assert peak_live(schedule([total])) < REGISTERS
 
 
 def test_cycles_of_a_chain_and_of_work_side_by_side():

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from linkwise.algorithms.dense import dot
 from linkwise.algorithms.external import External
-from linkwise.algorithms.ltl import dot
 from linkwise.algorithms.mass_product import Numbers, diagonal_scaling, fixed_links, times_mass
 from linkwise.algorithms.rnea import bias
 from linkwise.model.tree import Tree

@@ -29,7 +29,7 @@ def transpose(B: Block) -> Block:
 
 def times(A: Block, B: Block) -> Block:
     """``A B``."""
-    return [[_dot(row, column) for column in zip(*B, strict=True)] for row in A]
+    return [[dot(row, column) for column in zip(*B, strict=True)] for row in A]
 
 
 def mixed(A: Block, d: Sequence[Scalar], B: Block) -> Block:
@@ -46,7 +46,7 @@ def square(A: Block, d: Sequence[Scalar]) -> Block:
     """``Aᵀ diag(d) A``, each pair of mirrored entries formed once."""
     columns, longer = transpose(A), transpose(scaled(A, d))
     n = range(len(columns))
-    return [[_dot(longer[max(i, j)], columns[min(i, j)]) for j in n] for i in n]
+    return [[dot(longer[max(i, j)], columns[min(i, j)]) for j in n] for i in n]
 
 
 def mirrored(A: Block) -> Block:
@@ -104,8 +104,9 @@ def backward(L: Block, B: Block) -> Block:
     return X
 
 
-def _dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
+def dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
+    """Inner product, over the shorter of two vectors."""
     total: Scalar = 0.0
-    for x, y in zip(a, b, strict=True):
+    for x, y in zip(a, b, strict=False):
         total = total + x * y
     return total

@@ -108,7 +108,7 @@ def _inverse(tree: Tree, q: Vector) -> Matrix:
 def _times_inverse(
     tree: Tree, q: Vector, _qd: Vector, rhs: Vector, _external: External
 ) -> list[Scalar]:
-    return [ltl.dot(row, rhs) for row in _inverse(tree, q)]
+    return [dense.dot(row, rhs) for row in _inverse(tree, q)]
 
 
 def mass_matrix_inverse(tree: Tree, q: Vector) -> Matrix:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from linkwise.algorithms.dense import dot
 from linkwise.spatial import Matrix, Scalar, reciprocal
 
 
@@ -81,11 +82,3 @@ def inverse(factors: Factors) -> Matrix:
         for j in range(i + 1):
             out[i][j] = out[j][i] = dot(scaled[: j + 1], W[j])
     return out
-
-
-def dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
-    """Inner product, over the shorter of two vectors."""
-    total: Scalar = 0.0
-    for x, y in zip(a, b, strict=False):
-        total = total + x * y
-    return total

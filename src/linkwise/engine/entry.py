@@ -1,6 +1,6 @@
 """The compiled entry of this process: built or loaded once, then in front of every call.
 
-`compiled` marks the methods of a class that get one. When the first kernel is made, each such
+`methods` announces the methods of a class that get one. When the first kernel is made, each such
 method of the class is replaced by a built-in method with the same name, signature and text, which
 takes the usual arguments itself and hands everything else to the method it replaced. Subclasses,
 overridden methods, bound methods and pickles see an ordinary method of the class.

@@ -1,8 +1,9 @@
 """Programs: what a backend renders.
 
-A program is a sequence of regions. A `Block` is straight-line code; a `Repeat` is a loop with
-carried values and a per-state mask. A value made in one region may be used in any later one, so
-nothing assumes that a program is one block.
+A program is a sequence of regions. A `Block` is straight-line code. A `Repeat` is a loop with
+carried values that every state leaves when it is done. A `For` runs a given number of steps, which
+read and write arrays by the number of the step. A value made in one region may be used in any later
+one, so nothing assumes that a program is one block.
 """
 
 from __future__ import annotations

@@ -146,7 +146,7 @@ def _frugal(nodes: tuple[Expr, ...]) -> tuple[Expr, ...]:
     return tuple(reversed(placed))
 
 
-def peak_live(nodes: tuple[Expr, ...], results: list[Expr]) -> int:
+def peak_live(nodes: tuple[Expr, ...]) -> int:
     """Most values alive at once: a measure of register pressure."""
     last = {a.id: i for i, node in enumerate(nodes) for a in node.args}
     alive = peak = 0

@@ -111,14 +111,9 @@ def equations(task: Task, tree: Tree, most: int = 2**62) -> Equations:
 def trace(task: Task, tree: Tree, most: int = 2**62) -> Program:
     """Trace the task on the tree, in at most so many nodes; not yet guarded (see guard.py)."""
     graph, values, results = equations(task, tree, most)
-    ports = task.ports(tree)
-    pivots = list(dict.fromkeys(pivot for pivot, _ in graph.pivots))
     if task.status:
         results.append(status_of(graph, tree, values, results))
-    regions, roots = assemble(graph, [*results, *pivots])
-    outputs = cut(task.slots(tree), roots[: len(results)])
-    pivots = roots[len(results) :]
-    return Program(task.name, ports, regions, outputs, pivots=tuple(pivots))
+    return _program(task.name, task.ports(tree), graph, task.slots(tree), results)
 
 
 def trace_jacobian(task: Task, tree: Tree, wrt: Sequence[str], mode: Mode = "auto") -> Program:
@@ -137,10 +132,17 @@ def trace_jacobian(task: Task, tree: Tree, wrt: Sequence[str], mode: Mode = "aut
         slots.append(Slot(f"d_{port.name}", (*shape, port.size)))
         values += [x for row in rows for x in row[start : start + port.size]]
         start += port.size
+    name = f"{task.name}, derivatives by {', '.join(wrt)}"
+    return _program(name, ports, graph, slots, values)
+
+
+def _program(
+    name: str, ports: tuple[Port, ...], graph: Graph, slots: Sequence[Slot], values: list[Expr]
+) -> Program:
+    """The program that writes the values into the slots, and its graph's pivots beside them."""
     pivots = list(dict.fromkeys(pivot for pivot, _ in graph.pivots))
     regions, roots = assemble(graph, [*values, *pivots])
     outputs = cut(slots, roots[: len(values)])
-    name = f"{task.name}, derivatives by {', '.join(wrt)}"
     return Program(name, ports, regions, outputs, pivots=tuple(roots[len(values) :]))
 
 
@@ -153,7 +155,7 @@ def cut(slots: Sequence[Slot], values: Sequence[Expr]) -> tuple[Output, ...]:
 
 
 def _pivots(graph: Graph, results: list[Expr]) -> list[tuple[Expr, Expr]]:
-    """What the results were divided by, with scales; all others are nobody's business.
+    """The pivots that the results depend on, with their scales; other divisions are ignored.
 
     A pivot of constants that is not positive has become NaN, which nothing else gives.
     """

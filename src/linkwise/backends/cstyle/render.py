@@ -34,7 +34,7 @@ OPS = {
 
 def render_c(program: Program, robot: str) -> str:
     """C source of the program."""
-    writer = _Writer(program)
+    writer = _Writer()
     name = re.sub(r"\W+", "_", program.name).strip("_")
     inputs = ", ".join(f"const double {_word(p.name)}[{p.size}]" for p in program.inputs)
     outputs = ", ".join(f"{KINDS[o.kind]} {_word(o.name)}[{o.slot.size}]" for o in program.outputs)
@@ -60,7 +60,7 @@ def render_c(program: Program, robot: str) -> str:
 
 
 class _Writer:
-    def __init__(self, program: Program) -> None:
+    def __init__(self) -> None:
         self.lines: list[str] = []
         self.names: dict[int, str] = {}
         self.places: dict[tuple[int, ...], str] = {}  # lists of elements by step
