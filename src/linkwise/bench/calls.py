@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from linkwise.algorithms import FUNCTIONS
-from linkwise.bench.peers import OF_A_FRAME, Pinocchio, differences
-from linkwise.bench.speed import AGREE, ARGUMENTS
+from linkwise.bench.peers import OF_A_FRAME, Pinocchio, agreeing_peers
+from linkwise.bench.speed import ARGUMENTS
 from linkwise.bench.states import random_states, tip
 from linkwise.bench.timing import Way, measure, one_core
 from linkwise.builder import Builder
@@ -125,7 +125,10 @@ class CallContest:
     def __init__(self, robot: Robot, seconds: float) -> None:
         self.robot, self.seconds, self.frame = robot, seconds, tip(robot)
         self.states = random_states(robot, LARGE)
-        self.peer, self.missing = _pinocchio(robot, self.frame)
+        functions = (*DYNAMICS, *OF_A_FRAME)
+        found = agreeing_peers(robot, self.frame, functions, [Pinocchio.name])
+        self.peer = next((peer for peer in found.peers if isinstance(peer, Pinocchio)), None)
+        self.missing = found.missing.get(Pinocchio.name, "")
 
     def rows(self, report: Callable[[str], None] = lambda text: None) -> Iterator[CallRow]:
         """Measure everything, function by function."""
@@ -253,22 +256,6 @@ def calls_notes(contest: CallContest, empty: CallRow) -> str:
         text += f", {empty.against} {nanoseconds(empty.peer)} ns"
     missing = [f"pinocchio: {contest.missing}"] if contest.missing else []
     return "\n".join((NOTES, f"{text}.", *missing))
-
-
-def _pinocchio(robot: Robot, frame: str) -> tuple[Pinocchio | None, str]:
-    """Pinocchio holding the same robot, or None and why not."""
-    if robot.tree.coupled or any(link.joint.nq != 1 for link in robot.tree.links):
-        return None, "compared on robots of one-degree joints only"
-    try:
-        peer = Pinocchio(robot, frame)
-    except ImportError:
-        return None, "not installed"
-    except ValueError as error:
-        return None, str(error)
-    worst = max(differences(robot, frame, peer, [*DYNAMICS, *OF_A_FRAME]).values())
-    if not worst <= AGREE:
-        return None, f"results differ by {worst:.1e}: not compared"
-    return peer, ""
 
 
 def _pendulum() -> Robot:

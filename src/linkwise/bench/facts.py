@@ -7,7 +7,9 @@ from dataclasses import asdict
 from typing import Any
 
 from linkwise.bench.calls import CallContest, CallRow
+from linkwise.bench.limit import Peak
 from linkwise.bench.speed import Contest, Row, Settings, command_line
+from linkwise.bench.suite import Line
 from linkwise.bench.timing import machine, versions
 from linkwise.robot import Robot
 
@@ -38,12 +40,26 @@ def calls_facts(
     }
 
 
+def suite_facts(settings: Settings, peak: Peak, lines: Sequence[Line]) -> dict[str, Any]:
+    """The reference table."""
+    return _machine(settings) | {
+        "peak_instructions_per_ns": asdict(peak),
+        "unit": "nanoseconds",
+        "rows": [asdict(x) | {"ratio": x.ratio, "met": x.verdict()} for x in lines],
+    }
+
+
 def _setting(settings: Settings, robot: Robot, frame: str) -> dict[str, Any]:
     """What was measured, on what."""
+    return _machine(settings) | {
+        "robot": {"name": robot.name, "nv": robot.nv, "frame": frame, "digest": robot.tree.digest}
+    }
+
+
+def _machine(settings: Settings) -> dict[str, Any]:
     return {
         "command": command_line(),
         "machine": machine(),
         "versions": versions(),
         "settings": asdict(settings),
-        "robot": {"name": robot.name, "nv": robot.nv, "frame": frame, "digest": robot.tree.digest},
     }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Protocol
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -12,8 +13,10 @@ from linkwise.bench.states import States, random_states
 from linkwise.bench.timing import Way
 from linkwise.robot import Robot
 
+PEERS = ("pinocchio", "mujoco")
 OF_A_FRAME = ("jacobian", "forward_kinematics")
 COMPARED = 16  # states on which results are compared before anything is timed
+AGREE = 1e-9  # results that differ by more are not of the same robot
 
 
 class Peer(Protocol):
@@ -32,16 +35,18 @@ class Peer(Protocol):
         """A result for comparison, joints in its own order; None where it has no such function."""
 
 
-def find_peers(robot: Robot, frame: str) -> tuple[list[Peer], dict[str, str]]:
+def find_peers(
+    robot: Robot, frame: str, names: Sequence[str] = PEERS
+) -> tuple[list[Peer], dict[str, str]]:
     """Peers that can hold this robot, and for each of the others why not."""
     found: list[Peer] = []
     missing: dict[str, str] = {}
-    kinds: dict[str, Any] = {"pinocchio": Pinocchio, "mujoco": MuJoCo}
     if robot.tree.coupled or any(link.joint.nq != 1 for link in robot.tree.links):
-        return [], dict.fromkeys(kinds, "compared on robots of one-degree joints only")
-    for name, kind in kinds.items():
+        return [], dict.fromkeys(names, "compared on robots of one-degree joints only")
+    kinds: dict[str, Any] = {"pinocchio": Pinocchio, "mujoco": MuJoCo}
+    for name in names:
         try:
-            found.append(kind(robot, frame))
+            found.append(kinds[name](robot, frame))
         except ImportError:
             missing[name] = "not installed"
         except ValueError as error:
@@ -49,7 +54,28 @@ def find_peers(robot: Robot, frame: str) -> tuple[list[Peer], dict[str, str]]:
     return found, missing
 
 
-def differences(robot: Robot, frame: str, peer: Peer, functions: list[str]) -> dict[str, float]:
+class Agreeing(NamedTuple):
+    """Peers whose results are ours, why others are missing, and how far each was off."""
+
+    peers: list[Peer]
+    missing: dict[str, str]
+    agreement: dict[str, dict[str, float]]
+
+
+def agreeing_peers(
+    robot: Robot, frame: str, functions: Sequence[str], names: Sequence[str] = PEERS
+) -> Agreeing:
+    """Peers to time; one whose results differ is computing something else, and is not timed."""
+    found, missing = find_peers(robot, frame, names)
+    agreement = {peer.name: differences(robot, frame, peer, functions) for peer in found}
+    for name, errors in agreement.items():
+        worst = max(errors.values(), default=0.0)
+        if not worst <= AGREE:
+            missing[name] = f"results differ by {worst:.1e}: not compared"
+    return Agreeing([peer for peer in found if peer.name not in missing], missing, agreement)
+
+
+def differences(robot: Robot, frame: str, peer: Peer, functions: Sequence[str]) -> dict[str, float]:
     """Largest difference from the peer's results, relative to their largest entry."""
     states = random_states(robot, COMPARED, seed=1)
     theirs = states.columns(peer.order)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.algorithms import FUNCTIONS
-from linkwise.bench.peers import Peer, differences, find_peers
+from linkwise.bench.peers import PEERS, Peer, agreeing_peers
 from linkwise.bench.states import States, random_states, tip
 from linkwise.bench.timing import Way, machine, measure, one_core, versions
 from linkwise.engine.auto import choose_method
@@ -24,13 +24,11 @@ from linkwise.text import aligned, nanoseconds, pairs, ratio
 BATCH, CALL = "batch", "call"
 LOOP = "loop over "  # how a peer without a batch call is run
 WIDTH = 96  # columns of text below a table
-PEERS = ("pinocchio", "mujoco")
 MEASURED = (
     "forward_dynamics", "inverse_dynamics", "mass_matrix", "mass_matrix_inverse", "bias",
     "gravity_torque", "jacobian",
 )  # fmt: skip
 ARGUMENTS = {"tau": "tau", "qdd": "tau"}  # accelerations are taken from the torques' array
-AGREE = 1e-9  # results that differ by more are not of the same robot
 
 
 USUAL = ("crba", "aba")
@@ -72,21 +70,10 @@ class Contest:
 
     def __init__(self, robot: Robot, settings: Settings) -> None:
         self.robot, self.settings, self.frame = robot, settings, tip(robot)
-        self.peers, self.missing = find_peers(robot, self.frame)
-        self.agreement = {
-            peer.name: differences(robot, self.frame, peer, list(settings.functions))
-            for peer in self.peers
-        }
-        self._refuse_strangers()
+        self.peers, self.missing, self.agreement = agreeing_peers(
+            robot, self.frame, settings.functions
+        )
         self.states = random_states(robot, settings.batch)
-
-    def _refuse_strangers(self) -> None:
-        """A peer whose results differ is computing something else, and is not timed."""
-        for peer in list(self.peers):
-            worst = max(self.agreement[peer.name].values(), default=0.0)
-            if not worst <= AGREE:
-                self.missing[peer.name] = f"results differ by {worst:.1e}: not compared"
-                self.peers.remove(peer)
 
     def auto(self, function: str) -> str:
         """The method that the robot picks."""

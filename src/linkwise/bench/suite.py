@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import sysconfig
 import warnings
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import fill
-from typing import Any
-
-import click
 
 from linkwise.backends.llvm.run import available_cores
 from linkwise.backends.llvm.target import host
 from linkwise.bench.limit import Peak, measure_peak
-from linkwise.bench.speed import BATCH, CALL, WIDTH, Contest, Row, Settings, command_line, header
+from linkwise.bench.speed import BATCH, CALL, WIDTH, Contest, Row, Settings
 from linkwise.bench.startup import first_calls, import_time
 from linkwise.bench.states import random_states
-from linkwise.bench.timing import machine, measure, one_core, versions
+from linkwise.bench.timing import measure, one_core
 from linkwise.errors import RobotFileWarning
 from linkwise.load import load
 from linkwise.robot import Robot
@@ -95,21 +91,13 @@ FLOAT32, TWO_THREADS = Goal(ratio=1.7), Goal(ratio=1.8)
 COMPILED, COMPILED_LARGE, CACHED, IMPORTED = (Goal(ns=x) for x in (0.5e9, 3e9, 20e6, 0.2e9))
 
 
-def run_suite(as_json: bool, batch: int, seconds: float) -> None:
-    """Measure and print the table."""
-    settings = Settings(batch=batch, seconds=seconds)
+def run_suite(settings: Settings) -> tuple[Peak, list[Line]]:
+    """Measure the processor's limit and every line."""
     xarm7, talos = find_robot(XARM7), find_robot(TALOS)
-    if not as_json:
-        click.echo(header(settings) + "\n")
     progress("measuring the processor's limit")
     with one_core():
         peak = measure_peak()
-    lines = list(_lines(xarm7, talos, settings, peak))
-    if as_json:
-        click.echo(json.dumps(_facts(settings, peak, lines), indent=2))
-    else:
-        click.echo(suite_table(lines))
-        click.echo(f"\n{_notes(peak)}")
+    return peak, list(_lines(xarm7, talos, settings, peak))
 
 
 def find_robot(place: Path) -> Path:
@@ -221,7 +209,8 @@ def suite_table(lines: list[Line]) -> str:
     return aligned(head, rows)
 
 
-def _notes(peak: Peak) -> str:
+def suite_notes(peak: Peak) -> str:
+    """What the columns mean, and the rate that the processor was measured to reach."""
     lanes = host().lanes(8)
     text = (
         "FD, ID: forward and inverse dynamics. Times are per state or per call, the least of many, "
@@ -231,15 +220,3 @@ def _notes(peak: Peak) -> str:
         "the time taken. Two threads need two idle cores: see the load above."
     )
     return fill(text, WIDTH)
-
-
-def _facts(settings: Settings, peak: Peak, lines: list[Line]) -> dict[str, Any]:
-    return {
-        "command": command_line(),
-        "machine": machine(),
-        "versions": versions(),
-        "settings": asdict(settings),
-        "peak_instructions_per_ns": asdict(peak),
-        "unit": "nanoseconds",
-        "rows": [asdict(x) | {"ratio": x.ratio, "met": x.verdict()} for x in lines],
-    }

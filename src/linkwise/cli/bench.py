@@ -8,8 +8,9 @@ import click
 
 from linkwise.bench import speed
 from linkwise.bench.calls import LARGE, CallContest, calls_notes, calls_table
-from linkwise.bench.facts import calls_facts, contest_facts
+from linkwise.bench.facts import calls_facts, contest_facts, suite_facts
 from linkwise.bench.states import exists, tip
+from linkwise.bench.suite import run_suite, suite_notes, suite_table
 from linkwise.cli.options import load_robot, robot_options
 from linkwise.cli.output import say, say_json
 from linkwise.errors import printable
@@ -52,11 +53,9 @@ def bench(
     Peers are given the same robot, link by link, and must agree before they are timed.
     """
     if suite:
-        from linkwise.bench.suite import run_suite
-
         if robot is not None:
             raise click.UsageError("--suite takes no ROBOT: it has its own")
-        run_suite(as_json, batch, seconds)
+        _run_suite(speed.Settings(batch, seconds), as_json)
         return
     if robot is None:
         raise click.UsageError("Missing argument 'ROBOT' (or --suite).")
@@ -77,6 +76,16 @@ def bench(
         say_json(contest_facts(contest, rows))
     else:
         say(f"\n{speed.speed_table(rows, contest)}\n\n{speed.footnotes(contest, rows)}")
+
+
+def _run_suite(settings: speed.Settings, as_json: bool) -> None:
+    if not as_json:
+        say(f"{speed.header(settings)}\n")
+    peak, lines = run_suite(settings)
+    if as_json:
+        say_json(suite_facts(settings, peak, lines))
+    else:
+        say(f"{suite_table(lines)}\n\n{suite_notes(peak)}")
 
 
 def _run_calls(robot: Robot, as_json: bool, seconds: float) -> None:
