@@ -94,10 +94,6 @@ class Document(File):
         free = [j for j in self.limited if j.find("mimic") is None]
         return [j for j in free if j.get("name") not in led]
 
-    def having(self, owners: list[Element], path: str) -> list[Element]:
-        """Elements at a path below each of the owners."""
-        return [found for owner in owners if (found := owner.find(path)) is not None]
-
     @cached_property
     def shapes(self) -> list[Element]:
         """Visual and collision shapes, of any kind."""

@@ -10,7 +10,6 @@ from typing import Generic, TypeVar
 from faults.document import Element, File, part
 
 F = TypeVar("F", bound=File)
-PLACES = 3  # first, middle and last eligible element
 
 # what Python's float() takes and a file should not say, and what it does not take either
 NUMBERS = (
@@ -41,7 +40,7 @@ class Defect(Generic[F]):
 
 
 def spoiled(document: F, defect: Defect[F]) -> Iterator[str]:
-    """The document with the defect at each of its places."""
+    """The document with the defect at the first, middle and last of its places."""
     order = {id(element): k for k, element in enumerate(document.root.iter())}
     eligible = [order[id(element)] for element in defect.where(document)]
     last = len(eligible) - 1
