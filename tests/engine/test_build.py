@@ -35,6 +35,7 @@ INTERRUPTED = """
     from linkwise.engine import build
     from linkwise.study.generic import generic_chain
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background process ignores it
     robot = lw.Robot(generic_chain({joints}))
     sent = []
     def interrupt():
@@ -183,6 +184,9 @@ def test_slices_follow_the_time_that_states_take() -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")
 def test_an_interrupt_in_a_large_batch_is_answered() -> None:
     """A batch runs in slices; between two of them the main thread sees the signal."""
+    if threading.current_thread() is not threading.main_thread():
+        pytest.skip("the tests do not run in the main thread")
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     robot = lw.load("iiwa14")
     q = np.zeros((4_000_000, 7))
     robot.gravity_torque(q[:100_000])
@@ -201,4 +205,5 @@ def test_an_interrupt_in_a_large_batch_is_answered() -> None:
                 robot.gravity_torque(q, threads=threads)
         assert time.monotonic() - sent[0] < ANSWERS
         timer.join()
+    signal.signal(signal.SIGINT, before)
     assert robot.gravity_torque(q[:3]).shape == (3, 7)

@@ -301,8 +301,9 @@ def test_exit_while_other_threads_compute() -> None:
 def test_an_interrupt_ends_the_wait_for_the_compiler() -> None:
     """A thread that stays in LLVM for a minute stands for a large robot."""
     code = """
-        import threading, time
+        import signal, threading, time
         from linkwise.backends.llvm import compile as llvm
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a background process ignores it
         def work():
             with llvm.entered():
                 print("compiling", flush=True)
@@ -310,15 +311,14 @@ def test_an_interrupt_ends_the_wait_for_the_compiler() -> None:
         threading.Thread(target=work, daemon=True).start()
         time.sleep(0.5)
     """
-    child = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(code)],
         stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)},
-    )  # fmt: skip
-    assert child.stdout is not None and child.stdout.readline() == "compiling\n"
-    with pytest.raises(subprocess.TimeoutExpired):
-        child.wait(timeout=3)  # it waits for the compiler
-    child.send_signal(signal.SIGINT)
-    child.communicate(timeout=20)
+    ) as child:  # fmt: skip
+        assert child.stdout is not None and child.stdout.readline() == "compiling\n"
+        with pytest.raises(subprocess.TimeoutExpired):
+            child.wait(timeout=3)  # it waits for the compiler
+        child.send_signal(signal.SIGINT)
     assert child.returncode == 130
 
 
