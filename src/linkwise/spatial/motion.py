@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Self
 
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.vec3 import Vec3, cross
 
 
-class Motion:
-    """A velocity or acceleration: angular part, and linear part at the origin."""
+class _Spatial:
+    """An angular and a linear part."""
 
     __slots__ = ("ang", "lin")
 
@@ -20,14 +21,25 @@ class Motion:
         yield from self.ang
         yield from self.lin
 
-    def __add__(self, o: Motion) -> Motion:
-        return Motion(self.ang + o.ang, self.lin + o.lin)
+    def __add__(self, o: Self) -> Self:
+        return type(self)(self.ang + o.ang, self.lin + o.lin)
 
-    def __sub__(self, o: Motion) -> Motion:
-        return Motion(self.ang - o.ang, self.lin - o.lin)
+    def __sub__(self, o: Self) -> Self:
+        return type(self)(self.ang - o.ang, self.lin - o.lin)
 
-    def __mul__(self, k: Scalar) -> Motion:
-        return Motion(self.ang * k, self.lin * k)
+    def __mul__(self, k: Scalar) -> Self:
+        return type(self)(self.ang * k, self.lin * k)
+
+    @classmethod
+    def zero(cls) -> Self:
+        """No motion, no force."""
+        return cls(Vec3.zero(), Vec3.zero())
+
+
+class Motion(_Spatial):
+    """A velocity or acceleration: angular part, and linear part at the origin."""
+
+    __slots__ = ()
 
     def dot(self, f: Force) -> Scalar:
         """Power of a force along this motion."""
@@ -38,34 +50,8 @@ class Motion:
         lin = cross(self.ang, o.lin) + cross(self.lin, o.ang)
         return Motion(cross(self.ang, o.ang), lin)
 
-    @staticmethod
-    def zero() -> Motion:
-        """No motion."""
-        return Motion(Vec3.zero(), Vec3.zero())
 
-
-class Force:
+class Force(_Spatial):
     """A wrench: moment about the origin, and force."""
 
-    __slots__ = ("ang", "lin")
-
-    def __init__(self, ang: Vec3, lin: Vec3) -> None:
-        self.ang, self.lin = ang, lin
-
-    def __iter__(self) -> Iterator[Scalar]:
-        yield from self.ang
-        yield from self.lin
-
-    def __add__(self, o: Force) -> Force:
-        return Force(self.ang + o.ang, self.lin + o.lin)
-
-    def __sub__(self, o: Force) -> Force:
-        return Force(self.ang - o.ang, self.lin - o.lin)
-
-    def __mul__(self, k: Scalar) -> Force:
-        return Force(self.ang * k, self.lin * k)
-
-    @staticmethod
-    def zero() -> Force:
-        """No force."""
-        return Force(Vec3.zero(), Vec3.zero())
+    __slots__ = ()

@@ -7,6 +7,7 @@ turn costs nothing once constants are folded.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
 
 from linkwise.spatial.flux import Flux
@@ -49,11 +50,19 @@ class Turn:
 
     def sym(self, m: Sym3) -> Sym3:
         """``E m Eᵀ``, every entry a sum of products: small entries keep their digits."""
+        return self._turned(m, self._plane)
+
+    def sym_short(self, m: Sym3) -> Sym3:
+        """``E m Eᵀ`` in six multiply-adds for its 2x2 part; error relative to the largest entry."""
+        return self._turned(m, self._plane_short)
+
+    def _turned(self, m: Sym3, plane: Callable[..., tuple[Scalar, Scalar, Scalar]]) -> Sym3:
+        """``E m Eᵀ``, by a rule for the 2x2 part in the plane of the turn."""
         if self.axis == Z:
-            xx, xy, yy = self._plane(m.xx, m.xy, m.yy)
+            xx, xy, yy = plane(m.xx, m.xy, m.yy)
             v = self.vec(Vec3(m.xz, m.yz, 0.0))
             return Sym3(xx, xy, v.x, yy, v.y, m.zz)
-        yy, yz, zz = self._plane(m.yy, m.yz, m.zz)
+        yy, yz, zz = plane(m.yy, m.yz, m.zz)
         v = self.vec(Vec3(0.0, m.xy, m.xz))
         return Sym3(m.xx, v.y, v.z, yy, yz, zz)
 
@@ -65,16 +74,6 @@ class Turn:
             (cc - ss) * b - cs * (a - d),
             ss * a + cc * d - cross_term,
         )
-
-    def sym_short(self, m: Sym3) -> Sym3:
-        """``E m Eᵀ`` in six multiply-adds for its 2x2 part; error relative to the largest entry."""
-        if self.axis == Z:
-            xx, xy, yy = self._plane_short(m.xx, m.xy, m.yy)
-            v = self.vec(Vec3(m.xz, m.yz, 0.0))
-            return Sym3(xx, xy, v.x, yy, v.y, m.zz)
-        yy, yz, zz = self._plane_short(m.yy, m.yz, m.zz)
-        v = self.vec(Vec3(0.0, m.xy, m.xz))
-        return Sym3(m.xx, v.y, v.z, yy, yz, zz)
 
     def _plane_short(self, a: Scalar, b: Scalar, d: Scalar) -> tuple[Scalar, Scalar, Scalar]:
         w = self.s * (a - d) - (2.0 * self.c) * b

@@ -381,7 +381,7 @@ def _collect(module: ir.Module, layout: Layout) -> Value:
         _straighten(e, c, site, n)
     batch = e.b.select(wide, e.of(site, "wide", PTR), e.of(site, "narrow", PTR))
     e.require(e.b.icmp_unsigned("!=", e.b.select(single, one, batch), NULL))
-    result = _result_array(e, c, site, args, n, out)
+    result = _result_array(e, c, site, n, out)
     bits = _status_array(e, c, site, n)
     _compute(e, c, site, one, batch, single)
     _return(e, c, site, result, bits, out)
@@ -500,7 +500,7 @@ def _straighten(e: Emit, c: _Collected, site: Value, n: Value) -> None:
             e.put(row, c.ports, i)
 
 
-def _result_array(e: Emit, c: _Collected, site: Value, args: Value, n: Value, out: Value) -> Value:
+def _result_array(e: Emit, c: _Collected, site: Value, n: Value, out: Value) -> Value:
     """A new array for the result, or ``out`` where it fits."""
     lead, own = e.get(c.axes, 0, I64), e.of(site, "axes")
     with e.each(own) as k:
