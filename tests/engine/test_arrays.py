@@ -19,6 +19,7 @@ from linkwise.backends.base import BATCH
 from linkwise.backends.llvm.layout import layout
 from linkwise.backends.llvm.module import lanes_for
 from linkwise.backends.llvm.target import host
+from linkwise.engine import arrays
 
 ROBOTS = ("puma560", "iiwa14")
 LANES = lanes_for(host(), "float64", BATCH).width
@@ -838,3 +839,38 @@ def test_functions_behind_another_name_are_called_by_it_in_messages(puma: lw.Rob
         puma.operational_dynamics(q, q[:5], q, "link6")
     with pytest.raises(ValueError, match=r"apply_factor was given 1 array\(s\); expected 2: q, x"):
         puma.compute("apply_factor", q)
+
+
+MIXED = {
+    "float32 beside float64": ("float32", "float64", "float64"),
+    "integers": ("float64", "int64", "float64"),
+    "integers beside float32": ("float32", "int32", "float32"),
+    "integers alone": ("int64", "uint8", "int16"),
+}
+
+
+@pytest.mark.parametrize("kind", MIXED)
+@pytest.mark.parametrize("shape", [(), (5,), (2, 3)])
+def test_number_types_are_mixed_without_a_detour(
+    kind: str, shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Widened arrays go to the compiled entry, and give the bits of float64."""
+    robot = lw.load("puma560")
+    rng = np.random.default_rng(3)
+    given = [rng.uniform(0, 3, (*shape, robot.nv)).astype(x) for x in MIXED[kind]]
+    expected = robot.forward_dynamics(*(x.astype(float) for x in given))
+    monkeypatch.setattr(arrays, "prepare", None)  # what an unusual call would need
+    found = robot.forward_dynamics(*given)
+    assert found.dtype == np.float64
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(robot.forward_dynamics(*(x.tolist() for x in given)), expected)
+
+
+def test_only_plain_numbers_are_widened() -> None:
+    one, two = np.zeros(3, np.float32), np.zeros(3)
+    assert arrays.widened([one, one]) is None
+    assert arrays.widened([two, two]) is None
+    assert arrays.widened([one.astype(">f4"), one]) is None
+    assert arrays.widened([two, np.zeros(3, complex)]) is None
+    assert arrays.widened([two, [[1.0], [1.0, 2.0]]]) is None
+    assert arrays.widened([two, 3.0]) is None

@@ -45,6 +45,25 @@ def prepare(function: str, ports: Sequence[tuple[str, int]], values: Sequence[An
     return Batch(tuple(_rows(a, shape, dtype) for a in given), shape, dtype.name)
 
 
+def widened(values: Sequence[Any]) -> list[Array] | None:
+    """Lists, and arrays of several number types, as float64 arrays for the compiled entry.
+
+    None where they are float64 or float32 arrays already, and where `prepare` must judge.
+    """
+    try:
+        given = [np.asarray(x) if type(x) in (list, tuple) else x for x in values]
+    except (ValueError, TypeError):
+        return None
+    if any(type(x) is not np.ndarray for x in given):
+        return None
+    types, pairs = {x.dtype for x in given}, zip(given, values, strict=True)
+    if types <= {FLOATS[0]} or all(x is y and x.dtype == FLOATS[1] for x, y in pairs):
+        return None
+    if any(t not in FLOATS and t.kind not in "iu" for t in types):
+        return None
+    return [x.astype(np.float64, copy=False) for x in given]
+
+
 def _read(function: str, name: str, size: int, value: ArrayLike) -> Array:
     """One argument as a float32 or float64 array with the right last axis."""
     try:

@@ -60,6 +60,7 @@ class Call:
         self.iterates = task.algorithm.iterates
         for k, name in enumerate(key.external, len(task.algorithm.inputs)):
             self.ports[k] = (f"f_ext[{name!r}]", 6)
+        self.again: Callable[..., Result] | None = None  # the compiled entry, where there is one
         self.site = sites.Site()
         self.sizes = [size for _, size in self.ports]
         self.usual = not self.iterates and sites.fill(
@@ -75,6 +76,9 @@ class Call:
 
     def general(self, *values: Any, out: Any = None, threads: int | None = None) -> Result:
         """Any dtype, layout, batch and ``out``."""
+        wide = None if self.again is None else arrays.widened(values)
+        if self.again is not None and wide is not None:
+            return self.again(*wide, out=out, threads=threads)
         arrays.check_threads(threads)
         batch = arrays.prepare(self.title, self.ports, values)
         result = arrays.target(out, (*batch.shape, *self.output), batch)
@@ -135,7 +139,7 @@ class Entry:
         self.run: Callable[..., Result] = self._general
         address = entry.site_address() if call.usual else None
         if address is not None:
-            self.run = sites.site_function(address, call.site)
+            self.run = call.again = sites.site_function(address, call.site)
             weakref.finalize(self, sites.drop_spares, call.site).atexit = False
 
 
