@@ -135,6 +135,8 @@ def _check_out(out: Any, shape: tuple[int, ...], dtype: str) -> None:
 
 def wrenches(f_ext: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
     """The frames of external wrenches, and the wrenches, in the order given."""
+    if f_ext is None:
+        return (), ()
     if type(f_ext) is not dict and not isinstance(f_ext, Mapping):
         raise TypeError(
             f"f_ext is a {type(f_ext).__name__}; expected a mapping {{frame: (..., 6) wrench}}"

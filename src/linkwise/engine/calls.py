@@ -175,10 +175,8 @@ class Calls:
         status = False
         if options:
             out, threads, status = _unpacked(function, options)
-        external: tuple[str, ...] = ()
-        if f_ext is not None:
-            external, wrenches = arrays.wrenches(f_ext)
-            values = (*values, *wrenches)
+        external, wrenches = arrays.wrenches(f_ext)
+        values = (*values, *wrenches)
         if damping is not None:
             values = (*values, damping)
         key = (function, method, frame, axes, external, damping is not None, status)
@@ -240,10 +238,8 @@ class Calls:
     ) -> Result:
         """Forward dynamics by conjugate gradients."""
         out, threads, status = _unpacked("forward_dynamics", options)
-        external: tuple[str, ...] = ()
-        if f_ext is not None:
-            external, wrenches = arrays.wrenches(f_ext)
-            values = (*values, *wrenches)
+        external, wrenches = arrays.wrenches(f_ext)
+        values = (*values, *wrenches)
         key = Key("forward_dynamics", method, external=external)
         result, info = self.entry(key).call.iterate(values, stop, out, threads)
         return (result, info) if status else result
