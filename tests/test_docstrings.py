@@ -9,7 +9,7 @@ import pytest
 
 import linkwise  # noqa: F401
 
-MODULES = ("linkwise", "linkwise.robot", "linkwise.builder", "linkwise.check.collect")
+MODULES = ("linkwise", "linkwise.robot", "linkwise.builder", "linkwise.checking.collect")
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -11,7 +11,7 @@ ROOT = Path(linkwise.__file__).parent
 
 LAYERS = [
     "codes", "errors", "text", "spatial", "model", "io", "sweep", "algorithms", "trace", "backends",
-    "engine", "factors", "summary", "models", "study", "robot", "load", "builder", "check", "bench",
+    "engine", "factors", "summary", "models", "study", "robot", "load", "builder", "checking", "bench",
     "cli",
 ]  # fmt: skip
 EQUATIONS = ("sweep", "algorithms")  # no array library, no machine

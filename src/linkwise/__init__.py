@@ -7,7 +7,7 @@
 """
 
 from linkwise.builder import Builder
-from linkwise.check.collect import check
+from linkwise.checking.collect import check
 from linkwise.engine.cache import CacheWarning
 from linkwise.errors import BackendUnavailable, RobotFileError, RobotFileWarning
 from linkwise.io.dh import DHRow

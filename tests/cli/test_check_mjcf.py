@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import linkwise as lw
-from linkwise.check.mend import repair
+from linkwise.checking.mend import repair
 from linkwise.cli.check import MOST
 from linkwise.cli.main import main
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from linkwise.check.collect import check as problems_of
-from linkwise.check.mend import Repaired, repair
+from linkwise.checking.collect import check as problems_of
+from linkwise.checking.mend import Repaired, repair
 from linkwise.cli.output import say, say_json
 from linkwise.codes import ERROR, HINT, WARNING
 from linkwise.errors import Problem

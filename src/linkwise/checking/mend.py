@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.check.collect import examine
-from linkwise.check.edits import Edits, Span
+from linkwise.checking.collect import examine
+from linkwise.checking.edits import Edits, Span
 from linkwise.codes import Code
 from linkwise.errors import Problem, quote
 from linkwise.io.xml import Node, PathLike, parse_number
