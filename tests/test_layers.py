@@ -11,8 +11,8 @@ ROOT = Path(linkwise.__file__).parent
 
 LAYERS = [
     "codes", "errors", "text", "spatial", "model", "io", "sweep", "algorithms", "trace", "backends",
-    "engine", "factors", "summary", "models", "study", "robot", "load", "builder", "checking", "bench",
-    "cli",
+    "engine", "factors", "summary", "models", "study", "robot", "load", "builder", "checking",
+    "bench", "cli",
 ]  # fmt: skip
 EQUATIONS = ("sweep", "algorithms")  # no array library, no machine
 ALLOWED_IN_EQUATIONS = {
