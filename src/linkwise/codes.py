@@ -3,7 +3,8 @@
 An error makes a file unusable: reading stops with a `RobotFileError`. What is told, a warning,
 leaves a robot that can be used, and becomes one `RobotFileWarning` per kind and file. A hint is
 for `linkwise.check` alone. Texts name the facts that the place of the problem hands over;
-``{value!q}`` is a fact in quotes, cut to one line. Repairs are in `checking/mend.py`, keyed by code.
+``{value!q}`` is a fact in quotes, cut to one line. Repairs are in
+`checking/mend.py`, keyed by code.
 """
 
 from __future__ import annotations
