@@ -386,6 +386,11 @@ class Code(Enum):
         "of one joint, or strict=False to leave it out",
         "give the armature to joints instead",
     )
+    FREE_JOINT_FRICTION = told(
+        "frictionloss {value} of a free joint acts along the body's own axes (with friction=True); "
+        "MuJoCo's acts along world axes where the body slides",
+        "set it to 0, unless that is what was meant",
+    )
     ROTOR_LEFT_OUT = told(
         "armature {armature:g} of the tendon (its own and its actuators') {why}: left out "
         "(strict=False)",

@@ -1130,3 +1130,13 @@ def test_what_changes_the_dynamics_and_is_left_out_is_named(name: str, tmp_path:
 @pytest.mark.parametrize("name", SILENT)
 def test_what_changes_nothing_is_silent(name: str, tmp_path: Path) -> None:
     assert load_text(tmp_path, with_more(SILENT[name])).nv >= 2
+
+
+def test_friction_of_a_free_joint_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "free.xml"
+    path.write_text(
+        "<mujoco><worldbody><body name='b'><joint type='free' frictionloss='0.3'/>"
+        "<geom type='box' size='.1 .2 .3'/></body></worldbody></mujoco>"
+    )
+    with pytest.warns(lw.RobotFileWarning, match=r"frictionloss 0.3 of a free joint acts along"):
+        assert lw.load(path).nv == 6

@@ -870,3 +870,15 @@ def test_the_meshes_of_a_public_package_are_found() -> None:
     paths = [g.path for link in robot.links for g in link.visuals if g.kind == "mesh"]
     assert paths
     assert all(Path(path).is_file() for path in paths)
+
+
+def test_numbers_for_a_vendors_controllers_are_passed_over_silently(tmp_path: Path) -> None:
+    """As Franka's files have them; they change nothing here."""
+    text = (
+        '<robot name="r"><link name="a"/><link name="b"><inertial><mass value="1"/><inertia '
+        'ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link><joint name="j" '
+        'type="continuous"><parent link="a"/><child link="b"/>'
+        '<dynamics damping="0.1" D="1.0" K="7000" mu_coulomb="0" mu_viscous="16"/></joint></robot>'
+    )
+    assert lw.load(text).damping.tolist() == [0.1]
+    assert lw.check(text) == []

@@ -168,6 +168,9 @@ class _Reader:
     def _add_joint(self, joint: int, parent: str, child: str, origin: Pose) -> None:
         m, where = self.model, self.locate("joint", joint)
         one_axis = m.jnt_type[joint] in (HINGE, SLIDE)
+        friction = _one(m.dof_frictionloss, m, joint, "frictionloss", where)
+        if friction and m.jnt_type[joint] == FREE:
+            where.report(Code.FREE_JOINT_FRICTION, value=friction)
         self.joints.append(
             JointDescription(
                 name=self.names.joints[joint],
@@ -181,7 +184,7 @@ class _Reader:
                 armature=_armature(m, joint, self.more_armature[joint], where),
                 rotor_axes="parent" if m.jnt_type[joint] == FREE else "",
                 damping=_one(m.dof_damping, m, joint, "damping", where) + self.more_damping[joint],
-                friction=_one(m.dof_frictionloss, m, joint, "frictionloss", where),
+                friction=friction,
                 where=where,
             )
         )

@@ -91,7 +91,8 @@ _URDF = Vocabulary(
         "axis": _words("xyz pitch"),
         "axis2": _words("xyz"),
         "limit": _words("lower upper velocity effort"),
-        "dynamics": _words("damping friction armature"),
+        # the last four are for Franka's controllers, and change nothing here
+        "dynamics": _words("damping friction armature D K mu_coulomb mu_viscous"),
         "mimic": _words("joint multiplier offset", strict=True),
         "visual": _words("name", "origin geometry material"),
         "collision": _words("name", "origin geometry material"),
