@@ -54,7 +54,7 @@ def complex_step(program: Program, inputs: dict[str, np.ndarray], by: str) -> np
     return np.moveaxis(interpret(program, rows)["result"].imag / STEP, 0, -1)  # type: ignore[no-any-return]
 
 
-@pytest.mark.parametrize("name", ["puma560", "tree"])
+@pytest.mark.parametrize("name", [pytest.param("puma560", marks=pytest.mark.full), "tree"])
 @pytest.mark.parametrize("algorithm", ALL, ids=lambda a: f"{a.function}-{a.method}")
 def test_every_function_has_the_derivatives_of_a_complex_step(
     algorithm: Algorithm, name: str

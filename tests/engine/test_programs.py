@@ -191,7 +191,7 @@ def test_orders_are_better_than_that_of_creation():
     assert spills[0] < 0.9 * spills[1] and time[0] < 0.85 * time[1]
 
 
-@pytest.mark.parametrize("name", ["puma560", "iiwa14"])
+@pytest.mark.parametrize("name", ["puma560", pytest.param("iiwa14", marks=pytest.mark.full)])
 @pytest.mark.parametrize("algorithm", ALL, ids=lambda a: f"{a.function}-{a.method}")
 def test_a_program_for_one_state_is_the_same_program(name, algorithm):
     robot = lw.load(name)
