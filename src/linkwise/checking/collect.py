@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from linkwise.codes import ERROR
 from linkwise.errors import Problem, collecting, strictness
 from linkwise.io.files import FileRoots
-from linkwise.io.mjcf import describe_mjcf
-from linkwise.io.mjequality import Reading
 from linkwise.io.urdf import describe_urdf
 from linkwise.io.xml import Node, PathLike, is_text, parse_xml, read_xml
 from linkwise.model.bodies import Policy
@@ -67,6 +65,9 @@ def examine(
     with collecting() as notes, strictness(strict):
         root = parse_xml(str(source), TEXT) if text else read_xml(source)
         if root.tag in MJCF_ROOTS:
+            from linkwise.io.mjcf import describe_mjcf  # where there is one, it takes its time
+            from linkwise.io.mjequality import Reading
+
             description = describe_mjcf(root, files, reading=Reading(loops, strict))
         else:
             description = describe_urdf(root, files)
