@@ -249,8 +249,8 @@ SHOULDER_LIMIT = '<limit lower="-1" upper="2" velocity="3" effort="4"/>'
             ],
         ),
         (
-            changed('damping="0.5"', 'damping="0.5" mu_coulomb="1"'),
-            ['<joint name="shoulder"> <dynamics>: unknown attribute "mu_coulomb" ignored'],
+            changed('damping="0.5"', 'damping="0.5" wear="1"'),
+            ['<joint name="shoulder"> <dynamics>: unknown attribute "wear" ignored'],
         ),
         (
             changed('lower="-1" upper="2"', 'lower="2" upper="-1"'),
