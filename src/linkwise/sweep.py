@@ -48,10 +48,17 @@ def tip_to_base(tree: Tree, body: Body, empty: Any, *per_link: PerLink) -> tuple
         link = tree.links[i]
         outs[i], to_parent = body(link, sums[i], *(x[i] for x in per_link))
         if link.parent == BASE:
-            at_base = at_base + to_parent
+            at_base = added(at_base, to_parent)
         else:
-            sums[link.parent] = sums[link.parent] + to_parent
+            sums[link.parent] = added(sums[link.parent], to_parent)
     return outs, at_base
+
+
+def added(a: Any, b: Any) -> Any:
+    """``a + b``; two records are added field by field."""
+    if isinstance(a, tuple) and hasattr(a, "_fields"):
+        return type(a)(*(x + y for x, y in zip(a, b, strict=True)))
+    return a + b
 
 
 def each_link(tree: Tree, body: Body, *per_link: PerLink) -> list[Any]:

@@ -15,8 +15,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.algorithms.crba import crba
-from linkwise.algorithms.innovations import pivots
-from linkwise.algorithms.innovations_formed import factor, factor_inverse
+from linkwise.algorithms.innovations_factors import factor, factor_inverse, pivots
 from linkwise.algorithms.operator_dynamics import fd1, fd3
 from linkwise.model.joints import make_joint
 from linkwise.model.tree import BASE, Follows, Frame, Link, Tree

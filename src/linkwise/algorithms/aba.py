@@ -17,14 +17,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from linkwise.algorithms.external import External, external_forces
-from linkwise.algorithms.tied import tied
+from linkwise.algorithms.tied import inverse_with_ties, with_ties
 from linkwise.model.joints import JointState
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial import (
     ArticulatedInertia,
     Force,
     Mat3,
-    Matrix,
     Motion,
     Scalar,
     Vec3,
@@ -51,9 +50,6 @@ class Subtree(NamedTuple):
 
     IA: ArticulatedInertia
     pA: Force
-
-    def __add__(self, o: Subtree) -> Subtree:  # type: ignore[override]
-        return Subtree(self.IA + o.IA, self.pA + o.pA)
 
 
 class Handle(NamedTuple):
@@ -128,6 +124,11 @@ def accelerate(
     return Acceleration(a, qdd)
 
 
+def joint_accelerations(tree: Tree, states: list[Acceleration]) -> list[Scalar]:
+    """The joints' accelerations, by degree of freedom."""
+    return tree.gather([state.qdd for state in states])
+
+
 def sweeps(tree: Tree, q: Vector, qd: Vector, tau: Vector, external: External) -> list[Scalar]:
     """Joint accelerations of a tree whose joints all move on their own."""
     q_, qd_, tau_ = tree.per_link_q(q), tree.per_link_v(qd), tree.per_link_v(tau)
@@ -135,18 +136,8 @@ def sweeps(tree: Tree, q: Vector, qd: Vector, tau: Vector, external: External) -
     ext, driven = external_forces(tree, q, external), each_link(tree, drive, tau_, qd_)
     handles, _ = tip_to_base(tree, articulate, NOTHING, velocities, ext, driven)
     base = Acceleration(Motion(Vec3.zero(), tree.base_acceleration), [])
-    states = base_to_tip(tree, accelerate, base, velocities, handles)
-    return tree.gather([state.qdd for state in states])
+    return joint_accelerations(tree, base_to_tip(tree, accelerate, base, velocities, handles))
 
 
-def aba(tree: Tree, q: Vector, qd: Vector, tau: Vector, *, external: External = ()) -> list[Scalar]:
-    """Joint accelerations under torques ``tau``."""
-    return tied(tree, sweeps, q, qd, tau, external)
-
-
-def mass_matrix_inverse(tree: Tree, q: Vector) -> Matrix:
-    """``M⁻¹``, a column per unit torque without gravity; the factors are shared by all columns."""
-    still, n = [0.0] * tree.nv, range(tree.nv)
-    weightless = tree.without_gravity()
-    columns = [aba(weightless, q, still, [float(i == j) for i in n]) for j in n]
-    return [[columns[min(i, j)][max(i, j)] for j in n] for i in n]
+aba = with_ties(sweeps)
+mass_matrix_inverse = inverse_with_ties(sweeps)

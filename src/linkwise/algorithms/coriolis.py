@@ -42,9 +42,6 @@ class Subtree(NamedTuple):
     I: RigidInertia
     B: Flux
 
-    def __add__(self, o: Subtree) -> Subtree:  # type: ignore[override]
-        return Subtree(self.I + o.I, self.B + o.B)
-
 
 class ColumnWrenches(NamedTuple):
     """Wrenches of a joint's columns, one of each kind per column, on their way to the base."""

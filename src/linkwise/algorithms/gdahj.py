@@ -37,7 +37,7 @@ from linkwise.spatial import (
     Vector,
     cross,
 )
-from linkwise.sweep import each_link, each_pair, joint_states, tip_to_base
+from linkwise.sweep import added, each_link, each_pair, joint_states, tip_to_base
 
 
 class Moments(NamedTuple):
@@ -47,9 +47,6 @@ class Moments(NamedTuple):
     c: Vec3
     b: Vec3
     D: Mat3
-
-    def __add__(self, o: Moments) -> Moments:  # type: ignore[override]
-        return Moments(self.m + o.m, self.c + o.c, self.b + o.b, self.D + o.D)
 
 
 NOTHING = Moments(0.0, Vec3.zero(), Vec3.zero(), Mat3.zero())
@@ -61,7 +58,8 @@ def sum_moments(link: Link, children: Moments, at: Located) -> tuple[list[Force]
     I_C = Rotation(at.R).sym_short(link.inertia.seen_from(-centre).rotational())
     p_Cii = at.R @ centre
     p_C, mp = at.p + p_Cii, p_Cii * m_i
-    m, c, b, D = children + Moments(m_i, p_C * m_i, mp, I_C.full() + _minus_skews(mp, p_C))
+    own = Moments(m_i, p_C * m_i, mp, I_C.full() + _minus_skews(mp, p_C))
+    m, c, b, D = added(children, own)
     out = [
         Force(D.T @ s.ang + cross(c, s.lin), cross(b, s.ang) - s.lin * m) for s in at.own
     ]  # a revolute joint has no s.lin

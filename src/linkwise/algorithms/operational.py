@@ -22,14 +22,12 @@ from linkwise.algorithms import blocks, dense, interbody, ltl, schur
 from linkwise.algorithms.crba import crba
 from linkwise.algorithms.external import External
 from linkwise.algorithms.grip import grip
-from linkwise.algorithms.innovations import Gain, factored
-from linkwise.algorithms.innovations_formed import Way, carry_psi, filtered
+from linkwise.algorithms.innovations import factored
 from linkwise.algorithms.kinematics import jacobian_columns
 from linkwise.algorithms.tied import refuse_followers
-from linkwise.model.joints import JointState
-from linkwise.model.tree import BASE, Frame, Link, Tree
-from linkwise.spatial import Matrix, Scalar, Vector
-from linkwise.sweep import to_base
+from linkwise.model.tree import BASE, Frame, Tree
+from linkwise.spatial import Force, Matrix, Scalar, Vector
+from linkwise.sweep import at_links, joint_states
 
 # a full 6x6 matrix is the mass matrix of a six-joint chain
 CHAIN_OF_SIX = tuple(range(-1, 5))
@@ -55,18 +53,14 @@ def operational_inertia_inverse(
     return out
 
 
-def mobility_of_wrenches(_link: Link, ways: list[Way], J: JointState, gains: list[Gain]) -> Matrix:
-    """``ε D⁻¹ εᵀ`` of wrenches at one joint."""
-    rows = dense.transpose([filtered(way, J, gains)[1] for way in ways])
-    return dense.square(rows, [gain.inv_d for gain in gains])
-
-
 def recursive_inverse(tree: Tree, q: Vector, *, frame: Frame, axes: str = "base") -> Matrix:
-    """``Σ ε D⁻¹ εᵀ`` over the joints between base and frame."""
-    f, total = factored(tree, q), dense.zero(6, 6)
-    ways = [Way(z) for z in grip(tree, q, frame, axes).pushes()]
-    met = to_base(tree, frame.link, carry_psi, mobility_of_wrenches, ways, f.J, f.gains)
-    for _, part in met:
+    """``Σ ε D⁻¹ εᵀ`` over the joints between base and frame, from the frame inward."""
+    f, pushes = factored(tree, joint_states(tree, q)), grip(tree, q, frame, axes).pushes()
+    loads = [at_links(tree, Force.zero(), [(frame.link, push)]) for push in pushes]
+    epsilons = [f.filtered([0.0] * tree.nv, load) for load in loads]  # by push, by link
+    total = dense.zero(6, 6)
+    for own, gains in zip(reversed(dense.transpose(epsilons)), reversed(f.gains), strict=True):
+        part = dense.square(dense.transpose(own), [gain.inv_d for gain in gains])
         total = dense.plus(total, part)
     return total
 

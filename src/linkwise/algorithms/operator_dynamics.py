@@ -14,56 +14,52 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from linkwise.algorithms.aba import drive
+from linkwise.algorithms.aba import Acceleration, drive, joint_accelerations
 from linkwise.algorithms.external import External, external_forces
 from linkwise.algorithms.grip import grip
-from linkwise.algorithms.innovations import Factored, Smoothed, factored, gains_of, joint_rates
+from linkwise.algorithms.innovations import factored
 from linkwise.algorithms.kinematics import jacobian_dot_qd
 from linkwise.algorithms.rates import at_rest, move
 from linkwise.algorithms.rnea import bias
-from linkwise.algorithms.tied import tied
+from linkwise.algorithms.tied import tied, with_ties
 from linkwise.algorithms.wrenches import needed
 from linkwise.model.tree import BASE, Frame, Tree
 from linkwise.spatial import Scalar, Vector
-from linkwise.sweep import base_to_tip, each_link
+from linkwise.sweep import base_to_tip, each_link, joint_states
 
 # (tree, q, qd, tau, external) -> each link's λ and joint acceleration
-States = Callable[..., list[Smoothed]]
+States = Callable[..., list[Acceleration]]
 
 
 def bias_first(
     tree: Tree, q: Vector, qd: Vector, tau: Vector, external: External = ()
-) -> list[Smoothed]:
+) -> list[Acceleration]:
     """FD1 and FD2: the bias is taken off the torques."""
     load = bias(tree, q, qd, external=external)
-    return factored(tree, q).solved([t - b for t, b in zip(tau, load, strict=True)])
+    return factored(tree, joint_states(tree, q)).solved(
+        [t - b for t, b in zip(tau, load, strict=True)]
+    )
 
 
 def bias_filtered(
     tree: Tree, q: Vector, qd: Vector, tau: Vector, external: External = ()
-) -> list[Smoothed]:
+) -> list[Acceleration]:
     """FD3: the force each link needs when no joint accelerates is filtered with the torques."""
     q_, qd_, tau_ = tree.per_link_q(q), tree.per_link_v(qd), tree.per_link_v(tau)
     still = tree.per_link_v([0.0] * tree.nv)
     motions = base_to_tip(tree, move, at_rest(tree.base_acceleration), q_, qd_, still)
     forces = each_link(tree, needed, motions, external_forces(tree, q, external))
     driven = tree.gather(each_link(tree, drive, tau_, qd_))
-    J = [m.J for m in motions]
-    return Factored(tree, J, gains_of(tree, J)).solved(driven, forces)
+    return factored(tree, [m.J for m in motions]).solved(driven, forces)
 
 
 def _dynamics(states: States) -> Callable[..., list[Scalar]]:
     """Joint accelerations."""
 
     def alone(tree: Tree, *state: Vector) -> list[Scalar]:
-        return joint_rates(tree, states(tree, *state))
+        return joint_accelerations(tree, states(tree, *state))
 
-    def driver(
-        tree: Tree, q: Vector, qd: Vector, tau: Vector, *, external: External = ()
-    ) -> list[Scalar]:
-        return tied(tree, alone, q, qd, tau, external)
-
-    return driver
+    return with_ties(alone)
 
 
 def _tip(states: States) -> Callable[..., list[Scalar]]:
@@ -85,8 +81,8 @@ def _tip(states: States) -> Callable[..., list[Scalar]]:
 
         def rates_and_tip(loose: Tree, full_q: Vector, *rest: Vector) -> list[Scalar]:
             moved = states(loose, full_q, *rest)
-            here = grip(loose, full_q, frame, axes).seen(moved[frame.link].alpha)
-            return [*joint_rates(loose, moved), *here]
+            here = grip(loose, full_q, frame, axes).seen(moved[frame.link].a)
+            return [*joint_accelerations(loose, moved), *here]
 
         found = tied(tree, rates_and_tip, q, qd, tau, external)
         return [a + b for a, b in zip(found[tree.nv :], drift, strict=True)]

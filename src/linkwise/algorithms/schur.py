@@ -45,7 +45,7 @@ from linkwise.algorithms.interbody import (
 )
 from linkwise.algorithms.mobility import Mobility
 from linkwise.algorithms.rnea import bias
-from linkwise.algorithms.tied import tied
+from linkwise.algorithms.tied import with_ties
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial import Force, Motion, Scalar, Vec3, Vector
 from linkwise.sweep import base_to_tip, each_link, tip_to_base
@@ -116,13 +116,7 @@ def _forward(order: Order) -> Callable[..., list[Scalar]]:
     def alone(tree: Tree, q: Vector, *rest: Vector) -> list[Scalar]:
         return accelerations(system(tree, q, order), q, *rest)[0]
 
-    def driver(
-        tree: Tree, q: Vector, qd: Vector, tau: Vector, *, external: External = ()
-    ) -> list[Scalar]:
-        """Joint accelerations."""
-        return tied(tree, alone, q, qd, tau, external)
-
-    return driver
+    return with_ties(alone)
 
 
 forward_dynamics = _forward(blocks.one_by_one)

@@ -15,9 +15,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from linkwise.algorithms import ltl
+from linkwise.algorithms.dense import mirrored, transpose, unit
 from linkwise.algorithms.external import External
 from linkwise.model.tree import Tree
-from linkwise.spatial import Scalar, Vector
+from linkwise.spatial import Matrix, Scalar, Vector
 
 Solver = Callable[..., list[Scalar]]  # (tree, q, qd, tau, external) -> qdd, more
 
@@ -65,3 +66,28 @@ def _dot(row: dict[int, float], x: Vector) -> Scalar:
     for i, factor in row.items():
         total = total + x[i] * factor
     return total
+
+
+def with_ties(solver: Solver) -> Callable[..., list[Scalar]]:
+    """Forward dynamics of any tree, by a solver for trees without followers."""
+
+    def forward_dynamics(
+        tree: Tree, q: Vector, qd: Vector, tau: Vector, *, external: External = ()
+    ) -> list[Scalar]:
+        return tied(tree, solver, q, qd, tau, external)
+
+    return forward_dynamics
+
+
+def inverse_with_ties(solver: Solver) -> Callable[[Tree, Vector], Matrix]:
+    """``M⁻¹`` of any tree: a column per unit torque, at rest and without gravity.
+
+    The columns share the solver's factors.
+    """
+
+    def mass_matrix_inverse(tree: Tree, q: Vector) -> Matrix:
+        still, weightless = [0.0] * tree.nv, tree.without_gravity()
+        columns = [tied(weightless, solver, q, still, torque, ()) for torque in unit(tree.nv)]
+        return mirrored(transpose(columns))
+
+    return mass_matrix_inverse

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwise.algorithms.innovations import riccati
+from linkwise.algorithms.riccati import riccati
 from linkwise.model.joints import JointState
 from linkwise.model.tree import BASE, Frame, Link, Tree
 from linkwise.spatial import ArticulatedInertia, Force, Mat3, Motion, Rotation, Transform, Vec3
