@@ -1,6 +1,6 @@
 """Run `linkwise.check` on files with two to ten defects each: what is missed, what invented.
 
-python tools/check_combined.py [files per robot] [urdf|mjcf]
+python tools/check_combined.py [files per robot] [urdf|mjcf] [seed]
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from faults.document import ROBOTS, Document, robots_folder
 
 import linkwise as lw
 
+Files = Iterator[tuple[str, Combined]]  # with the name of the robot
 LATER = ("UNMOVED", "MASSLESS")  # told where nothing else is wrong
 
 
@@ -44,26 +45,24 @@ def by_line(path: Path) -> Check:
     return told
 
 
-def urdf_files(folder: Path, path: Path, per_robot: int) -> Iterator[tuple[str, Combined]]:
+def urdf_files(folder: Path, path: Path, per_robot: int, seed: int) -> Files:
     """Files of every robot."""
     for name, file in ROBOTS.items():
         document = Document.read(folder / file)
         check = by_element(path, document.text())
-        for found in files(
-            document, defects.COMBINABLE, check, per_robot, together=defects.together
-        ):
+        for found in files(document, defects.COMBINABLE, check, per_robot, seed, defects.together):
             yield name, found
 
 
-def mjcf_files(folder: Path, path: Path, per_robot: int) -> Iterator[tuple[str, Combined]]:
+def mjcf_files(folder: Path, path: Path, per_robot: int, seed: int) -> Files:
     """Files of every robot that is made an MJCF."""
     for name in mjcf.MJCF_ROBOTS:
         model = mjcf.Model.of_urdf(folder / ROBOTS[name])
-        for found in files(model, mjcf.COMBINABLE, by_line(path), per_robot):
+        for found in files(model, mjcf.COMBINABLE, by_line(path), per_robot, seed):
             yield name, found
 
 
-def main(per_robot: int, formats: list[str]) -> int:
+def main(per_robot: int, formats: list[str], seed: int) -> int:
     """Print every file that is judged wrong, and how many there were; returns their number."""
     folder = robots_folder()
     if folder is None:
@@ -72,7 +71,7 @@ def main(per_robot: int, formats: list[str]) -> int:
     count = wrong = 0
     with tempfile.TemporaryDirectory() as place:
         for word in formats:
-            for name, found in makers[word](folder, Path(place, "robot.xml"), per_robot):
+            for name, found in makers[word](folder, Path(place, "robot.xml"), per_robot, seed):
                 count += 1
                 if found.missed or found.invented:
                     wrong += 1
@@ -83,5 +82,6 @@ def main(per_robot: int, formats: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    per_robot = int(sys.argv[1]) if len(sys.argv) > 1 else 91
-    sys.exit(bool(main(per_robot, sys.argv[2:] or ["urdf", "mjcf"])))
+    per_robot, seed = ([int(word) for word in sys.argv[1:] if word.isdigit()] + [91, 1])[:2]
+    formats = [word for word in sys.argv[1:] if not word.isdigit()]
+    sys.exit(bool(main(per_robot, formats or ["urdf", "mjcf"], seed)))

@@ -449,6 +449,10 @@ class Code(Enum):
         "the body moved by joint '{joint}' has inertia and no mass: taken as written",
         "write the mass of the link",
     )
+    POINT_MASS = told(
+        "the body moved by joint '{joint}' has mass {mass:g} kg and no inertia: taken as a point",
+        "write the inertia of the link",
+    )
     UNMOVED = told(
         "joints that move no inertia: {names}; functions that divide by that inertia, such as "
         "forward dynamics, are {effect}",

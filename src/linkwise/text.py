@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from textwrap import TextWrapper
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.errors import printable
+
+LINE = 100  # columns that prose fills; tables may be wider
 
 
 def aligned(head: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> str:
@@ -30,10 +33,12 @@ def aligned(head: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) 
 
 
 def pairs(items: Sequence[tuple[str, str]]) -> str:
-    """Names and values, the values under each other."""
+    """Names and values, the values under each other; a long value takes several lines."""
     shown = [(printable(name), printable(value)) for name, value in items]
     width = max(len(name) for name, _ in shown)
-    return "\n".join(f"{name.ljust(width)}  {value}" for name, value in shown)
+    wrapper = TextWrapper(LINE - width - 2, break_long_words=False, break_on_hyphens=False)
+    indent = "\n" + " " * (width + 2)
+    return "\n".join(f"{n.ljust(width)}  {indent.join(wrapper.wrap(v))}" for n, v in shown)
 
 
 def vector(values: ArrayLike) -> str:

@@ -9,6 +9,7 @@ import pytest
 import linkwise as lw
 from linkwise.algorithms import FUNCTIONS
 from linkwise.errors import RobotFileError, RobotFileWarning
+from linkwise.text import pairs
 
 GOOD = '<inertia ixx="0.02" ixy="0" ixz="0" iyy="0.03" iyz="0" izz="0.04"/>'
 FLAT = '<inertia ixx="0.02" ixy="0" ixz="0" iyy="0.03" iyz="0" izz="0.09"/>'
@@ -114,6 +115,14 @@ def test_printing_a_robot_shows_its_joints():
     assert "17.4" in text
 
 
+def test_a_long_value_takes_several_lines():
+    names = ", ".join(f"frame_number_{k}" for k in range(40))
+    lines = pairs([("frames", names), ("digest", "0" * 120)]).splitlines()
+    assert max(map(len, lines[:-1])) <= 100 and lines[-1] == "digest  " + "0" * 120
+    assert all(line.startswith("        frame_") for line in lines[1:-1])
+    assert " ".join(lines[:-1]).split() == ["frames", *names.split()]
+
+
 # -- numbers next to zero -------------------------------------------------------------------------
 
 TINY = '<inertia ixx="{0}" ixy="0" ixz="0" iyy="{0}" iyz="0" izz="{0}"/>'
@@ -139,9 +148,20 @@ def test_a_point_mass_on_the_axis_moves_nothing(tmp_path, inertia):
     for xyz in ("0 0 0.3", "0 0 -0.7", "0 0 7"):
         moved = text.replace("<inertial>", f'<inertial><origin xyz="{xyz}"/>')
         (tmp_path / "arm.urdf").write_text(moved.replace(GOOD, TINY.format(inertia)))
-        robot = lw.load(tmp_path / "arm.urdf")
+        with pytest.warns(lw.RobotFileWarning, match="and no inertia: taken as a point"):
+            robot = lw.load(tmp_path / "arm.urdf")
         with pytest.raises(ValueError, match="no joint moves any inertia"):
             robot.forward_dynamics([0.0], [0.0], [0.0])
+
+
+def test_a_point_mass_is_told_of_a_file_and_not_of_code(tmp_path):
+    place = '<inertial><origin xyz="0.3 0 0.2"/>'
+    text = urdf(tmp_path, TINY.format("0")).read_text().replace("<inertial>", place)
+    with pytest.warns(lw.RobotFileWarning, match='text>:3: <link name="arm">: .* a point'):
+        robot = lw.load(text)
+    assert np.isfinite(robot.forward_dynamics([0.1], [0.2], [0.3])).all()
+    built = lw.Builder().link("ball", mass=1.0, com=(0.3, 0.0, 0.0))
+    assert built.joint("pivot", "revolute", parent="base", child="ball").build().nv == 1
 
 
 @pytest.mark.parametrize("size", ["1e-59", "1e-40", "1e-20"])

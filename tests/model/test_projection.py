@@ -120,3 +120,40 @@ def test_a_start_meets_its_own_link_and_each_ancestor(tree: Tree) -> None:
     assert list(to_base(tree, BASE, carry, meet, "s", "abc")) == []
     pairs = dict(each_pair(tree, carry, meet, "xyz", "abc"))
     assert pairs == {(0, 0): "x at a", (1, 1): "y at b", (0, 1): "yb at a", (2, 2): "z at c"}
+
+
+def random_tree(rng: np.random.Generator, count: int) -> Tree:
+    """Links on random parents; some follow a hinge before them."""
+    links: list[Link] = []
+    hinges: list[int] = []
+    nq = nv = 0
+    for i in range(count):
+        parent = int(rng.integers(-1, i))
+        if hinges and rng.random() < 0.3:
+            driver = int(rng.choice(hinges))
+            q, v = links[driver].q_index, links[driver].v_index
+            links.append(link("revolute", parent, q, v, Follows(driver, 2.0, 0.0)))
+            continue
+        kind = str(rng.choice(["revolute", "spherical"]))
+        hinges += [i] if kind == "revolute" else []
+        links.append(link(kind, parent, nq, nv))
+        nq, nv = nq + links[i].joint.nq, nv + links[i].joint.nv
+    return Tree(tuple(links))
+
+
+def test_degrees_of_freedom_are_eliminated_into_the_nearest_that_they_fill(
+    rng: np.random.Generator,
+) -> None:
+    """The elimination tree, from the mass matrix's zeros filled in one column after another."""
+    for count in (1, 2, 5, 9, 14) * 10:
+        tree = random_tree(rng, count)
+        full = np.eye(tree.nv, dtype=bool)
+        for i in range(count):
+            way = [j for k in tree.path(i) for j, _ in tree.links[k].dofs]
+            full[np.ix_(way, way)] = True
+        parents = []
+        for k in reversed(range(tree.nv)):
+            lower = np.flatnonzero(full[k, :k])
+            full[np.ix_(lower, lower)] = True
+            parents.append(int(lower[-1]) if len(lower) else BASE)
+        assert tree.dof_parent == tuple(reversed(parents))

@@ -197,20 +197,21 @@ BAD_ROWS = {
     "unknown column": ({"alfa": 1.0}, "unknown column 'alfa'; expected some of a, alpha, d"),
     "not a row": ((0.1, 0.2), "a tuple; expected a DHRow or a mapping of its columns"),
     "kind": ({"kind": "helical"}, "kind 'helical'; expected 'revolute' or 'prismatic'"),
-    "not a number": ({"a": "long"}, "a is 'long'; expected a number"),
-    "nothing": ({"d": None}, "d is None; expected a number"),
+    "not a number": ({"a": "long"}, "a is 'long'; expected a finite number"),
+    "nothing": ({"d": None}, "d is None; expected a finite number"),
     "nan": ({"theta": nan}, "theta is nan; expected a finite number"),
     "infinite": ({"mass": inf}, "mass is inf; expected a finite number"),
-    "nan limit": ({"upper": nan}, "upper is nan; expected a finite number"),
-    "short com": ({"com": (1.0, 2.0)}, "com has 2 numbers; expected 3"),
-    "bad com": ({"com": (1.0, "x", 2.0)}, "com is 'x'; expected a number"),
-    "short inertia": ({"inertia": (1.0,) * 4}, "inertia has 4 numbers; expected 3 or 6"),
+    "nan limit": ({"upper": nan}, "limits are (-inf, nan); expected lower <= upper"),
+    "short com": ({"com": (1.0, 2.0)}, "com is (1.0, 2.0); expected 3 finite numbers"),
+    "bad com": ({"com": (1.0, "x", 2.0)}, "com is (1.0, 'x', 2.0); expected 3 finite numbers"),
+    "short inertia": ({"inertia": (1.0,) * 4}, "inertia is (1.0, 1.0, 1.0, 1.0); expected 3"),
+    "tiny inertia": ({"inertia": (1e-310,) * 3}, "inertia is (1e-310, 1e-310, 1e-310); expected"),
     "negative mass": ({"mass": -1.0}, "mass is -1; expected zero or more"),
     "negative armature": ({"armature": -0.5}, "armature is -0.5; expected zero or more"),
     "negative motor": ({"motor_inertia": -2.0}, "motor_inertia is -2; expected zero or more"),
     "negative velocity": ({"velocity": -1.0}, "velocity is -1; expected zero or more"),
     "negative effort": ({"effort": -1.0}, "effort is -1; expected zero or more"),
-    "limits": ({"lower": 2.0, "upper": 1.0}, "lower 2 exceeds upper 1"),
+    "limits": ({"lower": 2.0, "upper": 1.0}, "limits are (2, 1); expected lower <= upper"),
 }
 
 
@@ -251,8 +252,8 @@ BAD_TABLES: dict[str, tuple[Any, dict[str, Any], str]] = {
     "convention": ([BODY], {"convention": "craig"}, "convention 'craig'; expected 'standard' or"),
     "no rows": ([], {}, "no rows; expected one per joint"),
     "same names": ([BODY | {"name": "j"}] * 2, {}, ":2: row 2: name 'j' is row 1's; expected"),
-    "gravity": ([BODY], {"gravity": (0.0, -9.81)}, "gravity has 2 numbers; expected 3"),
-    "bad gravity": ([BODY], {"gravity": (0, 0, nan)}, "gravity is nan; expected a finite number"),
+    "gravity": ([BODY], {"gravity": (0.0, -9.81)}, "gravity is (0.0, -9.81); expected 3 finite"),
+    "bad gravity": ([BODY], {"gravity": (0, 0, nan)}, "gravity is (0, 0, nan); expected 3 finite"),
 }
 
 

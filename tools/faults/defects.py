@@ -135,6 +135,17 @@ def scaled_inertia(**factors: float) -> Spoil:
     return spoil
 
 
+def inertia_of(value: str) -> Spoil:
+    """Give a link an inertia that is the same about every axis."""
+
+    def spoil(_: Document, link: Element) -> None:
+        inertia = part(link, "inertial/inertia")
+        for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"):
+            inertia.set(key, value if key in ("ixx", "iyy", "izz") else "0")
+
+    return spoil
+
+
 # -- where --------------------------------------------------------------------------------------
 
 
@@ -315,6 +326,8 @@ PHYSICS = [
     Defect("all moments negative", sole, scaled_inertia(ixx=-1.0, iyy=-1.0, izz=-1.0)),
     Defect("indefinite inertia", sole, scaled_inertia(ixy=2.0)),
     Defect("triangle inequality broken", sole, scaled_inertia(ixx=1.0, iyy=1.0, izz=3.0)),
+    Defect("zero inertia", sole_leaf, inertia_of("0")),
+    Defect("inertia next to zero", sole, inertia_of("1e-310")),
     Defect("mass next to zero", sole, put("value", "1e-320", "inertial/mass")),
     Defect("mass beyond all measure", sole, put("value", "1e308", "inertial/mass")),
     Defect("inertia beyond all measure", sole, put("ixx", "1e308", "inertial/inertia")),

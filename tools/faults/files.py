@@ -208,6 +208,7 @@ DH_DEFECTS: dict[str, dict[str, Any] | Any] = {
     **{f"inertia is {bad!r}": {"inertia": bad} for bad in ((1, 2), (1,) * 7, (1, 1, inf), None)},
     "negative mass": {"mass": -1.0},
     "mass next to zero": {"mass": 1e-320},
+    "inertia next to zero": {"inertia": (1e-310, 1e-310, 1e-310)},
     "negative armature": {"armature": -1.0},
     "negative motor inertia": {"motor_inertia": -1.0},
     "negative effort": {"effort": -1.0},

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
-from linkwise.errors import Where
-from linkwise.model.description import (
-    LARGEST,
-    BodyInertia,
-    JointDescription,
-    Limits,
-    LinkDescription,
-    Pose,
-    RobotDescription,
-)
+from linkwise.errors import RobotFileError, Where
+from linkwise.model import values
+from linkwise.model.description import JointDescription, LinkDescription, Pose, RobotDescription
 from linkwise.model.frames import Array, tidy_rotation
+from linkwise.model.joints import FIXED
 
 
 @dataclass(frozen=True)
@@ -52,7 +47,6 @@ class DHRow:
 Row = DHRow | Mapping[str, Any]
 CONVENTIONS = ("standard", "modified")
 KINDS = ("revolute", "prismatic")
-UNBOUNDED = ("lower", "upper", "velocity", "effort")
 
 
 def describe_dh(
@@ -65,19 +59,29 @@ def describe_dh(
     rows = list(rows)
     if not rows:
         raise table.error("no rows; expected one per joint")
-    checked = [_row(row, Where(table.path, i + 1, f"row {i + 1}")) for i, row in enumerate(rows)]
     links = [LinkDescription("base", where=table)]
     joints: list[JointDescription] = []
-    for i, row in enumerate(checked):
-        where = Where(table.path, i + 1, f"row {i + 1}")
-        parts = _standard if convention == "standard" else _modified
-        new_links, new_joints = parts(i + 1, row, links[-1].name, where)
+    for i, row in enumerate(rows, 1):
+        with _located(Where(table.path, i, f"row {i}")) as where:
+            parts = _standard if convention == "standard" else _modified
+            new_links, new_joints = parts(i, _record(row), links[-1].name, where)
         links += new_links
         joints += new_joints
     _check_names(joints)
-    return RobotDescription(
-        name, tuple(links), tuple(joints), _vector(gravity, 3, "gravity", table), table, "base"
-    )
+    with _located(table):
+        pull = values.triple("gravity", gravity)
+    return RobotDescription(name, tuple(links), tuple(joints), pull, table, "base")
+
+
+@contextmanager
+def _located(where: Where) -> Iterator[Where]:
+    """Within the block, the error for a value says which row of which table the value is in."""
+    try:
+        yield where
+    except RobotFileError:
+        raise
+    except ValueError as problem:
+        raise where.error(str(problem)) from None
 
 
 def _check_names(joints: Sequence[JointDescription]) -> None:
@@ -89,117 +93,78 @@ def _check_names(joints: Sequence[JointDescription]) -> None:
         seen[joint.name] = joint.where
 
 
-def _standard(
-    i: int, row: DHRow, parent: str, where: Where
-) -> tuple[list[LinkDescription], list[JointDescription]]:
+def _record(row: Row) -> DHRow:
+    """A row with known columns, and words where there should be words."""
+    known = [field.name for field in fields(DHRow)]
+    if isinstance(row, Mapping):
+        for key in row:
+            if key not in known:
+                raise ValueError(f"unknown column {key!r}; expected some of {', '.join(known)}")
+        row = DHRow(**row)
+    if not isinstance(row, DHRow):
+        raise ValueError(f"a {type(row).__name__}; expected a DHRow or a mapping of its columns")
+    if row.kind not in KINDS:
+        raise ValueError(f"kind {row.kind!r}; expected 'revolute' or 'prismatic'")
+    if not isinstance(row.name, str):
+        raise ValueError(f"name is {row.name!r}; expected text")
+    return row
+
+
+Parts = tuple[list[LinkDescription], list[JointDescription]]
+
+
+def _standard(i: int, row: DHRow, parent: str, where: Where) -> Parts:
     """``Rz(theta) Tz(d) Tx(a) Rx(alpha)``: the joint turns first, the link's frame ends it."""
-    end = _compose(_shift(0.0, 0.0, row.d), _shift(row.a, 0.0, 0.0), _about_x(row.alpha))
-    axis_link = LinkDescription(f"axis{i}", where=where)
-    link = LinkDescription(f"link{i}", _inertia(row), where=where)
-    joint = _joint(i, row, parent, axis_link.name, _about_z(row.theta), where)
-    mount = JointDescription(f"end{i}", "fixed", axis_link.name, link.name, _pose(end), where=where)
-    return [axis_link, link], [joint, mount]
+    turn, lift, reach, tilt = _moves(row)
+    axis, link = LinkDescription(f"axis{i}", where=where), _link(i, row, where)
+    end = _pose(lift @ reach @ tilt)
+    mount = JointDescription(f"end{i}", FIXED, axis.name, link.name, end, where=where)
+    return [axis, link], [_joint(i, row, parent, axis.name, turn, where), mount]
 
 
-def _modified(
-    i: int, row: DHRow, parent: str, where: Where
-) -> tuple[list[LinkDescription], list[JointDescription]]:
+def _modified(i: int, row: DHRow, parent: str, where: Where) -> Parts:
     """``Rx(alpha) Tx(a) Rz(theta) Tz(d)``: the link's frame is on its joint's axis."""
-    place = _compose(
-        _about_x(row.alpha), _shift(row.a, 0.0, 0.0), _shift(0.0, 0.0, row.d), _about_z(row.theta)
-    )
-    link = LinkDescription(f"link{i}", _inertia(row), where=where)
-    return [link], [_joint(i, row, parent, link.name, place, where)]
+    turn, lift, reach, tilt = _moves(row)
+    link = _link(i, row, where)
+    return [link], [_joint(i, row, parent, link.name, tilt @ reach @ lift @ turn, where)]
+
+
+def _moves(row: DHRow) -> tuple[Array, Array, Array, Array]:
+    """``Rz(theta), Tz(d), Tx(a), Rx(alpha)`` as 4 by 4 matrices."""
+    theta, d = values.number("theta", row.theta), values.number("d", row.d)
+    a, alpha = values.number("a", row.a), values.number("alpha", row.alpha)
+    return _turn(0, 1, theta), _shift(0.0, 0.0, d), _shift(a, 0.0, 0.0), _turn(1, 2, alpha)
+
+
+def _link(i: int, row: DHRow, where: Where) -> LinkDescription:
+    body = values.body("", row.mass, row.com, row.inertia)
+    return LinkDescription(f"link{i}", body, where=where)
 
 
 def _joint(
     i: int, row: DHRow, parent: str, child: str, place: Array, where: Where
 ) -> JointDescription:
+    armature = values.positive("armature", row.armature)
+    motor = values.positive("motor_inertia", row.motor_inertia)
     return JointDescription(
         name=row.name or f"joint{i}",
         kind=row.kind,
         parent=parent,
         child=child,
         origin=_pose(place),
-        limits=Limits(row.lower, row.upper, row.velocity, row.effort),
-        armature=row.armature + row.gear**2 * row.motor_inertia,
+        limits=values.limits("", (row.lower, row.upper), row.velocity, row.effort),
+        armature=armature + values.number("gear", row.gear) ** 2 * motor,
         where=where,
     )
 
 
-def _inertia(row: DHRow) -> BodyInertia:
-    tensor = row.inertia
-    if len(tensor) == 3:
-        tensor = (tensor[0], 0.0, 0.0, tensor[1], 0.0, tensor[2])
-    xx, xy, xz, yy, yz, zz = tensor
-    return BodyInertia(row.mass, row.com, (xx, xy, xz, yy, yz, zz))
-
-
-def _row(row: Row, where: Where) -> DHRow:
-    """A row with every number checked."""
-    known = [field.name for field in fields(DHRow)]
-    if isinstance(row, Mapping):
-        for key in row:
-            if key not in known:
-                raise where.error(f"unknown column {key!r}; expected some of {', '.join(known)}")
-        row = DHRow(**row)
-    if not isinstance(row, DHRow):
-        raise where.error(f"a {type(row).__name__}; expected a DHRow or a mapping of its columns")
-    if row.kind not in KINDS:
-        raise where.error(f"kind {row.kind!r}; expected 'revolute' or 'prismatic'")
-    if not isinstance(row.name, str):
-        raise where.error(f"name is {row.name!r}; expected text")
-    values: dict[str, Any] = {"kind": row.kind, "name": row.name}
-    for key in known:
-        if key in ("kind", "name", "com", "inertia"):
-            continue
-        values[key] = _number(getattr(row, key), key, where, unbounded=key in UNBOUNDED)
-    values["com"] = _vector(row.com, 3, "com", where)
-    values["inertia"] = _vector(row.inertia, (3, 6), "inertia", where)
-    return _signs(DHRow(**values), where)
-
-
-def _signs(row: DHRow, where: Where) -> DHRow:
-    for key in ("mass", "armature", "motor_inertia", "velocity", "effort"):
-        if getattr(row, key) < 0.0:
-            raise where.error(f"{key} is {getattr(row, key):g}; expected zero or more")
-    if row.lower > row.upper:
-        raise where.error(f"lower {row.lower:g} exceeds upper {row.upper:g}")
-    return row
-
-
-def _number(value: Any, name: str, where: Where, unbounded: bool = False) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise where.error(f"{name} is {value!r}; expected a number") from None
-    if math.isnan(number) or (math.isinf(number) and not unbounded):
-        raise where.error(f"{name} is {number}; expected a finite number")
-    if abs(number) > LARGEST and not unbounded:
-        raise where.error(f"{name} is {number:g}; expected at most {LARGEST:g}")
-    return number
-
-
-def _vector(values: Any, sizes: int | tuple[int, ...], name: str, where: Where) -> Any:
-    sizes = (sizes,) if isinstance(sizes, int) else sizes
-    expected = " or ".join(map(str, sizes))
-    try:
-        values = tuple(values)
-    except TypeError:
-        raise where.error(f"{name} is {values!r}; expected {expected} numbers") from None
-    if len(values) not in sizes:
-        raise where.error(f"{name} has {len(values)} numbers; expected {expected}")
-    return tuple(_number(x, name, where) for x in values)
-
-
-def _about_x(angle: float) -> Array:
+def _turn(j: int, k: int, angle: float) -> Array:
+    """The turn that takes axis ``j`` towards axis ``k``; a right angle is exact."""
     c, s = math.cos(angle), math.sin(angle)
-    return np.array([[1.0, 0, 0, 0], [0, c, -s, 0], [0, s, c, 0], [0, 0, 0, 1]])
-
-
-def _about_z(angle: float) -> Array:
-    c, s = math.cos(angle), math.sin(angle)
-    return np.array([[c, -s, 0, 0], [s, c, 0, 0], [0, 0, 1.0, 0], [0, 0, 0, 1]])
+    T = np.eye(4)
+    T[j, j], T[j, k], T[k, j], T[k, k] = c, -s, s, c
+    T[:3, :3] = tidy_rotation(T[:3, :3])
+    return T
 
 
 def _shift(x: float, y: float, z: float) -> Array:
@@ -208,18 +173,5 @@ def _shift(x: float, y: float, z: float) -> Array:
     return T
 
 
-def _compose(*parts: Array) -> Array:
-    whole = np.eye(4)
-    for part in parts:
-        turn = np.eye(4)
-        turn[:3, :3] = tidy_rotation(part[:3, :3])
-        turn[:3, 3] = part[:3, 3]
-        whole = whole @ turn
-    return whole
-
-
 def _pose(T: Array) -> Pose:
-    R = tidy_rotation(T[:3, :3])
-    rows = [(float(a), float(b), float(c)) for a, b, c in R]
-    x, y, z = (float(v) for v in T[:3, 3])
-    return Pose((rows[0], rows[1], rows[2]), (x, y, z))
+    return values.pose_of(T[:3, :3], T[:3, 3])

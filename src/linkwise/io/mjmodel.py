@@ -28,9 +28,7 @@ from linkwise.io.poses import (
     body_inertia,
     check_finite,
     check_unit,
-    pose,
     quaternion_matrix,
-    triple,
     turn_matrix,
     unit,
 )
@@ -44,6 +42,7 @@ from linkwise.model.description import (
     RobotDescription,
     Triple,
 )
+from linkwise.model.values import as_triple, pose_of
 
 FREE, BALL, SLIDE, HINGE = range(4)  # mjtJoint
 COLUMNS = {FREE: 6, BALL: 3}  # degrees of freedom; one for the others
@@ -77,7 +76,7 @@ def describe_mjmodel(
 
 def _gravity(model: Any) -> Triple:
     off = int(library(model).mjtDisableBit.mjDSBL_GRAVITY)
-    return (0.0, 0.0, 0.0) if model.opt.disableflags & off else triple(model.opt.gravity)
+    return (0.0, 0.0, 0.0) if model.opt.disableflags & off else as_triple(model.opt.gravity)
 
 
 def _text(model: Any, address: int) -> str:
@@ -147,7 +146,7 @@ class _Reader:
             R, p = _placed(m, joint, R, p + R @ anchor)
             last = joint == joints[-1] and not anchor.any()
             child = name if last else unused(f"{name}/{self.names.joints[joint]}", self.taken_links)
-            self._add_joint(joint, parent, child, pose(R, p))
+            self._add_joint(joint, parent, child, pose_of(R, p))
             if not last:
                 self.links.append(LinkDescription(child, where=where))
             parent, R, p = child, np.eye(3), -anchor
@@ -155,7 +154,7 @@ class _Reader:
         self.links.append(LinkDescription(name, _inertia(m, body), visuals, collisions, where))
         if parent != name:
             mount = unused(f"{name}/mount" if joints else f"{name}/weld", self.taken_joints)
-            weld = JointDescription(mount, "fixed", parent, name, pose(R, p), where=where)
+            weld = JointDescription(mount, "fixed", parent, name, pose_of(R, p), where=where)
             self.joints.append(weld)
 
     def _check_joint(self, joint: int) -> None:
@@ -276,7 +275,7 @@ def _sites(m: Any, names: _Names, reader: _Reader) -> Iterable[FrameDescription]
         if name in reader.taken_links or name in reader.taken_joints:
             used = unused(f"{name}_site", taken)
             reader.locate("site", i).report(Code.SITE_RENAMED, used=used)
-        where = pose(quaternion_matrix(m.site_quat[i]), m.site_pos[i])
+        where = pose_of(quaternion_matrix(m.site_quat[i]), m.site_pos[i])
         yield FrameDescription(used, names.bodies[m.site_bodyid[i]], where)
 
 

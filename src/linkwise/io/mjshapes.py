@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.io.poses import pose, quaternion_matrix, triple
+from linkwise.io.poses import quaternion_matrix
 from linkwise.model.description import Geometry
+from linkwise.model.values import as_triple, pose_of
 
 SPHERE, CAPSULE, CYLINDER, BOX, MESH = 2, 3, 5, 6, 7  # mjtGeom
 SHOWN = 3  # groups below this are drawn by MuJoCo's viewer
@@ -38,12 +39,12 @@ def _shape(m: Any, geom: int) -> Geometry | None:
     rgba = red, green, blue, alpha
     radius, half, depth = (float(x) for x in m.geom_size[geom])
     if kind == SPHERE:
-        return Geometry("sphere", (radius,), origin=pose(R, p), rgba=rgba)
+        return Geometry("sphere", (radius,), origin=pose_of(R, p), rgba=rgba)
     if kind in (CAPSULE, CYLINDER):
         word = "capsule" if kind == CAPSULE else "cylinder"
-        return Geometry(word, (radius, 2 * half), origin=pose(R, p), rgba=rgba)
+        return Geometry(word, (radius, 2 * half), origin=pose_of(R, p), rgba=rgba)
     if kind == BOX:
-        return Geometry("box", (2 * radius, 2 * half, 2 * depth), origin=pose(R, p), rgba=rgba)
+        return Geometry("box", (2 * radius, 2 * half, 2 * depth), origin=pose_of(R, p), rgba=rgba)
     return _mesh(m, geom, R, p, rgba) if kind == MESH else None
 
 
@@ -54,8 +55,10 @@ def _mesh(m: Any, geom: int, R: Any, p: Any, rgba: Any) -> Geometry | None:
     if not path:
         return None
     R = R @ quaternion_matrix(m.mesh_quat[mesh]).T
-    origin = pose(R, p - R @ np.array(m.mesh_pos[mesh]))
-    return Geometry("mesh", path=path, scale=triple(m.mesh_scale[mesh]), origin=origin, rgba=rgba)
+    origin = pose_of(R, p - R @ np.array(m.mesh_pos[mesh]))
+    return Geometry(
+        "mesh", path=path, scale=as_triple(m.mesh_scale[mesh]), origin=origin, rgba=rgba
+    )
 
 
 def _path(m: Any, mesh: int) -> str:

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.errors import Where
-from linkwise.io.poses import body_inertia, check_finite, pose, triple, unit
+from linkwise.io.poses import body_inertia, check_finite, unit
 from linkwise.model.description import (
     FrameDescription,
     JointDescription,
@@ -34,6 +34,7 @@ from linkwise.model.description import (
     RobotDescription,
     Triple,
 )
+from linkwise.model.values import as_triple, pose_of
 
 UNIVERSE = 0
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
@@ -81,7 +82,7 @@ def describe_pinocchio(model: Any, name: str = "") -> RobotDescription:
         name,
         tuple(out_links),
         tuple(out_joints),
-        triple(model.gravity.linear),
+        as_triple(model.gravity.linear),
         whole,
         links[UNIVERSE],
         tuple(_frames(model, links, {*taken, *(joint.name for joint in out_joints)})),
@@ -288,7 +289,7 @@ def _inertia(inertia: Any) -> Any:
 
 
 def _pose(placement: Any) -> Pose:
-    return pose(placement.rotation, np.asarray(placement.translation).ravel())
+    return pose_of(placement.rotation, np.asarray(placement.translation).ravel())
 
 
 def _link_names(model: Any) -> list[str]:

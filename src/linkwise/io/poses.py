@@ -7,22 +7,16 @@ from typing import Any
 import numpy as np
 
 from linkwise.errors import Where
-from linkwise.model.description import BodyInertia, Pose, Triple
-from linkwise.model.frames import Array, tidy_rotation
+from linkwise.model.description import BodyInertia, Triple
+from linkwise.model.values import Array, as_triple
 
 HUGE = 1e100  # numbers from here on overflow once they are multiplied
-
-
-def triple(values: Any) -> Triple:
-    """Three floats; no negative zeros."""
-    x, y, z = (float(v) + 0.0 for v in values)
-    return x, y, z
 
 
 def unit(values: Any) -> Triple:
     """A direction of length one."""
     vector = np.asarray(values, dtype=float)
-    return triple(vector / np.linalg.norm(vector))
+    return as_triple(vector / np.linalg.norm(vector))
 
 
 def quaternion_matrix(quat: Any) -> Array:
@@ -43,18 +37,12 @@ def turn_matrix(axis: Any, angle: float) -> Array:
     return quaternion_matrix([np.cos(half), *(np.sin(half) * np.asarray(axis, dtype=float))])
 
 
-def pose(rotation: Any, translation: Any) -> Pose:
-    """A pose from a matrix and a vector, rounding noise around 0 and 1 removed."""
-    rows = [triple(row) for row in tidy_rotation(np.asarray(rotation, dtype=float))]
-    return Pose((rows[0], rows[1], rows[2]), triple(translation))
-
-
 def body_inertia(mass: float, com: Any, tensor: Array) -> BodyInertia | None:
     """A body's inertia about its centre of mass in link axes; None where there is nothing."""
     if mass == 0.0 and not np.any(tensor):
         return None
     xx, xy, xz, yy, yz, zz = (float(tensor[i, j]) for i, j in zip(*np.triu_indices(3), strict=True))
-    return BodyInertia(float(mass), triple(com), (xx, xy, xz, yy, yz, zz))
+    return BodyInertia(float(mass), as_triple(com), (xx, xy, xz, yy, yz, zz))
 
 
 def check_finite(where: Where, *named: tuple[str, Any]) -> None:

@@ -326,7 +326,7 @@ def _direction(node: Node, kind: str) -> Triple:
 def _limits(joint: Node, kind: str) -> Limits:
     node = joint.child("limit")
     if node is None:
-        if kind in LIMITED:
+        if kind in LIMITED and joint.attributes["type"] in JOINT_KINDS:
             joint.report(Code.NO_LIMIT)
         return Limits()
     lower, upper = _bound(node, "lower", 0.0), _bound(node, "upper", 0.0)

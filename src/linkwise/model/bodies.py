@@ -126,6 +126,8 @@ def check_body(body: Moments, joint: str, where: Where, policy: Policy) -> Momen
         return _repaired(body, Problem(code, where, facts))
     if policy.quiet and (code in REPAIRABLE or code.severity != ERROR):
         return body
+    if code is Code.POINT_MASS and where.span is None:  # written in code: a point was asked for
+        return body
     with strictness(policy.strict):
         where.report(code, **facts)
     return body
@@ -160,6 +162,8 @@ def body_problem(body: Moments, joint: str) -> tuple[Code, dict[str, Any]] | Non
         return Code.TRIANGLE_NEARLY, {**facts, "percent": 100.0 * excess / (least + middle)}
     if body.mass == 0.0 and most > 0.0:
         return Code.INERTIA_WITHOUT_MASS, {"joint": joint}
+    if body.mass > 0.0 and most <= _ROUNDING * float(np.abs(body.second).max()):
+        return Code.POINT_MASS, {"joint": joint, "mass": body.mass}
     return None
 
 

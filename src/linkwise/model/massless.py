@@ -13,6 +13,7 @@ not pass although its driver may move some.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ from linkwise.model.tree import BASE, Link, Tree
 from linkwise.spatial import Motion, RigidInertia, Vec3
 
 Array = NDArray[np.float64]
-Place = Callable[[Link], list[float]]  # the configuration of a link's joint
+Rates = Callable[[Link], Array]  # of a link's joint (configurations, nv)
 
 # A joint's articulated inertia over the inertia it feels with all joints beyond it locked: below
 # this it is rounding.
@@ -36,7 +37,8 @@ _MOTIONS = [Motion(u, _ZERO) for u in _UNITS] + [Motion(_ZERO, u) for u in _UNIT
 
 def joints_without_inertia(tree: Tree, suspects: Sequence[int]) -> list[int]:
     """Those of these links whose joint moves no inertia, at almost every configuration."""
-    return _unmoved_at(tree, set(suspects), _anywhere(np.random.default_rng(1)))
+    rng = np.random.default_rng(1)
+    return _unmoved_at(tree, suspects, lambda link: rng.uniform(0.3, 0.9, (1, link.joint.nv)))
 
 
 def joints_that_may_lose_inertia(tree: Tree, suspects: Sequence[int]) -> list[int]:
@@ -45,53 +47,49 @@ def joints_that_may_lose_inertia(tree: Tree, suspects: Sequence[int]) -> list[in
     Axes that can meet usually do so at right angles, which are tried in many combinations.
     """
     rng = np.random.default_rng(2)
-    found = set[int]()
-    for _ in range(TRIED if suspects else 0):
-        found |= set(_unmoved_at(tree, set(suspects) - found, _at_right_angles(rng)))
-    return sorted(found)
+
+    def right_angles(link: Link) -> Array:
+        unit = 1.0 if link.kind == "prismatic" else 0.5 * np.pi
+        return np.asarray(unit * rng.integers(-1, 3, (TRIED, link.joint.nv)))
+
+    return _unmoved_at(tree, suspects, right_angles)
 
 
-def _unmoved_at(tree: Tree, wanted: set[int], place: Place) -> list[int]:
-    """Those of these links whose joint moves no inertia at one configuration."""
+def _unmoved_at(tree: Tree, suspects: Sequence[int], rates: Rates) -> list[int]:
+    """Those of these links whose joint moves no inertia at one of several configurations.
+
+    A configuration is what ``rates`` of each joint, held for unit time from rest, lead to. Matrices
+    have the configurations as their first axis.
+    """
     found: list[int] = []
-    articulated = [np.zeros((6, 6)) for _ in tree.links]
-    locked = [np.zeros((6, 6)) for _ in tree.links]
+    wanted = set(suspects)
+    articulated: list[Any] = [0.0] * len(tree.links)
+    locked: list[Any] = [0.0] * len(tree.links)
     for i in reversed(range(len(tree.links)) if wanted else ()):
         link = tree.links[i]
-        own = _inertia(link.inertia)
+        own, rotors = _inertia(link.inertia), np.diag(link.armature)
         IA, Ic = articulated[i] + own, locked[i] + own
-        state = link.joint_state(place(link))
-        S = np.array([list(column) for column in state.S]).T
-        D = S.T @ IA @ S + np.diag(link.armature)
-        if i in wanted and not _regular(D, S.T @ Ic @ S + np.diag(link.armature)):
+        v = rates(link)
+        state = link.joint_state(link.joint.integrate(link.joint.neutral(), list(v.T)))
+        S = _columns(state.S, len(v))
+        St = S.swapaxes(1, 2)
+        D = St @ IA @ S + rotors
+        if i in wanted and not _regular(D, St @ Ic @ S + rotors):
             found.append(i)
         if link.parent != BASE:
             U = IA @ S
-            X = np.array([list(state.X.motion(m)) for m in _MOTIONS]).T
-            articulated[link.parent] += X.T @ (IA - U @ np.linalg.pinv(D, hermitian=True) @ U.T) @ X
-            locked[link.parent] += X.T @ Ic @ X
+            X = _columns([state.X.motion(m) for m in _MOTIONS], len(v))
+            Xt = X.swapaxes(1, 2)
+            left = IA - U @ np.linalg.pinv(D, hermitian=True) @ U.swapaxes(1, 2)
+            articulated[link.parent] = articulated[link.parent] + Xt @ left @ X
+            locked[link.parent] = locked[link.parent] + Xt @ Ic @ X
     return found[::-1]
 
 
-def _anywhere(rng: np.random.Generator) -> Place:
-    """Configurations that are special in no way."""
-
-    def place(link: Link) -> list[float]:
-        joint = link.joint
-        return joint.integrate(joint.neutral(), rng.uniform(0.3, 0.9, joint.nv).tolist())
-
-    return place
-
-
-def _at_right_angles(rng: np.random.Generator) -> Place:
-    """Configurations at multiples of a right angle, or of a metre."""
-
-    def place(link: Link) -> list[float]:
-        joint = link.joint
-        unit = 1.0 if link.kind == "prismatic" else 0.5 * np.pi
-        return joint.integrate(joint.neutral(), (unit * rng.integers(-1, 3, joint.nv)).tolist())
-
-    return place
+def _columns(motions: Sequence[Motion], count: int) -> Array:
+    """Motions at several configurations as matrices of six rows: (count, 6, len(motions))."""
+    numbers = [[np.broadcast_to(x, count) for x in motion] for motion in motions]
+    return np.array(numbers).transpose(2, 1, 0)
 
 
 def _inertia(body: RigidInertia) -> Array:
@@ -103,8 +101,10 @@ def _inertia(body: RigidInertia) -> Array:
 
 
 def _regular(D: Array, whole: Array) -> bool:
-    diagonal = np.diag(whole)
+    """Whether matrices ``D`` are regular beside those of joints that are locked."""
+    diagonal = np.diagonal(whole, axis1=1, axis2=2)
     if not (diagonal >= SMALLEST).all():
         return False
     size = np.sqrt(diagonal)
-    return bool(np.linalg.eigvalsh(D / np.outer(size, size))[0] > REGULAR)
+    scaled = D / (size[:, :, None] * size[:, None, :])
+    return bool((np.linalg.eigvalsh(scaled)[:, 0] > REGULAR).all())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -267,12 +268,19 @@ class Tree:
         mass matrix.
         """
         near: list[set[int]] = [set() for _ in range(self.nv)]
-        for i, link in enumerate(self.links):
-            inward = [j for k in self.path(i) for j, _ in self.links[k].dofs]
+        ways: list[list[int]] = []  # for each link, the degrees of freedom from the base to it
+        for link in self.links:
+            way = [] if link.parent == BASE else list(ways[link.parent])
             for j, _ in link.dofs:
-                for k in inward:
-                    if k != j:
-                        near[max(j, k)].add(min(j, k))
+                at = bisect_left(way, j)
+                if j in way[at : at + 1]:
+                    continue
+                # all on one way depend on each other; neighbours say so, pair by pair
+                near[j].update(way[at - 1 : at] if at else ())
+                for k in way[at : at + 1]:
+                    near[k].add(j)
+                way.insert(at, j)
+            ways.append(way)
         parents = [BASE] * self.nv
         for k in reversed(range(self.nv)):
             if near[k]:

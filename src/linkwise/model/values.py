@@ -13,7 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwise.model.description import IDENTITY, LARGEST, BodyInertia, Limits, Pose, Triple
+from linkwise.model.description import (
+    IDENTITY,
+    LARGEST,
+    SMALLEST,
+    BodyInertia,
+    Limits,
+    Pose,
+    Triple,
+)
 from linkwise.model.frames import tidy_rotation
 
 Array = NDArray[np.float64]
@@ -46,6 +54,10 @@ def _shape_words(shape: tuple[int, ...]) -> str:
     return f"a {' by '.join(map(str, shape))} array of finite numbers"
 
 
+def _part(what: str, part: str) -> str:
+    return f"{what}: {part}" if what else part
+
+
 def number(what: str, value: Any) -> float:
     """A finite number."""
     return float(numbers(what, value, ()))
@@ -63,8 +75,7 @@ def positive(what: str, value: Any, *, unbounded: bool = False) -> float:
 
 def triple(what: str, value: Any) -> Triple:
     """Three finite numbers."""
-    x, y, z = numbers(what, value, (3,)).tolist()
-    return x, y, z
+    return as_triple(numbers(what, value, (3,)))
 
 
 def direction(what: str, value: Any) -> Triple:
@@ -74,9 +85,9 @@ def direction(what: str, value: Any) -> Triple:
     if largest == 0.0:
         raise ValueError(f"{what} is {value!r}, which has no direction; expected one not zero")
     if abs(np.linalg.norm(vector) - 1.0) <= 2.0**-51:
-        return _triple(vector)
+        return as_triple(vector)
     vector = vector / largest
-    return _triple(vector / np.linalg.norm(vector) + 0.0)
+    return as_triple(vector / np.linalg.norm(vector))
 
 
 def body(what: str, mass: Any, com: Any, inertia: Any) -> BodyInertia:
@@ -84,16 +95,21 @@ def body(what: str, mass: Any, com: Any, inertia: Any) -> BodyInertia:
 
     The inertia is (xx, yy, zz), (xx, xy, xz, yy, yz, zz) or a symmetric 3 by 3 matrix.
     """
-    tensor = numbers(f"{what}: inertia", inertia, (3,), (6,), (3, 3))
+    named = _part(what, "inertia")
+    tensor = numbers(named, inertia, (3,), (6,), (3, 3))
     if tensor.shape == (3,):
         tensor = np.diag(tensor)
     if tensor.shape == (3, 3):
         if np.abs(tensor - tensor.T).max() > 1e-12 * np.abs(tensor).max():
-            raise ValueError(f"{what}: inertia is {inertia!r}; expected it to be symmetric")
+            raise ValueError(f"{named} is {inertia!r}; expected it to be symmetric")
         tensor = tensor[np.triu_indices(3)]
     xx, xy, xz, yy, yz, zz = tensor.tolist()
+    if any(0.0 < abs(x) < SMALLEST for x in (xx, yy, zz)):
+        raise ValueError(f"{named} is {inertia!r}; expected zero, or at least {SMALLEST:g}")
     return BodyInertia(
-        positive(f"{what}: mass", mass), triple(f"{what}: com", com), (xx, xy, xz, yy, yz, zz)
+        positive(_part(what, "mass"), mass),
+        triple(_part(what, "com"), com),
+        (xx, xy, xz, yy, yz, zz),
     )
 
 
@@ -103,17 +119,18 @@ def limits(
     """Joint limits; infinite numbers mean none."""
     if isinstance(bounds, Limits):
         bounds, velocity, effort = (bounds.lower, bounds.upper), bounds.velocity, bounds.effort
+    named = _part(what, "limits")
     try:
         lower, upper = (float(x) for x in bounds)
     except (TypeError, ValueError):
-        raise ValueError(f"{what}: limits are {bounds!r}; expected (lower, upper)") from None
+        raise ValueError(f"{named} are {bounds!r}; expected (lower, upper)") from None
     if not lower <= upper or lower == math.inf or upper == -math.inf:
-        raise ValueError(f"{what}: limits are ({lower:g}, {upper:g}); expected lower <= upper")
+        raise ValueError(f"{named} are ({lower:g}, {upper:g}); expected lower <= upper")
     return Limits(
         lower,
         upper,
-        positive(f"{what}: velocity", velocity, unbounded=True),
-        positive(f"{what}: effort", effort, unbounded=True),
+        positive(_part(what, "velocity"), velocity, unbounded=True),
+        positive(_part(what, "effort"), effort, unbounded=True),
     )
 
 
@@ -129,13 +146,22 @@ def pose(what: str, value: ArrayLike | Pose | None) -> Pose:
             f"{what} is {T.tolist()}; expected a rotation (orthonormal, right-handed), a "
             "translation, and (0, 0, 0, 1) in the last row"
         )
-    return pose_of(_nearest_rotation(R) if off > 4 * np.finfo(float).eps else R, T[:3, 3])
+    if off > 4 * np.finfo(float).eps:
+        left, _, right = np.linalg.svd(R)
+        R = left @ right
+    return pose_of(R, T[:3, 3])
 
 
-def pose_of(R: Array, p: Array) -> Pose:
-    """A pose from a rotation and a translation known to be right."""
-    rows = [_triple(row) for row in tidy_rotation(R) + 0.0]
-    return Pose((rows[0], rows[1], rows[2]), _triple(p + 0.0))
+def pose_of(R: ArrayLike, p: Iterable[float]) -> Pose:
+    """A pose from a rotation and a translation known to be right, without rounding noise."""
+    rows = [as_triple(row) for row in tidy_rotation(np.asarray(R, dtype=float))]
+    return Pose((rows[0], rows[1], rows[2]), as_triple(p))
+
+
+def as_triple(values: Iterable[float]) -> Triple:
+    """Three floats known to be right; no negative zeros."""
+    x, y, z = (float(v) + 0.0 for v in values)
+    return x, y, z
 
 
 def inverse(place: Pose) -> Pose:
@@ -165,13 +191,3 @@ def some(names: list[str]) -> str:
     """The first few names, for a message."""
     shown = ", ".join(map(repr, names[:8]))
     return (shown + ", ..." if len(names) > 8 else shown) or "none"
-
-
-def _triple(values: Array) -> Triple:
-    x, y, z = (float(v) for v in values)
-    return x, y, z
-
-
-def _nearest_rotation(R: Array) -> Array:
-    left, _, right = np.linalg.svd(R)
-    return np.asarray(left @ right)
