@@ -35,6 +35,7 @@ from linkwise.model.description import (
 )
 from linkwise.trace.guard import guard
 from linkwise.trace.program import Block
+from linkwise.trace.schedule import together
 from linkwise.trace.tracer import trace
 
 TABLE = Path(__file__).resolve().parents[1] / "docs" / "compile_time.md"
@@ -147,7 +148,7 @@ def measure(robot: lw.Robot, name: str, function: str) -> Cost:
     """Make a kernel without the cache, and run it."""
     task = robot._calls.tasks.task(Key(function))
     begin = time.process_time()
-    program = guard(trace(task, robot.tree))
+    program = guard(together(trace(task, robot.tree)))
     traced = time.process_time()
     kernel = cpu().compile(program, "float64", BATCH)
     compiled = time.process_time()

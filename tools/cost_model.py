@@ -31,6 +31,7 @@ from linkwise.engine.kernels import cpu
 from linkwise.engine.tasks import Key
 from linkwise.study.generic import generic_chain
 from linkwise.trace.guard import guard
+from linkwise.trace.schedule import together
 from linkwise.trace.tracer import Task, trace
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -146,7 +147,7 @@ def _call(robot: lw.Robot, task: Task, mode: str) -> tuple[Any, int]:
         key = Key(task.algorithm.function, task.algorithm.method)
         fast = robot._calls.entry(key).run
         return (lambda: fast(*inputs)), 1
-    program = guard(trace(task, robot.tree))
+    program = guard(together(trace(task, robot.tree)))
     kernel = cpu().compile(program, dtype, BATCH)
     out = [np.empty((STATES, slot.size), dtype) for slot in program.signature.outputs]
     return (lambda: kernel(inputs, out, 1)), STATES

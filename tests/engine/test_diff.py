@@ -15,10 +15,10 @@ import linkwise.spatial.precise
 from linkwise.algorithms import FUNCTIONS, Algorithm
 from linkwise.backends.reference import interpret
 from linkwise.spatial import atan2, select, sign, sincos, sqrt
+from linkwise.trace.assemble import needed
 from linkwise.trace.diff import Mode, NotDifferentiable, jacobian, jvp, vjp
 from linkwise.trace.expr import ARITY, Expr, Graph, reachable
 from linkwise.trace.program import Block, Output, Port, Program, count_operations
-from linkwise.trace.schedule import schedule
 from linkwise.trace.tracer import Task, trace, trace_jacobian
 from linkwise.trace.verify import verify
 
@@ -118,7 +118,7 @@ def by_central_differences(point: tuple[float, float]) -> np.ndarray:
 
 
 def valued(nodes: Sequence[Expr], point: Sequence[float]) -> np.ndarray:
-    regions = (Block(schedule(list(nodes))),)
+    regions = (Block(needed(list(nodes))),)
     outputs = (Output("result", (len(nodes),), tuple(nodes)),)
     program = verify(Program("values", (Port("x", len(point)),), regions, outputs))
     return interpret(program, {"x": np.array([point])})["result"][0]

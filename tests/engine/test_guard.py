@@ -8,10 +8,10 @@ import pytest
 import linkwise as lw
 from linkwise.algorithms import FUNCTIONS, Algorithm
 from linkwise.backends.reference import interpret
+from linkwise.trace.assemble import needed
 from linkwise.trace.expr import Graph
 from linkwise.trace.guard import guard
 from linkwise.trace.program import BYTE, Block, Output, Port, Program, Repeat
-from linkwise.trace.schedule import schedule
 from linkwise.trace.tracer import Task, trace
 from linkwise.trace.verify import verify
 
@@ -51,7 +51,7 @@ def by_hand(*, status: bool = False, pivot: bool = False) -> Program:
     if status:
         values.append(graph.node("flag", x))
         outputs.append(Output("status", (), (values[-1],), BYTE))
-    block = Block(schedule([*values, *pivots]))
+    block = Block(needed([*values, *pivots]))
     return verify(Program("hand", (Port("x", 2),), (block,), tuple(outputs), pivots))
 
 

@@ -44,11 +44,12 @@ from linkwise.model.description import (
 from linkwise.robot import Robot
 from linkwise.spatial.scalar import sincos
 from linkwise.study.generic import generic_chain
+from linkwise.trace.assemble import needed
 from linkwise.trace.expr import Expr, Graph, reachable
 from linkwise.trace.fuse import fuse
 from linkwise.trace.guard import guard
 from linkwise.trace.program import BYTE, Block, Carry, Output, Port, Program, Repeat
-from linkwise.trace.schedule import FREE, schedule
+from linkwise.trace.schedule import FREE, schedule, together
 from linkwise.trace.tracer import Task, trace
 from linkwise.trace.verify import verify
 
@@ -91,11 +92,11 @@ def row(*values: Expr) -> Output:
 
 def program_of(results: list[Expr], *ports: Port, name: str = "by hand") -> Program:
     """One block that computes the results."""
-    return verify(Program(name, ports, (Block(schedule(results)),), (row(*results),)))
+    return verify(Program(name, ports, (Block(needed(results)),), (row(*results),)))
 
 
 def compiled(program: Program, target: Target, dtype: str) -> LlvmKernel:
-    return Llvm(target).compile(guard(program), dtype, BATCH)
+    return Llvm(target).compile(guard(together(program)), dtype, BATCH)
 
 
 def run_kernel(kernel: LlvmKernel, *inputs: np.ndarray) -> np.ndarray:
@@ -613,7 +614,7 @@ def test_one_state_has_the_sincos_of_a_batch(fused: bool) -> None:
 def body_of(results: list[Expr], known: list[Expr]) -> Block:
     """The nodes a loop's body computes: not its carried values, nor what came before."""
     made = {n.id for n in known}
-    return Block(tuple(n for n in schedule(results) if n.op != "carry" and n.id not in made))
+    return Block(tuple(n for n in needed(results) if n.op != "carry" and n.id not in made))
 
 
 def square_root(limit: int) -> Program:
@@ -625,7 +626,7 @@ def square_root(limit: int) -> Program:
     step = x - following
     active = step * step - 1e-24 * (x * x)
     most = graph.const(limit)
-    before = Block(schedule([graph.one, a, most]))
+    before = Block(needed([graph.one, a, most]))
     loop = Repeat(
         most,
         (Carry(x, graph.one, following),),
@@ -701,7 +702,7 @@ def fibonacci() -> Program:
     active = n - k
     following = [b, a + b, k + 1.0]
     most = graph.const(50.0)
-    before = Block(schedule([graph.zero, graph.one, n, most]))
+    before = Block(needed([graph.zero, graph.one, n, most]))
     carries = tuple(
         Carry(c, s, f)
         for c, s, f in zip((a, b, k), (graph.zero, graph.one, graph.zero), following, strict=True)
@@ -734,7 +735,7 @@ def fixed_point_of_cosine() -> Program:
     step = x - following
     active = step * step - 1e-20
     most = graph.const(100.0)
-    before = Block(schedule([graph.one, most]))
+    before = Block(needed([graph.one, most]))
     body = body_of([following, active], list(before.nodes))
     loop = Repeat(most, (Carry(x, graph.one, following),), body, active)
     return verify(Program("cosine", (Port("w", 1),), (before, loop), (row(x),)))
@@ -846,7 +847,7 @@ def test_every_backend_refuses_the_same_states(tmp_path: Path) -> None:
     graph = Graph()
     halves = [0.5 * graph.input("x", k) for k in range(2)]
     pivots = (graph.input("x", 0) + 3.0, graph.input("x", 1) + 4.0)
-    block = Block(schedule([*halves, *pivots]))
+    block = Block(needed([*halves, *pivots]))
     program = Program("halves", (Port("x", 2),), (block,), (row(*halves),), pivots)
     library = c_library(tmp_path, render_c(guard(verify(program)), "nobody"))
     inputs = np.array([[1e308, 1e308], [1.0, np.inf], [np.nan, 1.0], [1.0, 2.0], [-3.0, 1.0],
@@ -869,7 +870,7 @@ def two_outputs() -> Program:
     x, y = graph.input("x", 0), graph.input("x", 1)
     values = [x * y, x - y, graph.node("flag", x) + 4.0 * graph.node("finite", y)]
     outputs = (row(*values[:2]), Output("code", (), (values[2],), BYTE))
-    return verify(Program("two", (Port("x", 2),), (Block(schedule(values)),), outputs))
+    return verify(Program("two", (Port("x", 2),), (Block(needed(values)),), outputs))
 
 
 @each_target
@@ -1073,7 +1074,7 @@ def test_a_product_is_fused_only_where_it_is_used_once(graph: Graph) -> None:
 def test_a_schedule_is_every_needed_node_once_in_order(seed: int) -> None:
     graph, results = random_graph(seed, 150)
     for wanted in (results, fuse(graph, results), results + results, [graph.one], []):
-        order = schedule(wanted)
+        order = schedule(needed(wanted))
         ids = [n.id for n in order]
         assert len(set(ids)) == len(ids)
         assert set(ids) == {n.id for n in reachable(wanted)}

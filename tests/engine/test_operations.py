@@ -23,9 +23,9 @@ from linkwise.backends.llvm.run import LlvmKernel
 from linkwise.backends.llvm.target import Target, host
 from linkwise.backends.reference import interpret
 from linkwise.spatial import atan2, select, sqrt
+from linkwise.trace.assemble import needed
 from linkwise.trace.expr import Graph
 from linkwise.trace.program import Block, Output, Port, Program, count_operations
-from linkwise.trace.schedule import schedule
 from linkwise.trace.verify import verify
 
 WIDTHS = [w for w in (16, 32, 64) if w <= host().register_bytes]
@@ -42,7 +42,7 @@ def operations() -> Program:
     y, x = graph.input("p", 0), graph.input("p", 1)
     values = (atan2(y, x), sqrt(x), select(x, y, 2.0))
     ports = (Port("p", 2),)
-    regions = (Block(schedule(list(values))),)
+    regions = (Block(needed(list(values))),)
     return verify(Program("operations", ports, regions, (Output("result", (3,), values),)))
 
 

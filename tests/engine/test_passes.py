@@ -16,6 +16,7 @@ import pytest
 import linkwise as lw
 from linkwise.algorithms import FUNCTIONS
 from linkwise.backends.reference import interpret
+from linkwise.trace.assemble import needed
 from linkwise.trace.expr import Expr, Graph, reachable
 from linkwise.trace.fuse import fuse
 from linkwise.trace.program import BYTE, Block, Output, Port, Program, Repeat
@@ -164,7 +165,7 @@ def test_a_pivot_counts_as_zero_within_rounding_of_its_scale(units: float, told:
     graph.pivots = [(pivot, scale)]
     status = status_of(graph, robot().tree, [[pivot, scale]], [pivot])
     output = Output("status", (), (status,), BYTE)
-    program = verify(Program("s", (Port("x", 2),), (Block(schedule([status])),), (output,)))
+    program = verify(Program("s", (Port("x", 2),), (Block(needed([status])),), (output,)))
     x = np.array([[units * np.finfo(float).eps * 8.0, 8.0]])
     assert interpret(program, {"x": x})["status"].tolist() == [told]
 
@@ -244,7 +245,7 @@ def test_a_sum_of_products_adds_each_as_it_comes() -> None:
     total = x[0] * x[1]
     for k in range(2, 16, 2):
         total = total + x[k] * x[k + 1]
-    order = schedule([total])
+    order = schedule(needed([total]))
     assert peak_live(order) == 3  # the sum so far, a product, and their sum
     wide = tuple(sorted(order, key=lambda n: (n.op == "add", n.id)))
     assert peak_live(wide) == 9
@@ -259,7 +260,7 @@ def test_chains_of_work_stay_together() -> None:
         for step in range(5):
             value = value / (value + float(step + 2))
         chains.append(value)
-    order = [n.id for n in schedule(chains) if n.op not in ("const", "input")]
+    order = [n.id for n in schedule(needed(chains)) if n.op not in ("const", "input")]
     own = [{n.id for n in reachable([c]) if n.op not in ("const", "input")} for c in chains]
     assert {frozenset(order[:10]), frozenset(order[10:])} == set(map(frozenset, own))
 
@@ -269,8 +270,8 @@ def test_what_is_known_is_not_computed_again() -> None:
     a, b = graph.input("x", 0), graph.input("x", 1)
     product = a * b
     total = product + a
-    known = frozenset(n.id for n in schedule([product]))
-    assert [n.op for n in schedule([total], known)] == ["add"]
+    known = frozenset(n.id for n in needed([product]))
+    assert [n.op for n in needed([total], known)] == ["add"]
 
 
 def test_values_alive_are_counted_between_making_and_last_use() -> None:
@@ -278,5 +279,5 @@ def test_values_alive_are_counted_between_making_and_last_use() -> None:
     a, b = graph.input("x", 0), graph.input("x", 1)
     first, second = a * b, a + b
     both = first - second
-    assert peak_live(schedule([both])) == 2
-    assert peak_live(schedule([first])) <= 1
+    assert peak_live(schedule(needed([both]))) == 2
+    assert peak_live(schedule(needed([first]))) <= 1

@@ -17,7 +17,7 @@ from linkwise.engine.identity import source_digest
 from linkwise.model.tree import Tree
 from linkwise.trace.guard import guard
 from linkwise.trace.program import Program
-from linkwise.trace.schedule import alone
+from linkwise.trace.schedule import alone, together
 from linkwise.trace.tracer import Task
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Kernels:
     def _ready(self, task: Task, form: str) -> Program:
         """The program as a backend gets it: in an order for the form, and guarded."""
         program = self.program(task)
-        return guard(alone(program) if form == ONE else program)
+        return guard(alone(program) if form == ONE else together(program))
 
     def _nodes(self) -> int:
         return sum(sum(1 for _ in p.nodes()) for p in self._programs.values())

@@ -3,6 +3,8 @@
 A node that depends on a loop's carried values, or on what a step reads, belongs to the loop's body,
 or after it, or to both: then it is computed anew after the loop, from the values the loop ended
 with. Whatever does not change from step to step is computed before the loop.
+
+Nodes of a block are in the order of their creation; `schedule.py` has better ones for machines.
 """
 
 from __future__ import annotations
@@ -12,7 +14,6 @@ from collections.abc import Sequence
 from linkwise.trace.expr import Counted, Expr, Graph, Loop, reachable
 from linkwise.trace.fuse import fuse
 from linkwise.trace.program import Block, Carry, For, Region, Repeat
-from linkwise.trace.schedule import schedule
 
 
 def assemble(graph: Graph, results: list[Expr]) -> tuple[tuple[Region, ...], list[Expr]]:
@@ -27,23 +28,28 @@ def assemble(graph: Graph, results: list[Expr]) -> tuple[tuple[Region, ...], lis
         stepped = {carry.id for later in loops[k:] for carry in later.carries}
         changing = _dependent(stepped, loop.roots())
         before = [n for n in reachable(loop.roots(), known) if n.id not in changing]
-        block = schedule(before, known)
+        block = needed(before, known)
         regions.append(Block(block))
         known |= {n.id for n in block}
         inside = known | {carry.id for carry in loop.carries}
         regions.append(_region(loop, inside))
         known = inside
-    regions.append(Block(schedule(results, known)))
+    regions.append(Block(needed(results, known)))
     return tuple(regions), results
+
+
+def needed(results: Sequence[Expr], known: frozenset[int] = frozenset()) -> tuple[Expr, ...]:
+    """Nodes that the results need beyond those already known, arguments before users."""
+    return tuple(n for n in reachable(results, known) if n.op != "carry")
 
 
 def _region(loop: Loop | Counted, known: frozenset[int]) -> Region:
     carries = tuple(map(Carry, loop.carries, loop.starts, loop.nexts))
     if isinstance(loop, Counted):
-        body = schedule([*loop.nexts, *(write.value for write in loop.writes)], known)
+        body = needed([*loop.nexts, *(write.value for write in loop.writes)], known)
         return For(loop.steps, carries, Block(body), tuple(loop.writes))
     return Repeat(
-        loop.limit, carries, Block(schedule([*loop.nexts, loop.active], known)), loop.active
+        loop.limit, carries, Block(needed([*loop.nexts, loop.active], known)), loop.active
     )
 
 

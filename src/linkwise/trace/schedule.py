@@ -9,7 +9,7 @@ Three orders are made of the nodes, arguments always before users:
     spread, from frugal the same, ties by the frugal order
 
 Which is best depends on the equations. With many states side by side, registers are what is short:
-`schedule` takes the order that spills fewest values. One state alone waits for results, because
+`together` takes the order that spills fewest values. One state alone waits for results, because
 there is no other to work on meanwhile: `alone` takes the spread order of fewest estimated cycles.
 Constants and inputs count nowhere: they are read from memory where they are used.
 """
@@ -18,11 +18,13 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from linkwise.trace.expr import Expr, reachable
+from linkwise.trace.expr import Expr
 from linkwise.trace.program import Block, Program, Region
+
+Order = Callable[[tuple[Expr, ...]], tuple[Expr, ...]]
 
 FREE = ("const", "input", "carry")
 AT_ONCE = (*FREE, "read", "sin", "cos")  # not waited for: backends compute sines at a block's start
@@ -33,9 +35,30 @@ SMALL = 5000  # nodes up to which the third order is tried for many states, too
 MOST_ALIVE = 64  # measured: fewer leave too little to do, more are spilled
 
 
-def schedule(results: list[Expr], known: frozenset[int] = frozenset()) -> tuple[Expr, ...]:
-    """Nodes the results need beyond those already known, in an order for many states."""
-    nodes = tuple(n for n in reachable(results, known) if n.op != "carry")
+def together(program: Program) -> Program:
+    """The same program in an order for many states."""
+    return _reordered(program, schedule)
+
+
+def alone(program: Program) -> Program:
+    """The same program in an order for one state."""
+    return _reordered(program, _for_one)
+
+
+def _reordered(program: Program, order: Order) -> Program:
+    def block(region: Block) -> Block:
+        return Block(order(region.nodes))
+
+    def reordered(region: Region) -> Region:
+        if isinstance(region, Block):
+            return block(region)
+        return replace(region, body=block(region.body))
+
+    return replace(program, regions=tuple(map(reordered, program.regions)))
+
+
+def schedule(nodes: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """Nodes in an order for many states; given in the order of their creation."""
     frugal = _frugal(nodes)
     orders = [frugal, _spread(nodes)]
     if len(nodes) <= SMALL:
@@ -43,20 +66,8 @@ def schedule(results: list[Expr], known: frozenset[int] = frozenset()) -> tuple[
     return min(orders, key=spilled)
 
 
-def alone(program: Program) -> Program:
-    """The same program in an order for one state."""
-    return replace(program, regions=tuple(map(_alone, program.regions)))
-
-
-def _alone(region: Region) -> Region:
-    if isinstance(region, Block):
-        return _block_alone(region)
-    return replace(region, body=_block_alone(region.body))
-
-
-def _block_alone(block: Block) -> Block:
-    created = tuple(sorted(block.nodes, key=lambda node: node.id))
-    return Block(min(_spread(created), _spread(_frugal(created)), key=cycles))
+def _for_one(nodes: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    return min(_spread(nodes), _spread(_frugal(nodes)), key=cycles)
 
 
 def _spread(nodes: tuple[Expr, ...]) -> tuple[Expr, ...]:
