@@ -4,9 +4,14 @@
     python tools/mutate.py --only trace/fuse      of one module
     python tools/mutate.py --sample 20            at most so many of each module
 
-Each mutant lives in a forked process of its own: the source on disk is never touched. A mutant that
-no test notices either shows a test that is missing, or changes nothing that can be observed; such
-are listed in `EQUIVALENT` with the reason.
+One process imports the tests and everything they need, and learns by a first run which functions
+each test enters and how long it takes. A mutant is a fork of that process in which the changed code
+is put into the function that holds the old one; it meets the tests that enter this function, the
+quickest first, until one fails. A change outside of functions is imported afresh, in a process that
+starts from nothing. The source on disk is never touched.
+
+A mutant that no test notices either shows a test that is missing, or changes nothing that can be
+observed; such are listed in `EQUIVALENT` with the reason.
 """
 
 from __future__ import annotations
@@ -14,75 +19,93 @@ from __future__ import annotations
 import argparse
 import ast
 import copy
+import functools
+import gc
 import importlib.util
+import json
 import os
 import random
 import resource
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FrameType, FunctionType
 from typing import Any
+
+import pytest
+from _pytest.main import pytest_runtestloop as run_tests
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "linkwise"
 PAGE = ROOT / "docs" / "mutation.md"
-SECONDS = 120  # of processor time that the tests of one mutant may take; more is a hang
+PATIENCE = 15.0  # seconds that the tests of one mutant take without it; slower ones are left out
+SECONDS = 60  # of processor time that they may take with it; more is a hang
 WAITING = 20  # times longer on the clock
 KILLED, HUNG, SURVIVED = "killed", "hung", "survived"
-PRELOADED = (
-    "numpy",
-    "mpmath",
-    "llvmlite.binding",
-)  # the heavy ones, not those that pytest rewrites
+NOTICED = {KILLED: "noticed", HUNG: "noticed", SURVIVED: "not noticed"}
 
-Stage = tuple[str, ...]  # arguments of one run of pytest
-PASSES: Stage = ("tests/engine/test_passes.py",)
-BY_HAND: Stage = (
-    "tests/engine/test_programs.py", "tests/engine/test_kernels.py", "tests/engine/test_counts.py",
-    "-k", "folded or constants_are or signs or equal_exp or folding or fusing or fused or schedule "
-    "or named or counted or loop_must or unnoticed and puma or orders or spilled or cycles "
-    "or an_iteration or without_a_loop or difference or pressure or dearer or output_that",
+JUDGES = tuple(
+    f"tests/engine/test_{name}.py"
+    for name in ("passes", "programs", "illegal", "key", "identity", "guard", "diff", "rolled")
+)
+# over every method, for minutes: what they notice, a quick one should
+LEFT_OUT = (
+    "every_function_has_the_derivatives", "answers_alike", "every_traced_function",
+    "for_one_state_is_the_same", "cost_no_more", "rolled_walk_compiled", "does_not_grow",
 )  # fmt: skip
-REGIONS: Stage = (
-    "tests/engine/test_guard.py", "tests/engine/test_diff.py", "tests/engine/test_rolled.py",
-    "-k", "not every_function and not answers_alike and not compiled and not in_c "
-    "and not does_not_grow and not cost_no_more and not rollout and not has_a_rule",
-)  # fmt: skip
-KEY: Stage = (
-    "tests/engine/test_cache.py", "tests/engine/test_process.py", "-k",
-    "its_key or entries_are_private or switched_off or cannot_be_known",
-)  # fmt: skip
-EDITIONS: Stage = ("tests/engine/test_identity.py",)
+OPTIONS = ("-x", "-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist")
 
 
 @dataclass(frozen=True)
 class Target:
-    """A module, what of it is changed (all functions, or some), and the tests that judge it.
-
-    A mutant that passes the first stage of tests meets the next.
-    """
+    """A module, and what of it is changed: all functions, or some."""
 
     module: str
-    stages: tuple[Stage, ...]
     functions: tuple[str, ...] = ()
 
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return SOURCE / f"{self.module}.py"
 
-TRACE = ("schedule", "fuse", "assemble", "tracer", "guard", "program", "verify", "expr")
+
+TRACE = (
+    "schedule", "fuse", "assemble", "tracer", "guard", "status", "program", "verify", "expr",
+    "rolled", "diff",
+)  # fmt: skip
 TARGETS = (
-    *(Target(f"trace/{name}", (PASSES, BY_HAND, REGIONS)) for name in TRACE),
-    Target("trace/status", (PASSES,)),
-    Target("engine/identity", (EDITIONS,)),
-    Target("engine/kernels", (KEY,), ("_new", "cached", "_content")),
+    *(Target(f"trace/{name}") for name in TRACE),
+    Target("engine/identity"),
+    Target("engine/kernels", ("_new", "cached", "_content", "_ready")),
 )
+
+# changes by hand, which a random sample may miss: module, old text, new text
+BY_NAME = {
+    "heuristics of the scheduler off": (
+        "trace/schedule", "return min(orders, key=spilled)", "return nodes"
+    ),
+    "code of one package in the key": (
+        "engine/identity", 'SOURCES = ("spatial", ', 'SOURCES = ("spatial",)  # '
+    ),
+    "no method takes wrenches": (
+        "algorithms/__init__", "takes_external=True", "takes_external=False"
+    ),
+}  # fmt: skip
 
 # (module, mutant) -> why no test can notice it
 EQUIVALENT: dict[tuple[str, str], str] = {
+    **{
+        (
+            "trace/guard",
+            f'{change}  in  self._sum = self.graph.node("carry", value=("guard", port.name))',
+        ): "any value that no other carry has will do"
+        for change in ("'guard'  ->  'guard?'", "('guard', port.name)  without  'guard'")
+    },
     (
         "trace/schedule",
         "0  ->  1  in  heap = [(cost(n), 0, -n.id, n) for n in nodes if users_left[n.id] == 0]",
@@ -105,9 +128,16 @@ class Mutant:
     """One change: where it is, what it is, and the module's code with it."""
 
     target: Target
+    name: str  # module and number, or one of `BY_NAME`
     line: int
     what: str
-    tree: ast.Module
+    tree: Callable[[], ast.Module]
+    function: int | None = None  # the first line of the outermost function around it
+
+    @property
+    def code(self) -> CodeType:
+        """The module, compiled."""
+        return compile(self.tree(), str(self.target.path), "exec")
 
     @property
     def equivalent(self) -> str | None:
@@ -120,16 +150,42 @@ class Mutant:
 
 def mutants(target: Target) -> Iterator[Mutant]:
     """Every mutant of a module."""
-    text = (SOURCE / f"{target.module}.py").read_text(encoding="utf-8")
+    text = target.path.read_text(encoding="utf-8")
     tree, lines = ast.parse(text), text.splitlines()
-    scope = _scope(tree, target.functions)
+    scope, around = _scope(tree, target.functions), _functions(tree)
+    count = 0
     for index, node in enumerate(ast.walk(tree)):
-        if id(node) not in scope:
-            continue
-        for new in changes(node):
+        for new in changes(node) if id(node) in scope else ():
             line = node.lineno  # type: ignore[attr-defined]  # a statement or an expression
             what = f"{_what(node, new)}  in  {lines[line - 1].strip()}"
-            yield Mutant(target, line, what, _replaced(tree, index, new))
+            changed = functools.partial(_replaced, tree, index, new)
+            name = f"{target.module}:{count}"
+            yield Mutant(target, name, line, what, changed, around.get(id(node)))
+            count += 1
+
+
+def by_name(name: str) -> Mutant:
+    """A mutant of `BY_NAME`."""
+    module, old, new = BY_NAME[name]
+    target = Target(module)
+    text = target.path.read_text(encoding="utf-8")
+    assert old in text, f"{name}: {old!r} is not in {module}"
+    line = text[: text.index(old)].count("\n") + 1
+    changed = functools.partial(ast.parse, text.replace(old, new))
+    return Mutant(target, name, line, f"{old}  ->  {new}", changed)
+
+
+def _functions(tree: ast.AST, first: int | None = None) -> dict[int, int]:
+    """For each node in a function, the first line of the outermost function around it."""
+    found: dict[int, int] = {}
+    for node in ast.iter_child_nodes(tree):
+        at = first
+        if at is None and isinstance(node, ast.FunctionDef):
+            at = min([node.lineno, *(x.lineno for x in node.decorator_list)])
+        if at is not None:
+            found[id(node)] = at
+        found |= _functions(node, at)
+    return found
 
 
 def _what(old: ast.AST, new: ast.AST) -> str:
@@ -231,11 +287,176 @@ def _text(node: ast.AST) -> str:
 # -- judging --------------------------------------------------------------------------------------
 
 
+@dataclass
+class Profile:
+    """What a run without changes has shown: each test's time and the functions it enters."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    entered: dict[str, set[tuple[str, int]]] = field(default_factory=dict)  # file, first line
+
+    def tests_for(self, mutant: Mutant) -> list[str]:
+        """Tests that enter the changed function (or module), the quickest first."""
+        path = str(mutant.target.path)
+        known = mutant.target in TARGETS
+
+        def concerned(test: str) -> bool:
+            lines = {line for file, line in self.entered[test] if file == path}
+            return (
+                not known
+                or mutant.function in lines
+                or (mutant.function is None and lines != set())
+            )
+
+        chosen, left = [], PATIENCE
+        for test in sorted(filter(concerned, self.seconds), key=self.seconds.__getitem__):
+            left -= self.seconds[test]
+            chosen += [test] if left > 0 else []
+        return chosen
+
+
+class Judge:
+    """A plugin of pytest that runs its collected tests once per mutant, each time in a fork."""
+
+    def __init__(self, targets: list[Target], named: list[str], sample: int | None) -> None:
+        self.targets, self.named, self.sample = targets, named, sample
+        self.results: list[tuple[Mutant, str]] = []
+        self.profile = Profile()
+        self.total = 0
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """In place of running the tests."""
+        started = time.monotonic()
+        if self._forked(lambda: self._measure(session)) != SURVIVED:
+            sys.exit("the tests fail without any change")
+        measured = json.loads(Path(session.config.option.basetemp + ".json").read_text())
+        self.profile.seconds = {name: time for name, (time, _) in measured.items()}
+        self.profile.entered = {k: set(map(tuple, lines)) for k, (_, lines) in measured.items()}
+        print(f"{len(measured)} tests, {time.monotonic() - started:.0f} s", flush=True)
+        for name in self.named:
+            self._judge(session, by_name(name))
+            print(f"{name}: {self.results[-1][1]}", flush=True)
+        for target in self.targets:
+            for mutant in self._chosen(target):
+                self._judge(session, mutant)
+            print(_row(target, self.results), flush=True)
+        return True
+
+    def _chosen(self, target: Target) -> list[Mutant]:
+        found = list(mutants(target))
+        self.total += len(found)
+        if self.sample is None or len(found) <= self.sample:
+            return found
+        return random.Random(1).sample(found, self.sample)
+
+    def _judge(self, session: pytest.Session, mutant: Mutant) -> None:
+        tests = self.profile.tests_for(mutant)
+        fate = self._forked(lambda: _run(session, mutant, tests)) if tests else SURVIVED
+        self.results.append((mutant, fate))
+        if fate == SURVIVED and not mutant.equivalent:
+            print(f"{mutant.target.module}.py:{mutant.line}: {mutant.what}", flush=True)
+
+    def _measure(self, session: pytest.Session) -> int:
+        """Run every test, its caches empty, and write down what it enters."""
+        files = {str(target.path) for target in TARGETS}
+        measured: dict[str, tuple[float, list[tuple[str, int]]]] = {}
+        for k, item in enumerate(session.items):
+            seen: set[tuple[str, int]] = set()
+
+            def enter(frame: FrameType, event: str, arg: Any, seen: Any = seen) -> None:
+                if frame.f_code.co_filename in files:
+                    seen.add((frame.f_code.co_filename, frame.f_code.co_firstlineno))
+
+            _forget()
+            following = session.items[k + 1] if k + 1 < len(session.items) else None
+            before = time.process_time()
+            sys.settrace(enter)
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            sys.settrace(None)
+            measured[item.nodeid] = (time.process_time() - before, sorted(seen))
+        Path(session.config.option.basetemp + ".json").write_text(json.dumps(measured))
+        return session.testsfailed
+
+    @staticmethod
+    def _forked(work: Callable[[], int]) -> str:
+        """What became of a child that does this and exits with the number of tests that failed."""
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                quiet = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(quiet, 1)
+                os.dup2(quiet, 2)
+                code = min(1, work())
+            finally:
+                os._exit(code)
+        end = time.monotonic() + WAITING * SECONDS
+        while time.monotonic() < end:
+            done, status = os.waitpid(child, os.WNOHANG)
+            if done:
+                if os.WIFSIGNALED(status):
+                    return HUNG
+                return KILLED if os.waitstatus_to_exitcode(status) else SURVIVED
+            time.sleep(0.005)
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+        return HUNG
+
+
+def _run(session: pytest.Session, mutant: Mutant, tests: list[str]) -> int:
+    """In a child: how many tests fail with a mutant, at most one."""
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
+    if not _installed(mutant):
+        alone = (str(Path(__file__)), "--alone", mutant.name, *tests)
+        os.execv(sys.executable, (sys.executable, *alone))
+    _forget()
+    items = {item.nodeid: item for item in session.items}
+    session.items[:] = [items[test] for test in tests]
+    run_tests(session)
+    return session.testsfailed
+
+
+def _installed(mutant: Mutant) -> bool:
+    """Put the changed code into the functions that have the old one; False where none has."""
+    if mutant.function is None:
+        return False
+    path = str(mutant.target.path)
+    codes = [c for c in _codes(mutant.code) if c.co_firstlineno == mutant.function]
+    found = False
+    for function in [x for x in gc.get_objects() if isinstance(x, FunctionType)]:
+        old = function.__code__
+        if old.co_filename != path or old.co_firstlineno != mutant.function:
+            continue
+        same = [c for c in codes if c.co_qualname == old.co_qualname]
+        if len(same) == 1 and same[0] != old and same[0].co_freevars == old.co_freevars:
+            function.__code__ = same[0]
+            found = True
+    return found
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """Code objects inside one, however deep."""
+    for x in code.co_consts:
+        if isinstance(x, CodeType):
+            yield x
+            yield from _codes(x)
+
+
+def _forget() -> None:
+    """Empty the caches of linkwise and of its tests: what they hold, the old code has made."""
+    for x in gc.get_objects():
+        if isinstance(x, functools._lru_cache_wrapper):
+            if str(x.__module__).startswith(("linkwise", "test", "conftest")):
+                x.cache_clear()
+
+
 class Changed(MetaPathFinder):
     """Finds one module with other code than the file's."""
 
-    def __init__(self, name: str, path: Path, code: CodeType) -> None:
-        self.name, self.path, self.code = name, path, code
+    def __init__(self, mutant: Mutant) -> None:
+        module = mutant.target.module.removesuffix("/__init__")
+        self.name = "linkwise." + module.replace("/", ".")
+        self.path, self.code = mutant.target.path, mutant.code
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> ModuleSpec | None:
         """The module's specification; None for every other module."""
@@ -246,86 +467,30 @@ class Changed(MetaPathFinder):
         return importlib.util.spec_from_file_location(name, self.path, loader=loader)
 
 
-def judge(mutant: Mutant | None, tests: Stage, scratch: str) -> str:
-    """Run the tests with a mutant, or without, in a process of their own."""
-    child = os.fork()
-    if child == 0:
-        _run(mutant, tests, scratch)
-    end = time.monotonic() + WAITING * SECONDS
-    while time.monotonic() < end:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            hung = os.WIFSIGNALED(status)
-            return HUNG if hung else SURVIVED if os.waitstatus_to_exitcode(status) == 0 else KILLED
-        time.sleep(0.02)
-    os.kill(child, 9)
-    os.waitpid(child, 0)
-    return HUNG
-
-
-def _run(mutant: Mutant | None, tests: Stage, scratch: str) -> None:
-    """The child: exits with 0 if all tests passed."""
-    code = 1
-    try:
-        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
-        quiet = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(quiet, 1)
-        os.dup2(quiet, 2)
-        os.chdir(ROOT)
-        sys.path.insert(0, str(SOURCE.parent))
-        if mutant is not None:
-            path = SOURCE / f"{mutant.target.module}.py"
-            name = "linkwise." + mutant.target.module.replace("/", ".")
-            sys.meta_path.insert(0, Changed(name, path, compile(mutant.tree, str(path), "exec")))
-        import pytest
-
-        options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--basetemp", scratch]
-        code = int(pytest.main([*options, *tests]))
-    finally:
-        os._exit(code)
-
-
-def fate_of(mutant: Mutant, target: Target, scratch: str) -> str:
-    """What becomes of a mutant, stage by stage."""
-    fates = (judge(mutant, tests, scratch) for tests in target.stages)
-    return next((fate for fate in fates if fate != SURVIVED), SURVIVED)
-
-
-def run(targets: list[Target], sample: int | None) -> list[tuple[Mutant, str]]:
-    """Judge mutants, telling on the way what survives."""
-    for name in PRELOADED:
-        importlib.import_module(name)
-    results = []
-    sound: set[Stage] = set()
+def alone(name: str, tests: list[str]) -> int:
+    """Judge one mutant in this process, which has not imported linkwise yet."""
+    module = name.partition(":")[0]
+    target = next((t for t in TARGETS if t.module == module), None)
+    mutant = next(m for m in mutants(target) if m.name == name) if target else by_name(name)
+    sys.meta_path.insert(0, Changed(mutant))
     with tempfile.TemporaryDirectory() as folder:
-        for target in targets:
-            for tests in set(target.stages) - sound:
-                if judge(None, tests, f"{folder}/t") != SURVIVED:
-                    sys.exit(f"{' '.join(tests)}: fails without any change")
-                sound.add(tests)
-            found = list(mutants(target))
-            if sample is not None and sample < len(found):
-                found = random.Random(1).sample(found, sample)
-            for mutant in found:
-                fate = fate_of(mutant, target, f"{folder}/t")
-                results.append((mutant, fate))
-                if fate == SURVIVED and not mutant.equivalent:
-                    print(f"{target.module}.py:{mutant.line}: {mutant.what}", flush=True)
-            print(_row(target, results), flush=True)
-    return results
+        return int(pytest.main([*OPTIONS, "--basetemp", f"{folder}/t", *tests]))
 
 
 # -- the page -------------------------------------------------------------------------------------
 
 
 def _row(target: Target, results: list[tuple[Mutant, str]]) -> str:
-    fates = [(m, fate) for m, fate in results if m.target == target]
-    total = len(fates)
-    same = sum(fate == SURVIVED and m.equivalent is not None for m, fate in fates)
-    lived = sum(fate == SURVIVED for _, fate in fates) - same
+    return _line(f"`{target.module}.py`", [(m, f) for m, f in results if m.target == target])
+
+
+def _line(name: str, results: list[tuple[Mutant, str]]) -> str:
+    """Mutants, those that were noticed, and the rest, as a row of the table."""
+    total = len(results)
+    same = sum(fate == SURVIVED and m.equivalent is not None for m, fate in results)
+    lived = sum(fate == SURVIVED for _, fate in results) - same
     score = (total - same - lived) / max(1, total - same)
-    numbers = (total, total - same - lived, same, lived, f"{score:.0%}")
-    return f"| `{target.module}.py` | {' | '.join(map(str, numbers))} |"
+    return f"| {name} | {total} | {total - same - lived} | {same} | {lived} | {score:.0%} |"
 
 
 HEAD = """\
@@ -333,22 +498,30 @@ HEAD = """\
 
 `make mutation` changes the passes that make programs, and the key of the kernel cache, in one small
 way after another (an operator, a constant, a condition negated, a statement or an element left
-out), and runs tests of that part with each change. A mutant that no test notices shows a test that
-is missing, unless nothing that can be observed changed; those are counted apart, and
-`tools/mutate.py` gives the reason for each.
+out), and runs the tests that enter the changed function, the quickest first. A mutant that no test
+notices shows a test that is missing, unless nothing that can be observed changed; those are counted
+apart, and `tools/mutate.py` gives the reason for each.
 
-| module | mutants | noticed | cannot be noticed | not noticed | score |
-|---|--:|--:|--:|--:|--:|
 """
 
 
-def page(targets: list[Target], results: list[tuple[Mutant, str]], sample: int | None) -> str:
-    """The table, and what was not noticed."""
-    lines = [_row(target, results) for target in targets]
-    lived = [m for m, fate in results if fate == SURVIVED and not m.equivalent]
-    note = f"\nA random sample of at most {sample} mutants of each module.\n" if sample else ""
+def page(judge: Judge) -> str:
+    """The score, the table, and what was not noticed."""
+    found = [(m, fate) for m, fate in judge.results if m.target in judge.targets]
+    named = [(m, fate) for m, fate in judge.results if m.name in BY_NAME]
+    some = [(m, fate) for m, fate in found if m.name not in BY_NAME]
+    sample = f", a random sample of at most {judge.sample} of each module" if judge.sample else ""
+    size = f"{len(some)} of {judge.total} possible mutants{sample}. By name:\n\n"
+    names = "".join(f"- {m.name}: {NOTICED[fate]}\n" for m, fate in named)
+    table = "\n".join(_row(target, some) for target in judge.targets)
+    lived = [m for m, fate in some if fate == SURVIVED and not m.equivalent]
     left = "".join(f"- `{m.target.module}.py:{m.line}`: `{m.what}`\n" for m in lived)
-    return HEAD + "\n".join(lines) + "\n" + note + (f"\nNot noticed:\n\n{left}" if left else "")
+    return (
+        f"{HEAD}{size}{names}\n"
+        "| module | mutants | noticed | cannot be noticed | not noticed | score |\n"
+        f"|---|--:|--:|--:|--:|--:|\n{table}\n{_line('all', some)}\n"
+        + (f"\nNot noticed:\n\n{left}" if left else "")
+    )
 
 
 def main() -> None:
@@ -356,15 +529,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", help="a module, such as trace/fuse")
     parser.add_argument("--sample", type=int, help="at most so many mutants of each module")
+    parser.add_argument("--alone", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    os.chdir(ROOT)
+    sys.path.insert(0, str(SOURCE.parent))
+    if options.alone:
+        sys.exit(alone(options.alone[0], options.alone[1:]))
     targets = [t for t in TARGETS if options.only in (None, t.module)]
     if not targets:
         parser.error(
             f"--only {options.only}: expected one of {', '.join(t.module for t in TARGETS)}"
         )
-    results = run(targets, options.sample)
+    judge = Judge(targets, [] if options.only else list(BY_NAME), options.sample)
+    with tempfile.TemporaryDirectory() as folder:
+        without = " and ".join(f"not {name}" for name in LEFT_OUT)
+        pytest.main([*OPTIONS, "--basetemp", f"{folder}/t", "-k", without, *JUDGES], [judge])
     if options.only is None:
-        PAGE.write_text(page(targets, results, options.sample), encoding="utf-8")
+        PAGE.write_text(page(judge), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,9 +11,9 @@ import linkwise as lw
 from linkwise.algorithms import FUNCTIONS, Algorithm
 from linkwise.backends.reference import interpret
 from linkwise.trace.assemble import needed
-from linkwise.trace.expr import Graph
+from linkwise.trace.expr import At, Graph, Write
 from linkwise.trace.guard import guard
-from linkwise.trace.program import BYTE, Block, Output, Port, Program, Repeat
+from linkwise.trace.program import BYTE, Array, Block, Carry, For, Output, Port, Program, Repeat
 from linkwise.trace.tracer import Task, trace
 from linkwise.trace.verify import verify
 
@@ -112,3 +114,102 @@ def test_a_loop_keeps_its_body() -> None:
     program = trace(Task(FUNCTIONS["forward_dynamics"]["pcg"]), robot.tree)
     loops = [[r for r in p.regions if isinstance(r, Repeat)] for p in (program, guard(program))]
     assert loops[0] == loops[1] and len(loops[0]) == 1
+
+
+def test_a_program_that_computes_nothing_stays() -> None:
+    program = Program("nothing", (Port("x", 1),), (Block(()),), (Output("result", (0,), ()),))
+    assert guard(program) is program
+
+
+@pytest.mark.parametrize("op", ["sin", "cos"])
+def test_angles_are_added_before_anything_else(op: str) -> None:
+    graph = Graph()
+    x, angle = graph.input("x", 0), graph.input("x", 1)
+    value = graph.node("mul", graph.node("sqrt", x), graph.node(op, angle))
+    block = Block((x, value.args[0], angle, value.args[1], value))
+    program = Program("angles", (Port("x", 2),), (block,), (Output("result", (1,), (value,)),))
+    order = [node.op for node in verify(guard(program)).nodes()]
+    assert order == ["input", "input", "add", "sqrt", op, "mul", "sub", "add"]
+
+
+def test_a_result_is_guarded_where_it_is_made() -> None:
+    """So that it can be written at once; a pivot may still come, and then all of them wait."""
+    graph = Graph()
+    x = graph.input("x", 0)
+    values = [graph.node("mul", x, x), graph.node("sqrt", x)]
+    nodes = (x, values[0], graph.node("neg", values[0]), values[1])
+    outputs = (Output("result", (2,), tuple(values)),)
+    program = Program("early", (Port("x", 1),), (Block(nodes),), outputs)
+    assert [n.op for n in guard(program).nodes()] == [
+        "input", "mul", "sub", "add", "neg", "sqrt", "add",
+    ]  # fmt: skip
+    late = Program("late", (Port("x", 1),), (Block(nodes),), outputs, pivots=(values[1],))
+    assert [n.op for n in guard(late).nodes()] == [
+        "input", "mul", "neg", "sqrt", "sub", "const", "select", "add", "add",
+    ]  # fmt: skip
+
+
+def test_only_the_last_block_guards() -> None:
+    """A result made before a loop waits: the other inputs are added where they are used."""
+    graph = Graph()
+    x, y, two = graph.input("x", 0), graph.input("x", 1), graph.const(2.0)
+    state = graph.node("carry", value="state")
+    half = graph.node("mul", state, graph.const(0.5))
+    loop = Repeat(two, (Carry(state, x, half),), Block((half.args[1], half)), half)
+    early, late = graph.node("neg", x), graph.node("add", state, y)
+    regions = (Block((x, two, early)), loop, Block((y, late)))
+    outputs = (Output("result", (2,), (early, late)),)
+    program = verify(Program("loop", (Port("x", 2),), regions, outputs))
+    guarded = verify(guard(program))
+    first, _, last = guarded.regions
+    assert isinstance(first, Block) and isinstance(last, Block)
+    assert [n.op for n in first.nodes] == ["input", "const", "neg"]
+    assert [n.op for n in last.nodes].count("input") == 1
+    states = np.array([(1.0, 2.0), (np.nan, 1.0), (1.0, np.inf), (np.inf, 1.0)])
+    found = interpret(guarded, {"x": states})["result"]
+    assert np.isfinite(found[0]).all() and np.isnan(found[1:]).all()
+    ended = replace(program, regions=(Block((x, y, two, early)), loop), outputs=(
+        Output("result", (2,), (early, state)),))  # fmt: skip
+    found = interpret(verify(guard(ended)), {"x": states})["result"]
+    assert found[0].tolist() == [-1.0, 0.25] and np.isnan(found[1:]).all()
+
+
+def copying(*, byte: bool) -> Program:
+    """Writes each input doubled, and whether it is positive, in a counted loop; adds nothing up."""
+    graph = Graph()
+    read = graph.node("read", value=("x", At(0, 1)))
+    twice, positive = graph.node("add", read, read), graph.node("flag", read)
+    writes = [Write("out", At(0, 1), twice), Write("room", At(0, 1), read)]
+    outputs = [Output("out", (2,), ())]
+    if byte:
+        writes.append(Write("sign", At(0, 1), positive))
+        outputs.append(Output("sign", (2,), (), BYTE))
+    loop = For(2, (), Block((read, twice, positive)), tuple(writes))
+    ports = (Port("none", 0), Port("x", 2), Port("unused", 1))
+    return verify(Program("copy", ports, (loop,), tuple(outputs), arrays=(Array("room", 2),)))
+
+
+@pytest.mark.parametrize("byte", [False, True])
+def test_counted_loops_guard_what_they_write(byte: bool) -> None:
+    guarded = verify(guard(copying(byte=byte)))
+    bad = [(1.0, np.nan), (np.inf, 1.0), (-np.inf, -1.0), (1.0, 1.0)]
+    x = np.array([(1.0, -2.0), *bad])
+    unused = np.array([[5.0], [5.0], [5.0], [5.0], [np.nan]])
+    found = interpret(guarded, {"x": x, "unused": unused, "none": np.empty((5, 0))})
+    assert found["out"][0].tolist() == [2.0, -4.0] and np.isnan(found["out"][1:]).all()
+    if byte:
+        assert found["sign"].tolist() == [[1, 0], [1, 0], [1, 1], [0, 0], [1, 1]]
+    huge = {"x": np.array([(1e308, 1e308)]), "unused": np.zeros((1, 1)), "none": np.empty((1, 0))}
+    assert np.isinf(interpret(guarded, huge)["out"]).all() == byte, "0 times each never overflows"
+
+
+def test_counted_loops_add_inputs_up_in_loops() -> None:
+    """The program does not grow with the number of its inputs."""
+    guarded = guard(copying(byte=False))
+    loops = [region for region in guarded.regions if isinstance(region, For)]
+    assert [loop.count for loop in loops] == [2, 1, 2]
+    assert not [node for node in guarded.nodes() if node.op == "input"]
+    assert sorted(n.op for n in guarded.nodes()) == sorted(
+        ["const", "read", "add", "read", "add", "sub", "read", "add", "flag", "add"]
+    )
+    assert loops[-1].writes[1].value.op == "read", "scratch is not guarded"

@@ -170,6 +170,53 @@ def test_a_pivot_counts_as_zero_within_rounding_of_its_scale(units: float, told:
     assert interpret(program, {"x": x})["status"].tolist() == [told]
 
 
+def told_of(graph: Graph, tree: Any, results: list[Expr], *states: tuple[float, ...]) -> list[int]:
+    """The status of states of an input x, which is the first argument."""
+    size = len(states[0])
+    x = [graph.input("x", k) for k in range(size)]
+    status = status_of(graph, tree, [x], results)
+    output = Output("status", (), (status,), BYTE)
+    program = verify(Program("s", (Port("x", size),), (Block(needed([status])),), (output,)))
+    return interpret(program, {"x": np.array(states)})["status"].tolist()  # type: ignore[no-any-return]
+
+
+def test_a_singular_state_is_not_told_to_overflow() -> None:
+    graph = Graph()
+    x = graph.input("x", 0)
+    graph.pivots = [(x, graph.one)]
+    assert told_of(graph, robot().tree, [1.0 / x], (0.0, 0.0), (1.0, 0.0), (1e-310, 1.0)) == [
+        lw.Status.SINGULAR, lw.Status.OK, lw.Status.SINGULAR,
+    ]  # fmt: skip
+    graph.pivots = [(graph.const(float("nan")), graph.zero)]
+    assert told_of(graph, robot().tree, [x], (1.0, 0.0)) == [lw.Status.SINGULAR]
+
+
+def ball() -> lw.Robot:
+    builder = lw.Builder("ball")
+    for name in ("base", "ball"):
+        builder.link(name, mass=1.0, inertia=(0.1, 0.2, 0.3))
+    builder.joint("socket", "spherical", parent="base", child="ball")
+    return builder.build()
+
+
+@pytest.mark.parametrize(("off", "told"), [(0.9e-6, 0), (1.1e-6, 2), (-0.9e-6, 0), (-1.1e-6, 2)])
+def test_a_quaternion_may_be_a_millionth_off(off: float, told: int) -> None:
+    graph = Graph()
+    q = (0.5 * (1 + off),) * 4
+    assert told_of(graph, ball().tree, [graph.one], q) == [told]
+    assert status_of(Graph(), ball().tree, [], []).value == 0.0, "no inputs at all"
+    assert told_of(Graph(), ball().tree, [], (9.0,) * 3) == [0], "not a configuration"
+
+
+def test_the_bits_of_a_status() -> None:
+    """They are written down by users: numbers that stay."""
+    named = {bit.name: bit.value for bit in lw.Status}
+    assert named == {
+        "NOT_FINITE": 1, "NOT_UNIT": 2, "SINGULAR": 4, "NOT_CONVERGED": 8, "OVERFLOW": 16,
+    }  # fmt: skip
+    assert lw.Status.OK == 0
+
+
 # -- multiply-adds -------------------------------------------------------------------------------
 
 FUSED: dict[str, tuple[Callable[..., list[Expr]], list[str]]] = {
@@ -180,8 +227,11 @@ FUSED: dict[str, tuple[Callable[..., list[Expr]], list[str]]] = {
     "two products: one is left": (lambda a, b, c, d: [a * b + c * d], ["fma", "mul"]),
     "a product needed twice": (lambda a, b, c, d: [a * b + c, a * b + d], ["add", "add", "mul"]),
     "a product that is a result": (lambda a, b, c, d: [a * b, a * b + c], ["add", "mul"]),
+    "a product that is a result and needed twice": (
+        lambda a, b, c, d: [a * b, a * b + c, a * b + d], ["add", "add", "mul"],
+    ),
     "no product": (lambda a, b, c, d: [a + b - c], ["add", "sub"]),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", FUSED)

@@ -60,7 +60,6 @@ class _Writer:
             self._close()
         else:
             self.regions.append(self._for(region) if isinstance(region, For) else region)
-            self._known |= {carry.value.id for carry in region.carries}
 
     def sum_in_loops(self) -> None:
         """Add all inputs up before anything else, for counted loops that write as they go."""
@@ -70,15 +69,10 @@ class _Writer:
             self._close()
             x = self.graph.node("read", value=(port.name, At(0, 1)))
             self._sum = self.graph.node("carry", value=("guard", port.name))
-            more = (
-                self.graph.node("fma", x, self.graph.zero, self._sum)
-                if self._exact
-                else self.graph.node("add", self._sum, x)
-            )
-            self.regions.append(
-                For(port.size, (Carry(self._sum, start, more),), Block((x, more)), ())
-            )
             self._known.add(self._sum.id)
+            more = self._plus(x)
+            carry = Carry(self._sum, start, more)
+            self.regions.append(For(port.size, (carry,), Block((x, more)), ()))
         self._unseen.clear()
         self._finished()
         self._close()
@@ -115,8 +109,6 @@ class _Writer:
             if node.op in ("sin", "cos") and node.args[0].op == "input":
                 self._see(node.args[0])
         for node in block.nodes:
-            if node.id in self._known:
-                continue
             for arg in node.args:
                 if arg.op == "input":
                     self._see(arg)
@@ -128,14 +120,17 @@ class _Writer:
         """Add an input to the sum, the first time it is met."""
         if x.value in self._unseen:
             del self._unseen[x.value]
-            self._sum = self._added(self._emit(x))
+            self._emit(x)
+            if self._exact:
+                self._emit(self.graph.zero)
+            self._sum = self._emit(self._plus(x))
 
-    def _added(self, x: Expr) -> Expr:
+    def _plus(self, x: Expr) -> Expr:
         """The sum with one more input, or with 0 times it."""
         if self._exact:
-            zero = self._emit(self.graph.zero)
-            return self._emit(self.graph.node("fma", x, zero, self._sum or zero))
-        return self._emit(self.graph.node("add", self._sum, x)) if self._sum else x
+            zero = self.graph.zero
+            return self.graph.node("fma", x, zero, self._sum or zero)
+        return self.graph.node("add", self._sum, x) if self._sum else x
 
     def _emit(self, node: Expr) -> Expr:
         if node.id not in self._known:
@@ -153,12 +148,10 @@ class _Writer:
             for name, k in list(self._unseen):
                 self._see(self.graph.input(name, k))
             assert self._sum is not None  # every program has inputs
-            nothing = self._sum if self._exact else self._emit(self._less_itself(self._sum))
-            self._guard = self._unless_singular(nothing)
+            s = self._sum
+            zero = s if self._exact else self._emit(self.graph.node("sub", s, s))
+            self._guard = self._unless_singular(zero)
         return self._guard
-
-    def _less_itself(self, x: Expr) -> Expr:
-        return self.graph.node("sub", x, x)
 
     def _unless_singular(self, guard: Expr) -> Expr:
         """The guard where every pivot is positive, else NaN."""

@@ -1,0 +1,217 @@
+"""The key of a kernel in the cache: everything that its code depends on, and nothing else.
+
+Nothing compiles here: the backend and the cache are stand-ins that write down what they are asked.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import pytest
+
+import linkwise as lw
+from linkwise.algorithms import FUNCTIONS
+from linkwise.backends.base import BATCH, ONE
+from linkwise.backends.llvm import target as llvm_target
+from linkwise.backends.llvm.target import Target
+from linkwise.engine import kernels
+from linkwise.engine.kernels import Kernels
+from linkwise.model.tree import Tree
+from linkwise.trace.guard import guard
+from linkwise.trace.program import Program
+from linkwise.trace.schedule import alone
+from linkwise.trace.tracer import Task, trace
+
+LINK = {"a": 0.4, "mass": 2.0, "com": (-0.2, 0.0, 0.0), "inertia": (0.01, 0.02, 0.03)}
+
+
+@cache
+def tree(gravity: float = -9.81) -> Tree:
+    return lw.from_dh([LINK] * 2, gravity=(0.0, 0.0, gravity)).tree
+
+
+class Shelf:
+    """A cache in memory."""
+
+    def __init__(self) -> None:
+        self.entries: dict[str, bytes] = {}
+
+    def get(self, key: str) -> bytes | None:
+        return self.entries.get(key)
+
+    def put(self, key: str, code: bytes) -> None:
+        self.entries[key] = code
+
+
+class Machine:
+    """A backend that compiles nothing."""
+
+    identity = "a machine"
+
+    def load(self, code: bytes, signature: Any, dtype: str, form: str) -> tuple[Any, ...]:
+        return code, signature, dtype, form
+
+
+class Workshop:
+    """Kernels of stand-ins; counts what is built."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.shelf: Shelf | None = Shelf()
+        self.machine, self.sources, self.built = Machine(), "sources", 0
+        patch.setattr(kernels, "default_cache", lambda: self.shelf)
+        patch.setattr(kernels, "cpu", lambda: self.machine)
+        patch.setattr(kernels, "source_digest", lambda: self.sources)
+        patch.setattr(kernels, "built", self.build)
+
+    def build(self, backend: Any, program: Program, dtype: str, form: str, name: str) -> bytes:
+        self.built += 1
+        return f"code {self.built}".encode()
+
+    def key(self, task: Task, dtype: str = "float64", form: str = BATCH,
+            of: Tree | None = None, name: str = "arm") -> str:  # fmt: skip
+        """The key under which a kernel is kept; it is found there the second time."""
+        assert self.shelf is not None
+        self.shelf.entries.clear()
+        first = Kernels(of or tree(), name).kernel(task, dtype, form)
+        count = self.built
+        again = Kernels(of or tree(), name).kernel(task, dtype, form)
+        assert first == again and self.built == count, "not found again"
+        (key,) = self.shelf.entries
+        return key
+
+
+@pytest.fixture
+def workshop(monkeypatch: pytest.MonkeyPatch) -> Workshop:
+    return Workshop(monkeypatch)
+
+
+FRAMES = tuple(dict.fromkeys(tree().frames.values()))  # some have two names
+OTHERWISE: dict[str, Any] = {
+    "algorithm": FUNCTIONS["gravity_torque"]["rnea"],
+    "frame": FRAMES[-1],
+    "axes": "body",
+    "external": FRAMES[-2:],
+    "status": True,
+    "damped": True,
+    "parameters": ("gravity",),
+}
+
+
+def test_every_field_of_a_task_is_in_the_key(workshop: Workshop) -> None:
+    algorithm = FUNCTIONS["bias"]["rnea"]
+    fields = [field.name for field in dataclasses.fields(Task)]
+    assert set(OTHERWISE) == set(fields), "a new field of a task needs a value here"
+    plain = Task(algorithm)
+    keys = {"plain": workshop.key(plain)}
+    for name in fields:
+        task = dataclasses.replace(plain, **{name: OTHERWISE[name]})
+        keys[name] = _key_without_tracing(workshop, task)
+    assert len(set(keys.values())) == len(keys), keys
+
+
+def _key_without_tracing(workshop: Workshop, task: Task) -> str:
+    """Also of tasks with options that their driver does not take."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Kernels, "_ready", lambda self, task, form: None)
+        return workshop.key(task)
+
+
+def test_values_of_one_field_differ_too(workshop: Workshop) -> None:
+    bias = FUNCTIONS["bias"]["rnea"]
+    tasks = [
+        *(Task(algorithm) for methods in FUNCTIONS.values() for algorithm in methods.values()),
+        *(Task(bias, frame) for frame in FRAMES),
+        *(Task(bias, external=(frame,)) for frame in FRAMES),
+        Task(bias, external=FRAMES),
+        Task(bias, external=FRAMES[::-1]),
+        *(Task(bias, parameters=p) for p in (("gravity",), ("inertia",), ("gravity", "inertia"))),
+    ]
+    keys = [_key_without_tracing(workshop, task) for task in tasks]
+    assert len(set(keys)) == len(keys)
+
+
+def test_number_type_form_tree_machine_and_sources_are_in_the_key(workshop: Workshop) -> None:
+    task = Task(FUNCTIONS["bias"]["rnea"])
+    keys = [workshop.key(task), workshop.key(task, "float32"), workshop.key(task, form=ONE)]
+    keys.append(workshop.key(task, of=tree(-1.62)))
+    workshop.machine.identity = "another machine"
+    keys.append(workshop.key(task))
+    workshop.sources = "edited"
+    keys.append(workshop.key(task))
+    assert len(set(keys)) == len(keys)
+    assert workshop.key(task, name="another name") == keys[-1]
+    assert all(len(key) == 64 and set(key) <= set("0123456789abcdef") for key in keys)
+
+
+def test_a_kernel_is_loaded_for_what_was_asked(workshop: Workshop) -> None:
+    task = Task(FUNCTIONS["bias"]["rnea"])
+    made = Kernels(tree(), "arm")
+    kernel = made.kernel(task, "float32", ONE)
+    assert kernel == (b"code 1", task.signature(tree()), "float32", ONE)
+    assert made.kernel(task, "float32", ONE) is kernel, "from memory"
+
+
+@pytest.mark.parametrize("lost", ["shelf", "sources"])
+def test_without_a_folder_or_an_identity_nothing_is_kept(workshop: Workshop, lost: str) -> None:
+    shelf = workshop.shelf
+    setattr(workshop, lost, None)
+    task = Task(FUNCTIONS["bias"]["rnea"])
+    for count in (1, 2):
+        Kernels(tree(), "arm").kernel(task, "float64", BATCH)
+        assert workshop.built == count
+    assert shelf is not None and not shelf.entries
+
+
+def test_what_is_built_is_guarded_and_in_the_order_of_its_form(workshop: Workshop) -> None:
+    task = Task(FUNCTIONS["forward_dynamics"]["crba"])
+
+    def ops(program: Program) -> list[str]:
+        return [node.op for node in program.nodes()]
+
+    batch, one = (ops(Kernels(tree(), "arm")._ready(task, form)) for form in (BATCH, ONE))
+    assert batch == ops(guard(trace(task, tree())))
+    assert one == ops(guard(alone(trace(task, tree()))))
+    assert one != batch
+
+
+# -- the machine ---------------------------------------------------------------------------------
+
+HOST = Target("triple", "cpu", "features", 32, True, "versions")
+MACHINES: dict[str, Callable[[], Target]] = {
+    field.name: lambda name=field.name: dataclasses.replace(
+        HOST, **{name: {int: 16, bool: False}.get(type(getattr(HOST, name)), "other")}
+    )
+    for field in dataclasses.fields(Target)
+}  # fmt: skip
+
+
+def test_every_field_of_a_target_is_in_its_identity() -> None:
+    identities = [HOST.identity, *(make().identity for make in MACHINES.values())]
+    assert len(set(identities)) == len(identities)
+
+
+@pytest.mark.parametrize("option", llvm_target.CODE)
+def test_how_code_is_placed_is_in_the_identity(
+    option: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = HOST.identity
+    monkeypatch.setitem(llvm_target.CODE, option, "other")
+    assert HOST.identity != before
+
+
+# -- the table of methods ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [("external", "takes_external"), ("frame", "takes_frame"), ("axes", "takes_axes"),
+     ("damping", "takes_damping"), ("limit", "iterates")],
+)  # fmt: skip
+def test_methods_take_the_options_that_the_table_says(option: str, said: str) -> None:
+    for algorithm in (a for methods in FUNCTIONS.values() for a in methods.values()):
+        taken = option in inspect.signature(algorithm.driver).parameters
+        assert taken == getattr(algorithm, said), f"{algorithm.function}[{algorithm.method}]"
