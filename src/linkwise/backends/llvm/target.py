@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -36,7 +36,7 @@ class Target:
     @property
     def identity(self) -> str:
         """Everything that a compiled object depends on besides its program."""
-        return "|".join((self.triple, self.cpu, self.features, self.versions, *CODE.values()))
+        return "|".join(map(str, (*astuple(self), *CODE.values())))
 
     @cached_property
     def machine(self) -> Any:
