@@ -23,7 +23,7 @@ from linkwise.engine.kernels import Kernels
 from linkwise.model.tree import Tree
 from linkwise.trace.guard import guard
 from linkwise.trace.program import Program
-from linkwise.trace.schedule import alone
+from linkwise.trace.schedule import alone, together
 from linkwise.trace.tracer import Task, trace
 
 LINK = {"a": 0.4, "mass": 2.0, "com": (-0.2, 0.0, 0.0), "inertia": (0.01, 0.02, 0.03)}
@@ -173,7 +173,7 @@ def test_what_is_built_is_guarded_and_in_the_order_of_its_form(workshop: Worksho
         return [node.op for node in program.nodes()]
 
     batch, one = (ops(Kernels(tree(), "arm")._ready(task, form)) for form in (BATCH, ONE))
-    assert batch == ops(guard(trace(task, tree())))
+    assert batch == ops(guard(together(trace(task, tree()))))
     assert one == ops(guard(alone(trace(task, tree()))))
     assert one != batch
 
