@@ -1,6 +1,7 @@
 """The architecture is a test: a layer imports only what comes before it."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -67,6 +68,18 @@ def test_backends_know_no_mechanics():
         if name.split(".")[1] == "backends":
             used = {t.split(".")[1] for t in imports(path) if t.startswith("linkwise.")}
             assert used <= {"backends", "trace", "errors"}, f"{name} imports {used}"
+
+
+def test_one_place_names_the_backends():
+    """The engine and `Robot` know the protocol; who takes another backend adds it to the table."""
+    for name, path in modules():
+        named = [t for t in imports(path) if re.match(r"linkwise\.backends\.(llvm|cstyle)", t)]
+        layer = name.split(".")[1]
+        if layer in ("engine", "factors", "robot", "load", "builder"):
+            assert not named and "backends.llvm" not in path.read_text(), f"{name}: {named}"
+        elif layer == "backends" and named:
+            inside = name.startswith(("linkwise.backends.llvm", "linkwise.backends.cstyle"))
+            assert inside or name == "linkwise.backends.choice", f"{name}: {named}"
 
 
 def test_only_the_cpu_backend_knows_its_compiler():

@@ -23,8 +23,8 @@ import numpy as np
 
 import linkwise as lw
 from linkwise.backends.base import BATCH
+from linkwise.backends.llvm.backend import Llvm
 from linkwise.backends.llvm.target import host
-from linkwise.engine.kernels import cpu
 from linkwise.engine.tasks import Key
 from linkwise.model.description import (
     BodyInertia,
@@ -150,7 +150,7 @@ def measure(robot: lw.Robot, name: str, function: str) -> Cost:
     begin = time.process_time()
     program = guard(together(trace(task, robot.tree)))
     traced = time.process_time()
-    kernel = cpu().compile(program, "float64", BATCH)
+    kernel = Llvm().compile(program, "float64", BATCH)
     compiled = time.process_time()
     nodes = sum(len(region.nodes) for region in program.regions if isinstance(region, Block))
     return Cost(

@@ -25,9 +25,9 @@ import numpy as np
 import linkwise as lw
 from linkwise.algorithms import FUNCTIONS
 from linkwise.backends.base import BATCH
+from linkwise.backends.llvm.backend import Llvm
 from linkwise.bench.timing import one_core, processor
 from linkwise.engine.auto import CANDIDATES, features
-from linkwise.engine.kernels import cpu
 from linkwise.engine.tasks import Key
 from linkwise.study.generic import generic_chain
 from linkwise.trace.guard import guard
@@ -145,10 +145,11 @@ def _call(robot: lw.Robot, task: Task, mode: str) -> tuple[Any, int]:
     inputs = [np.ascontiguousarray(x, dtype) for x in inputs]
     if mode == "one state":
         key = Key(task.algorithm.function, task.algorithm.method)
-        fast = robot._calls.entry(key).run
+        robot._calls.run(key.function, tuple(inputs), method=key.method)
+        fast = robot._calls.call(key).site.run
         return (lambda: fast(*inputs)), 1
     program = guard(together(trace(task, robot.tree)))
-    kernel = cpu().compile(program, dtype, BATCH)
+    kernel = Llvm().compile(program, dtype, BATCH)
     out = [np.empty((STATES, slot.size), dtype) for slot in program.signature.outputs]
     return (lambda: kernel(inputs, out, 1)), STATES
 

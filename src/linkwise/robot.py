@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwise.backends.cstyle.render import render_c
-from linkwise.engine import arrays, entry
-from linkwise.engine.calls import Array, Calls, Options, Result, Wrenches
+from linkwise.backends.base import BATCH
+from linkwise.backends.choice import text_of
+from linkwise.engine import arrays
+from linkwise.engine.calls import Array, Calls, Options, Result, Wrenches, announce
 from linkwise.engine.iterative import Stop
 from linkwise.engine.tasks import Key
 from linkwise.factors import Innovations
@@ -22,7 +23,6 @@ from linkwise.model.build import build
 from linkwise.model.description import RobotDescription
 from linkwise.model.tree import BASE, Frame, Tree
 from linkwise.summary import summary
-from linkwise.trace.guard import guard
 from linkwise.trace.program import OperationCount, count_operations
 from linkwise.trace.tracer import evaluate
 
@@ -59,7 +59,7 @@ class Robot:
     A robot does not change once made, and may be called from any number of threads.
     """
 
-    __slots__ = ("__weakref__", "_calls", "_description", "_policy", "_slots", "_tree")
+    __slots__ = ("__weakref__", "_calls", "_description", "_policy", "_tree")
 
     def __init__(self, description: RobotDescription, policy: Policy | None = None) -> None:
         policy = policy or Policy()
@@ -75,7 +75,6 @@ class Robot:
     def _set(self, description: RobotDescription, policy: Policy, tree: Tree) -> None:
         self._description, self._policy, self._tree = description, policy, tree
         self._calls = Calls(tree, description.name)
-        self._slots = self._calls.capsule  # where the compiled methods look
 
     # -- what it is -----------------------------------------------------------------------------
 
@@ -683,13 +682,8 @@ class Robot:
     ) -> str:
         """Generated code: ``"c"`` (readable), ``"llvm"`` (what is compiled) or ``"asm"``."""
         task = self._calls.tasks.task(Key(function, method, frame))
-        if backend == "c":
-            return render_c(guard(self._calls.kernels.program(task)), self.name)
-        if backend == "llvm":
-            return self._calls.kernels.source(task, dtype)
-        if backend == "asm":
-            return self._calls.kernels.assembly(task, dtype)
-        raise ValueError(f"backend {backend!r}: expected 'c', 'llvm' or 'asm'")
+        text = text_of(backend)
+        return text(self._calls.kernels.ready(task, BATCH), dtype, self.name)
 
     def evaluate(
         self, function: str, *values: Any, method: str = "auto", frame: str | None = None
@@ -732,8 +726,8 @@ class Robot:
         return operators(self._tree, q, None if frame is None else self._calls.tasks.frame(frame))
 
 
-entry.methods(
-    Robot, Options, "inverse_dynamics", "forward_dynamics", "mass_matrix", "mass_matrix_inverse",
+announce(
+    Robot, "_calls", "inverse_dynamics", "forward_dynamics", "mass_matrix", "mass_matrix_inverse",
     "solve_mass", "tip_acceleration", "bias", "gravity_torque", "joint_wrenches", "kinetic_energy",
     "potential_energy", "coriolis_matrix", "christoffel", "inertial_power", "forward_kinematics",
     "jacobian", "jacobian_dot_qd", "operational_inertia", "operational_inertia_inverse",

@@ -16,11 +16,11 @@ import pytest
 
 import linkwise as lw
 from linkwise.backends.base import BATCH
+from linkwise.backends.choice import cpu
 from linkwise.backends.llvm import worker
 from linkwise.backends.llvm.run import MEASURED, SLICE, WRITTEN
 from linkwise.backends.llvm.target import host
 from linkwise.engine import build
-from linkwise.engine.kernels import cpu
 from linkwise.engine.tasks import Key
 from linkwise.errors import ProgramTooLarge
 from linkwise.study.generic import generic_chain

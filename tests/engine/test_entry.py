@@ -23,6 +23,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.backends.base import BATCH, ONE
+from linkwise.backends.llvm.front import LlvmFront
 from linkwise.backends.llvm.layout import layout, slot_offset
 from linkwise.engine import calls
 
@@ -364,9 +365,9 @@ def test_single_states_have_their_own_kernel_after_a_batch(
     robot, (q, qd, tau) = lw.load("puma560"), rows(11)
     robot.forward_dynamics(q, qd, tau)
     made = robot._calls.kernels._kernels
-    assert {form for _, _, form in made} == {BATCH}
+    assert {form for _, _, form, _ in made} == {BATCH}
     robot.forward_dynamics(strided(q[0]), qd[0], tau[0].tolist())
-    assert {form for _, _, form in made} == {ONE, BATCH}
+    assert {form for _, _, form, _ in made} == {ONE, BATCH}
     assert len(robot._calls.kernels._programs) == 1, "traced once"
 
 
@@ -436,23 +437,23 @@ def test_a_weak_reference_sees_its_array_end() -> None:
 
 
 def test_threads_that_call_first_at_once_share_one_site(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The method of the class must not be left with the site of an entry that was dropped."""
-    robot, both, connect = lw.load("puma560"), threading.Barrier(2), calls.Calls._connect
-    connected = []
+    """The method of the class must not be left with the site of a call that was dropped."""
+    robot, both, serve = lw.load("puma560"), threading.Barrier(2), LlvmFront.serve
+    served = []
 
-    def entry_of_both(call: calls.Call, new: type[calls.Entry] = calls.Entry) -> calls.Entry:
+    def made_by_both(tasks: Any, key: Any, new: type[calls.Call] = calls.Call) -> calls.Call:
         both.wait()
-        return new(call)
+        return new(tasks, key)
 
-    def noted(self: calls.Calls, key: Any, found: calls.Entry) -> None:
-        connected.append(found)
-        connect(self, key, found)
+    def noted(self: LlvmFront, method: str, site: Any, *how: Any) -> None:
+        served.append(site)
+        serve(self, method, site, *how)
 
-    monkeypatch.setattr(calls, "Entry", entry_of_both)
-    monkeypatch.setattr(calls.Calls, "_connect", noted)
+    monkeypatch.setattr(calls, "Call", made_by_both)
+    monkeypatch.setattr(LlvmFront, "serve", noted)
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(robot.gravity_torque, np.zeros((2, 6))))
-    assert connected == list(robot._calls._entries.values())
+    assert served == [call.site for call in robot._calls._calls.values()]
 
 
 def test_results_of_many_threads_are_their_own() -> None:

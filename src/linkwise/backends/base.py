@@ -6,12 +6,15 @@
 
 A form is what a kernel is made for: ``ONE`` state with the least delay, or a ``BATCH`` of them at
 the highest rate. Both give the same bits.
+
+A backend may also have a `Front`: compiled code that takes the usual calls of a robot without
+Python, and leaves all others to it. ``choice.py`` has the table of backends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from numpy.typing import NDArray
 
@@ -20,6 +23,8 @@ from linkwise.trace.program import Program, Signature
 ONE, BATCH = "one", "batch"
 
 Array = NDArray[Any]
+# code of a backend for a key, from the disk cache or made now
+Keep = Callable[["Backend", tuple[Any, ...], Callable[[], bytes]], bytes]
 
 
 class Kernel(Protocol):
@@ -37,10 +42,46 @@ class Kernel(Protocol):
         """
 
 
+class Site(Protocol):
+    """One kind of call of one robot, as a front takes it."""
+
+    @property
+    def run(self) -> Callable[..., Any]:
+        """``run(*values, out=None, threads=None)``: the result, or NotImplemented where Python
+        must look at the arguments.
+        """
+
+    def connect(self, kernel: Kernel, dtype: str, form: str) -> None:
+        """Use a kernel from now on."""
+
+
+class Front(Protocol):
+    """Compiled code before the kernels of one robot."""
+
+    handle: Any  # what compiled methods look for at the end of their path from the robot
+
+    def site(self, sizes: Sequence[int], shape: Sequence[int], status: bool) -> Site | None:
+        """The site of a kind of call: numbers of each input, shape of the result for one state.
+
+        None where such calls, or this interpreter, have none.
+        """
+
+    def serve(self, method: str, site: Site, frame: str | None, status: bool) -> None:
+        """Let a method of the robot's class use a site where no option is given but these."""
+
+
+class Methods(NamedTuple):
+    """The methods of a class of robots that a front may replace by compiled ones."""
+
+    path: tuple[tuple[type, str], ...]  # classes, and slots of theirs, from a robot to its handle
+    names: tuple[str, ...]
+
+
 class Backend(Protocol):
     """A machine that runs programs."""
 
     name: str
+    sources: tuple[str, ...]  # packages of linkwise that decide what `build` makes of a program
 
     @property
     def identity(self) -> str:
@@ -54,3 +95,7 @@ class Backend(Protocol):
 
     def load(self, code: bytes, signature: Signature, dtype: str, form: str) -> Kernel:
         """Bring compiled code into this process."""
+
+    @property
+    def front(self) -> Callable[[Methods, Keep], Front] | None:
+        """Makes the front of one robot; None: this backend has no such thing."""

@@ -16,7 +16,7 @@ from time import monotonic
 from typing import TextIO
 
 from linkwise.backends.base import Backend
-from linkwise.backends.llvm.compile import exiting
+from linkwise.backends.process import exiting
 from linkwise.errors import ProgramTooLarge
 from linkwise.model.tree import Tree
 from linkwise.trace.expr import TooManyNodes

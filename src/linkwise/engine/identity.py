@@ -16,17 +16,20 @@ from importlib.util import find_spec
 from types import CodeType
 from typing import Any
 
-# packages and modules whose code decides what a program computes
-SOURCES = ("spatial", "model", "sweep", "algorithms", "trace", "backends.llvm")
+# packages and modules whose code decides what a program computes; a backend adds its own
+SOURCES = ("spatial", "model", "sweep", "algorithms", "trace")
 
 _HEADER = 16  # bytes before the code of a .pyc file: magic, flags, date and size of the source
 
 
 @cache
-def source_digest() -> str | None:
-    """Hash of the code that turns a tree into object code; None where that code cannot be read."""
+def source_digest(*backend: str) -> str | None:
+    """Hash of the code that turns a tree into a program, and of a backend's packages.
+
+    None where that code cannot be read.
+    """
     digest = hashlib.sha256()
-    for source in SOURCES:
+    for source in (*SOURCES, *backend):
         for spec in _modules(f"linkwise.{source}"):
             content = _content(spec)
             if content is None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
 
-from linkwise.backends.llvm import sites, worker
+from linkwise.backends.base import Keep, Methods
+from linkwise.backends.llvm import worker
 from linkwise.backends.llvm.compile import Loaded, to_assembly, to_object
-from linkwise.backends.llvm.layout import layout
+from linkwise.backends.llvm.front import LlvmFront
 from linkwise.backends.llvm.module import lanes_for, render_module
 from linkwise.backends.llvm.run import LlvmKernel
 from linkwise.backends.llvm.target import Target, host
@@ -19,6 +18,7 @@ class Llvm:
     """Kernels for the processor of this machine, or of another to look at."""
 
     name = "llvm"
+    sources: tuple[str, ...] = ("backends.llvm",)
 
     def __init__(self, target: Target | None = None) -> None:
         self._target = target
@@ -57,22 +57,6 @@ class Llvm:
         code = self.build(self.render(program, dtype, form))
         return self.load(code, program.signature, dtype, form)
 
-    def render_entry(self, slot: int) -> str:
-        """IR of the compiled entry for this interpreter; see ``entry.py``."""
-        from linkwise.backends.llvm.entry import render_entry
-
-        found = layout()
-        assert found is not None
-        return render_entry(found, slot, self.target.triple)
-
-    def build_entry(self, text: str) -> bytes:
-        """IR of the entry -> object code."""
-        return to_object(text, self.target, optimize=True)
-
-    def load_entry(self, code: bytes) -> Loaded:
-        """Object code of the entry -> its functions, connected to this process."""
-        names = [sites.SITE, sites.TABLE, *(f"{sites.METHOD}{k}" for k in range(sites.METHODS))]
-        loaded = Loaded(code, self.target, names)
-        table: Any = sites.runtime_table()
-        ctypes.c_void_p.from_address(loaded.address[sites.TABLE]).value = ctypes.addressof(table)
-        return loaded
+    def front(self, methods: Methods, keep: Keep) -> LlvmFront:
+        """The compiled entry, and a robot's table of sites for it."""
+        return LlvmFront(methods, partial(keep, self))

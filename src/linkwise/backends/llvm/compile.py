@@ -2,62 +2,25 @@
 
 from __future__ import annotations
 
-import atexit
-import os
 import sys
-import threading
 import weakref
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 from linkwise.backends.llvm.target import Target, binding
+from linkwise.backends.process import compiler_lock, entered, exiting, inner_locks
 
-_lock = threading.RLock()  # LLVM is entered by one thread at a time
-_closing = False  # the interpreter exits
 _ROOM = 32  # libraries that share one JIT
 
 
-@contextmanager
-def entered() -> Iterator[None]:
-    """Let this thread into LLVM, alone; once the interpreter exits, only the main thread.
-
-    A thread that comes too late ends quietly: the process is about to end it anyway.
-    """
-    with _lock:
-        if _closing and threading.current_thread() is not threading.main_thread():
-            raise SystemExit
-        yield
-
-
-def locks() -> list[Any]:
-    """The locks that a thread in the compiler holds, in the order in which it takes them."""
+def _llvmlite_lock() -> list[Any]:
+    """The lock that llvmlite takes around every call of LLVM, once it was imported."""
     own = getattr(getattr(sys.modules.get("llvmlite.binding.ffi"), "lib", None), "_lock", None)
-    inner = getattr(own, "_lock", None)  # llvmlite's own
-    return [_lock] if inner is None else [_lock, inner]
+    inner = getattr(own, "_lock", None)
+    return [] if inner is None else [inner]
 
 
-def exiting() -> bool:
-    """Whether the interpreter exits: threads that are started now may never run."""
-    return _closing
-
-
-@atexit.register
-def _finish() -> None:
-    """Wait for the compiler: LLVM crashes in a process that takes its own memory apart.
-
-    An interrupt ends the process on the spot, which is safe at any time.
-    """
-    global _closing
-    _closing = True
-    try:
-        with _lock:
-            pass
-    except KeyboardInterrupt:
-        for stream in (sys.stdout, sys.stderr):
-            if stream is not None:
-                stream.flush()
-        os._exit(130)
+inner_locks.append(_llvmlite_lock)
 
 
 def to_object(ir: str, target: Target, *, optimize: bool = False) -> bytes:
@@ -100,14 +63,14 @@ class _Room:
 
         While the interpreter exits, other threads may still be in them, and the system frees all.
         """
-        if _closing:
+        if exiting():
             return
         _dropped.append((self, tracker))
-        if _lock.acquire(blocking=False):  # nobody who drops a robot waits for the compiler
+        if compiler_lock.acquire(blocking=False):  # nobody who drops a robot waits for the compiler
             try:
                 _free_dropped()
             finally:
-                _lock.release()
+                compiler_lock.release()
 
 
 _rooms: dict[Target, _Room] = {}

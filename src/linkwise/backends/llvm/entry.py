@@ -4,13 +4,14 @@ The module rendered here knows no robot. A `Site` (``sites.py``) describes one c
 the sizes of its inputs and outputs, and its kernels. Two kinds of functions lead to it:
 
     site(capsule, args, ...)     a built-in function whose ``self`` is the capsule of a site
-    method<k>(robot, args, ...)  method k of the class `Robot`: the robot's own table of sites has
+    method<k>(robot, args, ...)  method k of the robot's class: the robot's own table of sites has
                                  the site of the call, by the frame's name where there is one
 
 An entry takes exact NumPy arrays of one float type, contiguous or strided, one state or any leading
 axes, inputs without leading axes beside others with them, flat lists and tuples of floats, and
-``out=``. Everything else it hands to Python (`general`), which knows every rule and every message;
-so an entry may decline whatever it likes, but must never accept what Python would refuse.
+``out=``. Everything else it leaves to Python, which knows every rule and every message: a site
+returns NotImplemented, a method calls the Python method that it replaced. So an entry may decline
+whatever it likes, but must never accept what Python would refuse.
 
 Offsets into CPython's and NumPy's structures are measured by ``layout.py`` and are part of the
 text; addresses of objects and functions are read from a table (``runtime``), so that the compiled
@@ -54,8 +55,8 @@ NULL = PTR(None)
 Value = Any  # of LLVM
 
 
-def render_entry(layout: Layout, slot: int, triple: str) -> str:
-    """IR of the entry; ``slot`` is where an instance of `Robot` keeps the capsule of its slots."""
+def render_entry(layout: Layout, path: Sequence[int], triple: str) -> str:
+    """IR of the entry; ``path`` leads from a robot to its holder, and on to the capsule there."""
     module = ir.Module("entry")
     module.triple = triple
     table = ir.GlobalVariable(module, PTR, TABLE)
@@ -63,7 +64,7 @@ def render_entry(layout: Layout, slot: int, triple: str) -> str:
     collect = _collect(module, layout)
     run = _run(module, layout, collect)
     _site(module, layout, run)
-    method = _method(module, layout, run, slot)
+    method = _method(module, layout, run, path)
     for place in range(METHODS):
         _place(module, method, place)
     return str(module)
@@ -606,15 +607,18 @@ def _site(module: ir.Module, layout: Layout, run: Value) -> None:
     e.require(e.b.icmp_unsigned("!=", e.b.ptrtoint(answer, I64), I64(DECLINED)))
     e.b.ret(answer)
     e.b = ir.IRBuilder(_emptied(e.declined))
-    general = e.of(site, "general", PTR)
-    e.b.ret(e.python("vectorcall", PTR, general, args, n, kwnames))
+    e.python("incref", I32, e.runtime("declined"))
+    e.b.ret(e.runtime("declined"))
 
 
-def _method(module: ir.Module, layout: Layout, run: Value, slot: int) -> Value:
+def _method(module: ir.Module, layout: Layout, run: Value, path: Sequence[int]) -> Value:
     """``method(robot, args, n, kwnames, place)``: the site of the robot's slot, or Python."""
     e = Emit(module, METHOD, ir.FunctionType(PTR, [*FASTCALL.args, I64]), layout)
     robot, args, n, kwnames, place = e.function.args
-    slots = e.field(robot, slot)
+    holder = e.field(robot, path[0])
+    e.require(e.b.icmp_unsigned("!=", holder, NULL))
+    e.require(e.is_a(holder, "holder"))
+    slots = e.field(holder, path[1])
     e.require(e.b.icmp_unsigned("!=", slots, NULL))
     mine = e.at(e.field(slots, layout.capsule), e.b.mul(place, I64(ctypes.sizeof(Slot))), I8)
     site, count = e.room(PTR), e.room(I64)

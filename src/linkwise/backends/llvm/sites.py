@@ -1,14 +1,14 @@
 """Sites: what the compiled entry must know of one call of one robot, as C structures.
 
-A site is filled by Python and read by ``entry.py``'s code. It owns nothing: `SiteFunction` keeps
-alive what it points to.
+A site is filled by ``front.py``, which keeps alive what it points to, and read by the code of
+``entry.py``.
 """
 
 from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -35,7 +35,6 @@ class Site(ctypes.Structure):
         ("one", ctypes.c_void_p),  # one(ports): a single float64 state
         ("wide", ctypes.c_void_p),  # batch(ports, steps, begin, end): float64 states
         ("narrow", ctypes.c_void_p),  # the same for float32
-        ("general", ctypes.c_void_p),  # a Python callable for what the entry declines
         ("inputs", ctypes.c_int64),
         ("outputs", ctypes.c_int64),  # 1, or 2: the second is a byte per state
         ("axes", ctypes.c_int64),  # of the first output
@@ -76,7 +75,7 @@ def offset_of(structure: type[ctypes.Structure], name: str) -> int:
 # objects and functions that the entry uses, in the order of its table
 RUNTIME = (
     "ndarray", "float64", "float32", "uint8", "name_out", "name_status", "name_threads", "none",
-    "true", "false", "list", "tuple", "float", "int", "number",
+    "true", "false", "declined", "list", "tuple", "float", "int", "number", "holder",
     "new_array", "as_result", "vectorcall", "bound", "incref", "decref", "save_thread",
     "restore_thread", "tuple_new", "tuple_set", "sequence_size", "sequence_item",
     "as_double", "error_occurred", "error_clear", "generals",
@@ -95,16 +94,16 @@ generals = keep_for_ever((ctypes.c_void_p * METHODS)())  # the Python function b
 
 
 @cache
-def runtime_table() -> Any:
-    """The table of addresses that the compiled entry reads."""
+def runtime_table(holder: type) -> Any:
+    """The table of addresses that the compiled entry reads; ``holder``: of a robot's handle."""
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     api = np._core._multiarray_umath._ARRAY_API  # type: ignore[attr-defined]
     numpy_table = ctypes.cast(pointer(api, None), ctypes.POINTER(ctypes.c_void_p))
     objects = (
         np.ndarray, *map(np.dtype, ("float64", "float32", "uint8")),
-        *map(sys.intern, ("out", "status", "threads")), None, True, False, list, tuple, float, int,
-        np.float64,
+        *map(sys.intern, ("out", "status", "threads")), None, True, False, NotImplemented, list,
+        tuple, float, int, np.float64, holder,
     )  # fmt: skip
     known = dict(zip(RUNTIME, map(id, objects), strict=False))
     known |= {name: _address(getattr(ctypes.pythonapi, c)) for name, c in _PYTHON.items()}
@@ -168,14 +167,3 @@ def drop_spares(site: Site) -> None:
         site.spares[k] = None
         if spare:
             decref(spare)
-
-
-def fill(site: Site, sizes: Sequence[int], shape: Sequence[int], outputs: int) -> bool:
-    """Describe a call; returns whether the entry can take it at all."""
-    if len(sizes) > MOST_INPUTS or len(shape) > OUT_AXES or outputs > MOST_OUTPUTS:
-        return False
-    site.inputs, site.outputs, site.axes = len(sizes), outputs, len(shape)
-    site.sizes[: len(sizes)] = list(sizes)
-    site.shape[: len(shape)] = list(shape)
-    site.size = int(np.prod(shape, dtype=np.int64)) if shape else 1
-    return True

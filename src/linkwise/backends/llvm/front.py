@@ -1,0 +1,135 @@
+"""The front of the CPU's kernels: calls and methods that go straight into compiled code.
+
+With the first site, each method that was announced is replaced by a built-in method of the class
+with the same name, signature and text, which takes the usual arguments itself (``entry.py``) and
+hands everything else to the method it replaced. Subclasses, overridden methods, bound methods and
+pickles see an ordinary method of the class.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import inspect
+import math
+import warnings
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from linkwise.backends.base import ONE, Kernel, Methods
+from linkwise.backends.base import Site as AnySite
+from linkwise.backends.llvm import sites
+from linkwise.backends.llvm.compile import Loaded, to_object
+from linkwise.backends.llvm.layout import capsule, layout, slot_offset
+from linkwise.backends.llvm.run import LlvmKernel
+from linkwise.backends.llvm.target import host
+
+Cached = Callable[[tuple[Any, ...], Callable[[], bytes]], bytes]
+THREADED = 200_000  # nanoseconds of work from which Python decides about threads
+QUICK = 20_000  # nanoseconds of work during which other Python threads wait
+
+
+class LlvmSite:
+    """One kind of call, and the kernels that it has so far."""
+
+    def __init__(self, code: Loaded, sizes: Sequence[int], shape: Sequence[int], outputs: int):
+        self.fields = made = sites.Site()
+        made.inputs, made.outputs, made.axes = len(sizes), outputs, len(shape)
+        made.sizes[: len(sizes)] = list(sizes)
+        made.shape[: len(shape)] = list(shape)
+        made.size, made.most_rows = math.prod(shape), 1
+        self.run = sites.site_function(code.address[sites.SITE], made)
+        self._kernels: dict[str, LlvmKernel] = {}
+        weakref.finalize(self, sites.drop_spares, made).atexit = False
+
+    def connect(self, kernel: Kernel, dtype: str, form: str) -> None:
+        """Use a kernel from now on, for as many states as need no second thread."""
+        assert isinstance(kernel, LlvmKernel)
+        field = "one" if form == ONE else {"float64": "wide", "float32": "narrow"}[dtype]
+        self._kernels[field] = kernel
+        if form != ONE:
+            self.fields.most_rows = max(self.fields.most_rows, int(THREADED / kernel.cost))
+            self.fields.quick_rows = max(self.fields.quick_rows, int(QUICK / kernel.cost))
+        setattr(self.fields, field, kernel.address)
+
+
+class LlvmFront:
+    """The sites of one robot, as its compiled methods look them up."""
+
+    def __init__(self, methods: Methods, keep: Cached) -> None:
+        self._code = _installed(methods, keep)
+        self._places = {name: k for k, name in enumerate(methods.names)}
+        self._slots = (sites.Slot * sites.METHODS)()
+        self._served: list[object] = []  # sites and names of frames that the slots point to
+        self.handle = capsule(ctypes.addressof(self._slots))
+
+    def site(self, sizes: Sequence[int], shape: Sequence[int], status: bool) -> LlvmSite | None:
+        """A site; None for calls of more arguments or axes than the entry has room for."""
+        if self._code is None or len(sizes) > sites.MOST_INPUTS or len(shape) > sites.OUT_AXES:
+            return None
+        return LlvmSite(self._code, sizes, shape, 1 + status)
+
+    def serve(self, method: str, site: AnySite, frame: str | None, status: bool) -> None:
+        """Let the compiled method of this name use a site."""
+        assert isinstance(site, LlvmSite)
+        place = self._places.get(method)
+        if place is None:
+            return
+        slot, address = self._slots[place], ctypes.addressof(site.fields)
+        self._served += (site, frame)
+        if frame is None:
+            setattr(slot, "watched" if status else "site", address)
+        elif slot.count < sites.FRAMES:
+            slot.named[slot.count] = sites.NamedSite(id(frame), address)
+            slot.count += 1
+
+
+_codes: list[Loaded | None] = []  # one, once it was made
+
+
+def _installed(methods: Methods, keep: Cached) -> Loaded | None:
+    """The entry's code in this process, its methods in their class; the caller holds a lock."""
+    if not _codes:
+        _codes.append(_loaded(methods, keep))
+    return _codes[0]
+
+
+def _loaded(methods: Methods, keep: Cached) -> Loaded | None:
+    from linkwise.backends.llvm.entry import render_entry
+
+    assert len(methods.names) <= sites.METHODS
+    at, target = layout(), host()
+    path = [slot_offset(object.__new__(kind), slot) for kind, slot in methods.path]
+    offsets = [offset for offset in path if offset is not None]
+    if at is None or len(offsets) < len(path):
+        warnings.warn(
+            "this Python keeps its objects where linkwise does not expect them: calls work, and "
+            "each takes some microseconds longer",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return None
+    code = keep(
+        ("entry", at, offsets, sites.RUNTIME),
+        lambda: to_object(render_entry(at, offsets, target.triple), target, optimize=True),
+    )
+    places = [f"{sites.METHOD}{k}" for k in range(sites.METHODS)]
+    loaded = Loaded(code, target, [sites.SITE, sites.TABLE, *places])
+    (owner, _), *_, (holder, _) = methods.path
+    table = ctypes.addressof(sites.runtime_table(holder))
+    ctypes.c_void_p.from_address(loaded.address[sites.TABLE]).value = table
+    for k, name in enumerate(methods.names):
+        method = owner.__dict__[name]
+        if inspect.isfunction(method):  # not where somebody put something else in its place
+            address = loaded.address[places[k]]
+            setattr(owner, name, sites.method_of_class(owner, name, k, address, _text(method)))
+    return loaded
+
+
+def _text(method: Callable[..., Any]) -> str:
+    """A method's signature and docstring, in the form that built-in methods carry them."""
+    shown = inspect.signature(method)
+    bare = [p.replace(annotation=p.empty) for p in shown.parameters.values()]
+    plain = inspect.Signature(bare)
+    text = str(plain).replace("(self", "($self", 1)
+    return f"{method.__name__}{text}\n--\n\n{inspect.getdoc(method)}"
