@@ -90,16 +90,13 @@ def one_length(n: int, timed: bool) -> Row:
         kernel = robot._calls.kernels.kernel(task, "float64", KERNEL)
         out = np.empty((BATCH, n * n))
         single[name] = Way(name, "f(q)", {"f": call, "q": q})
-        batch[name] = Way(name, "f((q,), out, 1)", {"f": kernel, "q": many, "out": out}, BATCH)
+        batch[name] = Way(name, "f((q,), [out], 1)", {"f": kernel, "q": many, "out": out}, BATCH)
         kernel((many,), [out], 1)
         results[name] = out.reshape(BATCH, n, n)
     with one_core():
-        times = [
-            dict(zip(ways, measure(list(ways.values()), SECONDS), strict=True))
-            for ways in (single, batch)
-        ]
+        times = [measure(ways, SECONDS) for ways in (single, batch)]
     errors = {k: metric(M, results["crba"]) for k, M in results.items() if k != "crba"}
-    return Row(n, counts, *times, errors)  # type: ignore[arg-type]
+    return Row(n, counts, *times, errors)
 
 
 def metric(A: np.ndarray, B: np.ndarray) -> float:

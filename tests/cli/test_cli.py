@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,20 +19,14 @@ import linkwise as lw
 from linkwise.algorithms import FUNCTIONS
 from linkwise.bench import selfcheck
 from linkwise.bench.bodies import depth_first
-from linkwise.bench.calls import (
-    DYNAMICS,
-    STYLES,
-    CallContest,
-    CallRow,
-    beyond_states,
-    calls_table,
-)
+from linkwise.bench.calls import DYNAMICS, STYLES, CallRow, Calls, beyond_states, calls_table
+from linkwise.bench.contest import Settings, Times, race
 from linkwise.bench.limit import Peak
 from linkwise.bench.peers import differences, find_peers
 from linkwise.bench.selfcheck import Check, self_check
 from linkwise.bench.states import tip
-from linkwise.bench.suite import XARM7, Goal, Line, find_robot, suite_table
-from linkwise.bench.timing import Way, measure, one_core
+from linkwise.bench.suite import GOALS, XARM7, Goal, Line, Suite, find_robot, suite_table
+from linkwise.bench.timing import Way, one_core
 from linkwise.cli.main import INTERRUPTED, main
 from linkwise.study.counts import compare
 from linkwise.study.generic import generic_chain
@@ -259,6 +254,9 @@ def test_unwritable_output() -> None:
         (("bench",), "Missing argument 'ROBOT'"),
         (("bench", "puma560", "--suite"), "--suite takes no ROBOT"),
         (("bench", "puma560", "--batch", "0"), "x>=1"),
+        (("bench", "--suite", "--threads", "2"), "--threads has no meaning with --suite"),
+        (("bench", "--suite", "--base", "free"), "are for a ROBOT"),
+        (("bench", "puma560", "--calls", "--dtype", "float32"), "--dtype has no meaning with --ca"),
         (("bench", "puma560", "--seconds", "0"), "x>0"),
         (("info",), "Missing argument 'ROBOT'"),
         (("ops",), "Missing ROBOT; or --generic N, or --papers."),
@@ -418,7 +416,7 @@ def test_bench_of_call_styles(tmp_path: Path) -> None:
 
 def test_call_styles_compute_the_same(rng: np.random.Generator) -> None:
     """Whatever the layout, a style's call gives the result of its states, not of others."""
-    contest = CallContest(lw.load("puma560"), 0.001)
+    contest = Calls(lw.load("puma560"), 0.001).contest
     plain = contest.robot.forward_dynamics(*contest.states.arrays)
     for style in STYLES:
         way = contest.ours("forward_dynamics", style)
@@ -429,12 +427,16 @@ def test_call_styles_compute_the_same(rng: np.random.Generator) -> None:
             np.testing.assert_allclose(found, plain[: style.states], tolerance, tolerance)
 
 
+def beside(ours: float, peer: float) -> Times:
+    return Times(ours, {"pinocchio": peer}, {"pinocchio": "them"})
+
+
 def test_calls_table_says_what_a_batch_costs_beyond_its_states() -> None:
     rows = beyond_states(
         [
-            CallRow("f", "one state", 1, False, 300.0, 900.0, "them"),
-            CallRow("f", "batch of 4", 4, True, 1000.0, 3600.0, "them"),
-            CallRow("f", "4096, out=", 4096, True, 409600.0),
+            CallRow("f", "one state", 1, False, beside(300.0, 900.0)),
+            CallRow("f", "batch of 4", 4, True, beside(1000.0, 3600.0)),
+            CallRow("f", "4096, out=", 4096, True, Times(409600.0)),
         ]
     )
     assert [row.beyond for row in rows] == [None, 600.0, None]
@@ -457,17 +459,38 @@ def test_suite_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_suite_table_says_which_goals_are_met() -> None:
-    twice, thrice = Goal(ratio=2), Goal(ratio=3)
+    goal, quick = Goal(2, 3), Goal(20e6, 10e6, time=True)
     lines = [
-        Line("one", 10.0, 35.0, "them", twice, thrice, 0.5),
-        Line("two", 10.0, 25.0, "them", twice, thrice),
-        Line("three", 10.0, 15.0, "them", twice, thrice),
-        Line("four", 10.0, None, "them: not installed", twice, thrice),
-        Line("five", 5e6, aim=Goal(ns=10e6)),
+        Line("one", beside(10.0, 35.0), goal, 0.5),
+        Line("two", beside(10.0, 25.0), goal),
+        Line("three", beside(10.0, 15.0), goal),
+        Line("four", Times(10.0), goal),
+        Line("five", Times(5e6), quick),
+        Line("six", Times(15e6), quick),
+        Line("seven", Times(25e6), quick),
     ]
-    assert [line.verdict() for line in lines] == ["aim", "required", "no", "-", "aim"]
+    found = [line.goal.met(line.times) for line in lines]
+    assert found == ["aim", "required", "no", "-", "aim", "required", "no"]
     text = suite_table(lines)
-    assert "3.5×" in text and "50%" in text and "≤ 10 ms" in text
+    assert "3.5×" in text and "50%" in text and "≤ 10 ms" in text and "≥ 2×" in text
+
+
+def test_every_line_of_the_suite_has_a_goal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All lines are there without Pinocchio too, and without waiting for fresh processes."""
+    try:
+        table = Suite(Settings(batch=16, seconds=0.001))
+    except ValueError as error:
+        pytest.skip(str(error))
+    monkeypatch.setitem(sys.modules, "pinocchio", None)
+    monkeypatch.setitem(sys.modules, "mujoco", None)
+    monkeypatch.setattr("linkwise.bench.suite.TALOS", XARM7)
+    monkeypatch.setattr("linkwise.bench.suite.first_calls", lambda *_: (4e8, 1e7))
+    monkeypatch.setattr("linkwise.bench.suite.import_time", lambda: 3e8)
+    table = Suite(Settings(batch=16, seconds=0.001))
+    lines = list(table.rows(lambda _: None))
+    assert [line.what for line in lines] == list(GOALS)
+    assert "pinocchio: not installed." in table.text(lines)
+    assert [row["met"] for row in table.facts(lines)["rows"]][-3:] == ["required", "required", "no"]
 
 
 @pytest.mark.parametrize("name", ["puma560", "iiwa14", "branching", "xarm7"])
@@ -551,10 +574,11 @@ def test_units() -> None:
     assert [file_size(x) for x in (5, 2048, 3 << 20)] == ["5 bytes", "2.0 KiB", "3.0 MiB"]
 
 
-def test_measuring_keeps_places_of_what_is_missing() -> None:
-    way = Way("nothing", "pass", {})
-    one, missing = measure([way, None], 0.001)
-    assert one is not None and one > 0 and missing is None
+def test_measuring_leaves_out_what_is_missing() -> None:
+    way = Way("nothing", "pass", {}, states=10)
+    times = race(way, {"them": replace(way, label="how", states=1), "nobody": None}, 0.001)
+    assert times.ours > 0 and times.via == {"them": "how"} and times.ratio("nobody") is None
+    assert (times.ratio("them") or 0.0) > 3  # the same statement, ten times as many states
 
 
 def test_one_core_gives_back_the_others() -> None:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.model.tree import BASE, Tree
-from linkwise.spatial import RigidInertia, Transform, Vec3
+from linkwise.model.tree import BASE, Link, Tree
+from linkwise.spatial import Vec3
 
 Array = NDArray[Any]
+ONE_DEGREE = ("revolute", "prismatic")
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Body:
 
     name: str
     parent: int  # index in the list of bodies, -1 for the base
-    kind: str
+    kind: str  # of its joint, about or along z
     rotation: Array  # link axes as columns, in parent axes
     position: Array
     mass: float
@@ -43,39 +43,32 @@ def depth_first(tree: Tree) -> list[int]:
     return order
 
 
-def bodies(tree: Tree, order: Sequence[int]) -> list[Body]:
-    """The links in the given order."""
+def bodies(tree: Tree) -> list[Body]:
+    """The links, depth first; raises ValueError where a joint is not one that peers are given."""
+    order = depth_first(tree)
     place = {BASE: -1} | {link: k for k, link in enumerate(order)}
-    return [_body(tree, i, place[tree.links[i].parent]) for i in order]
+    return [_body(tree.links[i], place[tree.links[i].parent]) for i in order]
 
 
-def _body(tree: Tree, i: int, parent: int) -> Body:
-    link = tree.links[i]
-    mass, center, inertia = about_center(link.inertia)
+def _body(link: Link, parent: int) -> Body:
+    kind = type(link.joint).__name__.lower()
+    if kind not in ONE_DEGREE:
+        raise ValueError(f"{kind} joints are not compared")
+    center = link.inertia.centre()
+    s = link.inertia.seen_from(-center).rotational()
+    axes = [link.placement.rotate_back(Vec3(*unit)) for unit in np.eye(3).tolist()]
     return Body(
         name=link.joint_name,
         parent=parent,
-        kind=type(link.joint).__name__.lower(),
-        rotation=rotation(link.placement),
-        position=np.array([float(x) for x in link.placement.r]),
-        mass=mass,
-        center=center,
-        inertia=inertia,
+        kind=kind,
+        rotation=np.column_stack([_floats(axis) for axis in axes]),
+        position=_floats(link.placement.r),
+        mass=float(link.inertia.m),
+        center=_floats(center),
+        inertia=np.array([[s.xx, s.xy, s.xz], [s.xy, s.yy, s.yz], [s.xz, s.yz, s.zz]], float),
         armature=max(link.armature),
     )
 
 
-def rotation(placement: Transform) -> Array:
-    """Child axes as columns, in parent axes."""
-    axes = (Vec3(1.0, 0.0, 0.0), Vec3(0.0, 1.0, 0.0), Vec3(0.0, 0.0, 1.0))
-    return np.array([[float(x) for x in placement.rotate_back(axis)] for axis in axes]).T
-
-
-def about_center(body: RigidInertia) -> tuple[float, Array, Array]:
-    """Mass, centre of mass and rotational inertia about it; a massless body has its centre at 0."""
-    m, h, s = float(body.m), np.array([float(x) for x in body.h]), body.rotational()
-    inertia = np.array([[s.xx, s.xy, s.xz], [s.xy, s.yy, s.yz], [s.xz, s.yz, s.zz]], dtype=float)
-    if m == 0.0:
-        return 0.0, np.zeros(3), inertia
-    center = h / m
-    return m, center, inertia - m * (center @ center * np.eye(3) - np.outer(center, center))
+def _floats(v: Vec3) -> Array:
+    return np.array([float(x) for x in v])

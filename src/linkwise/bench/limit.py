@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import ctypes
 from dataclasses import dataclass
 
-from linkwise.backends.llvm.compile import Loaded, to_object
-from linkwise.backends.llvm.target import Target, host
-from linkwise.backends.llvm.types import NUMBERS, Lanes
+import numpy as np
+
+from linkwise.backends.base import BATCH
 from linkwise.bench.timing import Way, measure
-from linkwise.trace.program import OperationCount
+from linkwise.engine.kernels import cpu
+from linkwise.trace.expr import Expr, Graph
+from linkwise.trace.program import OperationCount, Port, Program
+from linkwise.trace.rolled import Step, loop, program
 
 SINCOS, SINCOS_MULTIPLIES = 26, 19  # vector instructions of an inline sine and cosine
-LOOP = "loop"
-TURNS = 2000  # of the measured loop
+TURNS = 200_000  # of the measured loop, so that the call around it counts little
 CHAINS = 14  # independent sums, enough to hide latency and few enough for 16 registers
 
 
@@ -36,64 +37,30 @@ class Peak:
 
 def measure_peak(seconds: float = 0.2) -> Peak:
     """Run independent multiply-adds, alone and with additions, as fast as they go."""
-    multiplies = _Loop(host(), CHAINS, 0)
-    mixed = _Loop(host(), CHAINS // 2, CHAINS // 2)
-    fast, both = measure([multiplies.way(), mixed.way()], seconds)
-    assert fast is not None and both is not None
-    return Peak(1.0 / fast, max(1.0 / both, 1.0 / fast))
+    ways = {"multiplies": _way(CHAINS), "mixed": _way(CHAINS // 2)}
+    times = measure(ways, seconds)
+    multiplies = 1.0 / times["multiplies"]
+    return Peak(multiplies, max(1.0 / times["mixed"], multiplies))
 
 
-class _Loop:
-    """A compiled loop of chains; it has no memory traffic."""
-
-    def __init__(self, target: Target, fused: int, added: int) -> None:
-        self._loaded = Loaded(to_object(_ir(target, fused, added), target), target, [LOOP])
-        self._run = ctypes.CFUNCTYPE(None, ctypes.c_int64)(self._loaded.address[LOOP])
-        self._per_turn = fused * (1 if target.fused else 2) + added
-
-    def way(self) -> Way:
-        """The loop as something to time, with instructions for states."""
-        names = {"run": self._run, "turns": TURNS}
-        return Way("", "run(turns)", names, TURNS * self._per_turn)
+def _way(fused: int) -> Way:
+    """The chains on one tile of states, with vector instructions counted as its states."""
+    target = cpu().target
+    kernel = cpu().compile(chains(fused), "float64", BATCH)
+    numbers = np.full((target.lanes(8), CHAINS + 1), 0.25)
+    names = {"kernel": kernel, "numbers": [numbers], "out": [np.empty_like(numbers[:, 1:])]}
+    instructions = CHAINS if target.fused else CHAINS + fused
+    return Way("", "kernel(numbers, out, 1)", names, TURNS * instructions)
 
 
-def _ir(target: Target, fused: int, added: int) -> str:
-    lanes = Lanes(NUMBERS["float64"], target.lanes(8))
-    T, n, bits = lanes.type, fused + added, target.register_bytes * 8
-    step = _fused if target.fused else _separate
-    heads = [f"%c{k} = phi {T} [ %x, %entry ], [ %d{k}, %loop ]" for k in range(n)]
-    steps = [step(lanes, k) for k in range(fused)]
-    steps += [f"%d{k} = fadd {T} %c{k}, %x" for k in range(fused, n)]
-    sums = [f"%s{k} = fadd {T} {f'%s{k - 1}' if k else '%x'}, %d{k}" for k in range(n)]
-    body, total = "\n  ".join((*heads, *steps)), "\n  ".join(sums)
-    return f"""
-target triple = "{target.triple}"
-declare {T} @llvm.fma.{lanes.suffix}({T}, {T}, {T})
-@sink = internal global {T} zeroinitializer
-@seed = internal global {T} {lanes.constant(0.5)}
-define void @{LOOP}(i64 %stop) #0 {{
-entry:
-  %x = load volatile {T}, ptr @seed
-  br label %loop
-loop:
-  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
-  {body}
-  %next = add i64 %i, 1
-  %more = icmp slt i64 %next, %stop
-  br i1 %more, label %loop, label %done
-done:
-  {total}
-  store volatile {T} %s{n - 1}, ptr @sink
-  ret void
-}}
-attributes #0 = {{ nounwind "prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}" }}
-"""
+def chains(fused: int) -> Program:
+    """A loop without memory traffic: ``c x + x`` in the first chains, ``c + x`` in the others."""
+    graph = Graph()
+    half, *starts = (graph.input("numbers", k) for k in range(CHAINS + 1))
+    x = half + half  # a sum is formed before the loop, an input read in every turn
 
+    def turn(_: Step, sums: list[Expr]) -> list[Expr]:
+        return [c * x + x if k < fused else c + x for k, c in enumerate(sums)]
 
-def _fused(lanes: Lanes, k: int) -> str:
-    T = lanes.type
-    return f"%d{k} = call {T} @llvm.fma.{lanes.suffix}({T} %c{k}, {T} %x, {T} %x)"
-
-
-def _separate(lanes: Lanes, k: int) -> str:
-    return f"%p{k} = fmul {lanes.type} %c{k}, %x\n  %d{k} = fadd {lanes.type} %p{k}, %x"
+    sums = loop(graph, TURNS, starts, turn)
+    return program(graph, "chains", [Port("numbers", CHAINS + 1)], [], results=sums)

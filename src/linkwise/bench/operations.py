@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from linkwise.algorithms import FUNCTIONS
-from linkwise.bench.states import exists, tip
+from linkwise.bench.states import algorithms_of, frame_for, tip
 from linkwise.engine.auto import choose_method
 from linkwise.errors import printable
 from linkwise.robot import Robot
@@ -30,15 +29,11 @@ class Counted:
 def count_all(robot: Robot, only_chosen: bool = False) -> list[Counted]:
     """Count every function and method that exists for the robot, or those that auto chooses."""
     counted = []
-    for function, methods in FUNCTIONS.items():
-        if not exists(robot, function, tip(robot)):
-            continue
-        for method, algorithm in methods.items():
-            frame = tip(robot) if algorithm.takes_frame else None
-            at = robot.tree.frames[frame] if frame else None
-            chosen = choose_method(function, robot.tree, frame=at) == method
-            if not algorithm.exists_for(robot.tree) or (only_chosen and not chosen):
-                continue
+    for algorithm in algorithms_of(robot):
+        function, method, frame = algorithm.function, algorithm.method, frame_for(robot, algorithm)
+        at = robot.tree.frames[frame] if frame else None
+        chosen = choose_method(function, robot.tree, frame=at) == method
+        if chosen or not only_chosen:
             count = robot.operation_count(function, method, frame=frame)
             counted.append(Counted(function, method, chosen, count))
     return counted

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from linkwise.algorithms import FUNCTIONS, Algorithm
 from linkwise.engine.calls import Array
 from linkwise.robot import Robot
 
@@ -26,18 +27,21 @@ class States:
         """The three arrays, as arguments of dynamics."""
         return self.q, self.qd, self.tau
 
+    @property
+    def arguments(self) -> dict[str, Array]:
+        """Something for every argument of a public function, by its name."""
+        still, step = np.zeros_like(self.tau), np.full((len(self), 1), 0.1)
+        forces = dict.fromkeys(("tau", "qdd", "rhs", "x"), self.tau)
+        ends = {"q0": self.q, "q1": self.q[::-1], "v": self.qd, "dt": step}
+        return {"q": self.q, "qd": self.qd, "qdd0": still, **forces, **ends}
+
     def head(self, count: int) -> States:
         """The first few states."""
         return States(*(x[:count] for x in self.arrays))
 
     def columns(self, order: list[int]) -> States:
         """With the joints in another order."""
-        arrays = (np.ascontiguousarray(x[:, order]) for x in self.arrays)
-        return States(*arrays)
-
-    def astype(self, dtype: str) -> States:
-        """In another number type."""
-        return States(*(x.astype(dtype) for x in self.arrays))
+        return States(*(np.ascontiguousarray(x[:, order]) for x in self.arrays))
 
 
 def random_states(robot: Robot, count: int, seed: int = 0) -> States:
@@ -54,8 +58,23 @@ def tip(robot: Robot) -> str:
     return max(reversed(robot.frame_names), key=lambda name: len(tree.path(tree.frames[name].link)))
 
 
+def frame_for(robot: Robot, algorithm: Algorithm) -> str | None:
+    """The frame that a function of one is measured at: the tip."""
+    return tip(robot) if algorithm.takes_frame else None
+
+
 def exists(robot: Robot, function: str, frame: str) -> bool:
     """Whether a function exists for this robot: an operational inertia needs six directions."""
     path = robot.tree.path(robot.tree.frames[frame].link)
     moving = {dof for i in path for dof, _ in robot.tree.links[i].dofs}
     return function != "operational_inertia" or len(moving) > 5
+
+
+def algorithms_of(robot: Robot) -> list[Algorithm]:
+    """Every function and method that exists for this robot."""
+    return [
+        algorithm
+        for function, methods in FUNCTIONS.items()
+        for algorithm in methods.values()
+        if exists(robot, function, tip(robot)) and algorithm.exists_for(robot.tree)
+    ]

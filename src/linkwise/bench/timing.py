@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -19,6 +19,7 @@ from linkwise.backends.llvm.target import host
 SAMPLE = 2e-4  # seconds that one sample of a fast statement is stretched to
 BURST = 4e-3  # seconds of samples in one turn, so that caches warm up after somebody else's
 ROUNDS = 4  # at least so many turns of each statement
+PACKAGES = {"numpy": "numpy", "llvmlite": "llvmlite", "pinocchio": "pin", "mujoco": "mujoco"}
 
 
 @dataclass(frozen=True)
@@ -31,16 +32,15 @@ class Way:
     states: int = 1
 
 
-def measure(ways: Sequence[Way | None], seconds: float) -> list[float | None]:
+def measure(ways: Mapping[str, Way], seconds: float) -> dict[str, float]:
     """Nanoseconds per state of each statement, measured in turns for ``seconds`` altogether."""
-    clocks = [None if way is None else _Stopwatch(way, seconds) for way in ways]
+    clocks = {name: _Stopwatch(way, seconds) for name, way in ways.items()}
     start, rounds = perf_counter(), 0
     while rounds < ROUNDS or perf_counter() - start < seconds:
-        for clock in clocks:
-            if clock is not None:
-                clock.turn()
+        for clock in clocks.values():
+            clock.turn()
         rounds += 1
-    return [None if clock is None else clock.best for clock in clocks]
+    return {name: clock.best for name, clock in clocks.items()}
 
 
 class _Stopwatch:
@@ -119,14 +119,8 @@ def machine() -> dict[str, Any]:
 
 def versions() -> dict[str, str | None]:
     """Versions of everything that takes part; None where it is not installed."""
-    found: dict[str, str | None] = {
-        "linkwise": linkwise.__version__,
-        "python": platform.python_version(),
-    }
-    packages = {"numpy": "numpy", "llvmlite": "llvmlite", "pinocchio": "pin", "mujoco": "mujoco"}
-    for name, package in packages.items():
-        try:
+    found: dict[str, str | None] = dict.fromkeys(PACKAGES)
+    for name, package in PACKAGES.items():
+        with suppress(PackageNotFoundError):
             found[name] = version(package)
-        except PackageNotFoundError:
-            found[name] = None
-    return found
+    return {"linkwise": linkwise.__version__, "python": platform.python_version(), **found}

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 import click
 
-from linkwise.bench import speed
-from linkwise.bench.calls import LARGE, CallContest, calls_notes, calls_table
-from linkwise.bench.facts import calls_facts, contest_facts, suite_facts
+from linkwise.bench.calls import Calls
+from linkwise.bench.contest import Bench, Measured, Settings
+from linkwise.bench.speed import MEASURED, SEVERAL, Speed
 from linkwise.bench.states import exists, tip
-from linkwise.bench.suite import run_suite, suite_notes, suite_table
-from linkwise.cli.options import load_robot, robot_options
+from linkwise.bench.suite import Suite
+from linkwise.cli.options import load_robot, refuse_robot_options, robot_options
 from linkwise.cli.output import say, say_json
-from linkwise.errors import printable
 from linkwise.robot import Robot
-from linkwise.text import pairs, progress
+from linkwise.text import progress
 
 
 @click.command()
@@ -32,75 +32,51 @@ from linkwise.text import pairs, progress
               help="Threads for a batch, ours and the peers'.")  # fmt: skip
 @click.option("--dtype", type=click.Choice(["float64", "float32"]), default="float64",
               show_default=True, help="Numbers in a batch; peers always use float64.")  # fmt: skip
-@click.option(
-    "--methods", is_flag=True, help="Every method of each function that has several, side by side."
-)
+@click.option("--methods", is_flag=True,
+              help="Every method of each function that has several, side by side.")  # fmt: skip
 @robot_options
-def bench(
-    robot: str | None,
-    suite: bool,
-    calls: bool,
-    as_json: bool,
-    batch: int,
-    seconds: float,
-    threads: int,
-    dtype: str,
-    methods: bool,
-    **loading: Any,
-) -> None:
+def bench(robot: str | None, suite: bool, calls: bool, as_json: bool, **options: Any) -> None:
     """Measure the functions of ROBOT beside Pinocchio and MuJoCo, where they are installed.
 
     Peers are given the same robot, link by link, and must agree before they are timed.
     """
+    settings = Settings(**{field.name: options.pop(field.name) for field in fields(Settings)})
     if suite:
         if robot is not None:
             raise click.UsageError("--suite takes no ROBOT: it has its own")
-        _run_suite(speed.Settings(batch, seconds), as_json)
-        return
-    if robot is None:
+        if calls:
+            raise click.UsageError("--suite and --calls are two tables: choose one.")
+        _refuse_others(settings, "--suite", "batch", "seconds")
+        refuse_robot_options(options)
+        _run(Suite(settings), as_json)
+    elif robot is None:
         raise click.UsageError("Missing argument 'ROBOT' (or --suite).")
-    loaded = load_robot(robot, **loading)
-    if calls:
-        _run_calls(loaded, as_json, seconds)
-        return
-    functions: tuple[str, ...] = speed.MEASURED
-    if methods:
-        functions = tuple(f for f in speed.SEVERAL if exists(loaded, f, tip(loaded)))
-    settings = speed.Settings(batch, seconds, threads, dtype, functions, methods)
-    contest = speed.Contest(loaded, settings)
-    if not as_json:
-        _print_head(settings, loaded, contest.frame)
-        say(pairs(speed.agreement_lines(contest)))
-    rows = list(contest.rows(progress))
-    if as_json:
-        say_json(contest_facts(contest, rows))
+    elif calls:
+        _refuse_others(settings, "--calls", "seconds")
+        _run(Calls(load_robot(robot, **options), settings.seconds), as_json)
     else:
-        say(f"\n{speed.speed_table(rows, contest)}\n\n{speed.footnotes(contest, rows)}")
+        _run(_functions(load_robot(robot, **options), settings), as_json)
 
 
-def _run_suite(settings: speed.Settings, as_json: bool) -> None:
-    if not as_json:
-        say(f"{speed.header(settings)}\n")
-    peak, lines = run_suite(settings)
+def _run(table: Bench[Measured], as_json: bool) -> None:
     if as_json:
-        say_json(suite_facts(settings, peak, lines))
+        say_json(table.facts(list(table.rows(progress))))
     else:
-        say(f"{suite_table(lines)}\n\n{suite_notes(peak)}")
+        say(table.head())
+        say(table.text(list(table.rows(progress))))
 
 
-def _run_calls(robot: Robot, as_json: bool, seconds: float) -> None:
-    contest, settings = CallContest(robot, seconds), speed.Settings(LARGE, seconds)
-    if not as_json:
-        _print_head(settings, robot, contest.frame)
-    empty = contest.empty()
-    rows = [*contest.rows(progress), *contest.first_calls()]
-    if as_json:
-        say_json(calls_facts(contest, settings, empty, rows))
-    else:
-        say(f"{calls_table(rows)}\n\n{calls_notes(contest, empty)}")
+def _refuse_others(settings: Settings, what: str, *used: str) -> None:
+    """Raise if an option was given that would be ignored."""
+    usual = replace(Settings(), **{name: getattr(settings, name) for name in used})
+    given = [name for name, x in asdict(settings).items() if x != getattr(usual, name)]
+    if given:
+        raise click.UsageError(f"--{given[0]} has no meaning with {what}.")
 
 
-def _print_head(settings: speed.Settings, robot: Robot, frame: str) -> None:
-    joints = "1 joint" if robot.nv == 1 else f"{robot.nv} joints"
-    say(speed.header(settings))
-    say(f"robot     {printable(robot.name)}, {joints}, frame {printable(frame)}\n")
+def _functions(robot: Robot, settings: Settings) -> Speed:
+    """The usual functions, or with --methods all that have several methods."""
+    functions: tuple[str, ...] = MEASURED
+    if settings.methods:
+        functions = tuple(f for f in SEVERAL if exists(robot, f, tip(robot)))
+    return Speed(robot, settings, functions)

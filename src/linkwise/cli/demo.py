@@ -6,14 +6,14 @@ from typing import Any
 
 import click
 
+from linkwise.bench.contest import Settings
 from linkwise.bench.operations import operation_table
 from linkwise.bench.selfcheck import Check, check_table, self_check
-from linkwise.bench.speed import Contest, Settings, agreement_lines, footnotes, header, speed_table
+from linkwise.bench.speed import Speed
 from linkwise.bench.worked import worked_state
 from linkwise.cli.options import load_robot, robot_options
 from linkwise.cli.output import heading, say
-from linkwise.robot import Robot
-from linkwise.text import pairs, progress
+from linkwise.text import progress
 
 FUNCTIONS = ("forward_dynamics", "inverse_dynamics", "mass_matrix", "jacobian")
 
@@ -41,7 +41,10 @@ def demo(ctx: click.Context, /, robot: str, seconds: float, **loading: Any) -> N
     heading("Operation counts")
     say(operation_table(loaded))
     heading("Speed")
-    say(_speed(loaded, seconds))
+    progress("comparing with the peers and timing")
+    speed = Speed(loaded, Settings(seconds=seconds), FUNCTIONS)
+    say(speed.head())
+    say(speed.text(list(speed.rows(lambda _: None))))
     if not all(check.ok for check in checks):
         ctx.exit(1)
 
@@ -51,17 +54,3 @@ def _verdict(checks: list[Check]) -> str:
     if failed:
         return f"{failed} of {len(checks)} checks FAILED"
     return f"all {len(checks)} checks passed; errors are relative to the largest entry"
-
-
-def _speed(robot: Robot, seconds: float) -> str:
-    settings = Settings(batch=4096, seconds=seconds, functions=FUNCTIONS)
-    progress("comparing with the peers and timing")
-    contest = Contest(robot, settings)
-    rows = list(contest.rows())
-    parts = (
-        header(settings),
-        "Results, checked before timing:\n" + pairs(agreement_lines(contest)),
-        speed_table(rows, contest),
-        footnotes(contest, rows),
-    )
-    return "\n\n".join(parts)
