@@ -51,8 +51,8 @@ def invertible(body: RigidInertia) -> bool:
         _, inv_d = dense.ldl(J, [row[k] for k, row in enumerate(J)])
     except ZeroDivisionError:
         return False
-    most = 1.0 / (LEAST * body.rotational().trace())
-    return all(0.0 < x < most for x in inv_d)
+    least = LEAST * body.rotational().trace()
+    return all(x > 0.0 and x * least < 1.0 for x in inv_d)
 
 
 def mobility(body: RigidInertia) -> Mobility:
@@ -81,15 +81,10 @@ def _with_unmoved(link: Link) -> RigidInertia:
     return link.inertia + unmoved
 
 
-def possible(tree: Tree) -> bool:
-    """Whether every link has an inverse of its inertia."""
-    return None not in each_link(tree, completed)
-
-
 def why_not(tree: Tree) -> str:
-    """The link that has none."""
+    """For algorithms that invert the inertia of every link: a link whose inertia has no inverse."""
     reasons: list[str] = each_link(tree, lambda link: "" if completed(link) else _without(link))
-    return next(reason for reason in reasons if reason)
+    return next(filter(None, reasons), "")
 
 
 def _without(link: Link) -> str:

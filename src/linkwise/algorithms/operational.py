@@ -25,12 +25,28 @@ from linkwise.algorithms.grip import grip
 from linkwise.algorithms.innovations import factored
 from linkwise.algorithms.kinematics import jacobian_columns
 from linkwise.algorithms.tied import refuse_followers
-from linkwise.model.tree import BASE, Frame, Tree
+from linkwise.model.tree import BASE, Frame, Link, Tree
 from linkwise.spatial import Force, Matrix, Scalar, Vector
-from linkwise.sweep import at_links, joint_states
+from linkwise.sweep import along_path, at_links, joint_states
 
 # a full 6x6 matrix is the mass matrix of a six-joint chain
 CHAIN_OF_SIX = tuple(range(-1, 5))
+
+
+def moved_by(link: Link, inner: frozenset[int]) -> frozenset[int]:
+    """Degrees of freedom between the base and a link."""
+    return inner | {dof for dof, _ in link.dofs}
+
+
+def too_few_directions(tree: Tree, frame: Frame) -> str:
+    """A reason where Λ never exists: fewer than six degrees of freedom move the frame."""
+    _, moving = along_path(tree, frame.link, moved_by, frozenset())
+    if len(moving) >= 6:
+        return ""
+    return (
+        f"the frame is moved by {len(moving)} joint(s); expected at least 6, else J M⁻¹ Jᵀ has no "
+        "inverse (operational_inertia_inverse exists, and damping= gives one)"
+    )
 
 
 def operational_inertia_inverse(

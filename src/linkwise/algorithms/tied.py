@@ -23,13 +23,10 @@ from linkwise.spatial import Matrix, Scalar, Vector
 Solver = Callable[..., list[Scalar]]  # (tree, q, qd, tau, external) -> qdd, more
 
 
-def possible(tree: Tree) -> bool:
-    """Whether every joint moves on its own."""
-    return not tree.coupled
-
-
 def why_not(tree: Tree) -> str:
-    """The joint that does not."""
+    """For algorithms that know only joints on their own: a joint that follows another."""
+    if not tree.coupled:
+        return ""
     name, driver = tree.first_follower
     return f"joint {name!r} follows {driver!r}, and articulated bodies ask for joints on their own"
 
