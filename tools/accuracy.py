@@ -28,7 +28,7 @@ import numpy as np
 import linkwise as lw
 import linkwise.spatial.precise  # teaches the algebra mpmath's numbers
 from linkwise.algorithms import FUNCTIONS, Algorithm, configurations
-from linkwise.algorithms.mobility import completed, possible
+from linkwise.algorithms.mobility import completed, why_not
 from linkwise.model.joints import Revolute
 from linkwise.model.tree import Frame, Link, Tree
 from linkwise.robot import Robot
@@ -247,7 +247,7 @@ def conditions() -> str:
 
 def mobility(tree: Tree) -> float:
     """The largest of any link on its own, at its joint."""
-    if not possible(tree):
+    if why_not(tree):
         return float("nan")
     units = [Force(Vec3(*row[:3]), Vec3(*row[3:])) for row in np.eye(6).tolist()]
     alone = [[list(own @ unit) for unit in units] for own in map(completed, tree.links) if own]

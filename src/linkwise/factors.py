@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwise.algorithms.tied import possible, why_not
+from linkwise.algorithms.tied import why_not
 from linkwise.engine.calls import Array, Calls
 
 
@@ -21,9 +21,10 @@ class Innovations:
     """
 
     def __init__(self, calls: Calls, q: ArrayLike, inverse: bool, threads: int | None) -> None:
-        if not possible(calls.tasks.tree):
+        reason = why_not(calls.tasks.tree)
+        if reason:
             raise ValueError(
-                f"innovations: {why_not(calls.tasks.tree)}; expected such a robot (solve_mass and "
+                f"innovations: {reason}; expected such a robot (solve_mass and "
                 "mass_matrix_inverse take this one)"
             )
         self._calls, self._q, self._threads = calls, np.array(q), threads

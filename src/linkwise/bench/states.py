@@ -64,17 +64,13 @@ def frame_for(robot: Robot, algorithm: Algorithm) -> str | None:
 
 
 def exists(robot: Robot, function: str, frame: str) -> bool:
-    """Whether a function exists for this robot: an operational inertia needs six directions."""
-    path = robot.tree.path(robot.tree.frames[frame].link)
-    moving = {dof for i in path for dof, _ in robot.tree.links[i].dofs}
-    return function != "operational_inertia" or len(moving) > 5
+    """Whether some method of a function applies to this robot, and to this frame of it."""
+    at = robot.tree.frames[frame]
+    return any(method.exists_for(robot.tree, at) for method in FUNCTIONS[function].values())
 
 
 def algorithms_of(robot: Robot) -> list[Algorithm]:
-    """Every function and method that exists for this robot."""
-    return [
-        algorithm
-        for function, methods in FUNCTIONS.items()
-        for algorithm in methods.values()
-        if exists(robot, function, tip(robot)) and algorithm.exists_for(robot.tree)
-    ]
+    """Every function and method that exists for this robot and its tip."""
+    at = robot.tree.frames[tip(robot)]
+    methods = (method for methods in FUNCTIONS.values() for method in methods.values())
+    return [method for method in methods if method.exists_for(robot.tree, at)]

@@ -64,34 +64,18 @@ class Tasks:
             raise ValueError(f"axes {key.axes!r}: expected {' or '.join(map(repr, known))}")
         if algorithm.takes_frame and at is None:
             raise ValueError(f"{key.function}: expected a frame (robot.frame_names lists them)")
-        self._check_applies(algorithm, key.damped)
-        if key.function == "operational_inertia" and at is not None and not key.damped:
-            self._check_six_directions(key.frame, at)
+        self._check_applies(algorithm, key, at)
         wrenches = tuple(self.frame(name) for name in key.external)
         return Task(algorithm, at, key.axes, wrenches, status=key.status, damped=key.damped)
 
-    def _check_applies(self, algorithm: Algorithm, damped: bool) -> None:
+    def _check_applies(self, algorithm: Algorithm, key: Key, at: Frame | None) -> None:
         """Say why a method is not for this robot or call, and which methods are."""
-        reason = ""
-        if not algorithm.exists_for(self.tree):
-            reason = algorithm.why_not(self.tree)
-        elif damped and not algorithm.takes_damping:
-            reason = "takes no damping, for it never forms the inverse that damping is added to"
+        reason = algorithm.why_not(self.tree, at, key.damped)
         if reason:
-            others = [x for x in FUNCTIONS[algorithm.function].values() if x.exists_for(self.tree)]
-            able = [x.method for x in others if x.takes_damping or not damped]
+            others = FUNCTIONS[algorithm.function].values()
+            able = [x.method for x in others if not x.why_not(self.tree, at, key.damped)]
             instead = f"expected one of {', '.join(map(repr, able))}" if able else "no method can"
+            of_frame = f", frame {key.frame!r}" if at is not None else ""
             raise ValueError(
-                f"{algorithm.function}, method {algorithm.method!r}: {reason}; {instead}"
-            )
-
-    def _check_six_directions(self, name: str | None, frame: Frame) -> None:
-        """An operational inertia needs joints for every direction of its frame."""
-        path = self.tree.path(frame.link)
-        moving = len({dof for i in path for dof, _ in self.tree.links[i].dofs})
-        if moving < 6:
-            raise ValueError(
-                f"operational_inertia: frame {name!r} is moved by {moving} joint(s); expected at "
-                "least 6, else J M⁻¹ Jᵀ has no inverse (operational_inertia_inverse exists, and "
-                "damping= gives one)"
+                f"{algorithm.function}, method {algorithm.method!r}{of_frame}: {reason}; {instead}"
             )
