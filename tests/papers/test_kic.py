@@ -15,8 +15,8 @@ import pytest
 
 import linkwise as lw
 from linkwise.algorithms import augmented, kic
-from linkwise.algorithms.chains import root_poses
 from linkwise.algorithms.crba import compose
+from linkwise.algorithms.poses import root_poses
 from linkwise.model.joints import Free, Helical, Joint, Planar, Prismatic, Revolute, Spherical
 from linkwise.model.joints import Universal as U
 from linkwise.model.tree import Follows, Frame, Link, Tree

@@ -4,7 +4,7 @@
 
 Three sweeps [RBDA Table 7.1; Rodriguez and Kreutz, FD4], ordinary accelerations:
 
-    base -> tip   w, c, p   turning rates, velocity-product acceleration and force
+    base -> tip   w, c, p   turning rates, velocity-product acceleration and force (rates.py)
     tip -> base   I^A, p^A  articulated inertia and bias force
     base -> tip   a, qdd
 
@@ -17,32 +17,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from linkwise.algorithms.external import External, external_forces
+from linkwise.algorithms.rates import STILL, Velocity, turn
 from linkwise.algorithms.tied import inverse_with_ties, with_ties
-from linkwise.model.joints import JointState
 from linkwise.model.tree import Link, Tree
-from linkwise.spatial import (
-    ArticulatedInertia,
-    Force,
-    Mat3,
-    Motion,
-    Scalar,
-    Vec3,
-    Vector,
-    cross,
-    rate_matrix,
-    reciprocal,
-)
-from linkwise.sweep import NO_JOINT, base_to_tip, each_link, tip_to_base
-
-
-class Velocity(NamedTuple):
-    """Turning rate of a link, and its velocity products: acceleration ``c``, force ``p``."""
-
-    J: JointState
-    w: Vec3
-    W: Mat3
-    c: Motion
-    p: Force
+from linkwise.spatial import ArticulatedInertia, Force, Motion, Scalar, Vec3, Vector, reciprocal
+from linkwise.sweep import base_to_tip, each_link, tip_to_base
 
 
 class Subtree(NamedTuple):
@@ -67,37 +46,18 @@ class Acceleration(NamedTuple):
     qdd: list[Scalar]
 
 
-STILL = Velocity(NO_JOINT, Vec3.zero(), Mat3.zero(), Motion.zero(), Force.zero())
 NOTHING = Subtree(ArticulatedInertia.zero(), Force.zero())
 
 
-def turn(link: Link, parent: Velocity, q: Vector, qd: Vector) -> Velocity:
-    """Velocity-product terms of a link.
-
-    The book's ``c = v x S qd`` is of spatial accelerations. That of the link's origin, with
-    ``r' = E r`` to it and ``s = vJ.lin`` across the joint, is
-    ``E a_parent + dw_in x r' + w_in x (w_in x r') + 2 w_in x s + vJ.ang x s + d/dt s``.
-    The first two are X applied to the parent's acceleration; W = w~w~ gives the third; then
-    ``2 w_in + vJ.ang = w_in + w``. The last, with ``w_in x vJ.ang`` of dw, is qdd and drift.
-    """
-    J = link.joint_state(q)
-    X, vJ = J.X, J.motion(qd)
-    w_in = X.rotate(parent.w)
-    w = w_in + vJ.ang
-    c = Motion(cross(w_in, vJ.ang), X.rotate(parent.W @ X.r) + cross(w_in + w, vJ.lin))
-    W = rate_matrix(w, Vec3.zero())
-    return Velocity(J, w, W, c + link.joint.drift(q, qd), link.inertia.force(Vec3.zero(), W))
-
-
 def drive(link: Link, tau: Vector, qd: Vector) -> list[Scalar]:
-    """Torques that are left of the motors' after friction."""
+    """The motors' torques, less friction."""
     return [t - lost for t, lost in zip(tau, link.resistance(qd), strict=True)]
 
 
 def articulate(
     link: Link, children: Subtree, m: Velocity, ext: Force, tau: Vector
 ) -> tuple[list[Handle], Subtree]:
-    """Eliminate the joint; the rest is the inertia that the parent feels."""
+    """Eliminate the joint; what is left is the inertia and the force that the parent feels."""
     IA = children.IA + link.inertia.articulated()
     p = children.pA + m.p - ext
     handles = []

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from linkwise.algorithms.chains import Chain, at_point, chains, root_poses
+from linkwise.algorithms.chains import Chain, at_point, chains
 from linkwise.algorithms.christoffel import with_brackets
 from linkwise.algorithms.crba import compose
 from linkwise.algorithms.kic import CentralBody, Parts, at_centre, numbered, parts_of
-from linkwise.algorithms.kinematics import LinkPose
+from linkwise.algorithms.poses import LinkPose, root_poses
 from linkwise.model.projection import Tensor
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial import Matrix, RigidInertia, Scalar, Vector, cross

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from linkwise.algorithms.kinematics import BASE_POSE, LinkPose, place
+from linkwise.algorithms.poses import LinkPose
 from linkwise.model.tree import Link, Tree
-from linkwise.spatial import Motion, Vec3, Vector, cross
-from linkwise.sweep import PerLink, base_to_tip, joint_states_from_roots
+from linkwise.spatial import Motion, Vec3, cross
+from linkwise.sweep import PerLink, base_to_tip
 
 
 class Column(NamedTuple):
@@ -30,17 +30,10 @@ Chain = tuple[Column, ...]
 def extend(link: Link, inner: Chain, pose: LinkPose, numbers: Sequence[int]) -> Chain:
     """The chain of a link from its parent's."""
     own: list[Column] = []
-    for number, column in zip(numbers, pose.J.S, strict=True):
-        ang = pose.R @ column.ang
-        S = Motion(ang, pose.R @ column.lin + cross(pose.p, ang))
+    for number, S in zip(numbers, pose.S, strict=True):
         moves = len(inner) + (0 if link.joint.quasi else len(own))
         own.append(Column(S, number, moves))
     return (*inner, *own)
-
-
-def root_poses(tree: Tree, q: Vector) -> list[LinkPose]:
-    """Pose of every link in the frame of the link that its branch leaves the base by."""
-    return base_to_tip(tree, place, BASE_POSE, joint_states_from_roots(tree, q))
 
 
 def chains(tree: Tree, poses: PerLink) -> list[Chain]:

@@ -18,10 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from linkwise.algorithms.chains import Chain, Column, chains, root_poses
+from linkwise.algorithms.chains import Chain, Column, chains
 from linkwise.algorithms.crba import compose, crba
-from linkwise.algorithms.dense import unit
-from linkwise.algorithms.kinematics import LinkPose
+from linkwise.algorithms.poses import LinkPose, root_poses
+from linkwise.algorithms.rotors import rotor_symbols
 from linkwise.model.projection import Index, Tensor
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial import Flux, RigidInertia, Rotation, Scalar, Vector
@@ -33,20 +33,7 @@ Bracket = tuple[int, int, int, Scalar]  # j, k, l, c: [motion k, motion j] has c
 def christoffel(tree: Tree, q: Vector) -> Tensor:
     """``Γ``; symmetric in its last two indices where no joint is spherical or free."""
     symbols = [entry for chain, B in fluxes(tree, q) for entry in symbols_of(chain, B)]
-    rotors = each_link(tree, rotor_symbols, tree.column_numbers)
-    whole = tree.gather_tensor([*symbols, *(entry for own in rotors for entry in own)])
-    return with_brackets(tree, q, whole)
-
-
-def rotor_symbols(link: Link, numbers: range) -> list[tuple[Index, Scalar]]:
-    """Of a joint whose rotors' axes turn against those of its rates; zeros for all others."""
-    columns = list(zip(numbers, unit(link.joint.nv), strict=True))
-    return [
-        ((i, j, k), x)
-        for k, rates in columns
-        for j, moved in columns
-        for i, x in zip(numbers, link.turned_rotors(rates, moved), strict=True)
-    ]
+    return with_brackets(tree, q, tree.gather_tensor([*symbols, *rotor_symbols(tree)]))
 
 
 def fluxes(tree: Tree, q: Vector) -> list[tuple[Chain, Flux]]:

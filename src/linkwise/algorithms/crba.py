@@ -16,6 +16,7 @@ from linkwise.algorithms import ltl
 from linkwise.algorithms.dense import transpose
 from linkwise.algorithms.external import External
 from linkwise.algorithms.rnea import bias
+from linkwise.algorithms.rotors import with_rotors
 from linkwise.model.joints import JointState
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial import Force, Matrix, RigidInertia, Scalar, Vector
@@ -41,13 +42,6 @@ def carry(_link: Link, F: list[Force], J: JointState) -> list[Force]:
 def meet(_link: Link, F: list[Force], J: JointState) -> Matrix:
     """``S_iᵀ F_j``, link i the one that is met: a column per momentum."""
     return transpose([J.project(f) for f in F])
-
-
-def with_rotors(tree: Tree, M: Matrix) -> Matrix:
-    """Add the inertia of the motors' rotors to the diagonal."""
-    for k, rotor in enumerate(tree.rotors):
-        M[k][k] = M[k][k] + rotor
-    return M
 
 
 def crba(tree: Tree, q: Vector) -> Matrix:

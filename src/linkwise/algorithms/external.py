@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linkwise.algorithms.kinematics import link_pose
+from linkwise.algorithms.poses import link_pose
 from linkwise.model.tree import Frame, Tree
 from linkwise.spatial import Force, Vec3, Vector, cross
 from linkwise.sweep import at_links

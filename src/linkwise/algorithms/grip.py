@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from linkwise.algorithms import dense
-from linkwise.algorithms.kinematics import axes_of, link_pose
+from linkwise.algorithms.kinematics import axes_of
+from linkwise.algorithms.poses import link_pose
 from linkwise.model.tree import Frame, Tree
 from linkwise.spatial import Force, Mat3, Motion, Vec3, Vector, cross
 

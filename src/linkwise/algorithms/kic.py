@@ -24,8 +24,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from linkwise.algorithms.chains import Chain, at_point, chains, extend, root_poses
-from linkwise.algorithms.kinematics import LinkPose, link_poses
+from linkwise.algorithms.chains import Chain, at_point, chains, extend
+from linkwise.algorithms.poses import LinkPose, link_poses, root_poses
 from linkwise.model.projection import Index, Tensor
 from linkwise.model.tree import Frame, Tree
 from linkwise.spatial import Motion, RigidInertia, Rotation, Scalar, Sym3, Vec3, Vector, cross

@@ -1,10 +1,7 @@
 """Kinematics of a frame: pose, Jacobian, and acceleration at constant joint rates.
 
-One sweep from the base to the frame's link carries its axes and origin in base axes:
-
-    R = R_parent Eᵀ,   p = p_parent + R_parent r
-
-A column of the Jacobian is the joint's motion, turned to base axes and moved to the frame.
+The frame's link is placed by the sweep of ``poses.py``. A column of the Jacobian is the joint's
+motion, turned to base axes and moved to the frame.
 
 An acceleration is that of the frame's origin, and of its turning, in base or in body axes. How fast
 the numbers of the body-axes velocity change is another quantity (``axes="moving"``): in axes that
@@ -13,42 +10,13 @@ turn with w, ``d/dt (Rᵀv) = Rᵀ(v̇ - w x v)``.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from linkwise.algorithms.poses import LinkPose, link_pose, link_poses
 from linkwise.algorithms.rates import at_rest, glide, move
-from linkwise.model.joints import JointState
-from linkwise.model.tree import Frame, Link, Tree
+from linkwise.model.tree import Frame, Tree
 from linkwise.spatial import Mat3, Matrix, Motion, Scalar, Vec3, Vector, cross
-from linkwise.sweep import NO_JOINT, along_path, joint_states
+from linkwise.sweep import along_path, joint_states
 
 MOVING = "moving"  # body axes; rates of change of the numbers seen in them
-
-
-class LinkPose(NamedTuple):
-    """Axes (link -> base) and origin of a link, in base axes; and its joint."""
-
-    R: Mat3
-    p: Vec3
-    J: JointState = NO_JOINT
-
-
-BASE_POSE = LinkPose(Mat3.identity(), Vec3.zero())
-
-
-def place(_link: Link, parent: LinkPose, J: JointState) -> LinkPose:
-    """Pose of a link from its parent's."""
-    R = Mat3(*(J.X.rotate(row) for row in parent.R.rows))
-    return LinkPose(R, parent.p + parent.R @ J.X.r, J)
-
-
-def link_poses(tree: Tree, q: Vector, link: int) -> tuple[dict[int, LinkPose], LinkPose]:
-    """Poses of the links from the base out to one, and that one's."""
-    return along_path(tree, link, place, BASE_POSE, joint_states(tree, q))
-
-
-def link_pose(tree: Tree, q: Vector, link: int) -> LinkPose:
-    """Pose of one link."""
-    return link_poses(tree, q, link)[1]
 
 
 def axes_of(frame: Frame) -> Mat3:
@@ -64,7 +32,7 @@ def _at_frame(pose: LinkPose, frame: Frame) -> LinkPose:
 
 def forward_kinematics(tree: Tree, q: Vector, *, frame: Frame) -> Matrix:
     """Homogeneous 4x4 matrix that takes frame coordinates to base coordinates."""
-    R, p, _ = _at_frame(link_pose(tree, q, frame.link), frame)
+    R, p, *_ = _at_frame(link_pose(tree, q, frame.link), frame)
     rows = [[*row, x] for row, x in zip(R.rows, p, strict=True)]
     return [*rows, [0.0, 0.0, 0.0, 1.0]]
 

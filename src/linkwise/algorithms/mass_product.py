@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from linkwise.algorithms import ltl
 from linkwise.algorithms.crba import compose
-from linkwise.algorithms.fixed_frame import Located, located
+from linkwise.algorithms.poses import LinkPose, root_poses
 from linkwise.model.joints import JointState
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial import Force, Matrix, Motion, RigidInertia, Scalar, Transform, Vector
@@ -41,21 +41,21 @@ class Ride(NamedTuple):
     a: Motion
 
 
-def project(link: Link, J: JointState, body: RigidInertia, at: Located) -> Fixed:
+def project(link: Link, J: JointState, body: RigidInertia, at: LinkPose) -> Fixed:
     """Turn a link's motions, and the momenta of its subtree, to the root's axes."""
     momenta = [body @ column for column in J.S]
     block = [J.project(f) for f in momenta]
     for k, rotor in enumerate(link.armature):
         block[k][k] = block[k][k] + rotor
     F = tuple(Force(at.R @ f.ang, at.R @ f.lin) for f in momenta)
-    return Fixed(Transform(at.l), tuple(at.own), F, block)
+    return Fixed(Transform(at.l), tuple(at.turned(J.S)), F, block)
 
 
 def fixed_links(tree: Tree, q: Vector) -> list[Fixed]:
     """Every link in its root's axes."""
     J = joint_states(tree, q)
     bodies, _ = tip_to_base(tree, compose, RigidInertia.zero(), J)
-    return each_link(tree, project, J, bodies, located(tree, q))
+    return each_link(tree, project, J, bodies, root_poses(tree, q))
 
 
 def ride(_link: Link, parent: Ride, f: Fixed, rates: Vector) -> Ride:

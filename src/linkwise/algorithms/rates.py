@@ -1,11 +1,16 @@
-"""How links turn and accelerate: the outward sweep that dynamics and kinematics share.
+"""How links turn and accelerate: the outward sweeps that dynamics and kinematics share.
 
-    w = E w_parent + S qd,   dw = E dw_parent + S qdd + Ṡ qd + w_in x S qd,
-    a = E (a_parent + U_parent r) + ...
+    w_in = E w_parent,   w = w_in + S qd,   dw = E dw_parent + S qdd + Ṡ qd + w_in x S qd
+    a = E (a_parent + U_parent r) + S qdd + Ṡ qd + (w_in + w) x s
 
 Ordinary (not spatial) accelerations of link origins [Luh, Walker and Paul 1980], so that no linear
 velocity is ever formed. ``U = dw~ + w~w~`` carries every term of a link's motion but ``a``
 [Khalil and Dombre, ch. 9].
+
+Derivation of a: r leads from the parent's origin to the link's, and s is the linear part of S qd.
+Then v = v_parent + w_in x r + s and dr/dt = w_in x r + s. The numbers of s are in axes that turn
+with w: ds/dt = ṡ + w x s, where ṡ is the linear part of S qdd + Ṡ qd. Together, a = dv/dt =
+a_parent + dw_parent x r + w_in x (w_in x r + s) + ṡ + w x s; its terms in r are U_parent r.
 """
 
 from __future__ import annotations
@@ -14,7 +19,7 @@ from typing import NamedTuple
 
 from linkwise.model.joints import JointState
 from linkwise.model.tree import Link
-from linkwise.spatial import Mat3, Motion, Vec3, Vector, cross, rate_matrix
+from linkwise.spatial import Force, Mat3, Motion, Vec3, Vector, cross, rate_matrix
 from linkwise.sweep import NO_JOINT
 
 
@@ -41,9 +46,38 @@ def move(link: Link, parent: Rates, q: Vector, qd: Vector, qdd: Vector) -> Rates
     w_in = X.rotate(parent.w)
     w = w_in + vJ.ang
     dw = X.rotate(parent.dw) + aJ.ang + cross(w_in, vJ.ang)
-    # a slide vJ.lin fixed to the moving axes turns with them (w_in x) and grows along them (w x)
     a = X.rotate(parent.a + parent.U @ X.r) + aJ.lin + cross(w_in + w, vJ.lin)
     return Rates(J, w, dw, a, rate_matrix(w, dw))
+
+
+class Velocity(NamedTuple):
+    """Turning rate of a link, and its velocity products: acceleration ``c``, force ``p``."""
+
+    J: JointState
+    w: Vec3
+    W: Mat3  # w~w~
+    c: Motion
+    p: Force
+
+
+STILL = Velocity(NO_JOINT, Vec3.zero(), Mat3.zero(), Motion.zero(), Force.zero())
+
+
+def turn(link: Link, parent: Velocity, q: Vector, qd: Vector) -> Velocity:
+    """Velocity products of a link, for algorithms that solve for its acceleration.
+
+    Of dw and a above, X applied to the parent's acceleration gives ``E dw_parent`` and
+    ``E (a_parent + dw_parent x r)``, and S qdd is still to be found. What is left is c, which for
+    ordinary accelerations takes the place of the book's ``v x S qd``. p is the force on the link
+    when it turns with w and neither dw nor a is added.
+    """
+    J = link.joint_state(q)
+    X, vJ = J.X, J.motion(qd)
+    w_in = X.rotate(parent.w)
+    w = w_in + vJ.ang
+    c = Motion(cross(w_in, vJ.ang), X.rotate(parent.W @ X.r) + cross(w_in + w, vJ.lin))
+    W = rate_matrix(w, Vec3.zero())
+    return Velocity(J, w, W, c + link.joint.drift(q, qd), link.inertia.force(Vec3.zero(), W))
 
 
 def glide(_link: Link, parent: Motion, J: JointState, qd: Vector) -> Motion:

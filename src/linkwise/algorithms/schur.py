@@ -29,7 +29,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from linkwise.algorithms import blocks
-from linkwise.algorithms.aba import STILL, Velocity, drive, turn
+from linkwise.algorithms.aba import drive
 from linkwise.algorithms.blocks import Block
 from linkwise.algorithms.external import External, external_forces
 from linkwise.algorithms.interbody import (
@@ -44,6 +44,7 @@ from linkwise.algorithms.interbody import (
     system,
 )
 from linkwise.algorithms.mobility import Mobility
+from linkwise.algorithms.rates import STILL, Velocity, turn
 from linkwise.algorithms.rnea import bias
 from linkwise.algorithms.tied import with_ties
 from linkwise.model.tree import Link, Tree

@@ -174,3 +174,13 @@ def rate_matrix(w: Vec3, dw: Vec3) -> Mat3:
         Vec3(w.x * w.y + dw.z, -(xx + zz), w.y * w.z - dw.x),
         Vec3(w.x * w.z - dw.y, w.y * w.z + dw.x, -(xx + yy)),
     )
+
+
+def minus_skews(a: Vec3, b: Vec3) -> Mat3:
+    """``-a~ b~ = (a·b) 1 - b aᵀ``."""
+    xx, yy, zz = a.x * b.x, a.y * b.y, a.z * b.z
+    return Mat3(
+        Vec3(yy + zz, -(b.x * a.y), -(b.x * a.z)),
+        Vec3(-(b.y * a.x), xx + zz, -(b.y * a.z)),
+        Vec3(-(b.z * a.x), -(b.z * a.y), xx + yy),
+    )

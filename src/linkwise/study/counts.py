@@ -15,9 +15,9 @@ from linkwise.algorithms import (
     Algorithm,
     augmented,
     christoffel,
-    fixed_frame,
-    gdahj,
     mass_product,
+    mixed,
+    poses,
 )
 from linkwise.model.build import build
 from linkwise.model.tree import Tree
@@ -38,14 +38,12 @@ def diagonal(tree: Tree, q: Sequence[Scalar]) -> Any:
 
 def kinematics(tree: Tree, q: Sequence[Scalar]) -> Any:
     """Axes and origins alone, which GDAHJ's counts leave out."""
-    return [
-        [x for row in at.R.rows for x in row] + list(at.p) for at in fixed_frame.located(tree, q)
-    ]
+    return [[x for row in at.R.rows for x in row] + list(at.p) for at in poses.root_poses(tree, q)]
 
 
 def inertia_and_power(tree: Tree, q: Sequence[Scalar]) -> Any:
     """Kang's I* and P*."""
-    return [gdahj.mixed(tree, q), augmented.augmented(tree, q)]
+    return [mixed.mass_matrix(tree, q), augmented.augmented(tree, q)]
 
 
 def inertia_and_symbols(tree: Tree, q: Sequence[Scalar]) -> Any:
