@@ -15,6 +15,7 @@ from typing import NamedTuple
 ERROR, WARNING, HINT = "error", "warning", "hint"
 XACRO = "xacro runs code and is never expanded implicitly: run xacro first, then read its output"
 RUN_XACRO = "run xacro on this file and check what it writes"
+WITHIN_LIMITS = "give a file that can be read within the limits of linkwise.io.xml.ReadLimits"
 UNITS = "check the unit and the exponent"
 SAYS = " (says MuJoCo's compiler)"
 NOT_NEEDED = "delete it if linkwise is all that reads this file"
@@ -47,6 +48,17 @@ def told(text: str, advice: str = "") -> Kind:
     return Kind(WARNING, text, advice)
 
 
+def objection(advice: str) -> Kind:
+    """What MuJoCo's compiler says, in its own ``words``."""
+    return Kind(ERROR, "{words}" + SAYS, advice)
+
+
+def no_driver(text: str) -> Kind:
+    """Why a joint cannot follow another."""
+    advice = "follow a revolute, continuous or prismatic joint that follows none"
+    return Kind(ERROR, f"{{mimic}}{text} ({MIMIC_FREE})", advice)
+
+
 def hint(text: str, advice: str = "") -> Kind:
     """A kind of problem that changes nothing for linkwise."""
     return Kind(HINT, text, advice)
@@ -67,14 +79,8 @@ class Code(Enum):
         "cannot be read: {reason}; expected a readable file",
         "give the path of a file that exists and that you may read",
     )
-    TOO_LARGE = error(
-        "too large; expected at most {most} bytes",
-        "give a file that can be read within the limits of linkwise.io.xml.ReadLimits",
-    )
-    TOO_MANY_ELEMENTS = error(
-        "too many elements; expected {limit}",
-        "give a file that can be read within the limits of linkwise.io.xml.ReadLimits",
-    )
+    TOO_LARGE = error("too large; expected at most {most} bytes", WITHIN_LIMITS)
+    TOO_MANY_ELEMENTS = error("too many elements; expected {limit}", WITHIN_LIMITS)
     EMPTY_FILE = error("the file is empty; expected an XML document", "give a file with a robot")
     BROKEN_XML = error(
         "not well-formed XML: {reason}; expected an XML document",
@@ -89,7 +95,7 @@ class Code(Enum):
         "save the file as UTF-8: the rest of it was not looked at",
     )
     UNKNOWN_ROOT = error(
-        "the root element is <{tag}>; expected {expected}",
+        "the root element is <{tag}>; expected <robot> (URDF) or <mujoco> (MJCF){why}",
         "give a URDF file, whose root element is <robot>, or an MJCF file, with <mujoco>",
     )
     NEEDS_XACRO = error("this file needs xacro; " + XACRO, RUN_XACRO)
@@ -128,8 +134,7 @@ class Code(Enum):
     )
     BLANK_ATTRIBUTE = error("{key}={value!q} is empty; expected some text", "write the value")
     WRONG_COUNT = error(
-        "{key}={value!q} has {count}; expected {wanted}",
-        "write {wanted}, such as 0.5 or 1e-3",
+        "{key}={value!q} has {count}; expected {wanted}", "write {wanted}, such as 0.5 or 1e-3"
     )
     NOT_A_NUMBER = error(
         "{key}={value!q}: {word!q} is not a finite decimal number; expected {wanted}",
@@ -152,14 +157,11 @@ class Code(Enum):
     NO_PATH = error("{name!q} is no path ({reason}); expected a file", "write the path of a file")
 
     # -- URDF: elements -------------------------------------------------------------------------
-    TOO_MANY_LINKS = error(
-        "{count} links; expected max_links of at most {most}",
-        "give a file that can be read within the limits of linkwise.io.xml.ReadLimits",
-    )
+    TOO_MANY_LINKS = error("{count} links; expected max_links of at most {most}", WITHIN_LIMITS)
     NO_BODY = error("has no <body>; expected at least one", "add a <body>")
     NO_LINK = error("has no <link>; expected at least one", "add a <link>")
     UNKNOWN_TYPE = error(
-        "type={type!q} is not supported; expected one of {known}",
+        "type={value!q} is not supported; expected one of {known}",
         "use revolute, continuous, prismatic, fixed, floating or planar",
     )
     NO_DIRECTION = error(
@@ -233,26 +235,12 @@ class Code(Enum):
         "closes a cycle of {count} links ({links}); expected a tree",
         "let one of these joints start at a link outside the cycle",
     )
-    UNKNOWN_DRIVER = error(
-        "{mimic}joint={name!q} does not exist; expected a name in this {place}{perhaps} ("
-        + MIMIC_FREE
-        + ")",
-        "follow a revolute, continuous or prismatic joint that follows none",
+    UNKNOWN_DRIVER = no_driver(
+        "joint={name!q} does not exist; expected a name in this {place}{perhaps}"
     )
-    FOLLOWS_ITSELF = error(
-        "{mimic}joint={name!q} is the joint itself; expected another joint (" + MIMIC_FREE + ")",
-        "follow a revolute, continuous or prismatic joint that follows none",
-    )
-    FOLLOWS_FOLLOWER = error(
-        "{mimic}joint={name!q} is a mimic too; expected a joint that is not (" + MIMIC_FREE + ")",
-        "follow a revolute, continuous or prismatic joint that follows none",
-    )
-    CANNOT_FOLLOW = error(
-        "{mimic}{name!q} is {kind}; expected one of {known}, of driver and follower ("
-        + MIMIC_FREE
-        + ")",
-        "follow a revolute, continuous or prismatic joint that follows none",
-    )
+    FOLLOWS_ITSELF = no_driver("joint={name!q} is the joint itself; expected another joint")
+    FOLLOWS_FOLLOWER = no_driver("joint={name!q} is a mimic too; expected a joint that is not")
+    CANNOT_FOLLOW = no_driver("{name!q} is {kind}; expected one of {known}, of driver and follower")
 
     # -- MJCF: files, words and numbers ---------------------------------------------------------
     INCLUDE_ALONE = error(
@@ -325,45 +313,36 @@ class Code(Enum):
 
     # -- MJCF: what MuJoCo's compiler says ------------------------------------------------------
     UNKNOWN_KEYWORD = error("invalid keyword: {key}={value!q} of a <{tag}>" + SAYS, "{advice}")
-    WRONG_AMOUNT = error("{words}" + SAYS, "write {amount} numbers in {key}=")
-    ABSENT_ATTRIBUTE = error("{words}" + SAYS, 'write {key}="..."')
-    REPEATED_NAME = error("{words}" + SAYS, "give one of the two another name")
-    REPEATED_CLASS = error("{words}" + SAYS, "give one of the classes another name")
-    EMPTY_CLASS = error("{words}" + SAYS, 'write class="..."')
-    UNKNOWN_NAME = error("{words}" + SAYS, "{advice}")
+    WRONG_AMOUNT = objection("write {amount} numbers in {key}=")
+    ABSENT_ATTRIBUTE = objection('write {key}="..."')
+    REPEATED_NAME = objection("give one of the two another name")
+    REPEATED_CLASS = objection("give one of the classes another name")
+    EMPTY_CLASS = objection('write class="..."')
+    UNKNOWN_NAME = objection("{advice}")
     MISSPELT_NAME = error(
         "{words}" + SAYS + "; perhaps {meant!q}", 'write "{meant}", if that was meant'
     )
-    SECOND_ORIENTATION = error(
-        "{words}" + SAYS,
-        "keep one of quat, axisangle, euler, xyaxes and zaxis; none beside fullinertia",
+    SECOND_ORIENTATION = objection(
+        "keep one of quat, axisangle, euler, xyaxes and zaxis; none beside fullinertia"
     )
-    INNER_FREE_JOINT = error(
-        "{words}" + SAYS, 'make it type="ball", or move the body into <worldbody>'
+    INNER_FREE_JOINT = objection('make it type="ball", or move the body into <worldbody>')
+    TOO_MANY_JOINTS = objection("a free joint is the only joint of its body: delete the others")
+    NO_WORLD_JOINT = objection("move it into a <body>")
+    LIMITED_BY_NOTHING = objection("write range= with lower < upper, or leave limited= out")
+    NO_BODY_MASS = objection(
+        "give the body an <inertial> or a <geom> with mass, or delete its joint"
     )
-    TOO_MANY_JOINTS = error(
-        "{words}" + SAYS, "a free joint is the only joint of its body: delete the others"
-    )
-    NO_WORLD_JOINT = error("{words}" + SAYS, "move it into a <body>")
-    LIMITED_BY_NOTHING = error(
-        "{words}" + SAYS, "write range= with lower < upper, or leave limited= out"
-    )
-    NO_BODY_MASS = error(
-        "{words}" + SAYS,
-        "give the body an <inertial> or a <geom> with mass, or delete its joint",
-    )
-    BODY_TRIANGLE = error(
-        "{words}" + SAYS,
+    BODY_TRIANGLE = objection(
         'take mass, centre and inertia from one source; <compiler balanceinertia="true"/> '
-        "averages it",
+        "averages it"
     )
-    BODY_INDEFINITE = error("{words}" + SAYS, "take mass, centre and inertia from one source")
-    NO_SIZE = error("{words}" + SAYS, "write size= with lengths above 0")
-    NO_MESH = error("{words}" + SAYS, "write mesh= with the name of a mesh of <asset>")
-    NO_TARGET = error("{words}" + SAYS, "write joint= with the joint that it drives")
-    NAMED_TWICE = error("{words}" + SAYS, "name two different elements")
-    NO_HINGE = error("{words}" + SAYS, "name a hinge or a slide")
-    MUJOCO_ERROR = error("{words}" + SAYS, "see <{tag}> in MuJoCo's XML reference")
+    BODY_INDEFINITE = objection("take mass, centre and inertia from one source")
+    NO_SIZE = objection("write size= with lengths above 0")
+    NO_MESH = objection("write mesh= with the name of a mesh of <asset>")
+    NO_TARGET = objection("write joint= with the joint that it drives")
+    NAMED_TWICE = objection("name two different elements")
+    NO_HINGE = objection("name a hinge or a slide")
+    MUJOCO_ERROR = objection("see <{tag}> in MuJoCo's XML reference")
     MUJOCO_WARNING = told("{words}" + SAYS, "see MuJoCo's XML reference")
 
     # -- MJCF: more than a tree of joints -------------------------------------------------------
@@ -381,20 +360,16 @@ class Code(Enum):
     TIED_TO_MOCAP = told(
         "a constraint to a mocap body is left out: the body is taken as fixed", NOT_NEEDED
     )
-    COUPLED_ROTOR = error(
+    COUPLED_ROTOR = doubtful(
         "armature {armature:g} of the tendon (its own and its actuators') {why}; expected a tendon "
-        "of one joint, or strict=False to leave it out",
+        "of one joint (strict=False leaves it out)",
+        "left out",
         "give the armature to joints instead",
     )
     FREE_JOINT_FRICTION = told(
         "frictionloss {value} of a free joint acts along the body's own axes (with friction=True); "
         "MuJoCo's acts along world axes where the body slides",
         "set it to 0, unless that is what was meant",
-    )
-    ROTOR_LEFT_OUT = told(
-        "armature {armature:g} of the tendon (its own and its actuators') {why}: left out "
-        "(strict=False)",
-        "give the armature to joints instead",
     )
     SPRING = told("the spring (stiffness) is left out", NOT_NEEDED)
     TENDON_FORCES = told("stiffness and damping of the tendon are left out", NOT_NEEDED)

@@ -13,15 +13,17 @@ import re
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
 from string import Formatter
-from typing import Any
+from typing import Any, TypeVar
 
 from linkwise.codes import ERROR, HINT, WARNING, Code
+
+T = TypeVar("T")
 
 
 class RobotFileError(ValueError):
@@ -195,38 +197,35 @@ def is_strict() -> bool:
 
 
 @contextmanager
-def harmless(outcome: str) -> Iterator[None]:
+def _set(variable: ContextVar[T], value: T) -> Iterator[T]:
+    """Within the block, a context variable has another value."""
+    before = variable.set(value)
+    try:
+        yield value
+    finally:
+        variable.reset(before)
+
+
+def harmless(outcome: str) -> AbstractContextManager[str]:
     """Within the block, errors are warnings that say what becomes of the part they are in."""
-    before = _harmless.set(outcome)
-    try:
-        yield
-    finally:
-        _harmless.reset(before)
+    return _set(_harmless, outcome)
 
 
-@contextmanager
-def strictness(strict: bool) -> Iterator[None]:
+def strictness(strict: bool) -> AbstractContextManager[bool]:
     """Within the block, what is doubtful is an error, or else a warning."""
-    before = _strict.set(strict)
-    try:
-        yield
-    finally:
-        _strict.reset(before)
+    return _set(_strict, strict)
 
 
 @contextmanager
 def collecting() -> Iterator[list[Problem]]:
     """Note every problem instead of raising and warning; an error that is raised ends the block."""
     notes: list[Problem] = []
-    before = _notes.set(notes)
-    try:
-        yield notes
-    except RobotFileError as error:
-        notes.append(
-            error.problem or Problem(Code.OTHER, NOWHERE, {"message": str(error), "advice": ""})
-        )
-    finally:
-        _notes.reset(before)
+    with _set(_notes, notes):
+        try:
+            yield notes
+        except RobotFileError as error:
+            facts = {"message": str(error), "advice": ""}
+            notes.append(error.problem or Problem(Code.OTHER, NOWHERE, facts))
 
 
 @contextmanager
@@ -236,11 +235,8 @@ def one_warning_per_kind() -> Iterator[None]:
     Nothing is told of a robot that is refused.
     """
     told: list[Problem] = []
-    before = _told.set(told)
-    try:
+    with _set(_told, told):
         yield
-    finally:
-        _told.reset(before)
     kinds: dict[tuple[Code, str, Any], list[Problem]] = {}
     for problem in told:
         kind = (problem.code, problem.file, problem.facts.get("kind_of"))

@@ -8,12 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from linkwise.errors import RobotFileError, one_warning_per_kind, strictness
-from linkwise.io.detect import MJCF, format_of
 from linkwise.io.dh import Row, describe_dh
-from linkwise.io.files import FileRoots
 from linkwise.io.mjequality import Reading
-from linkwise.io.urdf import describe_urdf
-from linkwise.io.xml import is_text, parse_xml, read_xml
+from linkwise.io.read import is_text, read
 from linkwise.model import edit
 from linkwise.model.bodies import Policy
 from linkwise.model.description import RobotDescription
@@ -73,22 +70,7 @@ def load(
         names = ", ".join(sorted(BUNDLED))
         raise RobotFileError(f"{source or repr(source)}: no such file; bundled robots are {names}")
     with one_warning_per_kind(), strictness(strict):
-        return options.robot(_read(source, options, package_dirs))
-
-
-def _read(
-    source: str | os.PathLike[str], options: Options, package_dirs: Sequence[str | os.PathLike[str]]
-) -> RobotDescription:
-    """What a file, or a text, says."""
-    if is_text(source):
-        root, files = parse_xml(str(source), "<text>"), FileRoots.of(None, package_dirs)
-    else:
-        root, files = read_xml(source), FileRoots.of(source, package_dirs)
-    if format_of(root) == MJCF:
-        from linkwise.io.mjcf import describe_mjcf
-
-        return describe_mjcf(root, files, reading=options.reading)
-    return describe_urdf(root, files, mimic=options.mimic)
+        return options.robot(read(source, package_dirs, loops, mimic))
 
 
 def from_mujoco(
@@ -112,8 +94,9 @@ def from_mujoco(
     options = Options(base, gravity, friction, strict, repair, mimic, loops)
     from linkwise.io.mjmodel import describe_mjmodel
 
-    with one_warning_per_kind():
-        return options.robot(describe_mjmodel(model, name, reading=options.reading))
+    reading = Reading(loops, mimic == "follow")
+    with one_warning_per_kind(), strictness(strict):
+        return options.robot(describe_mjmodel(model, name, reading=reading))
 
 
 def from_pinocchio(
@@ -182,11 +165,6 @@ class Options:
             raise ValueError(f"repair {self.repair!r}: expected None or 'nearest'")
         if self.loops not in LOOPS:
             raise ValueError(f"loops {self.loops!r}: expected 'refuse' or 'open'")
-
-    @property
-    def reading(self) -> Reading:
-        """What to do about an MJCF that is more than a tree of joints."""
-        return Reading(self.loops, self.strict, self.mimic == "follow")
 
     def robot(self, description: RobotDescription) -> Robot:
         """Build a robot from a description."""

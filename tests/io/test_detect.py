@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 import linkwise as lw
-from linkwise.io.detect import format_of
-from linkwise.io.xml import read_xml
+from linkwise.io.read import parse
 
 URDF = """<?xml version="1.0"?>
 <!-- an arm -->
@@ -29,7 +28,7 @@ def write(folder: Path, name: str, text: str | bytes) -> Path:
 
 
 def detect(path: Path) -> str:
-    return format_of(read_xml(path))
+    return {"robot": "urdf", "mujoco": "mjcf"}[parse(path).tag]
 
 
 @pytest.mark.parametrize("name", ["arm.urdf", "arm.xml", "arm.mjcf", "arm"])

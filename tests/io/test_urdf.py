@@ -17,8 +17,10 @@ from hypothesis import strategies as st
 
 import linkwise as lw
 from linkwise.errors import RobotFileError, RobotFileWarning
-from linkwise.io.urdf import parse_urdf, read_urdf, rpy_rotation
-from linkwise.io.xml import ReadLimits
+from linkwise.io.files import FileRoots
+from linkwise.io.read import describe, read
+from linkwise.io.rpy import rpy_rotation
+from linkwise.io.xml import DEFAULT_LIMITS, ReadLimits, parse_xml
 from linkwise.model.description import IDENTITY, Geometry, Limits, RobotDescription
 
 ARM = """<?xml version="1.0"?>
@@ -67,6 +69,12 @@ def changed(*edits: str) -> str:
         assert text.count(old) == 1, old
         text = text.replace(old, new)
     return text
+
+
+def parse_urdf(
+    text: str | bytes, label: str, limits: ReadLimits = DEFAULT_LIMITS
+) -> RobotDescription:
+    return describe(parse_xml(text, label), FileRoots.of(None), limits=limits)
 
 
 def quietly(text: str | bytes) -> RobotDescription:
@@ -700,7 +708,7 @@ def test_a_defect_is_refused_with_place_value_and_expectation(kind: str, tmp_pat
     file.write_text(changed(*edits), encoding="utf-8")
     with warnings.catch_warnings(), pytest.raises(RobotFileError) as caught:
         warnings.simplefilter("ignore", RobotFileWarning)
-        read_urdf(file)
+        read(file)
     message = str(caught.value)
     place = f"{file}:{line}: {element}: " if element else f"{file}:{line}: "
     assert message.startswith(place), message
@@ -751,7 +759,7 @@ def test_meshes_are_located_and_never_opened(
         return real_open(name, *args)
 
     monkeypatch.setattr("builtins.open", watch)
-    robot = read_urdf(str(file), package_dirs=[tmp_path])
+    robot = read(str(file), [tmp_path])
     assert robot.links[1].visuals[0].path == str((package / "m.stl").resolve())
     assert opened == [str(file)]
 
@@ -847,7 +855,7 @@ installed = pytest.mark.skipif(not ROBOTS, reason="example-robot-data is not ins
 def test_a_public_robot_is_read(file: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RobotFileWarning)
-        robot = read_urdf(file)
+        robot = read(file)
     assert len(robot.joints) == len(robot.links) - 1
     assert is_finite(robot)
 
@@ -856,7 +864,7 @@ def test_a_public_robot_is_read(file: Path) -> None:
 @pytest.mark.parametrize("file", [f for f in ROBOTS if f.name in BROKEN], ids=lambda f: f.name)
 def test_a_broken_public_robot_is_refused(file: Path) -> None:
     with pytest.raises(RobotFileError) as caught:
-        read_urdf(file)
+        read(file)
     assert str(caught.value).startswith(f"{file}:")
     assert BROKEN[file.name] in str(caught.value)
 
@@ -866,7 +874,7 @@ def test_the_meshes_of_a_public_package_are_found() -> None:
     file = next(f for f in ROBOTS if f.name == "panda.urdf")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RobotFileWarning)
-        robot = read_urdf(file)
+        robot = read(file)
     paths = [g.path for link in robot.links for g in link.visuals if g.kind == "mesh"]
     assert paths
     assert all(Path(path).is_file() for path in paths)

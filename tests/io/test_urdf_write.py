@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import linkwise as lw
+from linkwise.io.read import read
 from linkwise.io.rpy import rotation_rpy, rpy_rotation
-from linkwise.io.urdf import parse_urdf, read_urdf
 from linkwise.io.urdf_write import write_urdf
 from linkwise.model import edit
 from linkwise.model.description import (
@@ -39,8 +39,8 @@ def again(description: RobotDescription) -> RobotDescription:
     """Written and read, whatever there is to warn of."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lw.RobotFileWarning)
-        read = parse_urdf(write_urdf(description), "again.urdf")
-    return replace(read, gravity=description.gravity)
+        again = read(write_urdf(description))
+    return replace(again, gravity=description.gravity)
 
 
 def without_poses(description: RobotDescription) -> RobotDescription:
@@ -92,12 +92,12 @@ PUBLIC = public_robots()
 def test_a_public_robot_comes_back(file: Path, tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lw.RobotFileWarning)
-        robot = read_urdf(file)
+        robot = read(file)
         (tmp_path / "out.urdf").write_text(write_urdf(robot, str(tmp_path)), encoding="utf-8")
         packages = [file.parent, *file.parents[1:5]]
-        read = read_urdf(tmp_path / "out.urdf", package_dirs=packages)
-    assert without_poses(read) == without_poses(robot)
-    np.testing.assert_allclose(turned(read), turned(robot), rtol=0, atol=1e-15)
+        again = read(tmp_path / "out.urdf", packages)
+    assert without_poses(again) == without_poses(robot)
+    np.testing.assert_allclose(turned(again), turned(robot), rtol=0, atol=1e-15)
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -198,19 +198,19 @@ def one(**changes: Any) -> RobotDescription:
 def test_limits_come_back_exactly_and_silently(kind: str, limits: Limits) -> None:
     joint = JointDescription("j", kind, "a", "b", limits=limits)
     described = one(joints=(joint,))
-    assert parse_urdf(write_urdf(described)) == described
+    assert read(write_urdf(described)) == described
 
 
 def test_numbers_keep_every_bit() -> None:
     body = BodyInertia(1 / 3, (1e-300, -2 / 3, 1e22), (0.1, 1e-17, 0.0, 0.2, -0.03, 5e-324))
     described = one(links=(LinkDescription("a"), LinkDescription("b", body)))
-    assert parse_urdf(write_urdf(described)) == described
+    assert read(write_urdf(described)) == described
 
 
 @pytest.mark.parametrize("name", ['a "b" <c> & d\'s', "élan/β", "two\nlines\tand tabs", " edge "])
 def test_names_are_escaped(name: str) -> None:
     described = edit.rename(one(), {"b": name, "j": name + "!"}, name + "?")
-    assert parse_urdf(write_urdf(described)) == described
+    assert read(write_urdf(described)) == described
 
 
 @pytest.mark.parametrize("name", ["bell\x07", "lone \ud800", "xacro ${x}"])
@@ -230,7 +230,7 @@ def test_shapes_come_back() -> None:
     )
     link = LinkDescription("a", None, shapes, shapes[:2])
     described = one(links=(link, one().links[1]))
-    assert parse_urdf(write_urdf(described)) == described
+    assert read(write_urdf(described)) == described
 
 
 def test_gravity_is_told_to_be_left_out() -> None:

@@ -361,6 +361,14 @@ def package(tmp_path: Path) -> Path:
     return root
 
 
+def find(roots: FileRoots, text: str) -> str:
+    """A file that must be there, such as one that an MJCF includes."""
+    found = roots.find(text)
+    if not found:
+        roots.report_missing(text, HERE)
+    return found
+
+
 @pytest.mark.parametrize(
     ("text", "found"),
     [
@@ -378,7 +386,7 @@ def package(tmp_path: Path) -> Path:
 def test_files_of_the_package_are_found(package: Path, text: str, found: str) -> None:
     roots = FileRoots.of(package / "urdf" / "arm.urdf")
     real = os.path.realpath(package)
-    assert roots.resolve(text.format(root=real), HERE) == os.path.join(real, found)
+    assert roots.find(text.format(root=real)) == os.path.join(real, found)
 
 
 @pytest.mark.parametrize("declared", ["ws", "ws/arm_pkg"])
@@ -386,7 +394,7 @@ def test_package_dirs_hold_packages_or_are_packages(
     tmp_path: Path, package: Path, declared: str
 ) -> None:
     for dirs in ([tmp_path / declared], str(tmp_path / declared)):
-        found = FileRoots.of(None, dirs).resolve("package://arm_pkg/meshes/m.stl", HERE)
+        found = FileRoots.of(None, dirs).find("package://arm_pkg/meshes/m.stl")
         assert found == os.path.realpath(package / "meshes" / "m.stl")
 
 
@@ -398,8 +406,9 @@ def test_package_dirs_hold_packages_or_are_packages(
         *("package://etc/passwd", "package://", "C:\\meshes\\m.stl", "."),
     ],
 )
-def test_files_that_are_not_there_stay_as_written(package: Path, text: str) -> None:
-    assert FileRoots.of(package / "urdf" / "arm.urdf").resolve(text, HERE) == text
+def test_files_that_are_not_there_are_not_found(package: Path, text: str) -> None:
+    with pytest.raises(RobotFileError, match=r"arm\.urdf:7: <mesh>: file=.* is not there"):
+        find(FileRoots.of(package / "urdf" / "arm.urdf"), text)
 
 
 ESCAPES = [
@@ -433,7 +442,7 @@ def test_a_path_out_of_the_declared_folders_is_refused(package: Path, text: str)
     (package / "urdf" / "out.stl").symlink_to(package.parent / "secret.stl")
     (package / "urdf" / "outside").symlink_to(package.parent)
     with pytest.raises(RobotFileError) as caught:
-        FileRoots.of(package / "urdf" / "arm.urdf").resolve(text, HERE)
+        find(FileRoots.of(package / "urdf" / "arm.urdf"), text)
     message = str(caught.value)
     assert message.startswith(f"arm.urdf:7: <mesh>: {quote(text)} leads out of the declared")
     assert "expected package_dirs=['" in message
@@ -442,26 +451,28 @@ def test_a_path_out_of_the_declared_folders_is_refused(package: Path, text: str)
 
 def test_a_null_byte_in_a_path_is_refused(package: Path) -> None:
     with pytest.raises(RobotFileError, match=r'"file://a%00b" is no path \(embedded null byte\)'):
-        FileRoots.of(package / "urdf" / "arm.urdf").resolve("file://a%00b", HERE)
+        find(FileRoots.of(package / "urdf" / "arm.urdf"), "file://a%00b")
 
 
 def test_text_from_memory_declares_no_folder(package: Path) -> None:
     roots = FileRoots.of(None)
-    assert roots.resolve("a.stl", HERE) == "a.stl"
+    with pytest.raises(RobotFileError, match=r'file="a\.stl" is not there'):
+        find(roots, "a.stl")
     for text in ("/etc/passwd", "../x"):
         with pytest.raises(RobotFileError, match="or a file under one of: none"):
-            roots.resolve(text, HERE)
+            find(roots, text)
 
 
 @pytest.mark.parametrize("text", ["http://h/m.stl", "HTTPS://h/m.stl", "ftp://h/m", "model://m"])
 def test_addresses_are_never_followed(text: str) -> None:
     with pytest.warns(RobotFileWarning, match="arm.urdf:7: <mesh>: .* never followed"):
-        assert FileRoots.of(None).resolve(text, HERE) == text
+        with pytest.raises(RobotFileError, match="is not there"):
+            find(FileRoots.of(None), text)
 
 
 def test_a_link_to_the_robot_file_declares_both_folders(tmp_path: Path, package: Path) -> None:
     (tmp_path / "links").mkdir()
     link = tmp_path / "links" / "arm.urdf"
     link.symlink_to(package / "urdf" / "arm.urdf")
-    found = FileRoots.of(link).resolve("package://arm_pkg/meshes/m.stl", HERE)
+    found = FileRoots.of(link).find("package://arm_pkg/meshes/m.stl")
     assert found == os.path.realpath(package / "meshes" / "m.stl")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.io.urdf import parse_urdf
+from linkwise.io.read import read
 from linkwise.model.description import Geometry, Limits, Mimic
 
 URDF = """<robot name="arm">
@@ -46,8 +46,8 @@ def arm() -> lw.Builder:
 
 
 def test_a_builder_says_what_a_file_says() -> None:
-    assert arm().describe() == parse_urdf(URDF)
-    assert arm().build() == lw.Robot(parse_urdf(URDF))
+    assert arm().describe() == read(URDF)
+    assert arm().build() == lw.Robot(read(URDF))
 
 
 def test_every_kind_of_joint_can_be_built() -> None:

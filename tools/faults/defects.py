@@ -376,7 +376,7 @@ DEFECTS = [*STRUCTURE, *WORDS, *VECTORS, *PHYSICS, *TEXT]
 _ALONE = (
     "of one name", "a link twice", "a joint twice", "a robot inside", "in place of", "root",
     "xacro", "no links", "follows a", "follows NaN", "follows by", "zero mass", "no inertia on",
-    "zero inertia",
+    "zero inertia", "inertia next to zero",
 )  # fmt: skip
 COMBINABLE = [d for d in DEFECTS if d.after is str and not any(words in d.name for words in _ALONE)]
 # each leaves a link without a joint, or a joint without a link: with two of them, nobody can say
@@ -393,7 +393,7 @@ _LOSSES = {
 _UNSURE = _LOSSES | {"an unknown type", "a blank type", "a joint without type"}
 _BODIES = {
     "negative moment", "all moments negative", "indefinite inertia", "triangle inequality broken",
-    "mass next to zero", "inertia next to zero",
+    "mass next to zero",
 }  # fmt: skip
 _APART = ((_LOSSES, _LOSSES), (_UNSURE, _BODIES), (_BODIES, _UNSURE))
 

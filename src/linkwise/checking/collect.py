@@ -12,15 +12,13 @@ from collections.abc import Sequence
 from linkwise.codes import ERROR
 from linkwise.errors import Problem, collecting, strictness
 from linkwise.io.files import FileRoots
-from linkwise.io.urdf import describe_urdf
-from linkwise.io.xml import Node, PathLike, is_text, parse_xml, read_xml
+from linkwise.io.read import TEXT, describe, is_text, parse
+from linkwise.io.xml import Node, PathLike
 from linkwise.model.bodies import Policy
 from linkwise.model.build import build, check_bodies
 from linkwise.model.description import RobotDescription
 
 LOOPS = ("refuse", "open")
-TEXT = "<text>"  # the path of a robot that was given as text
-MJCF_ROOTS = ("mujoco", "mujocoinclude")
 
 
 def check(
@@ -58,19 +56,11 @@ def examine(
 
     Files that it names are looked for ``beside`` another file, where that is given.
     """
-    text = is_text(source)
-    label, root, description = TEXT if text else os.fspath(source), None, None
-    folder = beside or (None if text else source)
-    files = FileRoots.of(folder, package_dirs)
+    label, root, description = TEXT if is_text(source) else os.fspath(source), None, None
+    files = FileRoots.of(beside or (None if is_text(source) else source), package_dirs)
     with collecting() as notes, strictness(strict):
-        root = parse_xml(str(source), TEXT) if text else read_xml(source)
-        if root.tag in MJCF_ROOTS:
-            from linkwise.io.mjcf import describe_mjcf  # where there is one, it takes its time
-            from linkwise.io.mjequality import Reading
-
-            description = describe_mjcf(root, files, reading=Reading(loops, strict))
-        else:
-            description = describe_urdf(root, files)
+        root = parse(source)
+        description = describe(root, files, loops)
         _check_model(description, notes, Policy(strict=strict))
     notes.sort(key=lambda p: (p.file != label, p.file, p.line or 0, p.severity))
     return notes, root, description

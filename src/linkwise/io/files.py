@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from linkwise.codes import Code
-from linkwise.errors import HOLE, Where
+from linkwise.errors import Where
 from linkwise.io.xml import PathLike
 
 MARKS = ("package.xml", "pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg")
+SCHEMES = ("", "file", "package")  # of paths that may name a file of this machine
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/[/]+")
 
 
@@ -44,41 +45,42 @@ class FileRoots:
             own += [os.path.realpath(folder), *_around(os.path.realpath(folder))]
         return cls(os.path.dirname(file), tuple(dict.fromkeys(own)), packages)
 
-    def resolve(self, text: str, where: Where, beside: str = "") -> str:
-        """Return the real path of a file that is there, else ``text`` as written; opens nothing.
-
-        A relative path starts from the robot file's folder, or else from ``beside``. One that
-        leads out of the declared folders is an error. One that is absolute and names nothing on
-        this machine is a leftover of another machine, and is kept as written.
-        """
-        kind, rest = _split(text)
-        if kind not in ("", "file", "package"):
-            where.report(Code.NOT_LOCAL, name=text)
-            return text
-        try:
-            real = self._candidates(kind, rest, beside)
-        except ValueError as problem:
-            where.report(Code.NO_PATH, name=text, reason=str(problem))
-            return HOLE
-        return self._first_file(real, text, rest, where)
-
-    def locate(self, text: str) -> str:
-        """Return the real path of a file in the declared folders, else ``text``; opens nothing."""
-        return self.find(text) or text
-
     def find(self, text: str, beside: str = "") -> str:
-        """Return the real path of a file that may be opened, or nothing; opens nothing."""
-        kind, rest = _split(text)
-        if kind not in ("", "file", "package"):
-            return ""
+        """Return the real path of a file that may be opened, or nothing; opens nothing.
+
+        A relative path starts from the robot file's folder, or else from ``beside``.
+        """
         try:
-            real = self._candidates(kind, rest, beside)
-            return next((c for c in real if self._holds(c) and os.path.isfile(c)), "")
+            found = self._candidates(text, beside)
+            return next((c for c in found if self._holds(c) and os.path.isfile(c)), "")
         except ValueError:  # a path with a null character names nothing
             return ""
 
-    def _candidates(self, kind: str, rest: str, beside: str = "") -> list[str]:
+    def report_missing(self, text: str, where: Where, beside: str = "") -> None:
+        """Report why a file that must be opened is not found."""
+        kind, rest = _split(text)
+        if kind not in SCHEMES:
+            where.report(Code.NOT_LOCAL, name=text)
+        try:
+            candidates = self._candidates(text, beside)
+            outside = [c for c in candidates if not self._holds(c)]
+        except ValueError as problem:
+            where.report(Code.NO_PATH, name=text, reason=str(problem))
+            return
+        stray = [c for c in outside if os.path.exists(c) or not os.path.isabs(rest)]
+        climbs = not candidates and os.path.normpath(rest).startswith(os.pardir + os.sep)
+        if climbs or stray:
+            roots = ", ".join(self.own + self.packages) or "none"
+            folder = os.path.dirname(stray[0]) if stray else "its folder"
+            where.report(Code.OUTSIDE_FOLDERS, name=text, folder=folder, allowed=roots)
+        else:
+            where.report(Code.INCLUDE_NOT_THERE, name=text)
+
+    def _candidates(self, text: str, beside: str) -> list[str]:
         """Real paths that a path may mean, the likeliest first."""
+        kind, rest = _split(text)
+        if kind not in SCHEMES:
+            return []
         if kind == "package":
             package, _, inside = rest.partition("/")
             under = [os.path.join(folder, package, inside) for folder in self.packages]
@@ -92,20 +94,6 @@ class FileRoots:
 
     def _holds(self, path: str) -> bool:
         return any(os.path.commonpath([path, root]) == root for root in self.own + self.packages)
-
-    def _first_file(self, candidates: list[str], text: str, rest: str, where: Where) -> str:
-        inside = [c for c in candidates if self._holds(c)]
-        for found in filter(os.path.isfile, inside):
-            return found
-        outside = [c for c in candidates if c not in inside]
-        stray = [c for c in outside if os.path.exists(c) or not os.path.isabs(rest)]
-        climbs = not candidates and os.path.normpath(rest).startswith(os.pardir + os.sep)
-        if climbs or stray:
-            roots = ", ".join(self.own + self.packages) or "none"
-            folder = os.path.dirname(stray[0]) if stray else "its folder"
-            where.report(Code.OUTSIDE_FOLDERS, name=text, folder=folder, allowed=roots)
-            return HOLE
-        return text
 
 
 def _split(text: str) -> tuple[str, str]:

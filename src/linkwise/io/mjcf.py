@@ -10,46 +10,29 @@ hole, and it is asked again.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from linkwise.codes import Code
-from linkwise.errors import BackendUnavailable, Where, plain, quote
+from linkwise.errors import BackendUnavailable, Where, quote
 from linkwise.io.files import FileRoots
 from linkwise.io.mjcf_text import Document, Element, check_values, flatten, leave_out
 from linkwise.io.mjcf_words import check_words
 from linkwise.io.mjequality import Locate, Reading
-from linkwise.io.mjmodel import TREES, describe_mjmodel
+from linkwise.io.mjmodel import describe_mjmodel, name_at
 from linkwise.io.mjobjections import INERTIA, JOINTS, Objection, objection
-from linkwise.io.xml import DEFAULT_LIMITS, Node, PathLike, ReadLimits, read_xml
+from linkwise.io.xml import Node, ReadLimits
 from linkwise.model.description import RobotDescription
 
 MOST_OBJECTIONS = 100
 ORIENTATIONS = ("fullinertia", "quat", "axisangle", "euler", "xyaxes", "zaxis")
 
 
-def read_mjcf(
-    path: PathLike,
-    *,
-    package_dirs: Sequence[PathLike] = (),
-    limits: ReadLimits = DEFAULT_LIMITS,
-    reading: Reading = TREES,
-) -> RobotDescription:
-    """Read an MJCF file; it may name files of the tree it sits in and of ``package_dirs``."""
-    files = FileRoots.of(path, package_dirs)
-    return describe_mjcf(read_xml(path, limits), files, limits, reading)
-
-
 def describe_mjcf(
-    root: Node, files: FileRoots, limits: ReadLimits = DEFAULT_LIMITS, reading: Reading = TREES
+    root: Node, files: FileRoots, limits: ReadLimits, reading: Reading
 ) -> RobotDescription:
     """Turn a parsed MJCF into a description."""
-    if root.tag == "mujocoinclude":
-        raise root.problem(Code.INCLUDE_ALONE)
-    if root.tag != "mujoco":
-        raise root.problem(Code.UNKNOWN_ROOT, tag=plain(root.tag), expected="<mujoco>")
     mujoco = _mujoco()
     document = flatten(root, files, limits)
     check_words(document, mujoco.mj_printSchema(False, False))
@@ -183,14 +166,10 @@ def _locator(document: Document, model: Any) -> Locate:
         if kind == "body":
             index -= 1  # the world is no element
         elements, count, addresses = found[kind]
-        name = _name(model, addresses[index]) if 0 <= index < len(addresses) else ""
+        name = name_at(model, addresses[index]) if 0 <= index < len(addresses) else ""
         if name in named[kind]:
             return named[kind][name].node.where
         in_order = 0 <= index < len(elements) and len(elements) == count
         return elements[index].node.where if in_order else whole
 
     return locate
-
-
-def _name(model: Any, address: int) -> str:
-    return bytes(model.names[address:]).split(b"\0", 1)[0].decode(errors="replace")

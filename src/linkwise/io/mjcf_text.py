@@ -206,11 +206,9 @@ def _included(
     if not name:
         return ()
     written, beside = name.replace("\\", "/"), _beside(node, files)
-    if not files.resolve(written, node.where, beside):
-        return ()
     path = files.find(written, beside)
     if not path:
-        node.report(Code.INCLUDE_NOT_THERE, name=name)
+        files.report_missing(written, node.where, beside)
         return ()
     if path in seen:
         node.report(Code.INCLUDED_TWICE, name=name, first=str(seen[path].where))

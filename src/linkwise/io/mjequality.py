@@ -35,7 +35,6 @@ class Reading:
     """What to do about a model that is more than a tree of joints."""
 
     loops: str = "refuse"  # or "open": leave out what closes a loop
-    strict: bool = True  # refuse armature that couples joints; otherwise leave it out
     follow: bool = True  # whether tied joints will follow, or get numbers of their own
 
 

@@ -28,7 +28,10 @@ from linkwise.io.poses import (
     body_inertia,
     check_finite,
     check_unit,
+    not_negative,
     quaternion_matrix,
+    rotor_inertia,
+    shared_number,
     turn_matrix,
     unit,
 )
@@ -56,7 +59,7 @@ def describe_mjmodel(
     model: Any, name: str = "", locate: Locate | None = None, reading: Reading = TREES
 ) -> RobotDescription:
     """Describe a compiled model; ``locate`` says where an element of it was written."""
-    name = name or _text(model, 0) or "robot"
+    name = name or name_at(model, 0) or "robot"
     whole = Where(f"<mujoco.MjModel {name!r}>")
     names = _Names(model)
     reader = _Reader(model, names, locate or _in_memory(whole, names), reading)
@@ -79,7 +82,8 @@ def _gravity(model: Any) -> Triple:
     return (0.0, 0.0, 0.0) if model.opt.disableflags & off else as_triple(model.opt.gravity)
 
 
-def _text(model: Any, address: int) -> str:
+def name_at(model: Any, address: int) -> str:
+    """The name that starts at an address of the model's names."""
     return bytes(model.names[address:]).split(b"\0", 1)[0].decode(errors="replace")
 
 
@@ -96,9 +100,9 @@ class _Names:
     """Names for all bodies and joints: MuJoCo's own, or their number where they have none."""
 
     def __init__(self, model: Any) -> None:
-        self.bodies = _filled("body", [_text(model, a) for a in model.name_bodyadr])
-        self.joints = _filled("joint", [_text(model, a) for a in model.name_jntadr])
-        self.sites = _filled("site", [_text(model, a) for a in model.name_siteadr])
+        self.bodies = _filled("body", [name_at(model, a) for a in model.name_bodyadr])
+        self.joints = _filled("joint", [name_at(model, a) for a in model.name_jntadr])
+        self.sites = _filled("site", [name_at(model, a) for a in model.name_siteadr])
 
 
 def _filled(kind: str, names: list[str]) -> list[str]:
@@ -167,7 +171,8 @@ class _Reader:
     def _add_joint(self, joint: int, parent: str, child: str, origin: Pose) -> None:
         m, where = self.model, self.locate("joint", joint)
         one_axis = m.jnt_type[joint] in (HINGE, SLIDE)
-        friction = _one(m.dof_frictionloss, m, joint, "frictionloss", where)
+        friction = shared_number(where, "frictionloss", _own(m.dof_frictionloss, m, joint))
+        damping = shared_number(where, "damping", _own(m.dof_damping, m, joint))
         if friction and m.jnt_type[joint] == FREE:
             where.report(Code.FREE_JOINT_FRICTION, value=friction)
         self.joints.append(
@@ -182,7 +187,7 @@ class _Reader:
                 limits=_limits(m, joint),
                 armature=_armature(m, joint, self.more_armature[joint], where),
                 rotor_axes="parent" if m.jnt_type[joint] == FREE else "",
-                damping=_one(m.dof_damping, m, joint, "damping", where) + self.more_damping[joint],
+                damping=damping + self.more_damping[joint],
                 friction=friction,
                 where=where,
             )
@@ -230,35 +235,20 @@ def _limits(m: Any, joint: int) -> Limits:
     return Limits(lower, upper, effort=effort)
 
 
-def _own(values: Any, m: Any, joint: int, what: str, where: Where) -> Any:
+def _own(values: Any, m: Any, joint: int) -> Any:
     """A joint's part of what there is per degree of freedom."""
     start = m.jnt_dofadr[joint]
-    own = values[start : start + COLUMNS.get(int(m.jnt_type[joint]), 1)]
-    check_finite(where, (what, own))
-    if own.min() < 0.0:
-        raise where.error(f"{what} is {own.min():g}; expected zero or more")
-    return own
-
-
-def _one(values: Any, m: Any, joint: int, what: str, where: Where) -> float:
-    """A number that all degrees of freedom of a joint share."""
-    own = _own(values, m, joint, what, where)
-    if not (own == own[0]).all():
-        raise where.error(f"{what} {own.tolist()} differs between its axes; expected one number")
-    return float(own[0])
+    return values[start : start + COLUMNS.get(int(m.jnt_type[joint]), 1)]
 
 
 def _armature(m: Any, joint: int, more: float, where: Where) -> float | tuple[float, ...]:
-    """Rotor inertia of a joint; of a free one, angular before linear."""
-    own = _own(m.dof_armature, m, joint, "armature", where) + more
-    if m.jnt_type[joint] == FREE:
-        own = np.roll(own, 3)
-        if not (own[3:] == own[3]).all():
-            raise where.error(
-                f"armature {own[3:].tolist()} of a free joint differs between world axes, and "
-                "changes the mass matrix as the body turns; expected one number for all three"
-            )
-    return float(own[0]) if (own == own[0]).all() else tuple(own.tolist())
+    own = not_negative(where, "armature", _own(m.dof_armature, m, joint)) + more
+    if m.jnt_type[joint] == FREE and not (own[:3] == own[0]).all():
+        raise where.error(
+            f"armature {own[:3].tolist()} of a free joint differs between world axes, and "
+            "changes the mass matrix as the body turns; expected one number for all three"
+        )
+    return rotor_inertia(own, _kind(m, joint))
 
 
 def _inertia(m: Any, body: int) -> Any:

@@ -31,7 +31,11 @@ def more_armature(m: Any, ties: dict[int, Tie], locate: Locate, reading: Reading
             for joint, coefficient in moved.items():
                 joints[joint] += tendons[i] * coefficient**2
         else:
-            _leave_out(int(i), float(tendons[i]), moved, locate, reading)
+            why = "changes the mass matrix with the configuration"
+            if moved is not None:
+                why = f"couples {len(moved)} joints in the mass matrix"
+            where = locate("tendon", int(i))
+            where.report(Code.COUPLED_ROTOR, armature=float(tendons[i]), why=why)
     return joints
 
 
@@ -60,16 +64,3 @@ def _joints(m: Any, tendon: int, ties: dict[int, Tie]) -> dict[int, float] | Non
             joint, coefficient = ties[joint].driver, coefficient * ties[joint].multiplier
         found[joint] = found.get(joint, 0.0) + coefficient
     return {joint: coefficient for joint, coefficient in found.items() if coefficient != 0.0}
-
-
-def _leave_out(
-    tendon: int, armature: float, moved: dict[int, float] | None, locate: Locate, reading: Reading
-) -> None:
-    """Refuse a tendon's armature, or warn that it is left out."""
-    where = locate("tendon", tendon)
-    if moved is None:
-        why = "changes the mass matrix with the configuration"
-    else:
-        why = f"couples {len(moved)} joints in the mass matrix"
-    code = Code.COUPLED_ROTOR if reading.strict else Code.ROTOR_LEFT_OUT
-    where.report(code, armature=armature, why=why)

@@ -23,7 +23,14 @@ from typing import Any
 import numpy as np
 
 from linkwise.errors import Where
-from linkwise.io.poses import body_inertia, check_finite, unit
+from linkwise.io.poses import (
+    body_inertia,
+    check_finite,
+    not_negative,
+    rotor_inertia,
+    shared_number,
+    unit,
+)
 from linkwise.model.description import (
     FrameDescription,
     JointDescription,
@@ -193,8 +200,8 @@ def _described(model: Any, part: _Part, whole: JointDescription) -> JointDescrip
         limits=_limits(model, part),
         armature=_armature(model.armature[v], part.kind, where),
         rotor_axes="link" if part.kind == "planar" else "",
-        damping=_same(model.damping[v], "damping", where),
-        friction=0.0 if friction is None else _same(friction[v], "friction", where),
+        damping=shared_number(where, "damping", model.damping[v]),
+        friction=0.0 if friction is None else shared_number(where, "friction", friction[v]),
     )
 
 
@@ -226,32 +233,13 @@ def _least(values: Any) -> float:
 
 
 def _armature(values: Any, kind: str, where: Where) -> float | tuple[float, ...]:
-    """Rotor inertia of a joint; of a free one, angular before linear."""
-    own = _not_negative(values, "armature", where)
-    if kind == "free":
-        own = np.roll(own, 3)
+    own = not_negative(where, "armature", values)
     if kind == "planar" and own[0] != own[1]:
         raise where.error(
             f"armature {own.tolist()} of a planar joint differs between the link's axes, and "
             "changes the mass matrix as the link turns; expected one number for both"
         )
-    return float(own[0]) if (own == own[0]).all() else tuple(own.tolist())
-
-
-def _not_negative(values: Any, what: str, where: Where) -> Any:
-    values = np.asarray(values)
-    check_finite(where, (what, values))
-    if values.min() < 0.0:
-        raise where.error(f"{what} is {values.min():g}; expected zero or more")
-    return values
-
-
-def _same(values: Any, what: str, where: Where) -> float:
-    """A number that all degrees of freedom of a joint share."""
-    values = _not_negative(values, what, where)
-    if not (values == values[0]).all():
-        raise where.error(f"{what} {values.tolist()} differs between its axes; expected one number")
-    return float(values[0])
+    return rotor_inertia(own, kind)
 
 
 def _mimic(model: Any, i: int, described: JointDescription) -> JointDescription:

@@ -1,4 +1,4 @@
-"""Poses from what other libraries hold in memory: quaternions, matrices, arrays."""
+"""Numbers that other libraries hold in memory, checked: rotations, bodies, and joints' numbers."""
 
 from __future__ import annotations
 
@@ -58,3 +58,26 @@ def check_unit(where: Where, *named: tuple[str, Any]) -> None:
         if not abs(float(np.linalg.norm(values)) - 1.0) < 1e-6:
             found = np.asarray(values).tolist()
             raise where.error(f"{name} is {found}; expected a vector of length one")
+
+
+def not_negative(where: Where, what: str, values: Any) -> Array:
+    """What there is per degree of freedom of a joint; zero or more."""
+    found = np.asarray(values, dtype=float)
+    check_finite(where, (what, found))
+    if found.min() < 0.0:
+        raise where.error(f"{what} is {found.min():g}; expected zero or more")
+    return found
+
+
+def shared_number(where: Where, what: str, values: Any) -> float:
+    """The number, zero or more, that all degrees of freedom of a joint have."""
+    found = not_negative(where, what, values)
+    if not (found == found[0]).all():
+        raise where.error(f"{what} {found.tolist()} differs between its axes; expected one number")
+    return float(found[0])
+
+
+def rotor_inertia(values: Array, kind: str) -> float | tuple[float, ...]:
+    """Armature of a joint, one number where all are alike; of a free one, angular before linear."""
+    own = np.roll(values, 3) if kind == "free" else values
+    return float(own[0]) if (own == own[0]).all() else tuple(own.tolist())

@@ -9,12 +9,12 @@ merged.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from math import copysign, hypot, inf, isnan, nan
 
 from linkwise.codes import Code
-from linkwise.errors import HOLE, is_strict, plain, suggestion
+from linkwise.errors import HOLE, is_strict, suggestion
 from linkwise.io.files import FileRoots
 from linkwise.io.rpy import rpy_rotation as rpy_rotation
 from linkwise.io.urdf_shapes import (
@@ -26,14 +26,10 @@ from linkwise.io.urdf_shapes import (
     read_triple,
 )
 from linkwise.io.xml import (
-    DEFAULT_LIMITS,
     Node,
-    PathLike,
     ReadLimits,
     Vocabulary,
     Words,
-    parse_xml,
-    read_xml,
 )
 from linkwise.model.description import (
     IDENTITY,
@@ -50,23 +46,14 @@ from linkwise.model.description import (
 from linkwise.model.structure import check_mimics, mended_tree
 
 # joint types of URDF, and beyond it those that `save` writes, with the kinds they are
-JOINT_KINDS = {
-    "revolute": "revolute",
-    "continuous": "continuous",
-    "prismatic": "prismatic",
-    "fixed": "fixed",
-    "floating": "free",
-    "planar": "planar",
-    "spherical": "spherical",
-    "universal": "universal",
-    "helical": "helical",
-}
+_TYPES = "revolute continuous prismatic fixed floating planar spherical universal helical"
+JOINT_KINDS = {word: word for word in _TYPES.split()} | {"floating": "free"}
 WITHOUT_AXIS = ("fixed", "free", "spherical")
 LIMITED = ("revolute", "prismatic", "helical", "universal", "planar")
 UNBOUNDED = sys.float_info.max  # how a file writes "no limit": its numbers are finite
 _UNIT = 2.0**-51  # how far from 1 the length of a unit vector is rounded
 _NEARLY_UNIT = 1e-6  # how far from 1 it may be in a file that rounds
-_TENSOR = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+TENSOR = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 _TWINS = {"iyx": "ixy", "izx": "ixz", "izy": "iyz"}  # entries that some files write twice
 _Tensor = tuple[float, float, float, float, float, float]
 
@@ -85,7 +72,7 @@ _URDF = Vocabulary(
         "inertial": _words("", "origin mass inertia"),
         "origin": _words("xyz rpy", strict=True),
         "mass": _words("value", strict=True),
-        "inertia": _words(" ".join((*_TENSOR, *_TWINS))),
+        "inertia": _words(" ".join((*TENSOR, *_TWINS))),
         "parent": _words("link", strict=True),
         "child": _words("link", strict=True),
         "axis": _words("xyz pitch"),
@@ -117,36 +104,8 @@ _URDF = Vocabulary(
 )
 
 
-def read_urdf(
-    path: PathLike,
-    *,
-    package_dirs: Sequence[PathLike] = (),
-    limits: ReadLimits = DEFAULT_LIMITS,
-    mimic: str = "follow",
-) -> RobotDescription:
-    """Read a URDF file; meshes are located under its package and ``package_dirs``, not opened."""
-    return describe_urdf(read_xml(path, limits), FileRoots.of(path, package_dirs), limits, mimic)
-
-
-def parse_urdf(
-    text: bytes | str,
-    path_label: str = "<urdf>",
-    *,
-    package_dirs: Sequence[PathLike] = (),
-    limits: ReadLimits = DEFAULT_LIMITS,
-) -> RobotDescription:
-    """Read a URDF from memory; messages call it ``path_label``."""
-    return describe_urdf(
-        parse_xml(text, path_label, limits), FileRoots.of(None, package_dirs), limits
-    )
-
-
-def describe_urdf(
-    root: Node, files: FileRoots, limits: ReadLimits = DEFAULT_LIMITS, mimic: str = "follow"
-) -> RobotDescription:
+def describe_urdf(root: Node, files: FileRoots, limits: ReadLimits, mimic: str) -> RobotDescription:
     """Turn a parsed URDF into a description; ``mimic="free"`` leaves out what joints follow."""
-    if root.tag != "robot":
-        raise root.problem(Code.UNKNOWN_ROOT, tag=plain(root.tag), expected="<robot>")
     root = _URDF.read(root)
     _check_link_count(root, limits)
     name = root.attributes.get("name", "")
@@ -185,9 +144,9 @@ def _link(node: Node, colours: Mapping[str, Rgba], files: FileRoots) -> LinkDesc
 
 
 def _inertia(node: Node) -> BodyInertia:
-    mass_node, inertia = _part(node, "mass", "value"), _part(node, "inertia", *_TENSOR)
+    mass_node, inertia = _part(node, "mass", "value"), _part(node, "inertia", *TENSOR)
     mass = mass_node.number("value", minimum=0.0, largest=LARGEST)
-    xx, xy, xz, yy, yz, zz = (inertia.number(entry, largest=LARGEST) for entry in _TENSOR)
+    xx, xy, xz, yy, yz, zz = (inertia.number(entry, largest=LARGEST) for entry in TENSOR)
     _check_twins(inertia)
     pose = read_origin(node)
     tensor = _turn_tensor(pose.rotation, ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
@@ -258,7 +217,7 @@ def _kind(joint: Node) -> str:
     if named is not HOLE:
         meant = suggestion(named, frozenset(JOINT_KINDS))
         known = ", ".join(JOINT_KINDS)
-        joint.report(Code.UNKNOWN_TYPE, type=named, known=known, meant=meant)
+        joint.report(Code.UNKNOWN_TYPE, key="type", value=named, known=known, meant=meant)
         return JOINT_KINDS[meant] if meant else HOLE
     return HOLE
 

@@ -60,7 +60,8 @@ def _shape(node: Node, colours: Mapping[str, Rgba], files: FileRoots) -> Geometr
     if path is HOLE or isnan(sum((*size, *scale, *origin.translation))):
         return None
     rgba = _colour(node.child("material"), colours)
-    return Geometry(shape.tag, size, files.locate(path) if path else "", scale, origin, rgba)
+    path = path and (files.find(path) or path)
+    return Geometry(shape.tag, size, path, scale, origin, rgba)
 
 
 def _size(shape: Node) -> tuple[float, ...]:

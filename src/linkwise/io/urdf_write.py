@@ -16,7 +16,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from linkwise.errors import quote
 from linkwise.io.files import package_root
 from linkwise.io.rpy import rotation_rpy
-from linkwise.io.urdf import JOINT_KINDS, LIMITED, UNBOUNDED, WITHOUT_AXIS
+from linkwise.io.urdf import JOINT_KINDS, LIMITED, TENSOR, UNBOUNDED, WITHOUT_AXIS
 from linkwise.io.xml import PathLike
 from linkwise.model.description import (
     IDENTITY,
@@ -89,7 +89,7 @@ def _inertial(link: Element, body: BodyInertia) -> None:
     node = SubElement(link, "inertial")
     _origin(node, Pose(IDENTITY, body.com))
     SubElement(node, "mass", value=_number(body.mass))
-    entries = zip(("ixx", "ixy", "ixz", "iyy", "iyz", "izz"), body.tensor, strict=True)
+    entries = zip(TENSOR, body.tensor, strict=True)
     SubElement(node, "inertia", {key: _number(value) for key, value in entries})
 
 

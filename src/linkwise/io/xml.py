@@ -28,7 +28,6 @@ Floats: TypeAlias = tuple[float, ...]
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _LONGEST_NUMBER = 100
 _SPACE = " \t\r\n"
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/[/]+")
 _TAG = re.compile(rb"</?[A-Za-z_][A-Za-z0-9_:.-]{0,60}")
 _LATE = re.compile(
     rb"""\s+(<\?xml\s+version\s*=\s*["']1.0["'](?:\s+encoding\s*=\s*["'](?i:utf-8)["'])?\s*\?>)"""
@@ -277,11 +276,6 @@ def _tag_before(raw: bytes, at: int) -> str:
             return f"{tag[0].decode('ascii')}>"
         begins = raw.rfind(b"<", 0, begins)
     return ""
-
-
-def is_text(source: PathLike) -> bool:
-    """Whether a robot is given as XML itself, not as the path of a file."""
-    return isinstance(source, str) and source.lstrip().startswith("<")
 
 
 def read_xml(path: PathLike, limits: ReadLimits = DEFAULT_LIMITS) -> Node:

@@ -78,6 +78,13 @@ class Moments:
         least = float(np.trace(central) - np.linalg.eigvalsh(central)[-1])
         return least <= _ROUNDING * float(np.abs(self.second).max())
 
+    @property
+    def is_point(self) -> bool:
+        """Whether there is mass, and no inertia about its centre."""
+        return self.mass > 0.0 and bool(
+            np.abs(self.central()).max() <= _ROUNDING * np.abs(self.second).max()
+        )
+
     def central(self) -> Array:
         """Second moment about the centre of mass."""
         if self.mass == 0.0:
@@ -126,8 +133,6 @@ def check_body(body: Moments, joint: str, where: Where, policy: Policy) -> Momen
         return _repaired(body, Problem(code, where, facts))
     if policy.quiet and (code in REPAIRABLE or code.severity != ERROR):
         return body
-    if code is Code.POINT_MASS and where.span is None:  # written in code: a point was asked for
-        return body
     with strictness(policy.strict):
         where.report(code, **facts)
     return body
@@ -162,8 +167,6 @@ def body_problem(body: Moments, joint: str) -> tuple[Code, dict[str, Any]] | Non
         return Code.TRIANGLE_NEARLY, {**facts, "percent": 100.0 * excess / (least + middle)}
     if body.mass == 0.0 and most > 0.0:
         return Code.INERTIA_WITHOUT_MASS, {"joint": joint}
-    if body.mass > 0.0 and most <= _ROUNDING * float(np.abs(body.second).max()):
-        return Code.POINT_MASS, {"joint": joint, "mass": body.mass}
     return None
 
 

@@ -127,6 +127,10 @@ def _unmoved(
     thin = [i for i, body in enumerate(checked) if body.is_thin]
     bare = [i for i in thin if bodies[i].joint.least_armature < SMALLEST]
     unmoved = joints_without_inertia(tree, thin) if bare else []
+    for i in thin if not policy.quiet else ():
+        if checked[i].is_point and bodies[i].where.span:  # in code, a point was asked for
+            facts = {"joint": bodies[i].joint.name, "mass": checked[i].mass}
+            bodies[i].where.report(Code.POINT_MASS, **facts)
     if len(unmoved) < len(bodies) and not policy.quiet:  # else it is a robot for kinematics
         effect = "refused" if policy.strict else "NaN, with the status SINGULAR (strict=False)"
         _tell(Code.UNMOVED, [bodies[i] for i in unmoved], effect=effect)
