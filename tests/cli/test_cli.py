@@ -525,19 +525,24 @@ def test_peers_get_subtrees_in_one_piece(tmp_path: Path) -> None:
 # -- demo ----------------------------------------------------------------------------------------
 
 
-def test_demo_passes_its_self_check() -> None:
+def test_demo_passes_its_self_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    checks: list[Check] = []
+
+    def checked(robot: lw.Robot) -> list[Check]:
+        checks.extend(self_check(robot))
+        return checks
+
+    monkeypatch.setattr("linkwise.cli.demo.self_check", checked)
     result = run("demo", "puma560", "--seconds", "0.01")
     assert result.exit_code == 0
     for title in ("Robot", "A worked state", "Self-check", "Operation counts", "Speed"):
         assert f"\n{title}\n{'=' * len(title)}\n" in result.stdout
     assert "checks passed" in result.stdout and "FAILED" not in result.stdout
-
-
-def test_self_check_covers_every_function_and_method(tmp_path: Path) -> None:
-    checks = self_check(lw.load("puma560"))
-    assert all(check.ok for check in checks)
     found = {(check.function, check.against.split(",")[0]) for check in checks}
     assert {(f, m) for f, methods in FUNCTIONS.items() for m in methods} <= found
+
+
+def test_self_check_of_a_tree(tmp_path: Path) -> None:
     assert all(check.ok for check in self_check(lw.load(branching(tmp_path))))
 
 
@@ -632,6 +637,6 @@ def test_process_ends_quietly_when_nobody_reads() -> None:
 def test_cache_that_cannot_be_used_is_a_warning(tmp_path: Path) -> None:
     place = tmp_path / "a file"
     place.write_text("in the way")
-    done = linkwise("demo", branching(tmp_path), "--seconds", "0.001", LINKWISE_CACHE=str(place))
+    done = linkwise("bench", branching(tmp_path), *TINY, LINKWISE_CACHE=str(place))
     assert done.returncode == 0, done.stderr
     assert "linkwise: warning: kernel cache not used" in done.stderr

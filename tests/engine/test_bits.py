@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,9 @@ from linkwise.algorithms import FUNCTIONS, Algorithm
 TABLE = Path(__file__).with_name("golden_bits.json")
 COMMAND = "python tests/engine/test_bits.py"
 DTYPES = ("float64", "float32")
-SHORT = (("iiwa14", "float64"), ("tree", "float64"))  # what every run of the tests looks at
+TURNS = (  # robots of one method after another; the larger ones seldom
+    "puma560", "iiwa14", "general arm of 7", "puma560", "tree", "iiwa14", "general arm of 7, mixed",
+)  # fmt: skip
 STATES = 11  # whole tiles and a rest, for every width of register
 _spec = importlib.util.spec_from_file_location("counts", Path(__file__).with_name("test_counts.py"))
 assert _spec is not None and _spec.loader is not None
@@ -93,27 +95,43 @@ def write() -> None:
     TABLE.write_text(json.dumps(table, indent=1) + "\n")
 
 
-def rows() -> list[Any]:
-    """Two robots in float64; all of them in a full run, or by ``make bits``."""
-    return [
-        pytest.param(name, dtype, marks=() if (name, dtype) in SHORT else pytest.mark.full)
-        for name in ROBOTS
-        for dtype in DTYPES
-    ]
-
-
-@pytest.mark.parametrize(("name", "dtype"), rows())
-def test_bits_do_not_change(name: str, dtype: str) -> None:
+def check(name: str, dtype: str, wanted: Sequence[str]) -> None:
+    """Hold methods of a robot, named as in the table, to their bits."""
     from linkwise.backends.llvm.target import host
 
     if not host().fused:
         pytest.skip("the table is of processors with fused multiply-adds")
-    table = {row: bits for row, bits in golden()[name].items() if row.endswith(dtype)}
-    robot = ROBOTS[name]()
-    now = {f"{a.function}[{a.method}] {dtype}": results(robot, a, dtype) for a in algorithms(robot)}
-    changed = [row for row in table if now.get(row) != table[row]]
+    table, robot = golden()[name], ROBOTS[name]()
+    known = {f"{a.function}[{a.method}] {dtype}": a for a in algorithms(robot)}
+    changed = [row for row in wanted if results(robot, known[row], dtype) != table[row]]
     assert not changed, f"other bits than {TABLE.name}: {changed}; argued for? then: {COMMAND}"
-    assert now.keys() == table.keys(), f"rows to add: {sorted(now.keys() - table.keys())}"
+    ours = {row for row in table if row.endswith(dtype)}
+    assert ours == known.keys(), f"rows to add or to delete: {sorted(ours ^ known.keys())}"
+
+
+def sample() -> dict[tuple[str, str], list[str]]:
+    """Each method on one robot in one number type, which go round from method to method."""
+    table = golden()
+    methods = dict.fromkeys(row.split()[0] for rows in table.values() for row in rows)
+    found: dict[tuple[str, str], list[str]] = {}
+    for k, method in enumerate(methods):
+        turn, dtype = k % len(TURNS), DTYPES[k % 2]
+        row = f"{method} {dtype}"
+        name = next(name for name in (*TURNS[turn:], *TURNS) if row in table[name])
+        found.setdefault((name, dtype), []).append(row)
+    return found
+
+
+@pytest.mark.parametrize(("name", "dtype"), sample())
+def test_bits_of_a_sample_do_not_change(name: str, dtype: str) -> None:
+    check(name, dtype, sample()[name, dtype])
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ROBOTS)
+def test_bits_do_not_change(name: str, dtype: str) -> None:
+    check(name, dtype, [row for row in golden()[name] if row.endswith(dtype)])
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ def test_warm_bound_methods_travel_to_other_processes(method: str, tmp_path: Pat
                 expected = [robot.mass_matrix(q) for q in states]
                 robot.mass_matrix(states)
             with multiprocessing.get_context({method!r}).Pool(2) as pool:
-                found = pool.map_async(robot.mass_matrix, list(states)).get(timeout=30)
+                found = pool.map_async(robot.mass_matrix, list(states)).get(timeout=100)
             assert all((a == b).all() for a, b in zip(expected, found, strict=True))
             print("same")
 

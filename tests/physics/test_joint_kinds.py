@@ -224,6 +224,14 @@ TREES = {
 CASES = [*KINDS, "continuous", *(f"{kind} chain" for kind in KINDS), *TREES]
 
 
+def half(which: int) -> pytest.MarkDecorator:
+    """Every other case, each kind alone or in a chain; a full run has all."""
+    groups = (CASES[:8], CASES[8:15], CASES[15:])
+    short = {name for k, group in enumerate(groups) for name in group[(k + which) % 2 :: 2]}
+    cases = [pytest.param(x, marks=() if x in short else pytest.mark.full) for x in CASES]
+    return pytest.mark.parametrize("case", cases, indirect=True)
+
+
 @pytest.fixture(scope="module", params=CASES)
 def case(request: pytest.FixtureRequest, random_robot: Any, random_states: Any) -> Case:
     name, rng = request.param, np.random.default_rng(CASES.index(request.param))
@@ -406,6 +414,7 @@ def same_results(
         assert_close(actual[name], result, cond=cond if solves else 1.0, scale=size, dtype=dtype)
 
 
+@half(0)
 def test_float32(case: Case, assert_close: Any) -> None:
     single = [x.astype(np.float32) for x in (case.q, case.qd, case.u)]
     double = [x.astype(np.float64) for x in single]
@@ -413,6 +422,7 @@ def test_float32(case: Case, assert_close: Any) -> None:
     same_results(case, every_function(case.robot, *single), expected, np.float32, assert_close)
 
 
+@half(1)
 def test_one_state_is_a_row_of_the_batch(case: Case, assert_close: Any) -> None:
     batch = every_function(case.robot, case.q, case.qd, case.u)
     rows = [
