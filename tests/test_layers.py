@@ -12,8 +12,8 @@ ROOT = Path(linkwise.__file__).parent
 
 LAYERS = [
     "codes", "errors", "text", "spatial", "model", "io", "sweep", "algorithms", "trace", "backends",
-    "engine", "factors", "summary", "models", "study", "robot", "load", "builder", "checking",
-    "bench", "cli",
+    "engine", "factors", "functions", "summary", "models", "study", "robot", "load", "builder",
+    "checking", "bench", "cli",
 ]  # fmt: skip
 EQUATIONS = ("sweep", "algorithms")  # no array library, no machine
 ALLOWED_IN_EQUATIONS = {
@@ -75,7 +75,7 @@ def test_one_place_names_the_backends():
     for name, path in modules():
         named = [t for t in imports(path) if re.match(r"linkwise\.backends\.(llvm|cstyle)", t)]
         layer = name.split(".")[1]
-        if layer in ("engine", "factors", "robot", "load", "builder"):
+        if layer in ("engine", "factors", "functions", "robot", "load", "builder"):
             assert not named and "backends.llvm" not in path.read_text(), f"{name}: {named}"
         elif layer == "backends" and named:
             inside = name.startswith(("linkwise.backends.llvm", "linkwise.backends.cstyle"))

@@ -227,7 +227,7 @@ def announce(owner: type, slot: str, *names: str) -> None:
     """
     _announced.append(Methods(((owner, slot), (Calls, "handle")), names))
     for name in names:
-        method = owner.__dict__[name]
+        method = getattr(owner, name)
         method.__signature__ = _shown(inspect.signature(method))
 
 

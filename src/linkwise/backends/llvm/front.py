@@ -119,10 +119,10 @@ def _loaded(methods: Methods, keep: Cached) -> Loaded | None:
     table = ctypes.addressof(sites.runtime_table(holder))
     ctypes.c_void_p.from_address(loaded.address[sites.TABLE]).value = table
     for k, name in enumerate(methods.names):
-        method = owner.__dict__[name]
+        method = getattr(owner, name)
         if inspect.isfunction(method):  # not where somebody put something else in its place
             address = loaded.address[places[k]]
-            setattr(owner, name, sites.method_of_class(owner, name, k, address, _text(method)))
+            setattr(owner, name, sites.method_of_class(owner, method, k, address, _text(method)))
     return loaded
 
 

@@ -150,13 +150,14 @@ def site_function(address: int, site: Site) -> Callable[..., Any]:
     return function
 
 
-def method_of_class(owner: type, name: str, place: int, address: int, doc: str) -> Any:
+def method_of_class(
+    owner: type, method: Callable[..., Any], place: int, address: int, doc: str
+) -> Any:
     """A compiled method of a class, for ``place`` in the slots of its instances."""
-    generals[place] = id(owner.__dict__[name])
-    keep_for_ever(owner.__dict__[name])
+    generals[place] = id(keep_for_ever(method))
     new = ctypes.pythonapi.PyDescr_NewMethod
     new.restype, new.argtypes = ctypes.py_object, [ctypes.py_object, ctypes.c_void_p]
-    return new(owner, ctypes.addressof(_definition(name, address, doc)))
+    return new(owner, ctypes.addressof(_definition(method.__name__, address, doc)))
 
 
 def drop_spares(site: Site) -> None:

@@ -1,0 +1,378 @@
+"""The functions of a robot: what users call; ``engine/calls.py`` does the work.
+
+Those that take ``**options`` hand their arguments on as they are, so that compiled methods may take
+their place: see `announce`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwise.engine import arrays
+from linkwise.engine.calls import Array, Calls, Options, Result, Wrenches
+from linkwise.engine.iterative import Stop
+from linkwise.factors import Innovations
+
+
+class Functions:
+    """Configurations, dynamics and kinematics; `Robot` says what all of them have in common."""
+
+    __slots__ = ("_calls",)
+    _calls: Calls
+
+    # -- configurations -------------------------------------------------------------------------
+
+    def difference(self, q0: ArrayLike, q1: ArrayLike, **options: Unpack[Options]) -> Result:
+        """The rates (..., nv) that lead from ``q0`` to ``q1`` in unit time.
+
+        ``integrate(q0, difference(q0, q1))`` is ``q1``; angles of joints without a quaternion are
+        not taken modulo a turn.
+        """
+        return self._calls.run("difference", (q0, q1), options)
+
+    def normalize(self, q: ArrayLike, **options: Unpack[Options]) -> Result:
+        """The configuration (..., nq) with every quaternion at unit length."""
+        return self._calls.run("normalize", (q,), options)
+
+    # -- dynamics -------------------------------------------------------------------------------
+
+    def inverse_dynamics(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        *,
+        f_ext: Wrenches | None = None,
+        **options: Unpack[Options],
+    ) -> Result:
+        """Joint torques (..., nv) that produce ``qdd``: ``M qdd + C qd + g - Jᵀ f_ext``.
+
+        ``q`` (..., nq); ``qd`` and ``qdd`` (..., nv); ``f_ext`` as `Robot` says.
+        """
+        return self._calls.run("inverse_dynamics", (q, qd, qdd), options, f_ext=f_ext)
+
+    def forward_dynamics(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
+        *,
+        method: str = "auto",
+        f_ext: Wrenches | None = None,
+        tol: float | None = None,
+        max_iterations: int | None = None,
+        qdd0: ArrayLike | None = None,
+        **options: Unpack[Options],
+    ) -> Result:
+        """Joint accelerations (..., nv) under torques ``tau``: ``M⁻¹ (tau + Jᵀ f_ext - C qd - g)``.
+
+        ``q`` (..., nq); ``qd`` and ``tau`` (..., nv); ``f_ext`` as `Robot` says.
+
+        ``method``: ``"crba"`` (mass matrix and LᵀDL factors), ``"aba"`` (articulated bodies), or
+        ``"auto"``, whichever is faster for this robot. By spatial operators: ``"fd1"``, ``"fd2"``
+        (the same program; what it adds is `tip_acceleration`), ``"fd3"``, ``"fd4"`` (the same as
+        ``"aba"``). By the forces between bodies: ``"schur"`` (block LDLᵀ), ``"schur-bcr"`` (block
+        cyclic reduction) and, for study, ``"schur-published"``, which loses digits on long chains;
+        these need an inertia that has an inverse for every link, and say so. By conjugate
+        gradients: ``"ccg"`` and ``"pcg"`` (scaled), which take ``tol``, ``max_iterations`` and a
+        start ``qdd0``, and with ``status=True`` return `Iterations` as the second part; a state
+        that does not converge is solved by ``"aba"`` and flagged.
+        """
+        if method in ("ccg", "pcg"):
+            nv, stop = self._calls.tasks.tree.nv, Stop(tol, max_iterations)
+            start = np.zeros(nv, np.float32) if qdd0 is None else qdd0  # no wider than tau
+            return self._calls.iterate((q, qd, tau, start), options, method, f_ext, stop)
+        if not (tol is max_iterations is qdd0 is None):
+            raise ValueError(f"tol, max_iterations and qdd0 are for 'ccg', 'pcg'; not {method!r}")
+        values = (q, qd, tau)
+        return self._calls.run("forward_dynamics", values, options, method=method, f_ext=f_ext)
+
+    def mass_matrix(
+        self, q: ArrayLike, *, method: str = "auto", **options: Unpack[Options]
+    ) -> Result:
+        """Mass matrix (..., nv, nv), rotors included.
+
+        ``method``: ``"crba"`` (composite bodies, in link axes), ``"gdahj"`` (in one fixed frame, as
+        published), ``"gdahj-symmetric"`` (the same with symmetric sums) or ``"mixed"`` (sums as in
+        CRBA, entries as in GDAHJ; fewest operations on chains of 12 joints or more).
+        """
+        return self._calls.run("mass_matrix", (q,), options, method=method)
+
+    def mass_matrix_inverse(
+        self, q: ArrayLike, *, method: str = "auto", **options: Unpack[Options]
+    ) -> Result:
+        """Inverse of the mass matrix (..., nv, nv).
+
+        ``method``: ``"crba"`` (factors of M), ``"innovations"`` (factors of M⁻¹ itself), ``"aba"``
+        (a column per unit torque) or ``"schur"`` (forces between bodies).
+        """
+        return self._calls.run("mass_matrix_inverse", (q,), options, method=method)
+
+    def solve_mass(self, q: ArrayLike, rhs: ArrayLike, **options: Unpack[Options]) -> Result:
+        """``M⁻¹ rhs`` (..., nv) without forming M; several right-hand sides on a leading axis."""
+        return self._calls.run("solve_mass", (q, rhs), options)
+
+    def innovations(
+        self, q: ArrayLike, *, inverse: bool = False, threads: int | None = None
+    ) -> Innovations:
+        """Factors of ``M = F D Fᵀ`` at configurations (..., nq), or of ``M⁻¹ = Fᵀ D F``.
+
+        The result has ``factor`` F (..., nv, nv), ``D`` (..., nv), unpacks into these two, and
+        ``apply(x, transpose=...)`` takes a vector through F in O(nv) without forming it.
+        `solve_mass` applies all of M⁻¹. Not for robots with joints that follow others.
+        """
+        return Innovations(self._calls, q, inverse, threads)
+
+    def tip_acceleration(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
+        frame: str,
+        *,
+        method: str = "auto",
+        axes: str = "base",
+        f_ext: Wrenches | None = None,
+        **options: Unpack[Options],
+    ) -> Result:
+        """Acceleration (..., 6) of a frame under torques ``tau``: ``J qdd + J̇ qd``.
+
+        ``axes`` as for `jacobian_dot_qd`.
+        Comes out of the sweeps of forward dynamics without a Jacobian. ``method``: ``"fd3"`` or
+        ``"fd2"``, as published, which loses digits on long chains.
+        """
+        return self._calls.run(
+            "tip_acceleration",
+            (q, qd, tau),
+            options,
+            method=method,
+            frame=frame,
+            axes=axes,
+            f_ext=f_ext,
+        )
+
+    def bias(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        *,
+        f_ext: Wrenches | None = None,
+        **options: Unpack[Options],
+    ) -> Result:
+        """``C qd + g - Jᵀ f_ext`` (..., nv): torques of a motion without acceleration."""
+        return self._calls.run("bias", (q, qd), options, f_ext=f_ext)
+
+    def gravity_torque(
+        self, q: ArrayLike, *, f_ext: Wrenches | None = None, **options: Unpack[Options]
+    ) -> Result:
+        """``g - Jᵀ f_ext`` (..., nv): torques that hold the robot still."""
+        return self._calls.run("gravity_torque", (q,), options, f_ext=f_ext)
+
+    def joint_wrenches(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        *,
+        f_ext: Wrenches | None = None,
+        **options: Unpack[Options],
+    ) -> Result:
+        """Wrenches (..., links, 6) across the joints in a motion, in the order of `link_names`.
+
+        Each is (moment, force) on the link from its parent's side, in the axes of the joint's
+        frame (`frame` of the joint's name: its child link's in the file) about that frame's
+        origin. Along the joint it is the torque of `inverse_dynamics` less rotor and friction.
+        """
+        return self._calls.run("joint_wrenches", (q, qd, qdd), options, f_ext=f_ext)
+
+    def kinetic_energy(self, q: ArrayLike, qd: ArrayLike, **options: Unpack[Options]) -> Result:
+        """Kinetic energy (...), rotors included."""
+        return self._calls.run("kinetic_energy", (q, qd), options)
+
+    def potential_energy(self, q: ArrayLike, **options: Unpack[Options]) -> Result:
+        """Potential energy (...) of the moving links; zero with their mass at base height."""
+        return self._calls.run("potential_energy", (q,), options)
+
+    def coriolis_matrix(
+        self, q: ArrayLike, qd: ArrayLike, *, method: str = "auto", **options: Unpack[Options]
+    ) -> Result:
+        """Coriolis matrix ``C`` (..., nv, nv): ``C qd = bias - g``, friction aside.
+
+        Of all such matrices, Christoffel's: ``C_ij = Σ_k Γ_ijk qd_k`` with `christoffel`'s Γ, and
+        ``Ṁ - 2C`` is skew, for every kind of joint. ``method``: ``"composite"`` (in link axes; what
+        ``"auto"`` takes) or ``"mixed"`` (entries in one frame; fewer operations from 8 joints on).
+        """
+        return self._calls.run("coriolis_matrix", (q, qd), options, method=method)
+
+    def christoffel(self, q: ArrayLike, **options: Unpack[Options]) -> Result:
+        """Christoffel symbols of the first kind ``Γ`` (..., nv, nv, nv), of the mass matrix.
+
+        ``Γ_ijk = ½ (∂M_ij/∂q_k + ∂M_ik/∂q_j - ∂M_jk/∂q_i)``, symmetric in j and k. The rates of a
+        spherical or free joint are no derivatives of coordinates, so that formula has no meaning
+        there; returned is what takes its place, the connection for which `coriolis_matrix` keeps
+        its two properties. In it ``Γ_ijk - Γ_ikj`` is row i of M times the bracket of k and j.
+        """
+        return self._calls.run("christoffel", (q,), options)
+
+    def inertial_power(
+        self, q: ArrayLike, *, method: str = "auto", **options: Unpack[Options]
+    ) -> Result:
+        """Kang's inertial power array ``P*`` (..., nv, nv, nv): ``Σ_jk P*_ijk qd_j qd_k = C qd``.
+
+        ``method``: ``"augmented"`` (bodies of whole subtrees; ``"auto"``) or ``"per-link"`` (a sum
+        over links, its cost growing with the fourth power of a chain). The two arrays differ, and
+        agree once made symmetric in j and k: then they are `christoffel`'s. A spherical or free
+        joint has no second derivatives for ``P*`` to be made of; changes along its rates take
+        their place, which keeps the equation above and nothing else.
+        """
+        return self._calls.run("inertial_power", (q,), options, method=method)
+
+    # -- kinematics -----------------------------------------------------------------------------
+
+    def forward_kinematics(self, q: ArrayLike, frame: str, **options: Unpack[Options]) -> Result:
+        """Pose of a frame (..., 4, 4): takes its coordinates to base coordinates, in metres."""
+        return self._calls.run("forward_kinematics", (q,), options, frame=frame)
+
+    def jacobian(
+        self, q: ArrayLike, frame: str, *, axes: str = "base", **options: Unpack[Options]
+    ) -> Result:
+        """Jacobian of a frame (..., 6, nv): rows (angular, linear) of its velocity at its origin.
+
+        In base axes (Pinocchio's LOCAL_WORLD_ALIGNED with the row blocks swapped), or with
+        ``axes="body"`` in the frame's own (its LOCAL).
+        """
+        return self._calls.run("jacobian", (q,), options, frame=frame, axes=axes)
+
+    def jacobian_dot_qd(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        frame: str,
+        *,
+        axes: str = "base",
+        **options: Unpack[Options],
+    ) -> Result:
+        """``J̇ qd`` (..., 6): the frame's acceleration at constant joint rates, gravity aside.
+
+        That is how the frame's origin accelerates and its turning rate changes, in base axes, or
+        with ``axes="body"`` in the frame's own. ``axes="moving"`` tells instead how the numbers of
+        the body-axes velocity change (Pinocchio's LOCAL): its linear part is less by ``w x v``.
+        """
+        return self._calls.run("jacobian_dot_qd", (q, qd), options, frame=frame, axes=axes)
+
+    def operational_inertia(
+        self,
+        q: ArrayLike,
+        frame: str,
+        *,
+        method: str = "auto",
+        axes: str = "base",
+        damping: ArrayLike | None = None,
+        **options: Unpack[Options],
+    ) -> Result:
+        """Operational-space inertia ``(J M⁻¹ Jᵀ)⁻¹`` (..., 6, 6) of a frame.
+
+        Needs six degrees of freedom between base and frame. At a singular pose it does not exist:
+        entries are then huge or not finite, and ``status=True`` says `Status.SINGULAR`.
+
+        With ``damping`` d it is ``(J M⁻¹ Jᵀ + diag(d))⁻¹``, which exists at every pose and for any
+        number of joints: as if the frame yielded by d per unit of force beyond what the robot does,
+        so that no direction feels more than 1/d. One number, in rad/s² per N m for the first three
+        directions and m/s² per N for the others, or six of them (..., 6), in ``axes``.
+
+        ``method``: ``"crba"`` (factors of the mass matrix), ``"recursive"`` (articulated bodies),
+        ``"schur"`` and, for no damping, ``"schur-direct"`` (forces between bodies).
+        """
+        d = arrays.damping(damping, q)
+        return self._calls.run(
+            "operational_inertia", (q,), options, method=method, frame=frame, axes=axes, damping=d
+        )
+
+    def operational_inertia_inverse(
+        self,
+        q: ArrayLike,
+        frame: str,
+        *,
+        method: str = "auto",
+        axes: str = "base",
+        **options: Unpack[Options],
+    ) -> Result:
+        """``J M⁻¹ Jᵀ`` (..., 6, 6) of a frame: its acceleration per unit wrench at its origin.
+
+        Exists at every pose and for any number of joints. ``method``: ``"crba"``, ``"recursive"``
+        or ``"schur"``, as in `operational_inertia`.
+        """
+        return self._calls.run(
+            "operational_inertia_inverse", (q,), options, method=method, frame=frame, axes=axes
+        )
+
+    def operational_dynamics(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
+        frame: str,
+        *,
+        axes: str = "base",
+        f_ext: Wrenches | None = None,
+        threads: int | None = None,
+        status: bool = False,
+    ) -> Any:
+        """`forward_dynamics` (..., nv) and `operational_inertia_inverse` (..., 6, 6) of a frame.
+
+        By Schur complements, as a pair: seven right-hand sides of one factorization. With
+        ``status=True`` the result is ``((qdd, inverse), status bits)``.
+        """
+        found = self._calls.run(
+            "dynamics_and_inverse",
+            (q, qd, tau),
+            {"threads": threads, "status": status},
+            method="schur",
+            frame=frame,
+            axes=axes,
+            f_ext=f_ext,
+        )
+        rows, bits = found if status else (found, None)
+        qdd, inverse = rows[..., :-36], rows[..., -36:]
+        pair = (qdd, inverse.reshape(*rows.shape[:-1], 6, 6))
+        return (pair, bits) if status else pair
+
+    def kinematic_hessian(self, q: ArrayLike, frame: str, **options: Unpack[Options]) -> Result:
+        """How the Jacobian of a frame changes, ``H`` (..., 6, nv, nv), in base axes.
+
+        ``H[..., :, j, k]`` is the change of column k of `jacobian` per unit rate of j, so that
+        ``J̇ qd = Σ_jk H_jk qd_j qd_k``. The linear rows are symmetric in j and k but for spherical
+        and free joints, whose rates are no derivatives of coordinates; the angular rows are not.
+        """
+        return self._calls.run("kinematic_hessian", (q,), options, frame=frame)
+
+    def kic(
+        self,
+        q: ArrayLike,
+        frame: str,
+        *,
+        out: tuple[Array, Array] | None = None,
+        threads: int | None = None,
+        status: bool = False,
+    ) -> Result:
+        """Kinematic influence coefficients of a frame: ``G`` (..., 6, nv), ``H`` (..., 6, nv, nv).
+
+        Its velocity is ``G qd`` and its acceleration ``G qdd + Σ_jk H_jk qd_j qd_k``: G is
+        `jacobian` and H `kinematic_hessian`, in base axes. ``out`` is a pair of arrays; with
+        ``status=True`` the result is ``((G, H), status bits)``.
+        """
+        first, second = (None, None) if out is None else out
+        G = self.jacobian(q, frame, out=first, threads=threads)
+        if not status:
+            return G, self.kinematic_hessian(q, frame, out=second, threads=threads)
+        H, bits = self.kinematic_hessian(q, frame, out=second, threads=threads, status=True)
+        return (G, H), bits
+
+
+def names() -> list[str]:
+    """The functions that take ``**options``."""
+    found = vars(Functions).items()
+    return [name for name, method in found if "options" in getattr(method, "__annotations__", ())]
