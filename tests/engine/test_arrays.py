@@ -485,6 +485,26 @@ def test_a_bad_configuration_of_a_frame_function_is_named(
         getattr(puma, function)(value, "link6")
 
 
+def test_more_leading_axes_than_numpy_broadcasts_are_refused(puma: lw.Robot) -> None:
+    many = np.ones((1,) * arrays.MOST_AXES + (6,))
+    assert puma.bias(many, np.ones(6)).shape == many.shape
+    message = r"bias: qd has 33 leading axes; expected at most 32, which NumPy can broadcast"
+    with pytest.raises(ValueError, match=message):
+        puma.bias(np.ones(6), many[None])
+
+
+@pytest.mark.parametrize("mask", [True, [True] + [False] * 5])
+def test_a_masked_array_is_refused(puma: lw.Robot, mask: Any) -> None:
+    """Its mask would be ignored, and the numbers behind it used."""
+    masked = np.ma.array(np.ones(6), mask=mask)
+    for call in (lambda: puma.bias(np.ones(6), masked), lambda: puma.bias(np.ones((3, 6)), masked)):
+        with pytest.raises(TypeError, match=r"bias: qd is a masked array.*qd\.filled\(number\)"):
+            call()
+    push = {"link6": masked}
+    with pytest.raises(TypeError, match=r"f_ext\['link6'\] is a masked array"):
+        puma.gravity_torque(np.ones(6), f_ext=push)
+
+
 def test_leading_axes_that_do_not_broadcast(puma: lw.Robot) -> None:
     q, qd, tau = states(puma, 3)
     message = (

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[Any]
 FLOATS = (np.dtype("float32"), np.dtype("float64"))
+MOST_AXES = 32  # leading ones, which NumPy can broadcast
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,11 @@ def widened(values: Sequence[Any]) -> list[Array] | None:
 
 def _read(function: str, name: str, size: int, value: ArrayLike) -> Array:
     """One argument as a float32 or float64 array with the right last axis."""
+    if isinstance(value, np.ndarray) and np.any(getattr(value, "mask", False)):
+        raise TypeError(
+            f"{function}: {name} is a masked array, and the numbers behind its mask would be used; "
+            f"expected a plain array (fill it first: {name}.filled(number))"
+        )
     try:
         array = np.asarray(value)
     except (ValueError, TypeError) as error:
@@ -81,6 +87,11 @@ def _read(function: str, name: str, size: int, value: ArrayLike) -> Array:
         )
     if array.ndim == 0 or array.shape[-1] != size:
         raise ValueError(f"{function}: {name} has shape {array.shape}; expected (..., {size})")
+    if array.ndim > MOST_AXES + 1:
+        raise ValueError(
+            f"{function}: {name} has {array.ndim - 1} leading axes; expected at most {MOST_AXES}, "
+            "which NumPy can broadcast (reshape it first)"
+        )
     return array
 
 
