@@ -27,28 +27,16 @@ from typing import Any
 
 from llvmlite import ir
 
+from linkwise.backends.llvm import sites
 from linkwise.backends.llvm.layout import Layout
-from linkwise.backends.llvm.sites import (
-    METHOD,
-    METHODS,
-    MOST_INPUTS,
-    MOST_OUTPUTS,
-    RUNTIME,
-    SCRATCH,
-    SITE,
-    SPARES,
-    TABLE,
-    NamedSite,
-    Site,
-    Slot,
-    offset_of,
-)
+from linkwise.backends.llvm.sites import NamedSite, Site, Slot, offset_of
 
-I1, I8, I32, I64 = (ir.IntType(n) for n in (1, 8, 32, 64))
+I8, I32, I64 = (ir.IntType(n) for n in (8, 32, 64))
 F64, PTR = ir.DoubleType(), ir.PointerType()
 FASTCALL = ir.FunctionType(PTR, [PTR, PTR, I64, PTR])
 ALIGNED, CONTIGUOUS, OWNED, WRITEABLE = 0x100, 0x1, 0x4, 0x400
 MOST_AXES = 8
+PORTS = sites.MOST_INPUTS + sites.MOST_OUTPUTS
 DECLINED = 1  # returned instead of an object: Python shall decide
 NULL = PTR(None)
 
@@ -59,13 +47,13 @@ def render_entry(layout: Layout, path: Sequence[int], triple: str) -> str:
     """IR of the entry; ``path`` leads from a robot to its holder, and on to the capsule there."""
     module = ir.Module("entry")
     module.triple = triple
-    table = ir.GlobalVariable(module, PTR, TABLE)
+    table = ir.GlobalVariable(module, PTR, sites.TABLE)
     table.initializer = NULL
     collect = _collect(module, layout)
     run = _run(module, layout, collect)
     _site(module, layout, run)
     method = _method(module, layout, run, path)
-    for place in range(METHODS):
+    for place in range(sites.METHODS):
         _place(module, method, place)
     return str(module)
 
@@ -108,12 +96,16 @@ class Emit:
         """A field of a site."""
         return self.field(site, offset_of(Site, name), kind)
 
+    def size(self, site: Value, i: Value) -> Value:
+        """How many numbers an input of a site has."""
+        return self.get(self.at(site, offset_of(Site, "sizes"), I8), i, I64)
+
     # -- Python ---------------------------------------------------------------------------------
 
     def runtime(self, name: str) -> Value:
         """The address of an object or function of this process."""
-        table = self.b.load(self.function.module.get_global(TABLE), typ=PTR)
-        return self.get(table, RUNTIME.index(name))
+        table = self.b.load(self.function.module.get_global(sites.TABLE), typ=PTR)
+        return self.get(table, sites.RUNTIME.index(name))
 
     def call(self, address: Value, kind: ir.Type, *arguments: Value) -> Value:
         """Call what is at an address."""
@@ -204,7 +196,11 @@ def _run(module: ir.Module, layout: Layout, collect: Value) -> Value:
     """
     e = Emit(module, "run", ir.FunctionType(PTR, [PTR, PTR, I64, PTR, PTR, PTR]), layout)
     chosen, args, n, kwnames, kwargs, watched = e.function.args
-    ports, out, place = e.room(PTR, MOST_INPUTS + MOST_OUTPUTS), e.room(PTR), e.room(PTR)
+    ports, out, place = (
+        e.room(PTR, PORTS),
+        e.room(PTR),
+        e.room(PTR),
+    )
     e.put(NULL, out)
     e.put(chosen, place)
     with e.b.if_then(e.b.icmp_unsigned("!=", kwnames, NULL), likely=False):
@@ -221,7 +217,7 @@ def _run(module: ir.Module, layout: Layout, collect: Value) -> Value:
         e.require(e.same(e.array(a, "dtype"), e.runtime("float64")), unusual)
         e.require(e.has_flags(a, CONTIGUOUS | ALIGNED), unusual)
         e.require(e.same(e.array(a, "ndim", I32), I32(1)), unusual)
-        size = e.get(e.at(site, offset_of(Site, "sizes"), I8), i, I64)
+        size = e.size(site, i)
         e.require(e.same(e.get(e.array(a, "shape"), 0, I64), size), unusual)
         e.put(e.array(a, "data"), ports, i)
     axes, shape = e.of(site, "axes"), e.at(site, offset_of(Site, "shape"), I8)
@@ -249,19 +245,14 @@ def _spare_or_new(e: Emit, site: Value, axes: Value, shape: Value) -> Value:
     if not e.layout.counted:
         return e.new_array(e.runtime("float64"), axes, shape)
     found, ready = map(e.function.append_basic_block, ("found", "ready"))
-    for k in range(SPARES):
+    for k in range(sites.SPARES):
         changed, other = map(e.function.append_basic_block, ("changed", "other"))
         spare = e.field(site, offset_of(Site, "spares") + 8 * k)
         e.put(spare, result)
         e.require(e.b.icmp_unsigned("!=", spare, NULL), other)
         e.require(e.same(e.field(spare, 0, I32), I32(1)), other)
         e.require(e.same(e.array(spare, "weakrefs"), NULL), changed)
-        e.require(e.has_flags(spare, CONTIGUOUS | OWNED | ALIGNED | WRITEABLE), changed)
-        e.require(e.same(e.array(spare, "dtype"), e.runtime("float64")), changed)
-        e.require(e.same(e.b.sext(e.array(spare, "ndim", I32), I64), axes), changed)
-        with e.each(axes) as i:
-            same = e.same(e.get(e.array(spare, "shape"), i, I64), e.get(shape, i, I64))
-            e.require(same, changed)
+        _require_form(e, spare, e.runtime("float64"), OWNED, axes, shape, changed)
         e.b.branch(found)
         e.b.position_at_end(changed)
         e.put(NULL, e.at(site, offset_of(Site, "spares") + 8 * k, I8))
@@ -285,29 +276,35 @@ def _keep_spare(e: Emit, site: Value, made: Value) -> None:
     place = e.at(e.at(site, offset_of(Site, "spares"), I8), turn)
     old = e.get(place)
     e.put(made, place)
-    e.put(
-        e.b.srem(e.b.add(turn, I64(1)), I64(SPARES)), e.at(site, offset_of(Site, "next_spare"), I8)
-    )
+    after = e.b.srem(e.b.add(turn, I64(1)), I64(sites.SPARES))
+    e.put(after, e.at(site, offset_of(Site, "next_spare"), I8))
     with e.b.if_then(e.b.icmp_unsigned("!=", old, NULL)):
         e.python("decref", I32, old)
+
+
+def _require_form(
+    e: Emit, a: Value, dtype: Value, flags: int, axes: Value, shape: Value, otherwise: Any = None
+) -> None:
+    """Go on with an array to write to as it comes, of a type and a shape, and with more flags."""
+    e.require(e.is_a(a, "ndarray"), otherwise)
+    e.require(e.same(e.array(a, "dtype"), dtype), otherwise)
+    e.require(e.has_flags(a, CONTIGUOUS | ALIGNED | WRITEABLE | flags), otherwise)
+    e.require(e.same(e.b.sext(e.array(a, "ndim", I32), I64), axes), otherwise)
+    with e.each(axes) as k:
+        same = e.same(e.get(e.array(a, "shape"), k, I64), e.get(shape, k, I64))
+        e.require(same, otherwise)
 
 
 def _one_into(
     e: Emit, site: Value, one: Value, ports: Value, n: Value, out: Value, unusual: ir.Block
 ) -> None:
     """One state straight into ``out``, where that fits and lies apart from the inputs."""
-    e.require(e.is_a(out, "ndarray"), unusual)
-    e.require(e.same(e.array(out, "dtype"), e.runtime("float64")), unusual)
-    e.require(e.has_flags(out, CONTIGUOUS | ALIGNED | WRITEABLE), unusual)
-    axes = e.of(site, "axes")
-    e.require(e.same(e.b.sext(e.array(out, "ndim", I32), I64), axes), unusual)
-    with e.each(axes) as k:
-        length = e.get(e.at(site, offset_of(Site, "shape"), I8), k, I64)
-        e.require(e.same(e.get(e.array(out, "shape"), k, I64), length), unusual)
+    axes, shape = e.of(site, "axes"), e.at(site, offset_of(Site, "shape"), I8)
+    _require_form(e, out, e.runtime("float64"), 0, axes, shape, unusual)
     begin = e.b.ptrtoint(e.array(out, "data"), I64)
     end = e.b.add(begin, e.b.mul(e.of(site, "size"), I64(8)))
     with e.each(n) as i:
-        size = e.get(e.at(site, offset_of(Site, "sizes"), I8), i, I64)
+        size = e.size(site, i)
         low = e.b.ptrtoint(e.get(ports, i), I64)
         high = e.b.add(low, e.b.mul(size, I64(8)))
         apart = e.b.or_(e.b.icmp_unsigned("<=", high, begin), e.b.icmp_unsigned("<=", end, low))
@@ -348,10 +345,10 @@ class _Collected:
     """Variables of ``collect``: what was found out about the arguments so far."""
 
     def __init__(self, e: Emit) -> None:
-        self.ports = e.room(PTR, MOST_INPUTS + MOST_OUTPUTS)
-        self.steps = e.room(I64, 2 * MOST_INPUTS)  # bytes from row to row, and within a row
+        self.ports = e.room(PTR, PORTS)
+        self.steps = e.room(I64, 2 * sites.MOST_INPUTS)  # bytes from row to row, and within a row
         self.shape = e.room(I64, MOST_AXES + 3)  # leading axes, then those of the output
-        self.scratch = e.room(F64, SCRATCH)
+        self.scratch = e.room(F64, sites.SCRATCH)
         self.dtype, self.axes, self.rows, self.used = (
             e.room(kind) for kind in (PTR, I64, I64, I64)
         )
@@ -366,7 +363,7 @@ def _collect(module: ir.Module, layout: Layout) -> Value:
     site, args, n, out = e.function.args
     c = _Collected(e)
     with e.each(n) as i:
-        size = e.get(e.at(site, offset_of(Site, "sizes"), I8), i, I64)
+        size = e.size(site, i)
         with e.b.if_else(e.is_a(e.get(args, i), "ndarray")) as (is_array, is_not):
             with is_array:
                 _take_array(e, c, e.get(args, i), i, size)
@@ -483,7 +480,7 @@ def _scratch_row(e: Emit, c: _Collected, size: Value) -> Value:
     """Room for a row of numbers."""
     used = e.get(c.used, 0, I64)
     after = e.b.add(used, size)
-    e.require(e.b.icmp_signed("<=", after, I64(SCRATCH)))
+    e.require(e.b.icmp_signed("<=", after, I64(sites.SCRATCH)))
     e.put(after, c.used)
     return e.at(c.scratch, used, F64)
 
@@ -493,7 +490,7 @@ def _straighten(e: Emit, c: _Collected, site: Value, n: Value) -> None:
     with e.each(n) as i:
         step = e.get(c.steps, e.b.add(e.b.mul(i, I64(2)), I64(1)), I64)
         with e.b.if_then(e.b.icmp_unsigned("!=", step, I64(8))):
-            size = e.get(e.at(site, offset_of(Site, "sizes"), I8), i, I64)
+            size = e.size(site, i)
             row, source = _scratch_row(e, c, size), e.get(c.ports, i)
             with e.each(size) as k:
                 number = e.get(e.at(source, e.b.mul(k, step), I8), 0, F64)
@@ -522,12 +519,7 @@ def _result_array(e: Emit, c: _Collected, site: Value, n: Value, out: Value) -> 
 def _check_out(e: Emit, c: _Collected, site: Value, n: Value, out: Value, axes: Value) -> None:
     """``out`` must be an array to write the result to as it comes, apart from all inputs."""
     e.require(e.same(e.of(site, "outputs"), I64(1)))
-    e.require(e.is_a(out, "ndarray"))
-    e.require(e.same(e.array(out, "dtype"), e.get(c.dtype)))
-    e.require(e.has_flags(out, CONTIGUOUS | ALIGNED | WRITEABLE))
-    e.require(e.same(e.b.sext(e.array(out, "ndim", I32), I64), axes))
-    with e.each(axes) as k:
-        e.require(e.same(e.get(e.array(out, "shape"), k, I64), e.get(c.shape, k, I64)))
+    _require_form(e, out, e.get(c.dtype), 0, axes, c.shape)
     rows, wide = e.get(c.rows, 0, I64), e.same(e.get(c.dtype), e.runtime("float64"))
     number = e.b.select(wide, I64(8), I64(4))
     begin = e.b.ptrtoint(e.array(out, "data"), I64)
@@ -543,7 +535,7 @@ def _extent(
 ) -> tuple[Value, Value]:
     """The lowest address of an input, and the end of its highest number."""
     low = high = e.b.ptrtoint(e.get(c.ports, i), I64)
-    size = e.get(e.at(site, offset_of(Site, "sizes"), I8), i, I64)
+    size = e.size(site, i)
     for k, count in enumerate((rows, size)):
         step = e.get(c.steps, e.b.add(e.b.mul(i, I64(2)), I64(k)), I64)
         reach = e.b.mul(step, e.b.sub(count, I64(1)))
@@ -598,22 +590,28 @@ def _return(e: Emit, c: _Collected, site: Value, result: Value, bits: Value, out
     e.b.ret(pair)
 
 
-def _site(module: ir.Module, layout: Layout, run: Value) -> None:
-    """The built-in function of a site."""
-    e = Emit(module, SITE, FASTCALL, layout)
-    capsule, args, n, kwnames = e.function.args
-    site = e.field(capsule, layout.capsule)
-    answer = e.b.call(run, [site, args, n, kwnames, e.at(args, n), NULL])
+def _answer(e: Emit, run: Value, *given: Value) -> None:
+    """Return what ``run`` returns; what is emitted next is for calls that it, or we, decline."""
+    answer = e.b.call(run, given)
     e.require(e.b.icmp_unsigned("!=", e.b.ptrtoint(answer, I64), I64(DECLINED)))
     e.b.ret(answer)
-    e.b = ir.IRBuilder(_emptied(e.declined))
+    e.declined.instructions.clear()
+    e.declined.terminator = None
+    e.b.position_at_end(e.declined)
+
+
+def _site(module: ir.Module, layout: Layout, run: Value) -> None:
+    """The built-in function of a site."""
+    e = Emit(module, sites.SITE, FASTCALL, layout)
+    capsule, args, n, kwnames = e.function.args
+    _answer(e, run, e.field(capsule, layout.capsule), args, n, kwnames, e.at(args, n), NULL)
     e.python("incref", I32, e.runtime("declined"))
     e.b.ret(e.runtime("declined"))
 
 
 def _method(module: ir.Module, layout: Layout, run: Value, path: Sequence[int]) -> Value:
     """``method(robot, args, n, kwnames, place)``: the site of the robot's slot, or Python."""
-    e = Emit(module, METHOD, ir.FunctionType(PTR, [*FASTCALL.args, I64]), layout)
+    e = Emit(module, sites.METHOD, ir.FunctionType(PTR, [*FASTCALL.args, I64]), layout)
     robot, args, n, kwnames, place = e.function.args
     holder = e.field(robot, path[0])
     e.require(e.b.icmp_unsigned("!=", holder, NULL))
@@ -631,12 +629,13 @@ def _method(module: ir.Module, layout: Layout, run: Value, path: Sequence[int]) 
     found = e.get(site)
     e.require(e.b.icmp_unsigned("!=", found, NULL))
     watched = e.field(mine, offset_of(Slot, "watched"))
-    given = [found, args, e.get(count, 0, I64), kwnames, e.at(args, n), watched]
-    answer = e.b.call(run, given)
-    e.require(e.b.icmp_unsigned("!=", e.b.ptrtoint(answer, I64), I64(DECLINED)))
+    _answer(e, run, found, args, e.get(count, 0, I64), kwnames, e.at(args, n), watched)
+    # the Python method, bound to the robot: arguments are not copied, there may be millions
+    bound = e.python("bound", PTR, e.get(e.runtime("generals"), place), robot)
+    e.require(e.b.icmp_unsigned("!=", bound, NULL), e.returning(NULL))
+    answer = e.python("vectorcall", PTR, bound, args, n, kwnames)
+    e.python("decref", I32, bound)
     e.b.ret(answer)
-    e.b = ir.IRBuilder(_emptied(e.declined))
-    e.b.ret(_ask_python(e, robot, args, n, kwnames, place))
     e.function.linkage = "internal"
     return e.function
 
@@ -650,25 +649,7 @@ def _find_frame(e: Emit, slot: Value, frame: Value, site: Value) -> None:
             e.put(e.field(entry, offset_of(NamedSite, "site")), site)
 
 
-def _ask_python(
-    e: Emit, robot: Value, args: Value, n: Value, kwnames: Value, place: Value
-) -> Value:
-    """The Python method, bound to the robot: arguments are not copied, there may be millions."""
-    bound = e.python("bound", PTR, e.get(e.runtime("generals"), place), robot)
-    e.require(e.b.icmp_unsigned("!=", bound, NULL), e.returning(NULL))
-    answer = e.python("vectorcall", PTR, bound, args, n, kwnames)
-    e.python("decref", I32, bound)
-    return answer
-
-
 def _place(module: ir.Module, method: Value, place: int) -> None:
-    function = ir.Function(module, FASTCALL, f"{METHOD}{place}")
+    function = ir.Function(module, FASTCALL, f"{sites.METHOD}{place}")
     b = ir.IRBuilder(function.append_basic_block("entry"))
     b.ret(b.call(method, [*function.args, I64(place)]))
-
-
-def _emptied(block: ir.Block) -> ir.Block:
-    """A block to be written anew."""
-    block.instructions.clear()
-    block.terminator = None
-    return block
