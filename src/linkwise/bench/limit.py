@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from linkwise.backends.base import BATCH
+from linkwise.backends.llvm.backend import Llvm
 from linkwise.bench.timing import Way, measure
-from linkwise.engine.kernels import cpu
 from linkwise.trace.expr import Expr, Graph
 from linkwise.trace.program import OperationCount, Port, Program
 from linkwise.trace.rolled import Step, loop, program
@@ -45,8 +45,9 @@ def measure_peak(seconds: float = 0.2) -> Peak:
 
 def _way(fused: int) -> Way:
     """The chains on one tile of states, with vector instructions counted as its states."""
-    target = cpu().target
-    kernel = cpu().compile(chains(fused), "float64", BATCH)
+    backend = Llvm()
+    target = backend.target
+    kernel = backend.compile(chains(fused), "float64", BATCH)
     numbers = np.full((target.lanes(8), CHAINS + 1), 0.25)
     names = {"kernel": kernel, "numbers": [numbers], "out": [np.empty_like(numbers[:, 1:])]}
     instructions = CHAINS if target.fused else CHAINS + fused
