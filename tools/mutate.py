@@ -90,7 +90,7 @@ BY_NAME = {
         "trace/schedule", "return min(orders, key=spilled)", "return nodes"
     ),
     "code of one package in the key": (
-        "engine/identity", 'SOURCES = ("spatial", ', 'SOURCES = ("spatial",)  # '
+        "engine/identity", '"spatial", "model", "sweep", ', '"spatial",)  # '
     ),
     "no method takes wrenches": (
         "algorithms/__init__", "takes_external=True", "takes_external=False"

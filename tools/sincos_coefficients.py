@@ -1,4 +1,4 @@
-"""Print the polynomial coefficients of backends/llvm/sincos.py and atan2.py, and their errors.
+"""Print the polynomial coefficients of backends/elementary.py, and their errors.
 
 sin(r) = r + r z S(z) and cos(r) = 1 - z/2 + z² C(z), z = r², |r| <= pi/4: Chebyshev fits of S and
 C in 40 digits. atan(t) = t + t z A(z), z = t², |t| <= 1/2. Run: python tools/sincos_coefficients.py

@@ -27,11 +27,11 @@ from linkwise.algorithms import FUNCTIONS, Algorithm
 from linkwise.backends import reference
 from linkwise.backends.base import BATCH, ONE
 from linkwise.backends.cstyle.render import render_c
+from linkwise.backends.elementary import LIMIT_FUSED, LIMIT_PLAIN
 from linkwise.backends.llvm.backend import Llvm
 from linkwise.backends.llvm.layout import layout
 from linkwise.backends.llvm.module import lanes_for
 from linkwise.backends.llvm.run import LlvmKernel
-from linkwise.backends.llvm.sincos import LIMIT_FUSED, LIMIT_PLAIN
 from linkwise.backends.llvm.target import Target, host
 from linkwise.engine.tasks import Key
 from linkwise.model.description import (

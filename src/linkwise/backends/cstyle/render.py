@@ -1,10 +1,14 @@
-"""Program -> a C99 function of one state. An operation is a row of the table."""
+"""Program -> a C99 function of one state. An operation is a row of the table.
+
+Compiled with ``-ffp-contract=off``, it gives the bits of the kernels of a processor that has fused
+multiply-adds.
+"""
 
 from __future__ import annotations
 
-import math
 import re
 
+from linkwise.backends.cstyle.functions import functions, number
 from linkwise.errors import printable
 from linkwise.trace.expr import At, Expr, Write
 from linkwise.trace.program import BYTE, NUMBER, Array, Block, For, Program, Region, Repeat
@@ -23,9 +27,7 @@ OPS = {
     "eps": "DBL_EPSILON",
     "sqrt": "sqrt({})",
     "select": "({} > 0 ? {} : {})",
-    "atan2": "atan2({}, {})",
-    "sin": "sin({})",
-    "cos": "cos({})",
+    "atan2": "linkwise_atan2({}, {})",
     "fma": "fma({}, {}, {})",
     "fms": "fma({}, {}, -{})",
     "fnma": "fma(-{}, {}, {})",
@@ -42,8 +44,10 @@ def render_c(program: Program, robot: str) -> str:
         _comment(f"{program.name} of {robot}: one state."),
         "#include <float.h>",
         "#include <math.h>",
+        "#include <stdint.h>",
+        "#include <string.h>",
         "",
-        f"void {name}({inputs}, {outputs})",
+        functions({node.op for node in program.nodes()}) + f"void {name}({inputs}, {outputs})",
         "{",
     ]
     for array in program.arrays:
@@ -67,16 +71,25 @@ class _Writer:
         self.tables: list[str] = []
 
     def block(self, block: Block, indent: str = "    ") -> None:
+        pairs: dict[int, dict[str, str]] = {}  # names of sine and cosine, by angle
         for node in block.nodes:
-            if node.op == "read":
-                array, at = node.value
+            if node.op in ("sin", "cos"):
+                angle = node.args[0]
+                if angle.id not in pairs:
+                    sine, cosine = f"s{node.id}", f"c{node.id}"
+                    pairs[angle.id] = {"sin": sine, "cos": cosine}
+                    call = f"linkwise_sincos({self.value(angle)}, &{sine}, &{cosine});"
+                    self.lines += [f"{indent}double {sine}, {cosine};", indent + call]
+                self.names[node.id] = pairs[angle.id][node.op]
+            if node.op == "read" or node.op in OPS:
                 self.names[node.id] = f"v{node.id}"
-                element = f"{_word(array)}[{self._index(at, 'k')}]"
-                self.lines.append(f"{indent}const double v{node.id} = {element};")
-            if node.op in OPS:
-                expression = OPS[node.op].format(*(self.value(a) for a in node.args))
-                self.names[node.id] = f"v{node.id}"
-                self.lines.append(f"{indent}const double v{node.id} = {expression};")
+                self.lines.append(f"{indent}const double v{node.id} = {self._expression(node)};")
+
+    def _expression(self, node: Expr) -> str:
+        if node.op == "read":
+            array, at = node.value
+            return f"{_word(array)}[{self._index(at, 'k')}]"
+        return OPS[node.op].format(*(self.value(a) for a in node.args))
 
     def region(self, region: Region) -> None:
         """A block, or a loop around one."""
@@ -102,7 +115,7 @@ class _Writer:
 
     def array(self, array: Array) -> None:
         """A table of constants, or room on the stack."""
-        values = ", ".join(map(_number, array.values))
+        values = ", ".join(map(number, array.values))
         kind, start = ("static const double", f" = {{{values}}}") if values else ("double", "")
         self.lines.append(f"    {kind} {_word(array.name)}[{array.size}]{start};")
 
@@ -124,17 +137,11 @@ class _Writer:
     def value(self, node: Expr) -> str:
         """How a node is written where it is used."""
         if node.op == "const":
-            return _number(node.value)
+            return number(node.value)
         if node.op == "input":
             port, index = node.value
             return f"{_word(port)}[{index}]"
         return self.names[node.id]
-
-
-def _number(x: float) -> str:
-    if not math.isfinite(x):
-        return "NAN" if math.isnan(x) else "INFINITY" if x > 0 else "(-INFINITY)"
-    return repr(x) if x >= 0.0 else f"({x!r})"
 
 
 def _comment(text: str) -> str:

@@ -18,7 +18,7 @@ class Llvm:
     """Kernels for the processor of this machine, or of another to look at."""
 
     name = "llvm"
-    sources: tuple[str, ...] = ("backends.llvm",)
+    sources: tuple[str, ...] = ("backends.elementary", "backends.llvm")
 
     def __init__(self, target: Target | None = None) -> None:
         self._target = target

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
-from linkwise.backends.llvm.atan2 import emit_atan2
+from linkwise.backends import elementary
 from linkwise.backends.llvm.memory import Memory
 from linkwise.backends.llvm.rows import (
     load_column,
@@ -21,13 +22,19 @@ from linkwise.backends.llvm.rows import (
     unpack,
 )
 from linkwise.backends.llvm.sincos import cold_reduction, emit_sincos
-from linkwise.backends.llvm.types import Lanes, Lines
+from linkwise.backends.llvm.types import Code, Lanes, Lines
 from linkwise.trace.expr import Expr, Write
 from linkwise.trace.program import BYTE, Block, For, Output, Program, Repeat
 
-BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 MANY = 1500  # results beyond which storing them is a function, for the compiler's sake
-FUSED = {"fma": (False, False), "fms": (False, True), "fnma": (True, False)}  # negate a, negate c
+
+
+class Stepped(NamedTuple):
+    """The end of a loop's body: whether to go on, the number of the next step, carried values."""
+
+    more: str
+    step: str
+    values: list[str]
 
 
 class Renderer:
@@ -37,6 +44,7 @@ class Renderer:
         self.program, self.lanes, self.fused = program, lanes, fused
         self.register = register  # for one state, angles go side by side in a full register
         self.out = Lines()
+        self.code = Code(self.out, lanes, fused)
         self.values: dict[int, str] = {}
         self.sizes = {port.name: port.size for port in program.inputs}
         self.ports = {port.name: k for k, port in enumerate(program.inputs)}
@@ -86,15 +94,15 @@ class Renderer:
     def _sincos(self, angles: list[str]) -> list[tuple[str, str]]:
         """Sines and cosines; the angles of one state are evaluated side by side."""
         if self.lanes.width > 1 or len(angles) == 1:
-            return emit_sincos(self.out, self.lanes, self.fused, angles)
-        wide = self.register
+            return emit_sincos(self.code, angles)
+        wide, code = self.register, Code(self.out, self.register, self.fused)
         vectors = []
         for start in range(0, len(angles), wide.width):
             some = angles[start : start + wide.width]
             some += [some[-1]] * (wide.width - len(some))
             vectors.append(pack(self.out, wide, some))
         pairs: list[tuple[str, str]] = []
-        for sines, cosines in emit_sincos(self.out, wide, self.fused, vectors):
+        for sines, cosines in emit_sincos(code, vectors):
             both = unpack(self.out, wide, sines), unpack(self.out, wide, cosines)
             pairs += zip(*both, strict=True)
         return pairs[: len(angles)]
@@ -133,67 +141,19 @@ class Renderer:
         if node.op == "read":
             array, at = node.value
             return self.memory.read(array, at, self.step)
-        T, args = self.lanes.type, [self._value(a) for a in node.args]
-        if node.op in BINARY:
-            return self.out.let(f"{BINARY[node.op]} {T} {args[0]}, {args[1]}")
-        if node.op == "neg":
-            return self.out.let(f"fneg {T} {args[0]}")
-        if node.op in OTHER:
-            return OTHER[node.op](self, *args)
-        return self._multiply_add(*FUSED[node.op], *args)
-
-    def _flag(self, x: str) -> str:
-        """1 where positive, else 0."""
-        positive = self.out.let(f"fcmp ogt {self.lanes.type} {x}, {self.lanes.constant(0.0)}")
-        return self._one_or_zero(positive)
-
-    def _finite(self, x: str) -> str:
-        """1 where neither infinite nor NaN, else 0."""
-        nothing = self.out.let(f"fsub {self.lanes.type} {x}, {x}")
-        zero = self.lanes.constant(0.0)
-        return self._one_or_zero(self.out.let(f"fcmp oeq {self.lanes.type} {nothing}, {zero}"))
-
-    def _one_or_zero(self, mask: str) -> str:
-        T, one, zero = self.lanes.type, self.lanes.constant(1.0), self.lanes.constant(0.0)
-        return self.out.let(f"select {self.lanes.vector('i1')} {mask}, {T} {one}, {T} {zero}")
-
-    def _sqrt(self, x: str) -> str:
-        T = self.lanes.type
-        return self.out.let(f"call {T} @llvm.sqrt.{self.lanes.suffix}({T} {x})")
+        args = [self._value(a) for a in node.args]
+        if node.op in COMPOSED:
+            return COMPOSED[node.op](self.code, *args)
+        return self.code.do(node.op, *args)
 
     def _select(self, node: Expr) -> str:
         """A choice. Where its first alternative is a choice with the same second, both are one."""
         condition, a, b = node.args
-        T, bit, x = self.lanes.type, self.lanes.vector("i1"), self._value(condition)
-        mask = self.out.let(f"fcmp ogt {T} {x}, {self.lanes.constant(0.0)}")
+        mask = self.code.do("greater", self._value(condition), self.code.number(0.0))
         if a.id in self.masks and a.args[2] is b:
-            mask, a = self.out.let(f"and {bit} {mask}, {self.masks[a.id]}"), self.chosen[a.id]
+            mask, a = self.code.do("both", mask, self.masks[a.id]), self.chosen[a.id]
         self.masks[node.id], self.chosen[node.id] = mask, a
-        return self.out.let(f"select {bit} {mask}, {T} {self._value(a)}, {T} {self._value(b)}")
-
-    def _atan2(self, y: str, x: str) -> str:
-        return emit_atan2(self.out, self.lanes, self.fused, y, x)
-
-    def _sign(self, x: str) -> str:
-        """1 or -1; zero and NaN stay what they are."""
-        T, mask, zero = self.lanes.type, self.lanes.vector("i1"), self.lanes.constant(0.0)
-        below = self.out.let(f"fcmp olt {T} {x}, {zero}")
-        above = self.out.let(f"fcmp ogt {T} {x}, {zero}")
-        minus = self.lanes.constant(-1.0)
-        rest = self.out.let(f"select {mask} {below}, {T} {minus}, {T} {x}")
-        return self.out.let(f"select {mask} {above}, {T} {self.lanes.constant(1.0)}, {T} {rest}")
-
-    def _multiply_add(self, minus_a: bool, minus_c: bool, a: str, b: str, c: str) -> str:
-        T = self.lanes.type
-        if not self.fused:
-            product = self.out.let(f"fmul {T} {a}, {b}")
-            first, op, second = (
-                (c, "fsub", product) if minus_a else (product, "fsub" if minus_c else "fadd", c)
-            )
-            return self.out.let(f"{op} {T} {first}, {second}")
-        a = self.out.let(f"fneg {T} {a}") if minus_a else a
-        c = self.out.let(f"fneg {T} {c}") if minus_c else c
-        return self.out.let(f"call {T} @llvm.fma.{self.lanes.suffix}({T} {a}, {T} {b}, {T} {c})")
+        return self.code.do("choose", mask, self._value(a), self._value(b))
 
     def _value(self, node: Expr) -> str:
         if node.op == "const":
@@ -222,71 +182,65 @@ class Renderer:
 
     def _repeat(self, loop: Repeat) -> None:
         """A loop whose states stop one by one; it ends when none is active, or at the limit."""
-        out, T, width = self.out, self.lanes.type, self.lanes.width
-        before, head, done = out.current, out.label("repeat"), out.label("settled")
-        starts, limit = [self._value(c.start) for c in loop.carries], self._value(loop.limit)
-        out.add(f"  br label %{head}")
-        out.start(head)
-        at = len(out.text)  # the phis go here, once the back edge is known
-        held = [f"%{head}.{k}" for k in range(len(loop.carries))]
-        for carry, name in zip(loop.carries, held, strict=True):
-            self.values[carry.value.id] = name
-        self._block(loop.body.nodes)
-        active, bit = self._value(loop.active), self.lanes.vector("i1")
-        mask = out.let(f"fcmp ogt {T} {active}, {self.lanes.constant(0.0)}")
-        mask = out.let(f"and {bit} {mask}, {self._less(f'%{head}.k', limit)}")
-        choose = f"select {bit} {mask}, {T}"
-        stepped = [
-            out.let(f"{choose} {self._value(c.next)}, {T} {name}")
-            for c, name in zip(loop.carries, held, strict=True)
-        ]
-        zero, one = self.lanes.constant(0.0), self.lanes.constant(1.0)
-        count = out.let(f"fadd {T} %{head}.k, {one}")
-        going = out.let(f"and {bit} {mask}, {self._less(count, limit)}")
-        if width > 1:
-            bits = out.let(f"bitcast {bit} {going} to i{width}")
-            going = out.let(f"icmp ne i{width} {bits}, 0")
-        tail = out.current
-        out.add(f"  br i1 {going}, label %{head}, label %{done}")
-        phis = [f"  %{head}.k = phi {T} [ {zero}, %{before} ], [ {count}, %{tail} ]"]
-        for name, start, new in zip(held, starts, stepped, strict=True):
-            phis.append(f"  {name} = phi {T} [ {start}, %{before} ], [ {new}, %{tail} ]")
-        out.text[at:at] = phis
-        out.start(done)
-        for node in loop.body.nodes:  # computed before the last step: no use after the loop
-            self.values.pop(node.id, None)
-        for carry, new in zip(loop.carries, stepped, strict=True):
-            self.values[carry.value.id] = new
+        code, limit = self.code, self._value(loop.limit)
+
+        def body(step: str) -> Stepped:
+            self._block(loop.body.nodes)
+            going = code.do("greater", self._value(loop.active), code.number(0.0))
+            going = code.do("both", going, code.do("greater", limit, step))
+            values = [
+                code.do("choose", going, self._value(c.next), self._value(c.value))
+                for c in loop.carries
+            ]
+            count = code.do("add", step, code.number(1.0))
+            more = code.do("both", going, code.do("greater", limit, count))
+            return Stepped(code.any(more), count, values)
+
+        self._loop(loop, self.lanes.type, code.number(0.0), body)
 
     def _for(self, loop: For) -> None:
         """A loop of a fixed number of steps; every state takes all of them."""
+
+        def body(step: str) -> Stepped:
+            self.step = step
+            self._block(loop.body.nodes)
+            values = [self._value(c.next) for c in loop.carries]
+            for write in loop.writes:
+                self._write(write, self._value(write.value))
+            count = self.out.let(f"add i64 {step}, 1")
+            more = self.out.let(f"icmp ult i64 {count}, {loop.count}")
+            return Stepped(more, count, values)
+
+        self._loop(loop, "i64", "0", body)
+
+    def _loop(
+        self, loop: Repeat | For, counter: str, first: str, body: Callable[[str], Stepped]
+    ) -> None:
+        """A loop around a body, which is handed the number of its step."""
         out, T = self.out, self.lanes.type
-        before, head, done = out.current, out.label("for"), out.label("after")
+        before, head, done = out.current, out.label("loop"), out.label("after")
         starts = [self._value(c.start) for c in loop.carries]
         out.add(f"  br label %{head}")
         out.start(head)
         at = len(out.text)  # the phis go here, once the back edge is known
-        self.step = f"%{head}.k"
         held = [f"%{head}.{k}" for k in range(len(loop.carries))]
-        for carry, name in zip(loop.carries, held, strict=True):
-            self.values[carry.value.id] = name
-        self._block(loop.body.nodes)
-        stepped = [self._value(c.next) for c in loop.carries]
-        for write in loop.writes:
-            self._write(write, self._value(write.value))
-        count = out.let(f"add i64 {self.step}, 1")
-        more = out.let(f"icmp ult i64 {count}, {loop.count}")
-        tail = out.current
+        self._carry(loop, held)
+        more, count, values = body(f"%{head}.step")
+        phis = [(counter, f"%{head}.step", first, count)]
+        phis += [(T, *names) for names in zip(held, starts, values, strict=True)]
+        out.text[at:at] = [
+            f"  {name} = phi {kind} [ {start}, %{before} ], [ {new}, %{out.current} ]"
+            for kind, name, start, new in phis
+        ]
         out.add(f"  br i1 {more}, label %{head}, label %{done}")
-        phis = [f"  {self.step} = phi i64 [ 0, %{before} ], [ {count}, %{tail} ]"]
-        for name, start, new in zip(held, starts, stepped, strict=True):
-            phis.append(f"  {name} = phi {T} [ {start}, %{before} ], [ {new}, %{tail} ]")
-        out.text[at:at] = phis
         out.start(done)
-        for carry, new in zip(loop.carries, stepped, strict=True):
-            self.values[carry.value.id] = new
         for node in loop.body.nodes:  # of the last step: no use after the loop
             self.values.pop(node.id, None)
+        self._carry(loop, values)
+
+    def _carry(self, loop: Repeat | For, values: list[str]) -> None:
+        for carry, value in zip(loop.carries, values, strict=True):
+            self.values[carry.value.id] = value
 
     def _write(self, write: Write, value: str) -> None:
         if write.every == 1:
@@ -303,17 +257,32 @@ class Renderer:
         out.add(f"  br label %{skip}")
         out.start(skip)
 
-    def _less(self, a: str, b: str) -> str:
-        return self.out.let(f"fcmp olt {self.lanes.type} {a}, {b}")
+
+def _flag(code: Code, x: str) -> str:
+    positive = code.do("greater", x, code.number(0.0))
+    return code.do("choose", positive, code.number(1.0), code.number(0.0))
 
 
-OTHER: dict[str, Callable[..., str]] = {
-    "sign": Renderer._sign,
-    "flag": Renderer._flag,
-    "finite": Renderer._finite,
-    "sqrt": Renderer._sqrt,
-    "atan2": Renderer._atan2,
-    "eps": lambda self: self.lanes.constant(self.lanes.number.eps),
+def _finite(code: Code, x: str) -> str:
+    finite = code.do("equal", code.do("sub", x, x), code.number(0.0))
+    return code.do("choose", finite, code.number(1.0), code.number(0.0))
+
+
+def _sign(code: Code, x: str) -> str:
+    """1 or -1; zero and NaN stay what they are."""
+    zero = code.number(0.0)
+    below, above = code.do("greater", zero, x), code.do("greater", x, zero)
+    rest = code.do("choose", below, code.number(-1.0), x)
+    return code.do("choose", above, code.number(1.0), rest)
+
+
+# operations of a program that are more than one of the machine
+COMPOSED: dict[str, Callable[..., str]] = {
+    "sign": _sign,
+    "flag": _flag,
+    "finite": _finite,
+    "atan2": elementary.atan2,
+    "eps": lambda code: code.number(code.lanes.number.eps),
 }
 
 

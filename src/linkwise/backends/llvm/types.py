@@ -1,4 +1,4 @@
-"""Number types and lanes as LLVM writes them."""
+"""Number types, lanes and operations as LLVM writes them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Number:
-    """A floating-point type: its LLVM names and the constants of its sincos."""
+    """A floating-point type as LLVM names it."""
 
     dtype: str
     llvm: str
     suffix: str  # of intrinsics
     bits: int
-    shift: float  # 1.5 * 2**mantissa: adding it rounds to an integer in the low bits
 
     def constant(self, x: float) -> str:
         """A literal, exact: LLVM takes the bits of a double even for a float."""
@@ -40,8 +39,8 @@ class Number:
 
 
 NUMBERS = {
-    "float64": Number("float64", "double", "f64", 64, 1.5 * 2.0**52),
-    "float32": Number("float32", "float", "f32", 32, 1.5 * 2.0**23),
+    "float64": Number("float64", "double", "f64", 64),
+    "float32": Number("float32", "float", "f32", 32),
 }
 
 
@@ -113,3 +112,80 @@ class Lines:
         """A fresh label."""
         self._count += 1
         return f"{stem}{self._count}"
+
+
+# operation -> its instruction, or several: {0} and {1} are its values, further numbers what the
+# instructions before have made. T, I and B are lanes of numbers, integers and masks, S the suffix
+# of intrinsics on numbers.
+INSTRUCTIONS: dict[str, tuple[str, ...]] = {
+    "add": ("fadd {T} {0}, {1}",),
+    "sub": ("fsub {T} {0}, {1}",),
+    "mul": ("fmul {T} {0}, {1}",),
+    "div": ("fdiv {T} {0}, {1}",),
+    "neg": ("fneg {T} {0}",),
+    "abs": ("call {T} @llvm.fabs.{S}({T} {0})",),
+    "sqrt": ("call {T} @llvm.sqrt.{S}({T} {0})",),
+    "fma": ("call {T} @llvm.fma.{S}({T} {0}, {T} {1}, {T} {2})",),
+    "fms": ("fneg {T} {2}", "call {T} @llvm.fma.{S}({T} {0}, {T} {1}, {T} {3})"),
+    "fnma": ("fneg {T} {0}", "call {T} @llvm.fma.{S}({T} {3}, {T} {1}, {T} {2})"),
+    "choose": ("select {B} {0}, {T} {1}, {T} {2}",),
+    "greater": ("fcmp ogt {T} {0}, {1}",),
+    "equal": ("fcmp oeq {T} {0}, {1}",),
+    "unequal": ("icmp ne {I} {0}, {1}",),
+    "below": ("icmp slt {I} {0}, {1}",),
+    "differ": ("xor {B} {0}, {1}",),
+    "both": ("and {B} {0}, {1}",),
+    "bits": ("bitcast {T} {0} to {I}",),
+    "from_bits": ("bitcast {I} {0} to {T}",),
+    "to_number": ("sitofp {I} {0} to {T}",),
+    "plus": ("add {I} {0}, {1}",),
+    "minus": ("sub {I} {0}, {1}",),
+    "times": ("mul {I} {0}, {1}",),
+    "and": ("and {I} {0}, {1}",),
+    "or": ("or {I} {0}, {1}",),
+    "xor": ("xor {I} {0}, {1}",),
+    "left": ("shl {I} {0}, {1}",),
+    "right": ("lshr {I} {0}, {1}",),
+    "right_signed": ("ashr {I} {0}, {1}",),
+    "carry": ("icmp ult i64 {0}, {1}", "zext i1 {2} to i64"),
+    "high": (
+        "zext i64 {0} to i128",
+        "zext i64 {1} to i128",
+        "mul i128 {2}, {3}",
+        "lshr i128 {4}, 64",
+        "trunc i128 {5} to i64",
+    ),
+    "word": ("getelementptr i64, ptr @two_pi_inverse, i64 {0}", "load i64, ptr {1}"),
+}
+APART: dict[str, tuple[str, ...]] = {  # multiply-adds of a machine that has none
+    "fma": ("fmul {T} {0}, {1}", "fadd {T} {3}, {2}"),
+    "fms": ("fmul {T} {0}, {1}", "fsub {T} {3}, {2}"),
+    "fnma": ("fmul {T} {0}, {1}", "fsub {T} {2}, {3}"),
+}
+
+
+class Code:
+    """Operations on lanes, written as IR; what `elementary.py` writes its functions with."""
+
+    def __init__(self, out: Lines, lanes: Lanes, fused: bool) -> None:
+        self.out, self.lanes, self.fused = out, lanes, fused
+        self.bits = lanes.number.bits
+        self.number, self.integer = lanes.constant, lanes.bits
+        self._table = INSTRUCTIONS if fused else INSTRUCTIONS | APART
+        self._names = {
+            "T": lanes.type, "I": lanes.integer, "B": lanes.vector("i1"), "S": lanes.suffix,
+        }  # fmt: skip
+
+    def do(self, operation: str, *values: str) -> str:
+        """One more operation; returns its result."""
+        for instruction in self._table[operation]:
+            values = (*values, self.out.let(instruction.format(*values, **self._names)))
+        return values[-1]
+
+    def any(self, mask: str) -> str:
+        """Whether the mask holds in any lane."""
+        width = self.lanes.width
+        if width == 1:
+            return mask
+        together = self.out.let(f"bitcast {self.lanes.vector('i1')} {mask} to i{width}")
+        return self.out.let(f"icmp ne i{width} {together}, 0")
