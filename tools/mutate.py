@@ -295,20 +295,20 @@ class Profile:
     entered: dict[str, set[tuple[str, int]]] = field(default_factory=dict)  # file, first line
 
     def tests_for(self, mutant: Mutant) -> list[str]:
-        """Tests that enter the changed function (or module), the quickest first."""
+        """Tests that enter the changed function, the quickest first.
+
+        Any test may notice a change outside of functions; those that enter the module come first.
+        """
         path = str(mutant.target.path)
-        known = mutant.target in TARGETS
-
-        def concerned(test: str) -> bool:
-            lines = {line for file, line in self.entered[test] if file == path}
-            return (
-                not known
-                or mutant.function in lines
-                or (mutant.function is None and lines != set())
-            )
-
+        entering = {
+            test
+            for test, entered in self.entered.items()
+            for file, line in entered
+            if file == path and mutant.function in (None, line)
+        }
+        tests = entering if mutant.function else set(self.seconds)
         chosen, left = [], PATIENCE
-        for test in sorted(filter(concerned, self.seconds), key=self.seconds.__getitem__):
+        for test in sorted(tests, key=lambda test: (test not in entering, self.seconds[test])):
             left -= self.seconds[test]
             chosen += [test] if left > 0 else []
         return chosen

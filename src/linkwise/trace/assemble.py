@@ -31,9 +31,7 @@ def assemble(graph: Graph, results: list[Expr]) -> tuple[tuple[Region, ...], lis
         block = needed(before, known)
         regions.append(Block(block))
         known |= {n.id for n in block}
-        inside = known | {carry.id for carry in loop.carries}
-        regions.append(_region(loop, inside))
-        known = inside
+        regions.append(_region(loop, known))
     regions.append(Block(needed(results, known)))
     return tuple(regions), results
 

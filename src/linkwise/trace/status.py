@@ -58,8 +58,7 @@ def _not_unit(graph: Graph, tree: Tree, q: Sequence[Expr]) -> Iterator[Expr]:
 def _bad_pivots(graph: Graph) -> Iterator[Expr]:
     least = PIVOT_TOLERANCE * graph.node("eps")
     for pivot, scale in graph.pivots:
-        never = pivot.op == "const"  # not positive in any state
-        yield graph.one if never else 1.0 - graph.node("flag", pivot - least * scale)
+        yield 1.0 - graph.node("flag", pivot - least * scale)
 
 
 def _any(graph: Graph, flags: Iterator[Expr]) -> Expr:
