@@ -50,7 +50,7 @@ class Shelf:
 class Machine:
     """A backend that compiles nothing."""
 
-    identity = "a machine"
+    name, identity, sources = "machine", "a machine", ("backends.machine",)
 
     def load(self, code: bytes, signature: Any, dtype: str, form: str) -> tuple[Any, ...]:
         return code, signature, dtype, form
@@ -61,11 +61,15 @@ class Workshop:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.shelf: Shelf | None = Shelf()
-        self.machine, self.sources, self.built = Machine(), "sources", 0
+        self.machine, self.built = Machine(), 0
+        self.sources: str | None = "sources"
         patch.setattr(kernels, "default_cache", lambda: self.shelf)
         patch.setattr(kernels, "cpu", lambda: self.machine)
-        patch.setattr(kernels, "source_digest", lambda: self.sources)
+        patch.setattr(kernels, "source_digest", self.digest)
         patch.setattr(kernels, "built", self.build)
+
+    def digest(self, *packages: str) -> str | None:
+        return self.sources and f"{self.sources} and {packages}"
 
     def build(self, backend: Any, program: Program, dtype: str, form: str, name: str) -> bytes:
         self.built += 1
@@ -116,7 +120,7 @@ def test_every_field_of_a_task_is_in_the_key(workshop: Workshop) -> None:
 def _key_without_tracing(workshop: Workshop, task: Task) -> str:
     """Also of tasks with options that their driver does not take."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Kernels, "_ready", lambda self, task, form: None)
+        patch.setattr(Kernels, "ready", lambda self, task, form: None)
         return workshop.key(task)
 
 
@@ -138,8 +142,9 @@ def test_number_type_form_tree_machine_and_sources_are_in_the_key(workshop: Work
     task = Task(FUNCTIONS["bias"]["rnea"])
     keys = [workshop.key(task), workshop.key(task, "float32"), workshop.key(task, form=ONE)]
     keys.append(workshop.key(task, of=tree(-1.62)))
-    workshop.machine.identity = "another machine"
-    keys.append(workshop.key(task))
+    for name in ("name", "identity", "sources"):
+        setattr(workshop.machine, name, "another")
+        keys.append(workshop.key(task))
     workshop.sources = "edited"
     keys.append(workshop.key(task))
     assert len(set(keys)) == len(keys)
@@ -172,7 +177,7 @@ def test_what_is_built_is_guarded_and_in_the_order_of_its_form(workshop: Worksho
     def ops(program: Program) -> list[str]:
         return [node.op for node in program.nodes()]
 
-    batch, one = (ops(Kernels(tree(), "arm")._ready(task, form)) for form in (BATCH, ONE))
+    batch, one = (ops(Kernels(tree(), "arm").ready(task, form)) for form in (BATCH, ONE))
     assert batch == ops(guard(together(trace(task, tree()))))
     assert one == ops(guard(alone(trace(task, tree()))))
     assert one != batch
