@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -422,24 +423,33 @@ def page(rows: Sequence[Row], compiled: bool) -> str:
     loaded = {row.path for row in compared}
     refused = sorted({row.path for row in rows} - loaded)
     summary = ", ".join(f"{name} {x:.0e}" for name, x in worst.items())
+    made = (
+        f"Made by `make agreement` (`tools/agreement.py`): all {len(loaded) + len(refused)} URDFs "
+        f"of example-robot-data {version('example-robot-data')}, Pinocchio {pin.__version__}, "
+        f"{STATES} random states each, {how}. {len(loaded)} load and are compared on a fixed and "
+        f"on a free base; {len(refused)} are refused for the reason given."
+    )
+    errors = (
+        "An error is the largest difference from Pinocchio's result over the largest entry of "
+        f"that result, in the worst state. Worst of all robots: {summary}. The limit is {LIMIT:g}; "
+        "forward dynamics solves a system with the mass matrix M, so its limit is at least "
+        f"{ROUNDINGS} rounding errors times the condition number of M, which the table lists."
+    )
     return f"""# Agreement with Pinocchio on public robots
 
-Made by `make agreement` (`tools/agreement.py`): all {len(loaded) + len(refused)} URDFs of
-example-robot-data {version("example-robot-data")}, Pinocchio {pin.__version__}, {STATES} random
-states each, {how}. {len(loaded)} load and are compared on a fixed and on a free base;
-{len(refused)} are refused for the reason given.
+{fill(made, 100)}
 
-Errors are the largest difference over the largest entry, worst state. Worst of all robots:
-{summary}. The limit is {LIMIT:g}; forward dynamics solves with M and is also allowed
-{ROUNDINGS} roundings times its condition number, which is listed.
+{fill(errors, 100)}
 
-- `mimic` "free": mimic joints on their own, as Pinocchio does by default. "follow": tied to the
-  joint they name, against Pinocchio's `mimic=True`, or where that does not take the file (Talos'
-  grippers) against `GᵀMG` of its model without ties. Its ABA does not know followers: forward
-  dynamics is compared with a solve of its M and bias.
-- `pose`, `J`: of every link of the file.
-- `strict=False` in the status: the file has bodies that cannot exist. `linkwise.load` refuses them
-  with their place in the file, and takes them as written only when told to.
+- `pose`, `J`: pose and Jacobian of every link of the file. `M`: mass matrix. `ID`: inverse
+  dynamics. `FD crba`, `FD aba`: forward dynamics by these two methods.
+- `mimic` "free": mimic joints move on their own, as in Pinocchio by default. "follow": they follow
+  the joint they name. Pinocchio's side is then a model with `mimic=True`; where Pinocchio does not
+  take the file so (Talos' grippers), it is `GᵀMG` of its model with free mimic joints, where G
+  takes our joint rates to its. Pinocchio's ABA has no mimic joints, so forward dynamics is compared
+  with a solve of its mass matrix and bias.
+- `strict=False` in the status: the file has bodies that cannot exist. `linkwise.load` refuses such
+  a file with the place of the body, and takes it as written only with `strict=False`.
 
 {table(rows)}
 """
