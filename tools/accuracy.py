@@ -15,15 +15,14 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from pathlib import Path
 from typing import Any
 
 import mpmath as mp
 import numpy as np
+from pages import DOCS, example
 
 import linkwise as lw
 import linkwise.spatial.precise  # teaches the algebra mpmath's numbers
@@ -35,10 +34,11 @@ from linkwise.robot import Robot
 from linkwise.spatial import Force, RigidInertia, Sym3, Transform, Turn, Vec3
 from linkwise.trace.tracer import flatten
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "accuracy.md"
+PAGE = DOCS / "accuracy.md"
 DIGITS = 50
 STATES = 5
 SIZES = (7, 14, 30, 60, 100)
+XARM7 = "xarm_description/urdf/xarm7.urdf"
 ARMS = ("iiwa14", "puma560", "xarm7")
 DTYPES = ("float64", "float32")
 MEASURED = [f for f in FUNCTIONS if f not in configurations.FUNCTIONS]
@@ -73,23 +73,12 @@ def chain(n: int) -> Robot:
     return Robot.from_tree(Tree(tuple(links), frames={"tip": tip}), f"n = {n}")
 
 
-def xarm7() -> Robot:
-    """Of example-robot-data."""
-    for folder in map(Path, sys.path):
-        path = folder / "cmeel.prefix/share/example-robot-data/robots/xarm_description/urdf"
-        if path.is_dir():
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", lw.RobotFileWarning)
-                return lw.load(path / "xarm7.urdf", strict=False)
-    raise SystemExit("example-robot-data is not installed (pip install example-robot-data)")
-
-
 @cache
 def robot_of(name: str) -> Robot:
     """A chain, or an arm."""
     if name.startswith("n = "):
         return chain(int(name[4:]))
-    return xarm7() if name == "xarm7" else lw.load(name)
+    return example(XARM7, strict=False) if name == "xarm7" else lw.load(name)
 
 
 @cache

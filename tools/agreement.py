@@ -13,23 +13,21 @@ limit, or if a robot does not load that is not on the reviewed list below.
 from __future__ import annotations
 
 import argparse
-import sys
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from pathlib import Path
 from textwrap import fill
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
+from pages import DOCS, example, markdown, robots_folder
 
 import linkwise as lw
 from linkwise.model.tree import Link
 from linkwise.trace.tracer import flatten
 
-TABLE = Path(__file__).resolve().parents[1] / "docs" / "agreement.md"
+TABLE = DOCS / "agreement.md"
 LIMIT = 1e-10  # relative; forward dynamics is also allowed ROUNDINGS eps cond(M)
 ROUNDINGS = 50
 STATES = 8
@@ -76,15 +74,6 @@ class Disagreement(Exception):
 
 
 # -- one robot in both libraries ----------------------------------------------------------------
-
-
-def robots_folder() -> Path:
-    """Where example-robot-data keeps its robots."""
-    for folder in map(Path, sys.path):
-        robots = folder / "cmeel.prefix" / "share" / "example-robot-data" / "robots"
-        if robots.is_dir():
-            return robots
-    raise SystemExit("example-robot-data is not installed (pip install example-robot-data)")
 
 
 def all_robots(words: Sequence[str] = ()) -> list[str]:
@@ -154,16 +143,14 @@ def _pin_rates(link: Link) -> np.ndarray:
 
 def _load(path: str, base: str, mimic: str) -> lw.Robot:
     """The robot; strict only where its bodies can exist."""
-    file = robots_folder() / path
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", lw.RobotFileWarning)
-        if path not in IMPOSSIBLE_BODIES:
-            return lw.load(file, base=base, mimic=mimic)
-        try:
-            lw.load(file, base=base, mimic=mimic)
-        except lw.RobotFileError:
-            return lw.load(file, base=base, mimic=mimic, strict=False)
-        raise Disagreement(f"{path}: loads, though it is on the list of impossible bodies")
+    options = {"base": base, "mimic": mimic}
+    if path not in IMPOSSIBLE_BODIES:
+        return example(path, **options)
+    try:
+        example(path, **options)
+    except lw.RobotFileError:
+        return example(path, strict=False, **options)
+    raise Disagreement(f"{path}: loads, though it is on the list of impossible bodies")
 
 
 def _model(path: str, base: str, ties: bool) -> Any:
@@ -396,13 +383,7 @@ def rows_of(path: str, states: int = STATES, compiled: bool = True) -> list[Row]
 def table(rows: Sequence[Row]) -> str:
     """The rows as aligned Markdown."""
     head = ["robot", "base", "mimic", "nv", "links", *QUANTITIES, "cond(M)", "status"]
-    body = [head] + [_cells(row) for row in rows]
-    widths = [max(len(line[k]) for line in body) for k in range(len(head))]
-    lines = [
-        "| " + " | ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)) + " |" for r in body
-    ]
-    rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
-    return "\n".join([lines[0], rule, *lines[1:]])
+    return markdown(head, [_cells(row) for row in rows])
 
 
 def _cells(row: Row) -> list[str]:

@@ -8,7 +8,6 @@ Run: python tools/cg_study.py
 
 from __future__ import annotations
 
-import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -16,11 +15,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from pages import DOCS, example
 
 import linkwise as lw
 from linkwise.models import BUNDLED
 
-PAGE = Path(__file__).parents[1] / "docs/papers/conjugate-gradients.md"
+PAGE = DOCS / "papers" / "conjugate-gradients.md"
 STATES = 21
 TOLERANCE = 1e-6
 ARMS = (
@@ -150,23 +150,13 @@ def urdf_arms() -> dict[str, dict[str, int]]:
     """Arms of example-robot-data, which have no rotors in their files, and with some."""
     rows = {}
     for path in ARMS:
-        robot = _example(path)
+        robot = example(path, strict=False, mimic="free")
         name = f"{Path(path).stem} ({robot.nv} joints)"
         rows[name] = medians(robot)
         for joint in robot.joint_names:
             robot = robot.with_joint(joint, armature=0.5)
         rows[f"{name}, rotors of 0.5 kg m²"] = medians(robot)
     return rows
-
-
-def _example(path: str) -> lw.Robot:
-    for folder in map(Path, sys.path):
-        file = folder / "cmeel.prefix" / "share" / "example-robot-data" / "robots" / path
-        if file.is_file():
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", lw.RobotFileWarning)
-                return lw.load(file, strict=False, mimic="free")
-    raise SystemExit(f"{path}: not found; pip install example-robot-data")
 
 
 def ratios() -> dict[str, dict[str, int]]:

@@ -11,15 +11,13 @@ work on the machine counts little. A series ends where a kernel took longer than
 from __future__ import annotations
 
 import argparse
-import sys
 import time
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pages import DOCS, example, markdown
 
 import linkwise as lw
 from linkwise.backends.base import BATCH
@@ -38,7 +36,7 @@ from linkwise.trace.program import Block
 from linkwise.trace.schedule import together
 from linkwise.trace.tracer import trace
 
-TABLE = Path(__file__).resolve().parents[1] / "docs" / "compile_time.md"
+TABLE = DOCS / "compile_time.md"
 SIZES = (7, 16, 32, 48, 64, 96, 128)
 FUNCTIONS = ("inverse_dynamics", "forward_dynamics", "mass_matrix")
 PATIENCE = 12.0  # seconds of one kernel after which a series ends
@@ -110,16 +108,6 @@ SERIES: dict[str, Callable[[int], lw.Robot]] = {
     "generic chain": lambda n: generic(n, 1),
     "generic tree": lambda n: generic(n, 5),
 }
-
-
-def real_robots() -> Iterator[lw.Robot]:
-    """Two large robots of example-robot-data, where it is installed."""
-    for folder in map(Path, sys.path):
-        robots = folder / "cmeel.prefix" / "share" / "example-robot-data" / "robots"
-        for path in REAL if robots.is_dir() else ():
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", lw.RobotFileWarning)
-                yield lw.load(robots / path, mimic="free")
 
 
 # -- measuring ----------------------------------------------------------------------------------
@@ -194,7 +182,8 @@ def curve(sizes: Sequence[int]) -> Iterator[Cost]:
                 yield cost
                 if cost.trace + cost.compile > PATIENCE:
                     break
-    for robot in real_robots():
+    for path in REAL:
+        robot = example(path, mimic="free")
         for function in FUNCTIONS:
             yield measure(robot, robot.name, function)
 
@@ -202,18 +191,6 @@ def curve(sizes: Sequence[int]) -> Iterator[Cost]:
 # -- the table ----------------------------------------------------------------------------------
 
 HEAD = ["robot", "n", "function", "method", "nodes", "trace s", "compile s", "ns/state"]
-
-
-def table(costs: Sequence[Cost]) -> str:
-    """The rows as aligned Markdown."""
-    body = [HEAD] + [cost.cells() for cost in costs]
-    widths = [max(len(line[k]) for line in body) for k in range(len(HEAD))]
-    lines = [
-        "| " + " | ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)) + " |"
-        for line in body
-    ]
-    rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
-    return "\n".join([lines[0], rule, *lines[1:]])
 
 
 def growth(costs: Sequence[Cost], function: str) -> str:
@@ -247,7 +224,7 @@ register full of columns, and what is left grows with its n² nodes. For generic
 
 {lines}
 
-{table(costs)}
+{markdown(HEAD, [cost.cells() for cost in costs])}
 
 Trees have five branches. A series ends with the first kernel that took longer than
 {PATIENCE:.0f} s to make. So: a robot of 60 to 128 joints has its dynamics and its mass matrix in

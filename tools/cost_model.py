@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
 import warnings
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pages import DOCS, example, markdown
 
 import linkwise as lw
 from linkwise.algorithms import FUNCTIONS
@@ -28,14 +29,12 @@ from linkwise.backends.base import BATCH
 from linkwise.backends.llvm.backend import Llvm
 from linkwise.bench.timing import one_core, processor
 from linkwise.engine.auto import CANDIDATES, features
-from linkwise.engine.tasks import Key
 from linkwise.study.generic import generic_chain
 from linkwise.trace.guard import guard
 from linkwise.trace.schedule import together
 from linkwise.trace.tracer import Task, trace
 
-ROOT = Path(__file__).resolve().parents[1]
-TABLE, PAGE = ROOT / "src" / "linkwise" / "engine" / "costs.py", ROOT / "docs" / "choosing.md"
+TABLE, PAGE = DOCS.parent / "src" / "linkwise" / "engine" / "costs.py", DOCS / "choosing.md"
 MODES = ("float64", "float32", "one state")
 STATES = 512
 SECONDS = 0.01  # of one sample
@@ -70,20 +69,10 @@ def robots(quick: bool) -> Iterator[tuple[str, bool, lw.Robot]]:
             yield f"{kind} {n}", kept_out, lw.Robot(made)
     for paths, kept_out in ((REAL_FIT, False), (REAL_KEPT_OUT, True)):
         for path in paths[:: 4 if quick else 1]:
-            found = _example(path)
-            if found is not None:
-                yield Path(path).stem, kept_out, found
-                if not kept_out:
-                    yield f"{Path(path).stem}, free", kept_out, found.with_free_base()
-
-
-def _example(path: str) -> lw.Robot | None:
-    for folder in map(Path, sys.path):
-        file = folder / "cmeel.prefix" / "share" / "example-robot-data" / "robots" / path
-        if file.is_file():
-            return lw.load(file, strict=False, mimic="free")
-    print(f"not found: {path}", flush=True)
-    return None
+            found = example(path, strict=False, mimic="free")
+            yield Path(path).stem, kept_out, found
+            if not kept_out:
+                yield f"{Path(path).stem}, free", kept_out, found.with_free_base()
 
 
 # -- measuring ------------------------------------------------------------------------------------
@@ -144,10 +133,10 @@ def _call(robot: lw.Robot, task: Task, mode: str) -> tuple[Any, int]:
     ]
     inputs = [np.ascontiguousarray(x, dtype) for x in inputs]
     if mode == "one state":
-        key = Key(task.algorithm.function, task.algorithm.method)
-        robot._calls.run(key.function, tuple(inputs), method=key.method)
-        fast = robot._calls.call(key).site.run
-        return (lambda: fast(*inputs)), 1
+        algorithm = task.algorithm
+        options = {"frame": robot.frame_names[-1]} if algorithm.takes_frame else {}
+        call = partial(getattr(robot, algorithm.function), *inputs, **options)
+        return partial(call, method=algorithm.method), 1
     program = guard(together(trace(task, robot.tree)))
     kernel = Llvm().compile(program, dtype, BATCH)
     out = [np.empty((STATES, slot.size), dtype) for slot in program.signature.outputs]
@@ -241,16 +230,6 @@ def _choice(row: dict[str, Any], table: Any) -> tuple[str, str, float]:
     return best, chosen, row["times"][chosen] / row["times"][best] - 1.0
 
 
-def _markdown(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
-    widths = [max(len(line[k]) for line in [head, *body]) for k in range(len(head))]
-    lines = [
-        "| " + " | ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)) + " |"
-        for line in [head, *body]
-    ]
-    rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
-    return "\n".join([lines[0], rule, *lines[1:]])
-
-
 def _loss(rows: Sequence[dict[str, Any]], table: Any) -> str:
     """Mean and worst loss by mode, on robots in the fit and out of it."""
     body = []
@@ -275,7 +254,7 @@ def _loss(rows: Sequence[dict[str, Any]], table: Any) -> str:
         "mean, kept out",
         "worst, kept out",
     ]
-    return _markdown(head, body)
+    return markdown(head, body)
 
 
 def _times_table(rows: Sequence[dict[str, Any]], table: Any, function: str) -> str:
@@ -289,7 +268,7 @@ def _times_table(rows: Sequence[dict[str, Any]], table: Any, function: str) -> s
         mark = auto if auto == best else f"{auto} (+{loss:.0%})"
         out = "kept out" if row["kept_out"] else ""
         body.append([row["robot"], str(row["nv"]), *times, mark, out])
-    return _markdown(["robot", "n", *methods, "auto", ""], body)
+    return markdown(["robot", "n", *methods, "auto", ""], body)
 
 
 def page(rows: Sequence[dict[str, Any]], table: Any, machine: str) -> str:

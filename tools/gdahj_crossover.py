@@ -4,8 +4,8 @@
     python tools/gdahj_crossover.py --counts       operations only (seconds); rewrites that table
     python tools/gdahj_crossover.py --most 20      times of chains of at most 20 joints
 
-Chains are those of ``linkwise.study.generic``: revolute, no accidental zeros. Times are of compiled
-code on one core, the least of many samples, methods in turns; the plot needs matplotlib.
+Chains are those of ``linkwise.study.generic``: revolute, no accidental zeros. Times are of calls
+on one core, the least of many samples, methods in turns; the plot needs matplotlib.
 """
 
 from __future__ import annotations
@@ -13,24 +13,21 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Sequence
-from pathlib import Path
+from importlib.util import find_spec
 from typing import NamedTuple
 
 import numpy as np
+from pages import DOCS
 
 import linkwise as lw
 from linkwise.algorithms import FUNCTIONS, Algorithm
-from linkwise.backends.base import BATCH as KERNEL
 from linkwise.bench.timing import Way, measure, one_core, processor
-from linkwise.engine.tasks import Key
 from linkwise.study import counts
 from linkwise.study.claims import CLAIMS, formula
 from linkwise.study.generic import generic_chain
 from linkwise.trace.program import OperationCount
-from linkwise.trace.tracer import Task
 
-PAPERS = Path(__file__).resolve().parents[1] / "docs" / "papers"
-PAGE, PLOT = PAPERS / "gdahj.md", PAPERS / "gdahj.svg"
+PAGE, PLOT = DOCS / "papers" / "gdahj.md", DOCS / "papers" / "gdahj.svg"
 COUNTED = (6, 7, 13, 14, 30)
 LENGTHS = (*range(2, 21), 22, 25, 30, 40, 60)
 BATCH = 256  # states; the results of 60 joints are then 7 MB
@@ -83,16 +80,13 @@ def one_length(n: int, timed: bool) -> Row:
     rng = np.random.default_rng(n)
     q, many = robot.random_q(rng), robot.random_q(rng, BATCH)
     single, batch, results = {}, {}, {}
-    for name, algorithm in METHODS.items():
-        task = Task(algorithm)
-        robot.mass_matrix(q, method=algorithm.method)
-        call = robot._calls.call(Key("mass_matrix", algorithm.method)).site.run
-        kernel = robot._calls.kernels.kernel(task, "float64", KERNEL)
-        out = np.empty((BATCH, n * n))
-        single[name] = Way(name, "f(q)", {"f": call, "q": q})
-        batch[name] = Way(name, "f((q,), [out], 1)", {"f": kernel, "q": many, "out": out}, BATCH)
-        kernel((many,), [out], 1)
-        results[name] = out.reshape(BATCH, n, n)
+    for name in METHODS:
+        out = np.empty((BATCH, n, n))
+        names = {"robot": robot, "q": q, "many": many, "out": out, "method": name}
+        single[name] = Way(name, "robot.mass_matrix(q, method=method)", names)
+        call = "robot.mass_matrix(many, out=out, threads=1, method=method)"
+        batch[name] = Way(name, call, names, BATCH)
+        results[name] = robot.mass_matrix(many, method=name)
     with one_core():
         times = [measure(ways, SECONDS) for ways in (single, batch)]
     errors = {k: metric(M, results["crba"]) for k, M in results.items() if k != "crba"}
@@ -223,6 +217,8 @@ def main() -> None:
     parser.add_argument("--counts", action="store_true", help="operations only")
     parser.add_argument("--most", type=int, default=60, help="joints of the longest chain")
     asked = parser.parse_args()
+    if not asked.counts and find_spec("matplotlib") is None:
+        parser.error("the plot needs matplotlib: pip install matplotlib, or give --counts")
     rows = []
     for n in (n for n in LENGTHS if n <= asked.most):
         rows.append(one_length(n, timed=not asked.counts))

@@ -10,14 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
-from pathlib import Path
+
+from pages import DOCS
 
 import linkwise as lw
 from linkwise.study.claims import CLAIMS
 from linkwise.study.generic import generic_chain
 from linkwise.trace.program import OperationCount
 
-PAGES = Path(__file__).resolve().parents[1] / "docs" / "papers"
+PAGES = DOCS / "papers"
 LINKWISE_LIMIT = 14  # joints beyond which the sum over links takes minutes to trace
 Row = list[str]
 

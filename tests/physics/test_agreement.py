@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
+import importlib
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -35,11 +33,9 @@ SAMPLE = [
 
 @pytest.fixture(scope="module")
 def agreement() -> Any:
-    spec = importlib.util.spec_from_file_location("agreement", REPOSITORY / "tools/agreement.py")
-    assert spec is not None and spec.loader is not None
-    module: ModuleType = importlib.util.module_from_spec(spec)
-    sys.modules["agreement"] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(REPOSITORY / "tools"))
+        module = importlib.import_module("agreement")
     try:
         module.robots_folder()
     except SystemExit:

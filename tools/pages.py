@@ -1,0 +1,41 @@
+"""What the tools that write pages of docs/ share: public robots, and tables in Markdown."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import linkwise as lw
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+
+
+def robots_folder() -> Path:
+    """Where example-robot-data keeps its robots."""
+    for folder in map(Path, sys.path):
+        robots = folder / "cmeel.prefix" / "share" / "example-robot-data" / "robots"
+        if robots.is_dir():
+            return robots
+    raise SystemExit("example-robot-data is not installed (pip install example-robot-data)")
+
+
+def example(path: str, **options: Any) -> lw.Robot:
+    """A robot of example-robot-data; what its file leaves to be told is known."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lw.RobotFileWarning)
+        return lw.load(robots_folder() / path, **options)
+
+
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table whose columns line up."""
+    lines = [head, *rows]
+    widths = [max(len(line[k]) for line in lines) for k in range(len(head))]
+    text = [
+        "| " + " | ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)) + " |"
+        for line in lines
+    ]
+    rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
+    return "\n".join([text[0], rule, *text[1:]])
