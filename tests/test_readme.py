@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from linkwise.cli.main import main
+
 ROOT = Path(__file__).resolve().parents[1]
 BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 
@@ -30,6 +33,21 @@ def test_the_readme_names_commands_that_exist():
     text = (ROOT / "README.md").read_text()
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.M))
     assert set(re.findall(r"make ([a-z]+)", text)) <= targets
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: p.name)
+def test_pages_show_commands_that_exist(path):
+    """Every `linkwise ...` in backticks is a command with those options, every tool is there."""
+    text = path.read_text(encoding="utf-8")
+    for words in re.findall(r"`linkwise ([^`]+)`", text):
+        name, *arguments = words.split(">")[0].split()
+        command = main.commands[name]
+        known = {option for parameter in command.params for option in parameter.opts}
+        assert {word for word in arguments if word.startswith("-")} <= known, words
+    for tool in re.findall(r"tools/\w+\.py", text):
+        assert (ROOT / tool).is_file(), tool
+    for page in re.findall(r"docs/[\w/-]+\.md", text):
+        assert (ROOT / page).is_file(), page
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.name)

@@ -250,8 +250,8 @@ Made by `python tools/accuracy.py` (`make accuracy`). Errors against 50 digits: 
 over largest entry, the median of {states} random states and in brackets the worst. `n` are chains
 of slender links (0.3 m, 1 kg, axial inertia a twentieth of the transverse one) under gravity at
 random torques; the arms are the bundled ones, PUMA with its rotors, and the xArm 7. Programs of
-more than {compiled:,} operations are run as equations by NumPy, not compiled (iterations are).
-`-`: not measured.
+more than {compiled:,} operations are run as equations by NumPy, not compiled; methods that iterate
+are always compiled. `-`: not measured.
 
 """
 

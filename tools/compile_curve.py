@@ -212,9 +212,9 @@ def page(costs: Sequence[Cost]) -> str:
     per_node = np.median([1e6 * (c.trace + c.compile) / c.nodes for c in recursions])
     return f"""# What an unrolled kernel costs to make
 
-Made by `tools/compile_curve.py`, first call on a cold cache (later calls, in this process or
-another, load the object from disk in a millisecond or so). Processor time of one thread on a shared
-machine ({host().identity.split("|")[1]}): good to about a fifth.
+Made by `tools/compile_curve.py`: the first call with an empty cache. Later calls have the kernel in
+memory, later processes load it from disk in a millisecond or so. Processor time of one thread on a
+shared machine ({host().identity.split("|")[1]}): good to about a fifth.
 
 For the recursions (inverse dynamics, FD3, ABA) tracing and LLVM together take about
 {per_node:.0f} µs per node, and nodes grow with n: the curve is close to a line. The mass matrix has

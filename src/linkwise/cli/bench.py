@@ -20,25 +20,30 @@ from linkwise.text import progress
 
 @click.command()
 @click.argument("robot", required=False)
-@click.option("--suite", is_flag=True, help="The reference table: xarm7, talos_reduced, start-up.")
+@click.option("--suite", is_flag=True,
+              help="Instead: the reference table of xarm7, talos_reduced and start-up. No ROBOT."
+              )  # fmt: skip
 @click.option("--calls", is_flag=True,
-              help="Every way of calling: lists, views, small batches, options.")  # fmt: skip
+              help="Instead: every way of calling, such as lists, views and small batches."
+              )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--batch", type=click.IntRange(min=1), default=4096, show_default=True,
               help="States in a batch.")  # fmt: skip
 @click.option("--seconds", type=click.FloatRange(min=0, min_open=True), default=0.3,
-              show_default=True, help="Time spent on each row.")  # fmt: skip
+              show_default=True, help="Seconds spent on each row.")  # fmt: skip
 @click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True,
-              help="Threads for a batch, ours and the peers'.")  # fmt: skip
+              help="Threads for a batch, of linkwise and of the peers.")  # fmt: skip
 @click.option("--dtype", type=click.Choice(["float64", "float32"]), default="float64",
-              show_default=True, help="Numbers in a batch; peers always use float64.")  # fmt: skip
+              show_default=True,
+              help="Number type of a batch; peers always use float64.")  # fmt: skip
 @click.option("--methods", is_flag=True,
-              help="Every method of each function that has several, side by side.")  # fmt: skip
+              help="Time all methods of the functions that have several.")  # fmt: skip
 @robot_options
 def bench(robot: str | None, suite: bool, calls: bool, as_json: bool, **options: Any) -> None:
     """Measure the functions of ROBOT beside Pinocchio and MuJoCo, where they are installed.
 
-    Peers are given the same robot, link by link, and must agree before they are timed.
+    Pinocchio and MuJoCo, the peers, are given the same robot link by link. A peer is timed only if
+    its results agree with those of linkwise.
     """
     settings = Settings(**{field.name: options.pop(field.name) for field in fields(Settings)})
     if suite:

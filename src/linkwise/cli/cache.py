@@ -17,9 +17,9 @@ from linkwise.text import file_size, pairs
 def cache(clear: bool, as_json: bool) -> None:
     """Show or clear the cache of compiled kernels.
 
-    LINKWISE_CACHE names the folder of the cache; LINKWISE_CACHE=off turns the cache off.
-    LINKWISE_CACHE_SIZE is the room that the cache may take, such as 500M; it is 1G otherwise. The
-    kernels used least recently are deleted first.
+    Two environment variables: LINKWISE_CACHE is the folder of the cache, or "off" for none;
+    LINKWISE_CACHE_SIZE is the room that it may take, such as 500M, and 1G unless given. When the
+    room is full, kernels that were used least recently are deleted.
     """
     found = default_cache()
     removed = found.clear() if found and clear else 0

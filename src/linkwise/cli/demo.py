@@ -21,13 +21,13 @@ FUNCTIONS = ("forward_dynamics", "inverse_dynamics", "mass_matrix", "jacobian")
 @click.command()
 @click.argument("robot", default="iiwa14")
 @click.option("--seconds", type=click.FloatRange(min=0, min_open=True), default=0.25,
-              show_default=True, help="Time spent on each row of the speed table.")  # fmt: skip
+              show_default=True, help="Seconds spent on each row of the speed table.")  # fmt: skip
 @robot_options
 @click.pass_context
 def demo(ctx: click.Context, /, robot: str, seconds: float, **loading: Any) -> None:
-    """Show ROBOT (iiwa14 unless given): a worked state, a self-check, operation counts, speed.
+    """Show all there is about ROBOT: a worked state, a self-check, operation counts, speed.
 
-    The exit code is 1 if a check fails.
+    ROBOT is iiwa14 unless given. The exit code is 1 if a check fails.
     """
     loaded = load_robot(robot, **loading)
     heading("Robot")

@@ -26,21 +26,23 @@ SLOW = 20  # joints from which on counting takes long enough to say so
 @click.command()
 @click.argument("robot", required=False)
 @click.option("--generic", metavar="N", type=click.IntRange(1, LONGEST),
-              help="Count a general arm of N joints, and what papers claim for it.")  # fmt: skip
+              help="Instead of ROBOT: an arm of N joints without special geometry, and what papers "
+                   "claim for one.")  # fmt: skip
 @click.option("--papers", is_flag=True,
-              help="Compare general arms of 6 to 30 joints with what papers claim.")  # fmt: skip
+              help="Instead of ROBOT: such arms of 6 to 30 joints beside what papers claim."
+              )  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0),
-              help="Seed of the general arm's random numbers; 0 unless given.")  # fmt: skip
+              help="Seed of the random numbers of such an arm; 0 unless given.")  # fmt: skip
 @click.option("--kind", type=click.Choice([*KINDS, "mixed"]),
-              help="Joints of the general arm; revolute unless given.")  # fmt: skip
+              help="Joints of such an arm; revolute unless given.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--markdown", is_flag=True, help="With --papers: print the page docs/counts.md.")
 @robot_options
 def ops(robot: str | None, as_json: bool, **options: Any) -> None:
     """Count the operations of every function and method of ROBOT, exactly.
 
-    The counts are those of the compiled programs, with constants folded. The body of a loop is
-    counted once, and has a row of its own.
+    The counts are those of the compiled programs, after all work on constants was done at compile
+    time. Of a method that iterates, they hold one iteration, which also has a row of its own.
     """
     generic, papers, markdown = (options.pop(x) for x in ("generic", "papers", "markdown"))
     seed, kind = options.pop("seed"), options.pop("kind")

@@ -19,17 +19,20 @@ _USUAL = {
 }  # fmt: skip
 _OPTIONS = (
     click.option("--package-dir", "package_dirs", type=click.Path(), multiple=True,
-                 help="A further folder for files that the robot file names; may be repeated."),
+                 help="A further folder where files that ROBOT names may lie; may be repeated."),
     click.option("--loops", type=click.Choice(["refuse", "open"]), default="refuse",
-                 help="Refuse constraints that close a loop of an MJCF, or leave them out."),
+                 show_default=True,
+                 help="Refuse an MJCF whose constraints close a loop, or leave these out."),
     click.option("--repair", type=click.Choice(["nearest"]),
                  help="Replace bodies that cannot exist by the nearest ones that can."),
     click.option("--no-strict", is_flag=True,
-                 help="Take bodies that cannot exist as the file has them, with a warning."),
+                 help="Take bodies that cannot exist as the file has them, with a warning, instead "
+                      "of refusing the file."),
     click.option("--mimic", type=click.Choice(["follow", "free"]), default="follow",
+                 show_default=True,
                  help="Let mimic joints follow the joints they name, or move on their own."),
-    click.option("--base", type=click.Choice(["fixed", "free"]), default="fixed",
-                 help="Hold the base, or let it fly."),
+    click.option("--base", type=click.Choice(["fixed", "free"]), default="fixed", show_default=True,
+                 help="Fix the base to the world, or let it move freely."),
 )  # fmt: skip
 
 

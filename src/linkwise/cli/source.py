@@ -21,9 +21,9 @@ from linkwise.robot import Robot
     type=click.Choice(["c", "llvm", "asm"]),
     default="c",
     show_default=True,
-    help="C to read, the LLVM IR that is compiled, or the assembly of the machine code.",
+    help="C for reading, the LLVM IR that is compiled, or the assembly that comes of it.",
 )
-@click.option("--method", default="auto", show_default=True, help="Algorithm, such as crba or aba.")
+@click.option("--method", default="auto", show_default=True, help="Method, such as crba or aba.")
 @click.option("--frame", help="Name of the frame, for functions that take one.")
 @click.option("--dtype", type=click.Choice(["float64", "float32"]), default="float64",
               show_default=True, help="Number type of the IR and of the assembly.")  # fmt: skip
