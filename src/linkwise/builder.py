@@ -23,7 +23,7 @@ from linkwise.model.description import (
     Triple,
 )
 from linkwise.model.joints import FIXED, JOINTS
-from linkwise.model.structure import check_mimics, check_tree
+from linkwise.model.structure import check_mimics, mended_tree
 from linkwise.robot import Robot
 
 KINDS = (FIXED, *JOINTS)
@@ -103,7 +103,8 @@ class Builder:
         are (lower, upper). ``mimic`` is the joint to follow, or (joint, multiplier, offset).
         """
         what = f"joint {values.name('joint: name', name)!r}"
-        _check_kind(what, kind)
+        if kind not in KINDS:
+            raise ValueError(f"{what}: kind is {kind!r}; expected one of {', '.join(KINDS)}")
         first, second = _axes(what, kind, axis, second_axis)
         follows = None if mimic is None else _mimic(what, mimic)
         self._joints.append(
@@ -135,7 +136,7 @@ class Builder:
             links.insert(0, LinkDescription(BASE, where=where))
         if not links:
             raise where.error("has no link; expected at least one")
-        base = check_tree(links, self._joints)
+        base, *_ = mended_tree(links, self._joints)
         check_mimics(self._joints)
         robot = RobotDescription(
             self._name, tuple(links), tuple(self._joints), self._gravity, where, base
@@ -158,11 +159,6 @@ class Builder:
 
     def _where(self, element: str = "") -> Where:
         return Where(f"<builder {self._name!r}>", None, element)
-
-
-def _check_kind(what: str, kind: str) -> None:
-    if kind not in KINDS:
-        raise ValueError(f"{what}: kind is {kind!r}; expected one of {', '.join(KINDS)}")
 
 
 def _axes(what: str, kind: str, axis: ArrayLike, second: ArrayLike) -> tuple[Triple, Triple]:

@@ -19,6 +19,8 @@ WITHIN_LIMITS = "give a file that can be read within the limits of linkwise.io.x
 UNITS = "check the unit and the exponent"
 SAYS = " (says MuJoCo's compiler)"
 NOT_NEEDED = "delete it if linkwise is all that reads this file"
+BODY = "the body moved by joint '{joint}' has "
+INERTIAS = BODY + "principal inertias ({principal}) kg m²"
 ONE_SOURCE = "take mass, centre and inertia from one source; --repair writes the nearest possible"
 WAYS_OUT = 'repair="nearest" takes the nearest body that can exist, strict=False this one'
 MIMIC_FREE = 'mimic="free" lets the joint move on its own'
@@ -141,10 +143,14 @@ class Code(Enum):
         "write {wanted}, such as 0.5 or 1e-3",
     )
     TOO_SMALL = error(
-        "{key}={value:g} is too small; expected at least {minimum:g}",
+        "{key}={value!q} is too small; expected at least {minimum:g}",
         "write a number of {minimum:g} or more",
     )
     NUMBER_TOO_LARGE = error("{key}={value!q} is too large; expected at most {largest:g}", UNITS)
+    NO_DIRECTION = error(
+        "{key}={value!q} has no direction; expected a vector that is not zero",
+        "write a direction, such as 0 0 1 (quaternions: 1 0 0 0)",
+    )
     NOT_LOCAL = told(
         "{name!q} is not a local file: never followed",
         "copy the file into the package and name it by package://",
@@ -163,10 +169,6 @@ class Code(Enum):
     UNKNOWN_TYPE = error(
         "type={value!q} is not supported; expected one of {known}",
         "use revolute, continuous, prismatic, fixed, floating or planar",
-    )
-    NO_DIRECTION = error(
-        "xyz=(0 0 0) has no direction; expected a vector that is not zero",
-        'write the direction the joint moves in, such as xyz="0 0 1"',
     )
     AXIS_LENGTH = hint(
         "xyz={value!q} has length {length:.6g}: taken as a direction", 'write xyz="{unit}"'
@@ -201,9 +203,6 @@ class Code(Enum):
     MANY_SHAPES = told(
         "has {count} shapes; the first is taken",
         "keep one shape; write a second <visual> or <collision> for another",
-    )
-    NEGATIVE_SIZE = error(
-        "{key}={value!q} is negative; expected lengths >= 0", "write lengths >= 0"
     )
 
     # -- the tree of links ----------------------------------------------------------------------
@@ -268,17 +267,6 @@ class Code(Enum):
     NO_SUCH_ATTRIBUTE = error(
         "unknown attribute {key}={value!q}; expected one that <{tag}> takes",
         "delete {key}=, or see <{tag}> in MuJoCo's XML reference",
-    )
-    NOT_NUMBERS = error(
-        "{key}={value!q}; expected finite decimal numbers",
-        "write finite decimal numbers, such as 0.5 or 1e-3",
-    )
-    NEGATIVE_NUMBER = error(
-        "{key}={value!q} is negative; expected at least 0", "write a number of 0 or more"
-    )
-    NO_LENGTH = error(
-        "{key}={value!q} has no direction; expected numbers that are not all zero",
-        "write a direction, such as 0 0 1 (quaternions: 1 0 0 0)",
     )
     RANGE_SWAPPED = error(
         "{key}={value!q} starts above its end; expected lower <= upper",
@@ -385,48 +373,36 @@ class Code(Enum):
 
     # -- bodies ---------------------------------------------------------------------------------
     NOT_FINITE = error(
-        "the body moved by joint '{joint}' has a mass or inertia that is not finite; expected "
-        "finite numbers",
-        UNITS,
+        BODY + "a mass or inertia that is not finite; expected finite numbers", UNITS
     )
     NEGATIVE_MASS = error(
-        "the body moved by joint '{joint}' has mass {mass:g} kg; expected zero or more",
-        "write the mass of the link",
+        BODY + "mass {mass:g} kg; expected zero or more", "write the mass of the link"
     )
     TINY_MASS = error(
-        "the body moved by joint '{joint}' has mass {mass:g} kg; expected zero, or at least "
-        "{least:g} kg: its products would vanish",
+        BODY + "mass {mass:g} kg; expected zero, or at least {least:g} kg: its products would "
+        "vanish",
         UNITS,
     )
     TINY_INERTIA = error(
-        "the body moved by joint '{joint}' has principal inertias ({principal}) kg m²; expected "
-        "each at least {least:g}: their products would vanish",
-        UNITS,
+        INERTIAS + "; expected each at least {least:g}: their products would vanish", UNITS
     )
     NEGATIVE_INERTIA = doubtful(
-        "the body moved by joint '{joint}' has principal inertias ({principal}) kg m²; expected "
-        "none negative; " + WAYS_OUT,
-        "taken as written",
-        ONE_SOURCE,
+        INERTIAS + "; expected none negative; " + WAYS_OUT, "taken as written", ONE_SOURCE
     )
     TRIANGLE = doubtful(
-        "the body moved by joint '{joint}' has principal inertias ({principal}) kg m²; expected "
-        "each at most the sum of the other two; " + WAYS_OUT,
+        INERTIAS + "; expected each at most the sum of the other two; " + WAYS_OUT,
         "taken as written",
         ONE_SOURCE,
     )
     TRIANGLE_NEARLY = told(
-        "the body moved by joint '{joint}' has principal inertias ({principal}) kg m², the largest "
-        "{percent:.2g} % above the sum of the other two: taken as written",
+        INERTIAS + ", the largest {percent:.2g} % above the sum of the other two: taken as written",
         ONE_SOURCE,
     )
     INERTIA_WITHOUT_MASS = told(
-        "the body moved by joint '{joint}' has inertia and no mass: taken as written",
-        "write the mass of the link",
+        BODY + "inertia and no mass: taken as written", "write the mass of the link"
     )
     POINT_MASS = told(
-        "the body moved by joint '{joint}' has mass {mass:g} kg and no inertia: taken as a point",
-        "write the inertia of the link",
+        BODY + "mass {mass:g} kg and no inertia: taken as a point", "write the inertia of the link"
     )
     UNMOVED = told(
         "joints that move no inertia: {names}; functions that divide by that inertia, such as "

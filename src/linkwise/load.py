@@ -10,17 +10,12 @@ from typing import Any
 from linkwise.errors import RobotFileError, one_warning_per_kind, strictness
 from linkwise.io.dh import Row, describe_dh
 from linkwise.io.mjequality import Reading
-from linkwise.io.read import is_text, read
+from linkwise.io.read import WORDS, check_option, is_text, read
 from linkwise.model import edit
 from linkwise.model.bodies import Policy
 from linkwise.model.description import RobotDescription
 from linkwise.models import BUNDLED
 from linkwise.robot import Robot
-
-REPAIRS = (None, "nearest")
-BASES = ("fixed", "free")
-MIMICS = ("follow", "free")
-LOOPS = ("refuse", "open")
 
 
 def load(
@@ -157,14 +152,8 @@ class Options:
 
     def __post_init__(self) -> None:
         """Refuse unknown words before any file is read."""
-        if self.base not in BASES:
-            raise ValueError(f"base {self.base!r}: expected 'fixed' or 'free'")
-        if self.mimic not in MIMICS:
-            raise ValueError(f"mimic {self.mimic!r}: expected 'follow' or 'free'")
-        if self.repair not in REPAIRS:
-            raise ValueError(f"repair {self.repair!r}: expected None or 'nearest'")
-        if self.loops not in LOOPS:
-            raise ValueError(f"loops {self.loops!r}: expected 'refuse' or 'open'")
+        for option in WORDS:
+            check_option(option, getattr(self, option))
 
     def robot(self, description: RobotDescription) -> Robot:
         """Build a robot from a description."""

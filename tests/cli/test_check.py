@@ -104,7 +104,7 @@ ONE = {
     ),
     "too small": (
         ('velocity="3"', 'velocity="-3"'),
-        23, '<joint name="shoulder"> <limit>', "velocity=-3 is too small; expected at least 0",
+        23, '<joint name="shoulder"> <limit>', 'velocity="-3" is too small; expected at least 0',
         "write a number of 0 or more",
     ),
     "too large": (
@@ -114,8 +114,8 @@ ONE = {
     ),
     "no axis": (
         ('"0 0 1"', '"0 0 0"'),
-        22, '<joint name="shoulder"> <axis>', "xyz=(0 0 0) has no direction",
-        'write the direction the joint moves in, such as xyz="0 0 1"',
+        22, '<joint name="shoulder"> <axis>', 'xyz="0 0 0" has no direction',
+        "write a direction, such as 0 0 1 (quaternions: 1 0 0 0)",
     ),
     "unknown parent": (
         ('<parent link="upper"/>', '<parent link="uper"/>'),
@@ -285,8 +285,8 @@ def test_json(path: Path) -> None:
             "line": 22,
             "element": '<joint name="shoulder"> <axis>',
             "severity": "error",
-            "message": "xyz=(0 0 0) has no direction; expected a vector that is not zero",
-            "suggestion": 'write the direction the joint moves in, such as xyz="0 0 1"',
+            "message": 'xyz="0 0 0" has no direction; expected a vector that is not zero',
+            "suggestion": "write a direction, such as 0 0 1 (quaternions: 1 0 0 0)",
         }
     ]
 

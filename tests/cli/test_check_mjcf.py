@@ -116,29 +116,28 @@ ONE = {
     ),
     "not a number": (
         ('mass="2"', 'mass="2_0"'),
-        10, INERTIAL, 'mass="2_0"; expected finite decimal numbers',
+        10, INERTIAL, 'mass="2_0": "2_0" is not a finite decimal number; expected finite decimal',
         "write finite decimal numbers, such as 0.5 or 1e-3",
     ),
     "no number": (
         ('damping="1"', 'damping=""'),
-        5, "<joint>", 'damping=""; expected finite decimal numbers',
-        "write finite decimal numbers, such as 0.5 or 1e-3",
+        5, "<joint>", 'damping="" is empty; expected some text', "write the value",
     ),
     "negative mass": (
         ('mass="2"', 'mass="-2"'),
-        10, INERTIAL, 'mass="-2" is negative; expected at least 0', "write a number of 0 or more",
+        10, INERTIAL, 'mass="-2" is too small; expected at least 0', "write a number of 0 or more",
     ),
     "negative moment": (
         ('diaginertia="1 1 1"', 'diaginertia="1 1 -1"'),
-        10, INERTIAL, 'diaginertia="1 1 -1" is negative', "write a number of 0 or more",
+        10, INERTIAL, 'diaginertia="1 1 -1" is too small', "write a number of 0 or more",
     ),
     "negative in a class": (
         ('damping="1"', 'damping="1" armature="-1"'),
-        5, "<joint>", 'armature="-1" is negative', "write a number of 0 or more",
+        5, "<joint>", 'armature="-1" is too small', "write a number of 0 or more",
     ),
     "no axis": (
         ('axis="0 0 1"', 'axis="0 1e-13 0"'),
-        11, SHOULDER, 'axis="0 1e-13 0" has no direction; expected numbers that are not all zero',
+        11, SHOULDER, 'axis="0 1e-13 0" has no direction; expected a vector that is not zero',
         "write a direction, such as 0 0 1 (quaternions: 1 0 0 0)",
     ),
     "no orientation": (

@@ -856,14 +856,14 @@ BROKEN = {
     ),
     "not a number": (
         {"joint": '<joint name="ja" pos="0 nan 0"/>'},
-        r':4: .*pos="0 nan 0"; expected',
+        r':4: .*pos="0 nan 0": "nan" is not a finite',
     ),
     "infinite": (
         {"inertial": INERTIAL.replace("2", "1e999")},
         r':5: <body name="a"> <inertial>: mass',
     ),
-    "negative mass": ({"inertial": INERTIAL.replace("2", "-2")}, r":5: .*mass=\"-2\" is negative"),
-    "negative rotor": ({"joint": '<joint armature="-1"/>'}, r":4: .*armature=\"-1\" is negative"),
+    "negative mass": ({"inertial": INERTIAL.replace("2", "-2")}, r":5: .*mass=\"-2\" is too small"),
+    "negative rotor": ({"joint": '<joint armature="-1"/>'}, r":4: .*armature=\"-1\" is too small"),
     "too few": (
         {"joint": '<joint name="ja" pos="0 0"/>'},
         r":4: .*'pos' does not have enough data",
@@ -913,10 +913,10 @@ BROKEN = {
         {"rest": '<include file="no.xml"/>'},
         r':8: <include>: file="no.xml" is not',
     ),
-    "empty number": ({"joint": '<joint damping=""/>'}, r':4: .*damping=""; expected finite'),
+    "empty number": ({"joint": '<joint damping=""/>'}, r':4: .*damping="" is empty; expected'),
     "negative moment": (
         {"inertial": INERTIAL.replace("1 1 1", "1 1 -1")},
-        r':5: .*diaginertia="1 1 -1" is negative; expected at least 0',
+        r':5: .*diaginertia="1 1 -1" is too small; expected at least 0',
     ),
     "quaternion next to zero": (
         {"inertial": '<geom name="g" size="1" quat="1e-200 0 0 0"/>'},

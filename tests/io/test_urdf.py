@@ -282,13 +282,13 @@ SHOULDER_LIMIT = '<limit lower="-1" upper="2" velocity="3" effort="4"/>'
         (
             changed('<box size="1 2 3"/>', '<box size="1 -2 3"/>'),
             [
-                '<link name="upper"> <box>: size="1 -2 3" is negative; expected lengths >= 0: the '
+                '<link name="upper"> <box>: size="1 -2 3" is too small; expected at least 0: the '
                 "shape is left out"
             ],
         ),
         (
             changed('<sphere radius="0.5"/>', '<sphere radius="-1"/>'),
-            ["<sphere>: radius=-1 is too small; expected at least 0: the shape is left out"],
+            ['<sphere>: radius="-1" is too small; expected at least 0: the shape is left out'],
         ),
         (
             changed('<box size="1 2 3"/>', '<mesh scale="1 1 1 1" filename="m.stl"/>'),
@@ -493,7 +493,7 @@ DEFECTS: dict[str, tuple[int, str, str, str, tuple[str, ...]]] = {
         ('<link name="hand"/>', '<link name="hand"/><link name="lost"/>'),
     ),
     "zero axis": (
-        24, f"{JOINT} <axis>", "(0 0 0) has no direction", "expected a vector",
+        24, f"{JOINT} <axis>", 'xyz="0 0 0" has no direction', "expected a vector",
         ('"0 0 2"', '"0 0 0"'),
     ),
     "axis without xyz": (
@@ -549,11 +549,11 @@ DEFECTS: dict[str, tuple[int, str, str, str, tuple[str, ...]]] = {
         (SHOULDER_LIMIT, SHOULDER_LIMIT * 2),
     ),
     "negative velocity": (
-        25, f"{JOINT} <limit>", "velocity=-3", "expected at least 0",
+        25, f"{JOINT} <limit>", 'velocity="-3" is too small', "expected at least 0",
         ('velocity="3"', 'velocity="-3"'),
     ),
     "negative effort": (
-        25, f"{JOINT} <limit>", "effort=-4", "expected at least 0",
+        25, f"{JOINT} <limit>", 'effort="-4" is too small', "expected at least 0",
         ('effort="4"', 'effort="-4"'),
     ),
     "limit with underscore": (
@@ -565,11 +565,11 @@ DEFECTS: dict[str, tuple[int, str, str, str, tuple[str, ...]]] = {
         ('effort="4"', 'efort="4"'),
     ),
     "negative damping": (
-        26, f"{JOINT} <dynamics>", "damping=-0.5", "expected at least 0",
+        26, f"{JOINT} <dynamics>", 'damping="-0.5" is too small', "expected at least 0",
         ('damping="0.5"', 'damping="-0.5"'),
     ),
     "negative friction": (
-        26, f"{JOINT} <dynamics>", "friction=-1", "expected at least 0",
+        26, f"{JOINT} <dynamics>", 'friction="-1" is too small', "expected at least 0",
         ('friction="0.25"', 'friction="-1"'),
     ),
     "two dynamics": (
@@ -577,7 +577,7 @@ DEFECTS: dict[str, tuple[int, str, str, str, tuple[str, ...]]] = {
         ("<dynamics", "<dynamics/><dynamics"),
     ),
     "negative mass": (
-        7, f"{LINK} <mass>", "value=-2.5", "expected at least 0",
+        7, f"{LINK} <mass>", 'value="-2.5" is too small', "expected at least 0",
         ('value="2.5"', 'value="-2.5"'),
     ),
     "infinite mass": (

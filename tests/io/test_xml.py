@@ -122,7 +122,7 @@ def test_numbers_have_defaults_and_lower_bounds() -> None:
     assert node.numbers("v", 3) == (1.0, -2.0, 3.0)
     assert node.numbers("w", 2, (0.0, 1.0)) == (0.0, 1.0)
     assert node.number("w", 4.0) == 4.0
-    with pytest.raises(RobotFileError, match="m=-1 is too small; expected at least 0"):
+    with pytest.raises(RobotFileError, match='m="-1" is too small; expected at least 0'):
         node.number("m", minimum=0.0)
     with pytest.raises(RobotFileError, match="has no w attribute"):
         node.number("w")

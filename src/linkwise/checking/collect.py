@@ -12,13 +12,11 @@ from collections.abc import Sequence
 from linkwise.codes import ERROR
 from linkwise.errors import Problem, collecting, strictness
 from linkwise.io.files import FileRoots
-from linkwise.io.read import TEXT, describe, is_text, parse
+from linkwise.io.read import TEXT, check_option, describe, is_text, parse
 from linkwise.io.xml import Node, PathLike
 from linkwise.model.bodies import Policy
 from linkwise.model.build import build, check_bodies
 from linkwise.model.description import RobotDescription
-
-LOOPS = ("refuse", "open")
 
 
 def check(
@@ -39,8 +37,7 @@ def check(
     ...     print(problem.code.name, problem.line, problem.severity)
     MISSPELT_ATTRIBUTE 1 error
     """
-    if loops not in LOOPS:
-        raise ValueError(f"loops {loops!r}: expected 'refuse' or 'open'")
+    check_option("loops", loops)
     return examine(source, strict=strict, package_dirs=package_dirs, loops=loops)[0]
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from math import inf, isnan
 from typing import NamedTuple
 from xml.sax.saxutils import quoteattr
 
@@ -289,32 +290,27 @@ def _without(e: Element, *keys: str) -> None:
 
 def _is_good(e: Element, key: str) -> bool:
     """Whether a value is what it should be; if not, that is reported."""
-    value, node = e.attributes[key], e.node
     if e.tag == "flag" or key in _NAMES:  # flags are the same words, to switch things on and off
         return True
+    node = replace(e.node, attributes=e.attributes)
     if key in _RANGES and (key != "range" or e.tag in _RANGED):
-        return _is_range(replace(node, attributes=e.attributes), key)
-    if key not in _NUMBERS:
-        words = {w.lstrip("+-").lower() for w in value.split()}
-        if _NOT_NUMBERS & words:
-            node.report(Code.NOT_NUMBERS, key=plain(key), value=value)
-        return not _NOT_NUMBERS & words
-    return _are_numbers(node, key, value)
+        return _is_range(node, key)
+    if key in _NUMBERS:
+        return _are_numbers(node, key)
+    words = [w for w in e.attributes[key].split() if w.lstrip("+-").lower() in _NOT_NUMBERS]
+    if words:
+        facts = {"key": plain(key), "value": e.attributes[key], "word": words[0]}
+        node.report(Code.NOT_A_NUMBER, **facts, wanted="finite decimal numbers")
+    return not words
 
 
-def _are_numbers(node: Node, key: str, value: str) -> bool:
-    numbers = [number for word in value.split() if (number := parse_number(word)) is not None]
-    if not numbers or len(numbers) < len(value.split()):
-        node.report(Code.NOT_NUMBERS, key=key, value=value)
-    elif max(map(abs, numbers)) >= HUGE:
-        node.report(Code.NUMBER_TOO_LARGE, key=key, value=value, largest=HUGE)
-    elif key in _NOT_NEGATIVE and min(numbers) < 0.0:
-        node.report(Code.NEGATIVE_NUMBER, key=key, value=value)
-    elif key in _DIRECTIONS and max(map(abs, numbers)) < _NO_DIRECTION:
-        node.report(Code.NO_LENGTH, key=key, value=value)
-    else:
-        return True
-    return False
+def _are_numbers(node: Node, key: str) -> bool:
+    minimum = 0.0 if key in _NOT_NEGATIVE else -inf
+    numbers = node.numbers(key, None, minimum=minimum, largest=HUGE)
+    if key in _DIRECTIONS and max(map(abs, numbers)) < _NO_DIRECTION:
+        node.report(Code.NO_DIRECTION, key=key, value=node.attributes[key])
+        return False
+    return not isnan(numbers[0])
 
 
 def _is_range(node: Node, key: str) -> bool:

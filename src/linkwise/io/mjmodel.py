@@ -281,17 +281,18 @@ def _name_what_is_left_out(m: Any, locate: Locate) -> None:
 
     Contacts, limits and motors are no part of a robot's dynamics here, and no reason to warn.
     """
-    for body in np.flatnonzero(m.body_gravcomp):
-        locate("body", int(body)).report(Code.GRAVCOMP)
-    for body in np.flatnonzero(m.body_mocapid >= 0):
-        locate("body", int(body)).report(Code.MOCAP)
-    for joint in np.flatnonzero(_any(m, "jnt_stiffness", "jnt_stiffnesspoly")):
-        locate("joint", int(joint)).report(Code.SPRING)
-    for dof in np.flatnonzero(_any(m, "dof_dampingpoly")):
-        locate("joint", int(m.dof_jntid[dof])).report(Code.CURVED_DAMPING)
     pulls = ("tendon_stiffness", "tendon_damping", "tendon_stiffnesspoly", "tendon_dampingpoly")
-    for tendon in np.flatnonzero(_any(m, *pulls) | (geared(m, "actuator_damping")[1] != 0.0)):
-        locate("tendon", int(tendon)).report(Code.TENDON_FORCES)
+    curved = m.dof_jntid[np.flatnonzero(_any(m, "dof_dampingpoly"))]
+    found = (
+        ("body", m.body_gravcomp, Code.GRAVCOMP),
+        ("body", m.body_mocapid >= 0, Code.MOCAP),
+        ("joint", _any(m, "jnt_stiffness", "jnt_stiffnesspoly"), Code.SPRING),
+        ("joint", np.isin(np.arange(m.njnt), curved), Code.CURVED_DAMPING),
+        ("tendon", _any(m, *pulls) | (geared(m, "actuator_damping")[1] != 0.0), Code.TENDON_FORCES),
+    )
+    for kind, where, code in found:
+        for index in np.flatnonzero(where):
+            locate(kind, int(index)).report(code)
     if getattr(m, "nflex", 0):
         locate("flex", 0).report(Code.FLEX)
     if m.opt.density or m.opt.viscosity:

@@ -12,12 +12,26 @@ from linkwise.io.urdf import describe_urdf
 from linkwise.io.xml import DEFAULT_LIMITS, Node, PathLike, ReadLimits, parse_xml, read_xml
 from linkwise.model.description import RobotDescription
 
+# what options of reading may be
+WORDS: dict[str, tuple[str | None, str]] = {
+    "base": ("fixed", "free"),
+    "mimic": ("follow", "free"),
+    "repair": (None, "nearest"),
+    "loops": ("refuse", "open"),
+}
 TEXT = "<text>"  # the path of a robot that is given as text
 OTHERS = {
     "sdf": "SDF is not read: convert it to URDF first",
     "COLLADA": "a COLLADA mesh describes no robot",
     "launch": "a ROS launch file describes no robot",
 }
+
+
+def check_option(option: str, value: object) -> None:
+    """Refuse a word that is none of an option's."""
+    one, other = WORDS[option]
+    if value not in (one, other):
+        raise ValueError(f"{option} {value!r}: expected {one!r} or {other!r}")
 
 
 def is_text(source: PathLike) -> bool:

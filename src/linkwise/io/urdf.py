@@ -267,7 +267,7 @@ def _direction(node: Node, kind: str) -> Triple:
     x, y, z = read_triple(node, "xyz")
     largest = max(abs(x), abs(y), abs(z))
     if largest == 0.0 and kind is not HOLE:
-        node.report(Code.NO_DIRECTION)
+        node.report(Code.NO_DIRECTION, key="xyz", value=node.text("xyz"))
     if isnan(x + y + z) or largest == 0.0:
         return 1.0, 0.0, 0.0
     if abs(hypot(x, y, z) - 1.0) <= _UNIT:

@@ -69,11 +69,7 @@ def _size(shape: Node) -> tuple[float, ...]:
         return (shape.number("radius", minimum=0.0),)
     if shape.tag != "box":
         return shape.number("radius", minimum=0.0), shape.number("length", minimum=0.0)
-    size = shape.numbers("size", 3)
-    if min(size) < 0.0:
-        shape.report(Code.NEGATIVE_SIZE, key="size", value=shape.text("size"))
-        return nan, nan, nan
-    return size
+    return shape.numbers("size", 3, minimum=0.0)
 
 
 def read_named_colour(material: Node) -> tuple[str, Rgba] | None:

@@ -96,10 +96,6 @@ class Node:
         if not self.is_hole:
             self.where.report(code, **facts)
 
-    def error(self, message: str) -> RobotFileError:
-        """Return the error to raise for this element."""
-        return self.where.error(message)
-
     def all(self, tag: str) -> Iterator[Node]:
         """Iterate over the children with this tag, in file order."""
         return (child for child in self.children if child.tag == tag)
@@ -135,39 +131,44 @@ class Node:
     def number(
         self, key: str, default: float | None = None, minimum: float = -inf, largest: float = inf
     ) -> float:
-        """Return a finite number, at least ``minimum``; required unless there is a default."""
+        """Return a number as `numbers` does; required unless there is a default."""
         if key not in self.attributes and default is not None:
             return default
-        (value,) = self.numbers(key, 1, largest=largest)
-        if value < minimum:
-            self.report(Code.TOO_SMALL, key=key, value=value, minimum=minimum)
-            return nan
-        return value
+        return self.numbers(key, 1, minimum=minimum, largest=largest)[0]
 
     def numbers(
-        self, key: str, count: int, default: Floats | None = None, largest: float = inf
+        self,
+        key: str,
+        count: int | None,
+        default: Floats | None = None,
+        minimum: float = -inf,
+        largest: float = inf,
     ) -> Floats:
-        """Return ``count`` finite numbers, none beyond ±``largest``; required without a default."""
+        """Return ``count`` finite numbers (None: any), from ``minimum`` on, within ±``largest``.
+
+        They are required without a default. Past what is wrong with them, they are NaN.
+        """
         if key not in self.attributes and default is not None:
             return default
-        holes = (nan,) * count
         text = self.text(key)
-        if text is HOLE:
-            return holes
         words = re.split(f"[{_SPACE}]+", text.strip(_SPACE))
-        wanted = "1 finite decimal number" if count == 1 else f"{count} finite decimal numbers"
-        if len(words) != count:
+        many = "finite decimal numbers" if count is None else f"{count} finite decimal numbers"
+        wanted = "1 finite decimal number" if count == 1 else many
+        values = [value for value in map(parse_number, words) if value is not None]
+        if text is HOLE:
+            pass
+        elif count not in (None, len(words)):
             self.report(Code.WRONG_COUNT, key=key, value=text, count=len(words), wanted=wanted)
-            return holes
-        values = tuple(v for v in map(parse_number, words) if v is not None)
-        if len(values) != count:
+        elif len(values) != len(words):
             bad = next(word for word in words if parse_number(word) is None)
             self.report(Code.NOT_A_NUMBER, key=key, value=text, word=bad, wanted=wanted)
-            return holes
-        if max(map(abs, values)) > largest:
+        elif max(map(abs, values)) > largest:
             self.report(Code.NUMBER_TOO_LARGE, key=key, value=text, largest=largest)
-            return holes
-        return values
+        elif min(values) < minimum:
+            self.report(Code.TOO_SMALL, key=key, value=text, minimum=minimum)
+        else:
+            return tuple(values)
+        return (nan,) * (count or 1)
 
 
 def _named(tag: str, name: str) -> str:

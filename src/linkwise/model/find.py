@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 from linkwise.model import values
 from linkwise.model.description import JointDescription, LinkDescription, RobotDescription
+
+Record = TypeVar("Record", LinkDescription, JointDescription)
 
 
 def names_of(robot: RobotDescription) -> dict[str, None]:
@@ -16,18 +19,19 @@ def names_of(robot: RobotDescription) -> dict[str, None]:
 
 def find_link(robot: RobotDescription, name: str) -> LinkDescription:
     """The link of a name."""
-    for link in robot.links:
-        if link.name == name:
-            return link
-    raise values.unknown("link", name, robot.name, [link.name for link in robot.links])
+    return _named(robot, "link", robot.links, name)
 
 
 def find_joint(robot: RobotDescription, name: str) -> JointDescription:
     """The joint of a name."""
-    for joint in robot.joints:
-        if joint.name == name:
-            return joint
-    raise values.unknown("joint", name, robot.name, [joint.name for joint in robot.joints])
+    return _named(robot, "joint", robot.joints, name)
+
+
+def _named(robot: RobotDescription, what: str, among: Sequence[Record], name: str) -> Record:
+    found = next((each for each in among if each.name == name), None)
+    if found is None:
+        raise values.unknown(what, name, robot.name, [each.name for each in among])
+    return found
 
 
 def way_to(robot: RobotDescription, link: str) -> list[JointDescription]:

@@ -27,11 +27,6 @@ Pair = tuple[JointDescription, JointDescription]
 Record = TypeVar("Record", LinkDescription, JointDescription)
 
 
-def check_tree(links: Sequence[LinkDescription], joints: Sequence[JointDescription]) -> str:
-    """Check that links and joints form one tree, and return its root link."""
-    return mended_tree(links, joints)[0]
-
-
 def mended_tree(
     links: Sequence[LinkDescription], joints: Sequence[JointDescription]
 ) -> tuple[str, tuple[LinkDescription, ...], tuple[JointDescription, ...]]:
