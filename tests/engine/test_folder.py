@@ -20,7 +20,14 @@ import pytest
 import linkwise as lw
 from linkwise.engine import cache as cache_module
 from linkwise.engine import folder as folder_module
-from linkwise.engine.cache import ABANDONED, LIMIT, CacheWarning, KernelCache, size_limit
+from linkwise.engine.cache import (
+    ABANDONED,
+    LIMIT,
+    SHARE,
+    CacheWarning,
+    KernelCache,
+    size_limit,
+)
 
 OURS, THEIRS = b"ours" * 500, b"evil" * 500
 KEY = "0" * 64
@@ -261,38 +268,44 @@ def test_a_process_looks_at_the_whole_folder_seldom(
 
 
 def test_processes_evict_side_by_side(tmp_path: Path) -> None:
-    """Four processes write 4 MB each into a cache of 1 MB, and read what each other wrote."""
-    limit = 1_000_000
+    """Six processes write and read the same 120 entries, 2.4 MB, in a cache of 0.4 MB."""
+    workers, limit, largest = 6, 400_000, 40_000
     code = f"""
-        import sys
+        import random, sys
         from pathlib import Path
         from linkwise.engine.cache import KernelCache
         cache = KernelCache(Path({str(tmp_path)!r}), {limit})
-        me = int(sys.argv[1])
-        for k in range(200):
-            name = f"{{200 * me + k:064x}}"
-            cache.put(name, bytes([me]) * 20_000)
-            assert cache.get(name) in (None, bytes([me]) * 20_000)
-            for other in range(4):
-                found = cache.get(f"{{200 * other + k:064x}}")
-                assert found in (None, bytes([other]) * 20_000), other
+        rng, found = random.Random(int(sys.argv[1])), 0
+        for _ in range(600):
+            k = rng.randrange(120)
+            name, right = f"{{k:064x}}", random.Random(k).randbytes({largest} * (k + 1) // 120)
+            code = cache.get(name)
+            assert code in (None, right), k
+            found += code is not None
+            if code is None:
+                cache.put(name, right)
+        assert found > 20, "entries live long enough to be of use"
     """
     source = str(Path(lw.__file__).parents[1])
-    workers = [
+    running = [
         subprocess.Popen(
             [sys.executable, "-W", "error", "-c", textwrap.dedent(code), str(me)],
             stderr=subprocess.PIPE,
             text=True,
             env={**os.environ, "PYTHONPATH": source},
         )
-        for me in range(4)
+        for me in range(workers)
     ]
-    for worker in workers:
+    for worker in running:
         _, errors = worker.communicate(timeout=300)
         assert worker.returncode == 0 and errors == "", errors
     cache = KernelCache(tmp_path, limit)
-    assert 0 < cache.size() <= limit * (1 + 4 / 64) + 4 * 21_000
+    since_they_looked = workers * (limit // SHARE + largest + 100)
+    assert 0 < cache.size() <= limit + since_they_looked
     assert not [entry for entry in cache.entries() if entry.name.startswith(".writing-")]
+    cache_module._written.clear()  # as in a new process
+    cache.put(KEY, OURS)
+    assert cache.size() <= limit
 
 
 @pytest.mark.parametrize(

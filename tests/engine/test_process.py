@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -77,6 +78,20 @@ NOBODY = """
     def unknown(_): raise KeyError("no such user")
     pwd.getpwuid = pwd.getpwnam = unknown
 """
+STRANGER = 54321  # a user whom no file knows
+NUMBER = f"""
+    import os
+    import numpy as np
+    import platformdirs
+    import linkwise as lw
+    platformdirs.user_cache_dir("linkwise")
+    os.environ["LINKWISE_CACHE"] = "off"
+    lw.from_dh([{LINK!r}] * 2).mass_matrix(np.zeros((3, 2)))
+    del os.environ["LINKWISE_CACHE"]
+    os.setgroups([])
+    os.setgid({STRANGER})
+    os.setuid({STRANGER})
+"""
 HOMELESS = {"HOME": None, "XDG_CACHE_HOME": None, "LINKWISE_CACHE": None}
 needs_users = pytest.mark.skipif(not hasattr(os, "getuid"), reason="no numbered users here")
 
@@ -90,6 +105,18 @@ def test_no_home_and_no_entry_in_passwd(tmp_path: Path, expected: str) -> None:
     assert folder.name == f"linkwise-{os.getuid()}" and folder.stat().st_mode & 0o777 == 0o700
     again = python(NOBODY + MASS, "cached", TMPDIR=str(tmp_path), **HOMELESS)
     assert succeeded(again) == expected
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="only root can do this")
+def test_a_user_who_is_only_a_number(expected: str) -> None:
+    """As in many containers. All is imported before: Python's folder may be closed to others."""
+    with tempfile.TemporaryDirectory() as folder:  # one that a stranger can get to
+        os.chmod(folder, 0o777)
+        done = python(NUMBER + MASS, options=("-W", "error"), TMPDIR=folder, **HOMELESS)
+        assert succeeded(done) == expected and done.stderr == ""
+        (cache,) = Path(folder).iterdir()
+        assert cache.name == f"linkwise-{STRANGER}" and cache.stat().st_uid == STRANGER
+        assert [file.suffix for file in cache.iterdir()] == [".kernel"]
 
 
 @needs_users

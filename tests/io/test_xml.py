@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -266,7 +267,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     reason = "No such file or directory; expected a readable file"
     assert unreadable(missing) == f"{missing}: cannot be read: {reason}"
     assert "cannot be read: it is a directory" in unreadable(tmp_path)
-    assert "cannot be read: embedded null byte" in unreadable("a\0b")
+    assert re.search("cannot be read: .*embedded null", unreadable("a\0b"))
     assert "cannot be read: File name too long" in unreadable("x" * 5000)
 
 
@@ -450,7 +451,7 @@ def test_a_path_out_of_the_declared_folders_is_refused(package: Path, text: str)
 
 
 def test_a_null_byte_in_a_path_is_refused(package: Path) -> None:
-    with pytest.raises(RobotFileError, match=r'"file://a%00b" is no path \(embedded null byte\)'):
+    with pytest.raises(RobotFileError, match=r'"file://a%00b" is no path \(.*embedded null'):
         find(FileRoots.of(package / "urdf" / "arm.urdf"), "file://a%00b")
 
 
