@@ -352,19 +352,24 @@ def test_an_interrupt_ends_the_wait_for_the_compiler() -> None:
     assert child.returncode == 130
 
 
-def test_a_call_at_exit_still_compiles(expected: str) -> None:
-    """Functions that run at exit may be the first to need a kernel."""
+@pytest.mark.parametrize("before", ["", "robot.gravity_torque(np.ones((3, 2)))"])
+def test_a_call_at_exit_still_compiles(before: str, expected: str) -> None:
+    """Functions that run at exit may be the first to need a kernel, or a compiler at all."""
     code = f"""
         import atexit
         def last():
-            print(robot.mass_matrix(np.ones((3, 2))).tobytes().hex())
+            robot.inverse_dynamics(q, q, q)
+            print(robot.mass_matrix(np.ones((3, 2)), threads=2).tobytes().hex())
+            from llvmlite.binding.common import _is_shutting_down
+            assert _is_shutting_down()  # nothing is freed that other threads may be in
         atexit.register(last)  # before linkwise's own
         import numpy as np
         import linkwise as lw
-        robot = lw.from_dh([{LINK!r}] * 2)
-        robot.gravity_torque(np.ones((3, 2)))
+        robot, q = lw.from_dh([{LINK!r}] * 2), np.ones((200_000, 2))
+        {before}
     """
-    assert succeeded(python(code, LINKWISE_CACHE="off")) == expected
+    done = python(code, LINKWISE_CACHE="off")
+    assert succeeded(done) == expected and done.stderr == ""
 
 
 def test_objects_that_end_last_may_still_call() -> None:

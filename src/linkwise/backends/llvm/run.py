@@ -6,7 +6,7 @@ import ctypes
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Executor, Future, wait
 from time import perf_counter_ns
 
 import numpy as np
@@ -157,15 +157,17 @@ def _started(work: Callable[[], None], count: int) -> list[Future[None]]:
         return []
 
 
-_pools: dict[int, ThreadPoolExecutor] = {}
+_pools: dict[int, Executor] = {}
 _pool_lock = threading.Lock()
 
 
-def _pool() -> ThreadPoolExecutor:
+def _pool() -> Executor:
     """Threads of this process; a forked child makes its own."""
     with _pool_lock:
         pool = _pools.get(os.getpid())
         if pool is None:
+            from concurrent.futures.thread import ThreadPoolExecutor  # fails during exit
+
             _pools.clear()
             pool = _pools[os.getpid()] = ThreadPoolExecutor(available_cores(), "linkwise")
         return pool

@@ -7,6 +7,7 @@ from dataclasses import astuple, dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
+from linkwise.backends.process import exiting
 from linkwise.errors import BackendUnavailable
 
 # Our schedule stands: LLVM's own, before register allocation, makes matrices of many stores slower
@@ -57,6 +58,8 @@ def binding() -> Any:
         raise BackendUnavailable(
             "CPU kernels are compiled by llvmlite, which is not installed: pip install llvmlite"
         ) from error
+    if exiting():  # so late, llvmlite is not told by Python, and would free code that is in use
+        llvm.common._at_shutdown()
     llvm.set_option("linkwise", CODEGEN_OPTION)
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
