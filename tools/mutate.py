@@ -2,7 +2,7 @@
 
     python tools/mutate.py                        all mutants, and the page docs/mutation.md
     python tools/mutate.py --only trace/fuse      of one module
-    python tools/mutate.py --sample 20            at most so many of each module
+    python tools/mutate.py --minutes 30           a random sample, as large as the time allows
 
 One process imports the tests and everything they need, and learns by a first run which functions
 each test enters and how long it takes. A mutant is a fork of that process in which the changed code
@@ -22,7 +22,9 @@ import copy
 import functools
 import gc
 import importlib.util
+import itertools
 import json
+import math
 import os
 import random
 import resource
@@ -46,6 +48,8 @@ PAGE = ROOT / "docs" / "mutation.md"
 PATIENCE = 15.0  # seconds that the tests of one mutant take without it; slower ones are left out
 SECONDS = 60  # of processor time that they may take with it; more is a hang
 WAITING = 20  # times longer on the clock
+SMALL = 110  # mutants of a module that are all judged before any of larger ones
+FATES = ROOT / ".mutants.jsonl"  # what was noticed before is not judged again
 KILLED, HUNG, SURVIVED = "killed", "hung", "survived"
 NOTICED = {KILLED: "noticed", HUNG: "noticed", SURVIVED: "not noticed"}
 
@@ -93,7 +97,7 @@ BY_NAME = {
         "engine/identity", 'SOURCES = ("spatial", ', 'SOURCES = ("spatial",)  # '
     ),
     "no method takes wrenches": (
-        "algorithms/__init__", "takes_external=True", "takes_external=False"
+        "algorithms/__init__", '"takes_external": True', '"takes_external": False'
     ),
 }  # fmt: skip
 
@@ -133,6 +137,11 @@ class Mutant:
     what: str
     tree: Callable[[], ast.Module]
     function: int | None = None  # the first line of the outermost function around it
+
+    @property
+    def key(self) -> str:
+        """Its name in `FATES`; another edit of the module is another name."""
+        return f"{self.name} {self.what}"
 
     @property
     def code(self) -> CodeType:
@@ -261,6 +270,8 @@ def _untouched(tree: ast.Module) -> Iterator[ast.AST]:
             yield node.exc
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             yield node
+        if isinstance(node, ast.Assign) and _text(node.value).startswith("Callable["):
+            yield node
         if isinstance(node, ast.Subscript) and _text(node.value) in ("Callable", "dict", "tuple"):
             yield node
     yield from (n for n in tree.body if isinstance(n, ast.Expr))
@@ -314,14 +325,21 @@ class Profile:
         return chosen
 
 
+def _fates() -> dict[str, str]:
+    if not FATES.exists():
+        return {}
+    return dict(map(json.loads, FATES.read_text(encoding="utf-8").splitlines()))
+
+
 class Judge:
     """A plugin of pytest that runs its collected tests once per mutant, each time in a fork."""
 
-    def __init__(self, targets: list[Target], named: list[str], sample: int | None) -> None:
-        self.targets, self.named, self.sample = targets, named, sample
+    def __init__(self, targets: list[Target], named: list[str], minutes: float | None) -> None:
+        self.targets, self.named = targets, named
+        self.end = math.inf if minutes is None else time.monotonic() + 60 * minutes
         self.results: list[tuple[Mutant, str]] = []
         self.profile = Profile()
-        self.total = 0
+        self.all = {target: list(mutants(target)) for target in targets}
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -333,26 +351,27 @@ class Judge:
         self.profile.seconds = {name: time for name, (time, _) in measured.items()}
         self.profile.entered = {k: set(map(tuple, lines)) for k, (_, lines) in measured.items()}
         print(f"{len(measured)} tests, {time.monotonic() - started:.0f} s", flush=True)
-        for name in self.named:
-            self._judge(session, by_name(name))
-            print(f"{name}: {self.results[-1][1]}", flush=True)
-        for target in self.targets:
-            for mutant in self._chosen(target):
+        for mutant in (*map(by_name, self.named), *self._in_turn()):
+            if time.monotonic() < self.end:
                 self._judge(session, mutant)
-            print(_row(target, self.results), flush=True)
         return True
 
-    def _chosen(self, target: Target) -> list[Mutant]:
-        found = list(mutants(target))
-        self.total += len(found)
-        if self.sample is None or len(found) <= self.sample:
-            return found
-        return random.Random(1).sample(found, self.sample)
+    def _in_turn(self) -> Iterator[Mutant]:
+        """Mutants in random order: all of small modules, then one of each module after another."""
+        shuffled = [random.Random(1).sample(found, len(found)) for found in self.all.values()]
+        for found in shuffled:
+            yield from found if len(found) <= SMALL else ()
+        others = [found for found in shuffled if len(found) > SMALL]
+        for some in itertools.zip_longest(*others):
+            yield from filter(None, some)
 
     def _judge(self, session: pytest.Session, mutant: Mutant) -> None:
-        tests = self.profile.tests_for(mutant)
-        fate = self._forked(lambda: _run(session, mutant, tests)) if tests else SURVIVED
+        known = _fates().get(mutant.key, SURVIVED)  # of an earlier run: more tests notice more
+        tests = self.profile.tests_for(mutant) if known == SURVIVED else []
+        fate = self._forked(lambda: _run(session, mutant, tests)) if tests else known
         self.results.append((mutant, fate))
+        with FATES.open("a", encoding="utf-8") as file:
+            print(json.dumps([mutant.key, fate]), file=file)
         if fate == SURVIVED and not mutant.equivalent:
             print(f"{mutant.target.module}.py:{mutant.line}: {mutant.what}", flush=True)
 
@@ -507,11 +526,11 @@ apart, and `tools/mutate.py` gives the reason for each.
 
 def page(judge: Judge) -> str:
     """The score, the table, and what was not noticed."""
-    found = [(m, fate) for m, fate in judge.results if m.target in judge.targets]
     named = [(m, fate) for m, fate in judge.results if m.name in BY_NAME]
-    some = [(m, fate) for m, fate in found if m.name not in BY_NAME]
-    sample = f", a random sample of at most {judge.sample} of each module" if judge.sample else ""
-    size = f"{len(some)} of {judge.total} possible mutants{sample}. By name:\n\n"
+    some = [(m, fate) for m, fate in judge.results if m.name not in BY_NAME]
+    total = sum(map(len, judge.all.values()))
+    size = "all" if len(some) == total else f"a random sample of {len(some)} of"
+    size = f"Judged: {size} {total} mutants. By name:\n\n"
     names = "".join(f"- {m.name}: {NOTICED[fate]}\n" for m, fate in named)
     table = "\n".join(_row(target, some) for target in judge.targets)
     lived = [m for m, fate in some if fate == SURVIVED and not m.equivalent]
@@ -528,7 +547,7 @@ def main() -> None:
     """Parse, run, write."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", help="a module, such as trace/fuse")
-    parser.add_argument("--sample", type=int, help="at most so many mutants of each module")
+    parser.add_argument("--minutes", type=float, help="judge mutants for so long, then write")
     parser.add_argument("--alone", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
     os.chdir(ROOT)
@@ -540,7 +559,7 @@ def main() -> None:
         parser.error(
             f"--only {options.only}: expected one of {', '.join(t.module for t in TARGETS)}"
         )
-    judge = Judge(targets, [] if options.only else list(BY_NAME), options.sample)
+    judge = Judge(targets, [] if options.only else list(BY_NAME), options.minutes)
     with tempfile.TemporaryDirectory() as folder:
         without = " and ".join(f"not {name}" for name in LEFT_OUT)
         pytest.main([*OPTIONS, "--basetemp", f"{folder}/t", "-k", without, *JUDGES], [judge])

@@ -300,6 +300,16 @@ def test_a_loop_by_hand() -> None:
     assert found["out"].tolist() == [[3.0 * 2 * 2, 3.0 * 8 * 4]] and found["result"] == [[96.0]]
 
 
+def test_every_loop_carries_values_of_its_own() -> None:
+    graph = Graph()
+    x = graph.input("x", 0)
+    (doubled,) = loop(graph, 3, [x], lambda step, state: [state[0] + state[0]])
+    (raised,) = loop(graph, 2, [x], lambda step, state: [state[0] + 1.0])
+    program = rolled.program(graph, "two", [Port("x", 1)], [], [], [doubled, raised])
+    found = interpret(verify(program), {"x": np.array([[5.0]])})["result"]
+    assert found.tolist() == [[40.0, 7.0]]
+
+
 def test_writes_of_a_step_are_seen_by_the_next() -> None:
     graph = Graph()
 
