@@ -58,57 +58,45 @@ class Memory:
         """The element that a step touches."""
         if at.where:
             table = self._places.setdefault(at.where, f"@where{len(self._places)}")
-            spot = self.out.let(f"getelementptr i64, ptr {table}, i64 {step}")
-            base = self.out.let(f"load i64, ptr {spot}")
+            base = self.out.load("i64", table, step)
         else:
             base = self.out.let(f"mul i64 {step}, {at.stride}")
         return self.out.let(f"add i64 {base}, {at.start}")
 
     def read(self, array: str, at: At, step: str) -> str:
         """One element of every state."""
-        scalar, index = self.lanes.number.llvm, self._index(at, step)
+        out, number, index = self.out, self.lanes.number, self._index(at, step)
         if array in self._scratch:
-            return self._load(self._room(array, index))
+            return out.load(self.lanes.type, self._scratch[array], index, number.bytes)
         if array in self._tables:
-            spot = self.out.let(f"getelementptr {scalar}, ptr {self._tables[array]}, i64 {index}")
-            one = self.out.let(f"load {scalar}, ptr {spot}")
-            return pack(self.out, self.lanes, [one] * self.lanes.width)
-        spots = self._spots(array, index, scalar)
-        return pack(self.out, self.lanes, [self.out.let(f"load {scalar}, ptr {p}") for p in spots])
+            one = out.load(number.llvm, self._tables[array], index)
+            return pack(out, self.lanes, [one] * self.lanes.width)
+        base, places = self._places_of(array, index)
+        return pack(out, self.lanes, [out.load(number.llvm, base, place) for place in places])
 
     def write(self, write: Write, value: str, step: str) -> None:
         """One element of every state; the step counts the writes."""
-        T, index = self.lanes.type, self._index(write.at, step)
+        out, number, index = self.out, self.lanes.number, self._index(write.at, step)
         if write.array in self._scratch:
-            room = self._room(write.array, index)
+            where = (self._scratch[write.array], index, number.bytes)
             if write.add:
-                value = self.out.let(f"fadd {T} {self._load(room)}, {value}")
-            self.out.add(f"  store {T} {value}, ptr {room}, align {self.lanes.number.bytes}")
+                old = out.load(self.lanes.type, *where)
+                value = out.let(f"fadd {self.lanes.type} {old}, {value}")
+            out.store(self.lanes.type, value, *where)
             return
-        scalar = "i8" if write.array in self._bytes else self.lanes.number.llvm
-        spots = self._spots(write.array, index, scalar)
-        for spot, one in zip(spots, unpack(self.out, self.lanes, value), strict=True):
-            if scalar == "i8":
-                one = self.out.let(f"fptoui {self.lanes.number.llvm} {one} to i8")
-            self.out.add(f"  store {scalar} {one}, ptr {spot}")
+        base, places = self._places_of(write.array, index)
+        for place, one in zip(places, unpack(out, self.lanes, value), strict=True):
+            if write.array in self._bytes:
+                byte = out.let(f"fptoui {number.llvm} {one} to i8")
+                out.store("i8", byte, base, place)
+            else:
+                out.store(number.llvm, one, base, place)
 
-    def _room(self, array: str, index: str) -> str:
-        return self.out.let(
-            f"getelementptr {self.lanes.type}, ptr {self._scratch[array]}, i64 {index}"
-        )
-
-    def _load(self, room: str) -> str:
-        align = self.lanes.number.bytes
-        return self.out.let(f"load {self.lanes.type}, ptr {room}, align {align}")
-
-    def _spots(self, array: str, index: str, scalar: str) -> list[str]:
-        """Where the element is in the row of each state."""
+    def _places_of(self, array: str, index: str) -> tuple[str, list[str]]:
+        """The rows of an input or output, and where the element of each state is in them."""
         base, size = self._rows[array]
-        spots = []
-        for lane in range(self.lanes.width):
-            at = self.out.let(f"add i64 {index}, {lane * size}")
-            spots.append(self.out.let(f"getelementptr {scalar}, ptr {base}, i64 {at}"))
-        return spots
+        rows = range(self.lanes.width)
+        return base, [self.out.let(f"add i64 {index}, {row * size}") for row in rows]
 
 
 def _constant(symbol: str, kind: str, values: list[str]) -> str:

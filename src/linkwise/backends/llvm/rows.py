@@ -25,12 +25,8 @@ def pitch(lanes: Lanes, size: int) -> int:
 
 def load_column(out: Lines, lanes: Lanes, base: str, size: int, index: int) -> str:
     """One element of every row, lane by lane; rows have ``size`` numbers."""
-    scalar = lanes.number.llvm
-    values = []
-    for lane in range(lanes.width):
-        at = out.let(f"getelementptr {scalar}, ptr {base}, i64 {lane * size + index}")
-        values.append(out.let(f"load {scalar}, ptr {at}"))
-    return pack(out, lanes, values)
+    T, rows = lanes.number.llvm, range(lanes.width)
+    return pack(out, lanes, [out.load(T, base, row * size + index) for row in rows])
 
 
 def store_columns(
@@ -78,21 +74,15 @@ def put(name: str, lanes: Lanes, size: int) -> str:
 def store_bytes(out: Lines, lanes: Lanes, base: str, size: int, index: int, value: str) -> None:
     """Write one element of every row as a byte: a small whole number."""
     narrow = out.let(f"fptoui {lanes.type} {value} to {lanes.vector('i8')}")
-    for lane in range(lanes.width):
-        byte = narrow
-        if lanes.width > 1:
-            byte = out.let(f"extractelement {lanes.vector('i8')} {narrow}, i64 {lane}")
-        at = out.let(f"getelementptr i8, ptr {base}, i64 {lane * size + index}")
-        out.add(f"  store i8 {byte}, ptr {at}")
+    for lane, byte in enumerate(unpack(out, lanes, narrow, "i8")):
+        out.store("i8", byte, base, lane * size + index)
 
 
 def _store_rows(
     out: Lines, lanes: Lanes, base: str, size: int, start: int, rows: Sequence[str]
 ) -> None:
-    number = lanes.number
     for lane, row in enumerate(rows):
-        at = out.let(f"getelementptr {number.llvm}, ptr {base}, i64 {lane * size + start}")
-        out.add(f"  store {lanes.type} {row}, ptr {at}, align {number.bytes}")
+        out.store(lanes.type, row, base, lane * size + start, lanes.number.bytes)
 
 
 def transpose(out: Lines, lanes: Lanes, vectors: Sequence[str]) -> list[str]:
@@ -118,10 +108,8 @@ def _interleave(out: Lines, lanes: Lanes, a: str, b: str) -> tuple[str, str]:
 
 
 def _scatter(out: Lines, lanes: Lanes, base: str, size: int, index: int, value: str) -> None:
-    scalar = lanes.number.llvm
     for lane, x in enumerate(unpack(out, lanes, value)):
-        at = out.let(f"getelementptr {scalar}, ptr {base}, i64 {lane * size + index}")
-        out.add(f"  store {scalar} {x}, ptr {at}")
+        out.store(lanes.number.llvm, x, base, lane * size + index)
 
 
 def pack(out: Lines, lanes: Lanes, scalars: Sequence[str]) -> str:
@@ -136,9 +124,9 @@ def pack(out: Lines, lanes: Lanes, scalars: Sequence[str]) -> str:
     return vector
 
 
-def unpack(out: Lines, lanes: Lanes, vector: str) -> list[str]:
-    """The lanes of one vector -> scalars."""
+def unpack(out: Lines, lanes: Lanes, vector: str, scalar: str | None = None) -> list[str]:
+    """The lanes of one vector, of numbers unless told, -> scalars."""
     if lanes.width == 1:
         return [vector]
-    width = range(lanes.width)
-    return [out.let(f"extractelement {lanes.type} {vector}, i64 {lane}") for lane in width]
+    kind = lanes.vector(scalar or lanes.number.llvm)
+    return [out.let(f"extractelement {kind} {vector}, i64 {lane}") for lane in range(lanes.width)]

@@ -31,20 +31,13 @@ def _guard_large(code: Code, angles: list[str], reduced: list[Reduced]) -> list[
     near, cold, done = out.current, out.label("large"), out.label("reduced")
     out.add(f"  br i1 {large}, label %{cold}, label %{done}, !prof !0")
     out.start(cold)
-
-    def spot(room: str, k: int) -> str:
-        return out.let(f"getelementptr {T}, ptr {room}, i64 {k}")
-
     rooms = {"%angles": angles, "%rest": [p.r for p in reduced], "%turns": [p.t for p in reduced]}
     for room, values in rooms.items():
         for k, value in enumerate(values):
-            out.add(f"  store {T} {value}, ptr {spot(room, k)}")
+            out.store(T, value, room, k)
     count = len(angles) * w
     out.add(f"  call void @reduce_large(ptr %angles, ptr %rest, ptr %turns, i64 {count})")
-    back = [
-        Reduced(*(out.let(f"load {T}, ptr {spot(room, k)}") for room in ("%rest", "%turns")))
-        for k in range(len(angles))
-    ]
+    back = [Reduced(out.load(T, "%rest", k), out.load(T, "%turns", k)) for k in range(len(angles))]
     out.add(f"  br label %{done}")
     out.start(done)
     return [

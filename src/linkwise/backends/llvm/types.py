@@ -103,6 +103,16 @@ class Lines:
         self.text.append(f"  {name} = {instruction}")
         return name
 
+    def load(self, kind: str, base: str, index: int | str, align: int = 0) -> str:
+        """Read an element of an array."""
+        at = self.let(f"getelementptr {kind}, ptr {base}, i64 {index}")
+        return self.let(f"load {kind}, ptr {at}" + (f", align {align}" if align else ""))
+
+    def store(self, kind: str, value: str, base: str, index: int | str, align: int = 0) -> None:
+        """Write an element of an array."""
+        at = self.let(f"getelementptr {kind}, ptr {base}, i64 {index}")
+        self.add(f"  store {kind} {value}, ptr {at}" + (f", align {align}" if align else ""))
+
     def start(self, label: str) -> None:
         """Begin a block."""
         self.text.append(f"{label}:")
