@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.trace.expr import Expr
-from linkwise.trace.program import BYTE, Block, For, Output, Program, Repeat
+from linkwise.trace.program import BYTE, Block, For, Output, Program, Region, Repeat
 
 
 def _atan2(y: Any, x: Any) -> Any:
@@ -47,95 +47,85 @@ OPS: dict[str, Callable[..., Any]] = {
 
 def interpret(program: Program, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """Evaluate for a batch: inputs (batch, size) by port; returns (batch, *shape) by output."""
-    arrays = [np.asarray(inputs[port.name]) for port in program.inputs]
-    dtype = np.result_type(*arrays)
-    batch = arrays[0].shape[0]
-    state: dict[int, Any] = {}
-    memory = _memory(program, inputs, batch, dtype)
+    run = _Run(program, {port.name: np.asarray(inputs[port.name]) for port in program.inputs})
     with np.errstate(all="ignore"):
         for region in program.regions:
-            if isinstance(region, Block):
-                _run_block(region, inputs, state, dtype)
-            elif isinstance(region, Repeat):
-                _run_repeat(region, inputs, state, dtype, batch)
+            run.region(region)
+    return {output.name: run.output(output) for output in program.outputs}
+
+
+class _Run:
+    """Values of a batch, as far as they are computed."""
+
+    def __init__(self, program: Program, inputs: dict[str, NDArray[Any]]) -> None:
+        self.dtype = np.result_type(*inputs.values())
+        self.batch = next(iter(inputs.values())).shape[0]
+        self.state: dict[int, Any] = {}  # by node
+        # what counted loops read and write, by name: (batch, size) each; NaN until written
+        tables = {a.name: np.tile(a.values, (self.batch, 1)) for a in program.arrays if a.values}
+        sizes = {a.name: a.size for a in program.arrays if not a.values}
+        sizes |= {o.name: o.slot.size for o in program.outputs if not o.values}
+        room = {name: np.full((self.batch, n), np.nan, self.dtype) for name, n in sizes.items()}
+        self.memory = inputs | tables | room
+
+    def region(self, region: Region) -> None:
+        """Run a block or a loop."""
+        if isinstance(region, Block):
+            self._block(region, 0)
+        else:
+            for carry in region.carries:
+                start = np.broadcast_to(self.state[carry.start.id], (self.batch,))
+                self.state[carry.value.id] = start.astype(self.dtype)
+            if isinstance(region, Repeat):
+                self._repeat(region)
             else:
-                _run_for(region, inputs, state, dtype, memory)
-    return {output.name: _gather(output, state, memory, batch, dtype) for output in program.outputs}
+                self._for(region)
 
+    def _block(self, block: Block, step: int) -> None:
+        for node in block.nodes:
+            self.state[node.id] = self._value(node, step)
 
-def _memory(
-    program: Program, inputs: Mapping[str, Any], batch: int, dtype: Any
-) -> dict[str, NDArray[Any]]:
-    """What counted loops read and write, by name: (batch, size) each; NaN until written."""
-    tables = {a.name: np.tile(a.values, (batch, 1)) for a in program.arrays if a.values}
-    sizes = {a.name: a.size for a in program.arrays if not a.values}
-    sizes |= {o.name: o.slot.size for o in program.outputs if not o.values}
-    room = {name: np.full((batch, size), np.nan, dtype) for name, size in sizes.items()}
-    return {name: np.asarray(x) for name, x in inputs.items()} | tables | room
-
-
-def _gather(
-    output: Output, state: dict[int, Any], memory: dict[str, Any], batch: int, dtype: Any
-) -> Any:
-    """An output as an array (batch, *shape)."""
-    rows = np.empty((batch, output.slot.size), dtype)
-    if not output.values:
-        rows[:] = memory[output.name]
-    for k, value in enumerate(output.values):
-        rows[:, k] = state[value.id]
-    if output.kind == BYTE:
-        rows = np.real(rows).astype(np.uint8)
-    return rows.reshape(batch, *output.shape)
-
-
-def _run_for(
-    loop: For, inputs: Mapping[str, Any], state: dict[int, Any], dtype: Any, memory: dict[str, Any]
-) -> None:
-    for carry in loop.carries:
-        state[carry.value.id] = state[carry.start.id]
-    reads = [node for node in loop.body.nodes if node.op == "read"]
-    for k in range(loop.count):
-        for node in reads:
-            array, at = node.value
-            state[node.id] = memory[array][:, at.element(k)].astype(dtype)
-        _run_block(loop.body, inputs, state, dtype)
-        for write in loop.writes:
-            if (k + 1) % write.every == 0:
-                column = memory[write.array][:, write.at.element(k // write.every)]
-                column[...] = (column if write.add else 0.0) + state[write.value.id]
-        stepped = {c.value.id: state[c.next.id] for c in loop.carries}
-        state |= stepped
-
-
-def _run_block(block: Block, inputs: Mapping[str, Any], state: dict[int, Any], dtype: Any) -> None:
-    for node in block.nodes:
+    def _value(self, node: Expr, step: int) -> Any:
+        if node.op == "const":
+            return np.asarray(node.value, self.dtype)
+        if node.op == "eps":
+            return np.asarray(np.finfo(self.dtype).eps, self.dtype)
+        if node.op == "input":
+            port, index = node.value
+            return self.memory[port][:, index]
         if node.op == "read":
-            continue
-        state[node.id] = _value(node, inputs, state, dtype)
+            array, at = node.value
+            return self.memory[array][:, at.element(step)].astype(self.dtype)
+        return OPS[node.op](*(self.state[a.id] for a in node.args))
 
+    def _for(self, loop: For) -> None:
+        for k in range(loop.count):
+            self._block(loop.body, k)
+            for write in loop.writes:
+                if (k + 1) % write.every == 0:
+                    column = self.memory[write.array][:, write.at.element(k // write.every)]
+                    column[...] = (column if write.add else 0.0) + self.state[write.value.id]
+            self.state |= {c.value.id: self.state[c.next.id] for c in loop.carries}
 
-def _value(node: Expr, inputs: Mapping[str, Any], state: dict[int, Any], dtype: Any) -> Any:
-    if node.op == "const":
-        return np.asarray(node.value, dtype)
-    if node.op == "eps":
-        return np.asarray(np.finfo(dtype).eps, dtype)
-    if node.op == "input":
-        port, index = node.value
-        return np.asarray(inputs[port])[:, index]
-    return OPS[node.op](*(state[a.id] for a in node.args))
+    def _repeat(self, loop: Repeat) -> None:
+        for k in itertools.count():
+            self._block(loop.body, k)
+            active, limit = (np.real(self.state[x.id]) for x in (loop.active, loop.limit))
+            going = np.broadcast_to((active > 0) & (k < limit), (self.batch,))
+            if not going.any():
+                return
+            self.state |= {
+                c.value.id: np.where(going, self.state[c.next.id], self.state[c.value.id])
+                for c in loop.carries
+            }
 
-
-def _run_repeat(
-    loop: Repeat, inputs: Mapping[str, Any], state: dict[int, Any], dtype: Any, batch: int
-) -> None:
-    for carry in loop.carries:
-        state[carry.value.id] = np.broadcast_to(state[carry.start.id], (batch,)).astype(dtype)
-    for k in itertools.count():
-        _run_block(loop.body, inputs, state, dtype)
-        going = (np.real(state[loop.active.id]) > 0) & (k < np.real(state[loop.limit.id]))
-        active = np.broadcast_to(going, (batch,))
-        if not active.any():
-            return
-        stepped = {c.value.id: state[c.next.id] for c in loop.carries}
-        for id_, new in stepped.items():
-            state[id_] = np.where(active, new, state[id_])
+    def output(self, output: Output) -> Any:
+        """An output as an array (batch, *shape)."""
+        rows = np.empty((self.batch, output.slot.size), self.dtype)
+        if not output.values:
+            rows[:] = self.memory[output.name]
+        for k, value in enumerate(output.values):
+            rows[:, k] = self.state[value.id]
+        if output.kind == BYTE:
+            rows = np.real(rows).astype(np.uint8)
+        return rows.reshape(self.batch, *output.shape)

@@ -81,8 +81,10 @@ def store_bytes(out: Lines, lanes: Lanes, base: str, size: int, index: int, valu
 def _store_rows(
     out: Lines, lanes: Lanes, base: str, size: int, start: int, rows: Sequence[str]
 ) -> None:
+    number = lanes.number
     for lane, row in enumerate(rows):
-        out.store(lanes.type, row, base, lane * size + start, lanes.number.bytes)
+        at = out.let(f"getelementptr {number.llvm}, ptr {base}, i64 {lane * size + start}")
+        out.add(f"  store {lanes.type} {row}, ptr {at}, align {number.bytes}")
 
 
 def transpose(out: Lines, lanes: Lanes, vectors: Sequence[str]) -> list[str]:
