@@ -1,7 +1,8 @@
 """Every problem of a robot file, in order of its lines.
 
 The readers report problems with codes (`linkwise.errors`); here they are collected instead of
-raised, and reading goes on past each. There is one reader: what it takes has no error here.
+raised, and reading goes on past each. Since the readers are those of `load`, a file that loads has
+no error here.
 """
 
 from __future__ import annotations

@@ -35,8 +35,8 @@ _MEMORY = ("memory", "njmax", "nconmax", "nstack")
 _TETRAHEDRON = ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))
 _GIVEN = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
 
-# attributes that hold numbers wherever they stand, and those that may not be negative; in any
-# attribute but a name, what is no finite number is refused
+# Attributes that hold numbers wherever they stand, those of them that may not be negative, and
+# attributes that hold names. In all others, NaN and infinity are refused.
 _NUMBERS = frozenset(
     "pos quat axis axisangle euler xyaxes zaxis mass diaginertia fullinertia armature damping "
     "frictionloss range ref gravity polycoef density stiffness springref fromto wind viscosity "

@@ -253,7 +253,7 @@ def _pitch(joint: Node, kind: str) -> float:
 
 
 def _mimic(joint: Node) -> Mimic | None:
-    """What a joint follows; where it is fixed, files often leave the words in."""
+    """What a joint follows; the <mimic> that files often leave in a fixed joint is passed over."""
     node = joint.child("mimic")
     if node is None:
         return None

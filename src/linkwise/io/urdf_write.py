@@ -114,10 +114,10 @@ def _shape(node: Element, shape: Geometry, folder: str) -> None:
 
 
 def _mesh_name(path: str, folder: str) -> str:
-    """How to name a mesh so that a file in ``folder`` finds it, and may be read if it does not.
+    """How to name a mesh so that a file in ``folder`` finds it.
 
-    Readers refuse paths that lead out of their folders, so one outside is named by its package, or
-    else by the folder it is in.
+    Readers may refuse a path that leads out of their folders, so a mesh outside is named by its
+    package, or else by the folder it is in.
     """
     if not os.path.isabs(path) or not os.path.exists(path):
         return path

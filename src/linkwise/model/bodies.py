@@ -33,7 +33,7 @@ class Policy:
     strict: bool = True  # refuse it; otherwise warn and take it as written
     repair: str | None = None  # "nearest": replace it by the nearest body that can exist
     friction: bool = False  # let the dynamics use damping and Coulomb friction
-    # take what is not strict without a warning: said elsewhere
+    # no warnings: what is odd about the numbers of a bundled robot is said in models/
     quiet: bool = field(default=False, compare=False)
 
 

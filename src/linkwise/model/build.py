@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import cached_property, reduce
 
 import numpy as np
 
@@ -40,6 +40,17 @@ class Body:
     R: Array  # joint frame in the parent body's frame
     p: Array
     members: list[tuple[LinkDescription, Array, Array]] = field(default_factory=list)
+
+    @cached_property
+    def kind(self) -> Joint:
+        """What kind of joint moves the body."""
+        return make_joint(self.joint.kind, self.joint.pitch)
+
+    @property
+    def placed(self) -> Placed:
+        """The joint, as link frames are chosen by it."""
+        axes = self.joint.axis, self.joint.second_axis
+        return Placed(self.parent, self.kind, *axes, self.R, self.p)
 
     @property
     def name(self) -> str:
@@ -94,19 +105,11 @@ def build(description: RobotDescription, policy: Policy | None = None) -> Tree:
     policy = policy or Policy()
     bodies, on_base = _merge_fixed(description)
     checked = [body.checked(policy) for body in bodies]
-    kinds = [make_joint(body.joint.kind, body.joint.pitch) for body in bodies]
-    chosen = choose_frames(
-        [
-            Placed(b.parent, kind, b.joint.axis, b.joint.second_axis, b.R, b.p)
-            for b, kind in zip(bodies, kinds, strict=True)
-        ]
-    )
-    slices = _slices(bodies, kinds)
+    chosen = choose_frames([body.placed for body in bodies])
+    parts = zip(bodies, checked, chosen, _slices(bodies), strict=True)
     links = [
-        _link(body, kind, mass.seen_in(*frame), placement, policy.friction, *place)
-        for body, kind, mass, (frame, placement), place in zip(
-            bodies, kinds, checked, chosen, slices, strict=True
-        )
+        _link(body, mass.seen_in(*frame), placement, policy.friction, *place)
+        for body, mass, (frame, placement), place in parts
     ]
     places = {link.name: _frame(BASE, R, p) for link, R, p in on_base}
     for i, (body, (frame, _)) in enumerate(zip(bodies, chosen, strict=True)):
@@ -119,10 +122,10 @@ def build(description: RobotDescription, policy: Policy | None = None) -> Tree:
 def _unmoved(
     tree: Tree, bodies: list[Body], checked: list[Moments], policy: Policy
 ) -> tuple[str, ...]:
-    """Names of joints that move no inertia; other links without mass of their own are told.
+    """Names of the joints that move no inertia, at almost any configuration.
 
-    Points and links without mass may stand between bodies that their joints move; where there are
-    configurations at which they move none, that is told.
+    Told are those joints, bodies that are points, and links without mass whose joints move inertia
+    at most configurations and none at some.
     """
     thin = [i for i, body in enumerate(checked) if body.is_thin]
     bare = [i for i in thin if bodies[i].joint.least_armature < SMALLEST]
@@ -147,30 +150,28 @@ def _tell(code: Code, bodies: list[Body], **facts: str) -> None:
         bodies[0].where.report(code, names=names, **facts)
 
 
-def _slices(bodies: list[Body], kinds: list[Joint]) -> list[tuple[int, int, Follows | None]]:
+def _slices(bodies: list[Body]) -> list[tuple[int, int, Follows | None]]:
     """Where each joint's numbers start in q and qd; a follower shares its driver's."""
-    index = {body.joint.name: i for i, body in enumerate(bodies)}
-    starts: list[tuple[int, int]] = []
+    starts: dict[str, tuple[int, int]] = {}
     nq = nv = 0
-    for body, kind in zip(bodies, kinds, strict=True):
-        starts.append((nq, nv))
+    for body in bodies:
         if body.joint.mimic is None:
-            nq, nv = nq + kind.nq, nv + kind.nv
+            starts[body.joint.name] = nq, nv
+            nq, nv = nq + body.kind.nq, nv + body.kind.nv
+    index = {body.joint.name: i for i, body in enumerate(bodies)}
     out: list[tuple[int, int, Follows | None]] = []
-    for i, body in enumerate(bodies):
+    for body in bodies:
         mimic = body.joint.mimic
         if mimic is None:
-            out.append((*starts[i], None))
+            out.append((*starts[body.joint.name], None))
         else:
-            driver = index[mimic.joint]
-            follows = Follows(driver, mimic.multiplier, mimic.offset)
-            out.append((*starts[driver], follows))
+            follows = Follows(index[mimic.joint], mimic.multiplier, mimic.offset)
+            out.append((*starts[mimic.joint], follows))
     return out
 
 
 def _link(
     body: Body,
-    kind: Joint,
     mass: Moments,
     placement: Transform,
     friction: bool,
@@ -178,15 +179,15 @@ def _link(
     v_index: int,
     follows: Follows | None,
 ) -> Link:
-    joint = body.joint
+    joint, rotors = body.joint, body.joint.armature
     return Link(
         name=body.name,
         joint_name=joint.name,
         parent=body.parent,
-        joint=kind,
+        joint=body.kind,
         placement=placement,
         inertia=rigid_inertia(mass),
-        armature=_rotors(joint, kind),
+        armature=rotors if isinstance(rotors, tuple) else (rotors,) * body.kind.nv,
         rotor_turn=ROTOR_TURNS[joint.rotor_axes],
         q_index=q_index,
         v_index=v_index,
@@ -198,11 +199,6 @@ def _link(
         axis=joint.axis,
         kind=joint.kind,
     )
-
-
-def _rotors(joint: JointDescription, kind: Joint) -> tuple[float, ...]:
-    """Rotor inertia of each degree of freedom."""
-    return joint.armature if isinstance(joint.armature, tuple) else (joint.armature,) * kind.nv
 
 
 def _merge_fixed(

@@ -50,7 +50,10 @@ def mended_tree(
 
 
 def _by_name(what: str, records: Iterable[Record]) -> tuple[dict[str, Record], list[Record]]:
-    """Records by name, and those that have lost the name that they are known by."""
+    """Records by name, and those that have none: it is missing, or an earlier record has it.
+
+    A copy of an earlier record, in all but its place, is left out.
+    """
     found: dict[str, Record] = {}
     lost: list[Record] = []
     for record in records:
@@ -60,7 +63,7 @@ def _by_name(what: str, records: Iterable[Record]) -> tuple[dict[str, Record], l
         elif first is not record:
             line = _line(first.where)
             record.where.report(Code.NAME_TAKEN, what=what, name=record.name, line=line)
-            lost += [record] if record != first else []  # a copy is known by no other name
+            lost += [record] if record != first else []
     return found, lost
 
 

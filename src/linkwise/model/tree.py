@@ -113,7 +113,7 @@ class Tree:
     links: tuple[Link, ...]
     gravity: tuple[Scalar, Scalar, Scalar] = (0.0, 0.0, -9.81)
     frames: dict[str, Frame] = field(default_factory=dict)
-    unmoved: tuple[str, ...] = ()  # joints that move no inertia, unless that is taken as it is
+    unmoved: tuple[str, ...] = ()  # joints that move no inertia; none with strict=False
 
     def __post_init__(self) -> None:
         """Hold the tree to its contract: parents first, slices in order."""

@@ -83,7 +83,7 @@ def direction(what: str, value: Any) -> Triple:
     vector = numbers(what, value, (3,))
     largest = np.abs(vector).max()
     if largest == 0.0:
-        raise ValueError(f"{what} is {value!r}, which has no direction; expected one not zero")
+        raise ValueError(f"{what} is {value!r}, which has no direction; expected one not all zero")
     if abs(np.linalg.norm(vector) - 1.0) <= 2.0**-51:
         return as_triple(vector)
     vector = vector / largest
@@ -173,7 +173,7 @@ def inverse(place: Pose) -> Pose:
 
 
 def name(what: str, value: Any) -> str:
-    """Some text."""
+    """A text that is not blank."""
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"{what} is {value!r}; expected some text")
     return value
