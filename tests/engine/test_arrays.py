@@ -16,13 +16,12 @@ import pytest
 
 import linkwise as lw
 from linkwise.backends.base import BATCH
+from linkwise.backends.llvm.backend import Llvm
 from linkwise.backends.llvm.layout import layout
-from linkwise.backends.llvm.module import lanes_for
-from linkwise.backends.llvm.target import host
 from linkwise.engine import arrays
 
 ROBOTS = ("puma560", "iiwa14")
-LANES = lanes_for(host(), "float64", BATCH).width
+LANES = Llvm().lanes("float64", BATCH).width
 SIZES = sorted({1, 2, 3, LANES - 1, LANES, LANES + 1, 2 * LANES + 1, 1000})
 LARGE = 100_003  # prime: no thread count divides it
 SOME_FUNCTIONS = ("inverse_dynamics", "forward_dynamics", "bias", "mass_matrix", "kinetic_energy")

@@ -17,7 +17,7 @@ import pytest
 import linkwise as lw
 from linkwise.backends.base import BATCH
 from linkwise.backends.choice import cpu
-from linkwise.backends.llvm import worker
+from linkwise.backends.llvm import compile as llvm
 from linkwise.backends.llvm.run import MEASURED, SLICE, WRITTEN
 from linkwise.backends.llvm.target import host
 from linkwise.engine import build
@@ -96,16 +96,16 @@ def program(joints: int = 3) -> Any:
 
 def test_another_process_makes_the_same_code() -> None:
     text = cpu().render(program(), "float64", BATCH)
-    assert worker.to_object_apart(text, host()) == cpu().build(text)
+    assert llvm.to_object_apart(text, host()) == cpu().build(text)
 
 
 def test_a_compiler_that_fails_or_dies_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(RuntimeError, match=r"the compiler failed: (.|\n)*expected"):
-        worker.to_object_apart("this is no IR", host())
+        llvm.to_object_apart("this is no IR", host())
     kill = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
-    monkeypatch.setattr(worker, "_CHILD", kill)
+    monkeypatch.setattr(llvm, "_CHILD", kill)
     with pytest.raises(ProgramTooLarge, match="ended by signal 9, most likely for want of memory"):
-        worker.to_object_apart("", host())
+        llvm.to_object_apart("", host())
 
 
 def test_large_programs_go_to_another_process(monkeypatch: pytest.MonkeyPatch) -> None:

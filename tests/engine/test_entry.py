@@ -369,6 +369,8 @@ def test_single_states_have_their_own_kernel_after_a_batch(
     assert {form for _, _, form, _ in made} == {BATCH}
     robot.forward_dynamics(strided(q[0]), qd[0], tau[0].tolist())
     assert {form for _, _, form, _ in made} == {ONE, BATCH}
+    robot.forward_dynamics(*(a.astype("f4") for a in (q, qd, tau)))
+    assert {dtype for _, dtype, _, _ in made} == {"float64", "float32"}
     assert len(robot._calls.kernels._programs) == 1, "traced once"
 
 

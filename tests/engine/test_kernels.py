@@ -30,7 +30,6 @@ from linkwise.backends.cstyle.render import render_c
 from linkwise.backends.elementary import LIMIT_FUSED, LIMIT_PLAIN
 from linkwise.backends.llvm.backend import Llvm
 from linkwise.backends.llvm.layout import layout
-from linkwise.backends.llvm.module import lanes_for
 from linkwise.backends.llvm.run import LlvmKernel
 from linkwise.backends.llvm.target import Target, host
 from linkwise.engine.tasks import Key
@@ -63,7 +62,7 @@ USUAL = [  # as much of every kind of operation as all of them
         ("jacobian", "sweep"), ("coriolis_matrix", "composite"),
     )
 ]  # fmt: skip
-LANES = {dtype: lanes_for(host(), dtype, BATCH).width for dtype in DTYPES}
+LANES = {dtype: Llvm().lanes(dtype, BATCH).width for dtype in DTYPES}
 WIDTHS = [w for w in (16, 32, 64) if w <= host().register_bytes]
 TARGETS = [
     replace(host(), register_bytes=width, fused=fused)

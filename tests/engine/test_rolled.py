@@ -18,9 +18,9 @@ from linkwise.algorithms import FUNCTIONS
 from linkwise.algorithms.aba import aba
 from linkwise.algorithms.rates import Rates, at_rest, move
 from linkwise.algorithms.rnea import load
+from linkwise.backends.base import BATCH
 from linkwise.backends.cstyle.render import render_c
 from linkwise.backends.llvm.backend import Llvm
-from linkwise.backends.llvm.module import BATCH
 from linkwise.backends.llvm.target import host
 from linkwise.backends.reference import interpret
 from linkwise.model.tree import Link, Tree

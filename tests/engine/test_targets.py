@@ -8,8 +8,8 @@ import pytest
 import linkwise as lw
 from linkwise.algorithms import FUNCTIONS
 from linkwise.backends.base import BATCH, ONE
+from linkwise.backends.llvm.backend import Llvm
 from linkwise.backends.llvm.compile import to_assembly
-from linkwise.backends.llvm.module import render_module
 from linkwise.backends.llvm.target import binding, host
 from linkwise.trace.guard import guard
 from linkwise.trace.tracer import Task, trace
@@ -42,7 +42,7 @@ def test_kernels_call_no_runtime_library(all_targets, triple, cpu, register, fus
     robot = lw.load("iiwa14")
     task = Task(FUNCTIONS["forward_dynamics"]["crba"])
     program = trace(task, robot.tree)
-    text = to_assembly(render_module(guard(program), target, dtype, entry), target)
+    text = to_assembly(Llvm(target).render(guard(program), dtype, entry), target)
     called = set(re.findall(r"^\s+(?:callq?|bl|jmp)\s+\*?_?([A-Za-z_]\w*)", text, re.M))
     assert {name for name in called if not name.startswith("L")} <= OURS
 

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from functools import cached_property, partial
 
-from linkwise.backends.base import Keep, Methods
-from linkwise.backends.llvm import worker
-from linkwise.backends.llvm.compile import Loaded, to_assembly, to_object
+from linkwise.backends.base import BATCH, ONE, Keep, Methods
+from linkwise.backends.llvm.compile import (
+    Loaded,
+    apart_possible,
+    to_assembly,
+    to_object,
+    to_object_apart,
+)
 from linkwise.backends.llvm.front import LlvmFront
-from linkwise.backends.llvm.module import lanes_for, render_module
+from linkwise.backends.llvm.loops import render_batch, render_one
+from linkwise.backends.llvm.render import Renderer
 from linkwise.backends.llvm.run import LlvmKernel
 from linkwise.backends.llvm.target import Target, host
+from linkwise.backends.llvm.types import NUMBERS, Lanes
 from linkwise.trace.program import Program, Signature
 
 
@@ -33,14 +40,30 @@ class Llvm:
         """Everything that built code depends on besides its program."""
         return self.target.identity
 
+    def lanes(self, dtype: str, form: str) -> Lanes:
+        """One state alone, or a register full of a batch."""
+        number = NUMBERS[dtype]
+        return Lanes(number, 1 if form == ONE else self.target.lanes(number.bytes))
+
     def render(self, program: Program, dtype: str, form: str) -> str:
-        """The program as LLVM IR."""
-        return render_module(program, self.target, dtype, form)
+        """The program as LLVM IR: a tile, a way in, and the declarations they need."""
+        lanes, register = self.lanes(dtype, form), self.lanes(dtype, BATCH)
+        wrap = render_one if form == ONE else render_batch
+        return "\n".join(
+            (
+                f"; {program.name}, {dtype}, {lanes.width} state(s) side by side",
+                f'target triple = "{self.target.triple}"',
+                Renderer(program, lanes, register, self.target.fused).tile(),
+                wrap(program.signature, lanes),
+                _declarations(lanes, register),
+                _attributes(self.target),
+            )
+        )
 
     def build(self, text: str, *, apart: bool = False) -> bytes:
         """IR -> object code; ``apart`` in a process of its own, where one can be started."""
-        if apart and worker.possible():
-            return worker.to_object_apart(text, self.target)
+        if apart and apart_possible():
+            return to_object_apart(text, self.target)
         return to_object(text, self.target)
 
     def assembly(self, text: str) -> str:
@@ -49,7 +72,7 @@ class Llvm:
 
     def load(self, code: bytes, signature: Signature, dtype: str, form: str) -> LlvmKernel:
         """Object code -> a kernel."""
-        width = lanes_for(self.target, dtype, form).width
+        width = self.lanes(dtype, form).width
         return LlvmKernel(Loaded(code, self.target, [form]), signature, dtype, form, width)
 
     def compile(self, program: Program, dtype: str, form: str) -> LlvmKernel:
@@ -60,3 +83,29 @@ class Llvm:
     def front(self, methods: Methods, keep: Keep) -> LlvmFront:
         """The compiled entry, and a robot's table of sites for it."""
         return LlvmFront(methods, partial(keep, self))
+
+
+def _declarations(*layouts: Lanes) -> str:
+    lines = {
+        *(f"declare {x.type} @llvm.fma.{x.suffix}({', '.join([x.type] * 3)})" for x in layouts),
+        *(f"declare {x.type} @llvm.fabs.{x.suffix}({x.type})" for x in layouts),
+        *(f"declare {x.type} @llvm.sqrt.{x.suffix}({x.type})" for x in layouts),
+        "declare double @llvm.fabs.f64(double)",
+        "declare i64 @llvm.smin.i64(i64, i64)",
+        "declare i64 @llvm.smax.i64(i64, i64)",
+    }
+    return "\n".join(sorted(lines))
+
+
+def _attributes(target: Target) -> str:
+    bits = target.register_bytes * 8
+    # stack probes would call into a runtime library that is not there
+    common = f'nounwind "no-stack-arg-probe" "prefer-vector-width"="{bits}" \
+"min-legal-vector-width"="{bits}"'
+    return f"""
+attributes #0 = {{ noinline {common} }}
+attributes #1 = {{ noinline cold {common} }}
+attributes #2 = {{ {common} }}
+!0 = !{{!"branch_weights", i32 1, i32 1000000}}
+!1 = !{{!"branch_weights", i32 1000000, i32 1}}
+"""
