@@ -68,7 +68,7 @@ class CBackend:
         subprocess.run(
             [COMPILER, "-O1", "-shared", "-fPIC", "-o", library, source, "-lm"], check=True
         )
-        name = re.findall(r"void (\w+)\(", text)[0]
+        name = re.findall(r"^void (\w+)\(", text, re.M)[0]
         return f"{name}\n".encode() + library.read_bytes()
 
     def load(self, code: bytes, signature: Signature, dtype: str, form: str) -> CKernel:
