@@ -1,0 +1,92 @@
+"""The tools that write pages of docs/, each on the smallest thing it measures."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.algorithms import FUNCTIONS
+from linkwise.engine.auto import CANDIDATES
+from linkwise.trace.tracer import Task
+
+TOOLS = Path(__file__).resolve().parents[1] / "tools"
+
+
+@pytest.fixture(scope="module")
+def tool() -> Iterator[Callable[[str], ModuleType]]:
+    """Import a tool as its own script does, with its folder first in the path."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(TOOLS))
+        yield importlib.import_module
+    for name in ("pages", "accuracy", "cg_study", "compile_curve", "cost_model", "gdahj_crossover"):
+        sys.modules.pop(name, None)
+
+
+def test_tables_line_up(tool: Callable[[str], ModuleType]) -> None:
+    text = tool("pages").markdown(["a", "long"], [["1", "2"], ["three", "4"]])
+    assert text.splitlines() == [
+        "| a     | long |",
+        "|-------|------|",
+        "| 1     | 2    |",
+        "| three | 4    |",
+    ]
+
+
+def test_accuracy_measures_rounding(tool: Callable[[str], ModuleType]) -> None:
+    pytest.importorskip("mpmath")
+    accuracy = tool("accuracy")
+    for dtype, eps in (("float64", 2e-15), ("float32", 1e-6)):
+        cell = accuracy.measure("puma560", FUNCTIONS["gravity_torque"]["rnea"], dtype)
+        assert 0 < np.max(cell.errors) < eps
+    too_long = accuracy.measure("n = 60", FUNCTIONS["christoffel"]["composite"], "float64")
+    assert too_long is None, "n³ entries are for short chains"
+
+
+def test_compile_curve_measures_a_kernel(tool: Callable[[str], ModuleType]) -> None:
+    curve = tool("compile_curve")
+    costs = [curve.measure(curve.generic(n, 1), "generic chain", "mass_matrix") for n in (1, 2)]
+    assert [cost.n for cost in costs] == [1, 2] and costs[0].nodes < costs[1].nodes
+    assert all(cost.compile > 0 and cost.state > 0 for cost in costs)
+    assert "mass_matrix" in curve.growth(costs, "mass_matrix")
+
+
+def test_costs_are_measured_in_every_mode(
+    tool: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A function of joints alone, and one of a frame."""
+    model = tool("cost_model")
+    monkeypatch.setattr(model, "SECONDS", 1e-3)
+    monkeypatch.setattr(model, "STATES", 8)
+    robot = lw.load("puma560")
+    for function in ("mass_matrix", "operational_inertia_inverse"):
+        algorithms = [FUNCTIONS[function][method] for method in CANDIDATES[function][:2]]
+        at = robot.tree.frames[robot.frame_names[-1]] if algorithms[0].takes_frame else None
+        for mode in model.MODES:
+            times = model._times(robot, {a.method: Task(a, at) for a in algorithms}, mode)
+            assert list(times) == list(CANDIDATES[function][:2]) and min(times.values()) > 0
+
+
+def test_a_length_of_chain_is_timed(
+    tool: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crossover = tool("gdahj_crossover")
+    monkeypatch.setattr(crossover, "SECONDS", 1e-3)
+    row = crossover.one_length(2, timed=True)
+    for times in (row.single, row.batch):
+        assert list(times) == list(crossover.METHODS) and min(times.values()) > 0
+    assert max(row.error.values()) < 1e-14
+    assert "| 2 |" in crossover.times_table([row]) and "| 2 |" in crossover.operations_table([row])
+
+
+def test_conjugate_gradients_take_a_step_per_joint(tool: Callable[[str], ModuleType]) -> None:
+    study = tool("cg_study")
+    steps = study.medians(study.random_chain(3, 0.0))
+    assert steps["none (ccg)"] == 3 and steps["10 ms ago"] <= 3 and steps["float32"] <= 2
+    assert "| none (ccg) |" in study.table("arm", {"three joints": steps})
