@@ -18,6 +18,7 @@ import numpy as np
 
 from linkwise.bench.contest import (
     ONE_STATE,
+    OURS,
     Contest,
     Report,
     Settings,
@@ -144,7 +145,7 @@ class Calls:
         }
         for name, call in kinds.items():
             first, after = self._first(some, call)
-            times = Times(after, {PEER: first}, {PEER: "our batch before it"})
+            times = Times(after, {OURS: first}, {OURS: "our batch before it"})
             yield CallRow("forward_dynamics", f"first call, {name}", 1, False, times)
 
     def _first(self, states: Sequence[Array], call: Callable[[Robot], Any]) -> tuple[float, float]:
@@ -198,9 +199,9 @@ def calls_table(rows: Sequence[CallRow]) -> str:
     lines = []
     for row in rows:
         t = row.times
-        numbers = [nanoseconds(t.ours), nanoseconds(t.peers.get(PEER)), ratio(t.ratio(PEER))]
-        beyond = nanoseconds(row.beyond)
-        lines.append((row.function, row.style, *numbers, beyond, t.via.get(PEER, "-")))
+        numbers = [nanoseconds(x) for x in (t.ours, t.peers.get(t.rival))]
+        rest = (ratio(t.ratio(t.rival)), nanoseconds(row.beyond), t.via.get(t.rival, "-"))
+        lines.append((row.function, row.style, *numbers, *rest))
     return aligned(head, lines, 2)
 
 

@@ -70,11 +70,16 @@ def _command_line() -> str:
 
 @dataclass(frozen=True)
 class Times:
-    """Nanoseconds of ours and of others', and what each of the others ran."""
+    """Nanoseconds of ours and of others' (of ours before a change: `OURS`), and what these ran."""
 
     ours: float
     peers: Mapping[str, float] = field(default_factory=dict)
     via: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def rival(self) -> str:
+        """The first of the others, in tables that have one."""
+        return next(iter(self.peers), "")
 
     def ratio(self, peer: str) -> float | None:
         """How many times faster than a peer."""
@@ -85,8 +90,8 @@ def race(ours: Way, others: Mapping[str, Way | None], seconds: float, pinned: bo
     """Time our way and the others' in turns; None takes no part."""
     present = {name: way for name, way in others.items() if way is not None}
     with one_core(pinned):
-        times = measure({OURS: ours, **present}, seconds)
-    mine = times.pop(OURS)
+        times = measure({"": ours, **present}, seconds)
+    mine = times.pop("")
     return Times(mine, times, {name: way.label for name, way in present.items()})
 
 

@@ -62,10 +62,14 @@ class Speed:
     """A robot's functions, timed beside the peers."""
 
     def __init__(
-        self, robot: Robot, settings: Settings, functions: Sequence[str] = MEASURED
+        self,
+        robot: Robot,
+        settings: Settings,
+        functions: Sequence[str] = MEASURED,
+        peers: Sequence[str] = tuple(PEERS),
     ) -> None:
         self.robot, self.settings, self.functions = robot, settings, functions
-        self.contest = Contest(robot, functions, settings.batch)
+        self.contest = Contest(robot, functions, settings.batch, peers)
 
     def head(self) -> str:
         """What is measured on what, and how far each peer's results are from ours."""

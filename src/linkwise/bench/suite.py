@@ -13,7 +13,7 @@ from typing import Any
 
 from linkwise.backends.llvm.run import available_cores
 from linkwise.backends.llvm.target import host
-from linkwise.bench.contest import WIDTH, Report, Settings, Times, race, row_facts
+from linkwise.bench.contest import OURS, WIDTH, Report, Settings, Times, race, row_facts
 from linkwise.bench.limit import Peak, measure_peak
 from linkwise.bench.speed import BATCH, CALL, Speed, batch_style
 from linkwise.bench.startup import first_calls, import_time
@@ -50,7 +50,7 @@ class Goal:
 
     def met(self, times: Times) -> str:
         """Which of the two numbers is reached; "-" where there is nothing to compare with."""
-        found = times.ours if self.time else times.ratio(PEER)
+        found = times.ours if self.time else times.ratio(times.rival)
         if found is None:
             return "-"
         for name, goal in (("aim", self.aim), ("required", self.required)):
@@ -97,7 +97,7 @@ class Suite:
     """The reference table."""
 
     def __init__(self, settings: Settings) -> None:
-        self.settings, self.missing = settings, ""  # why Pinocchio is, where it is
+        self.settings, self.missing = settings, ""  # why Pinocchio is missing, where it is
         self.xarm7, self.talos = find_robot(XARM7), find_robot(TALOS)
 
     @cached_property
@@ -118,20 +118,24 @@ class Suite:
     def _measured(self, report: Report) -> Iterator[tuple[Any, ...]]:
         """The name of each line, its times, and of batches the share of the limit."""
         report("xarm7: comparing results with the peers")
-        arm = Speed(_load(self.xarm7), self.settings, tuple(FUNCTIONS.values()))
+        arm = Speed(_load(self.xarm7), self.settings, tuple(FUNCTIONS.values()), [PEER])
         self.missing = arm.contest.missing.get(PEER, "")
         for name, function in FUNCTIONS.items():
             report(f"xarm7: timing {function}")
             yield f"xarm7 {name}, batch", *self._batch(arm, function)
         report("talos_reduced: compiling, comparing and timing forward dynamics")
-        large = Speed(_load(self.talos), self.settings, (FD,))
-        yield "talos_reduced FD, batch", *self._batch(large, FD)
+        humanoid = Speed(_load(self.talos), self.settings, [FD], [PEER])
+        yield "talos_reduced FD, batch", *self._batch(humanoid, FD)
         for name in ("FD", "ID"):
             row = arm.row(FUNCTIONS[name], arm.auto(FUNCTIONS[name]), CALL)
             yield f"xarm7 {name}, one state per call", row.times
         report("xarm7: number types and threads")
-        yield "xarm7 FD, float32 batch", self._float32(arm)
-        yield f"xarm7 FD, {LARGE:,} states, 2 threads", self._threads(arm)
+        narrow = self._against_ours(arm, "ours, float64", self.settings, {"dtype": "float32"})
+        yield "xarm7 FD, float32 batch", narrow
+        large = replace(self.settings, batch=LARGE, seconds=THREADS_TURNS * self.settings.seconds)
+        label = "ours, 1 thread" + ("" if available_cores() > 1 else " (one core here)")
+        two = self._against_ours(arm, label, large, {"threads": 2})
+        yield f"xarm7 FD, {LARGE:,} states, 2 threads", two
         report("fresh processes, cold and warm cache")
         for robot, path, states, what in (
             ("xarm7", self.xarm7, 1000, "batch"),
@@ -148,21 +152,16 @@ class Suite:
         bound = self.peak.bound(speed.robot.operation_count(function), host().lanes(8))
         return times, bound / times.ours
 
-    def _float32(self, arm: Speed) -> Times:
-        narrow, wide = (
-            replace(arm.contest.ours(FD, batch_style(settings, FD)), label="ours, float64")
-            for settings in (replace(self.settings, dtype="float32"), self.settings)
-        )
-        return race(narrow, {PEER: wide}, self.settings.seconds)
-
-    def _threads(self, arm: Speed) -> Times:
-        states = random_states(arm.robot, LARGE)
-        label = "ours, 1 thread" if available_cores() > 1 else "ours, 1 thread (one core here)"
-        two, one = (
+    def _against_ours(
+        self, arm: Speed, label: str, usual: Settings, change: dict[str, Any]
+    ) -> Times:
+        """Forward dynamics of a batch with a setting changed, against the same without."""
+        states = random_states(arm.robot, usual.batch)
+        changed, plain = (
             replace(arm.contest.ours(FD, batch_style(settings, FD), states), label=label)
-            for settings in (replace(self.settings, batch=LARGE, threads=n) for n in (2, 1))
+            for settings in (replace(usual, **change), usual)
         )
-        return race(two, {PEER: one}, THREADS_TURNS * self.settings.seconds, pinned=False)
+        return race(changed, {OURS: plain}, usual.seconds, pinned="threads" not in change)
 
     def text(self, lines: Sequence[Line]) -> str:
         """The table, what its columns mean, and the rate that the processor was measured at."""
@@ -211,8 +210,8 @@ def suite_table(lines: Sequence[Line]) -> str:
     rows = []
     for line in lines:
         t, goal = line.times, line.goal
-        peer = duration(t.peers[PEER]) if PEER in t.peers else "-"
-        against = [peer, t.via.get(PEER, "-"), ratio(t.ratio(PEER))]
+        peer = duration(t.peers[t.rival]) if t.peers else "-"
+        against = [peer, t.via.get(t.rival, "-"), ratio(t.ratio(t.rival))]
         goals = [goal.shown(goal.required), goal.shown(goal.aim), goal.met(t)]
         limit = f"{line.limit:.0%}" if line.limit else "-"
         rows.append((line.what, duration(t.ours), *against, *goals, limit))
