@@ -7,7 +7,7 @@ spherical and free joints.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,14 @@ import pytest
 
 import linkwise as lw
 from linkwise.algorithms import augmented, kic
+from linkwise.algorithms.chains import by_outermost
 from linkwise.algorithms.crba import compose
 from linkwise.algorithms.poses import root_poses
 from linkwise.model.joints import Free, Helical, Joint, Planar, Prismatic, Revolute, Spherical
 from linkwise.model.joints import Universal as U
 from linkwise.model.tree import Follows, Frame, Link, Tree
 from linkwise.robot import Robot
-from linkwise.spatial import RigidInertia, Sym3, Transform, Turn, Vec3
+from linkwise.spatial import Matrix, RigidInertia, Sym3, Transform, Turn, Vec3
 from linkwise.sweep import tip_to_base
 
 STATES = 3
@@ -123,9 +124,34 @@ def symmetric(P: np.ndarray) -> np.ndarray:
     return (P + P.swapaxes(-1, -2)) / 2
 
 
+def completed(
+    P1: Matrix, P2: Matrix, P3: Matrix
+) -> Iterator[tuple[tuple[int, int, int], kic.Parts]]:
+    """Every order of indices whose outermost is m, from ``P[i][j] = P_ijm`` [P3-P10]."""
+    m = len(P1) - 1
+    for i in range(m + 1):
+        for j in range(m + 1):
+            yield (i, j, m), (P1[i][j], P2[i][j], P3[i][j])
+    for k in range(m):
+        for i in range(m + 1):
+            yield (i, m, k), (P1[i][k], 0.0, P2[k][i])
+        for j in range(m):
+            P1_mjk = -P1[max(j, k)][min(j, k)]
+            yield (m, j, k), (P1_mjk, P3[j][k] if j < k else 0.0, -P2[k][j])
+
+
+def augmented_parts(tree: Tree, q: list[float]) -> list[Any]:
+    """P1, P2 and P3 by augmented bodies, every joint a chain of one-degree joints."""
+    bodies = by_outermost(tree, q, augmented.augmented_body)
+    terms = [
+        (chain, list(completed(*augmented.independent(body, chain)))) for chain, body in bodies
+    ]
+    return kic.parts_of(tree, terms)
+
+
 def parts(robot: Robot, method: str, q: np.ndarray) -> np.ndarray:
     """P1, P2 and P3 (3, n, n, n) of one state."""
-    driver = {"augmented": augmented.augmented_parts, "per-link": kic.per_link_parts}[method]
+    driver = {"augmented": augmented_parts, "per-link": kic.per_link_parts}[method]
     return np.array(driver(robot.tree, [float(x) for x in q]))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.algorithms import blocks, interbody, operational, schur, wrenches
+from linkwise.algorithms import blocks, interbody, schur, schur_inverses, wrenches
 from linkwise.model.joints import (
     Free,
     Helical,
@@ -330,9 +330,9 @@ def test_one_factorization_serves_dynamics_and_operational_inertia(
 ) -> None:
     q, qd, tau = (x[0].tolist() for x in states(robot, rng, 1))
     n, frame = robot.nv, robot.tree.frames["l3"]
-    found = operational.dynamics_and_inverse(robot.tree, q, qd, tau, frame=frame)
+    found = schur_inverses.dynamics_and_inverse(robot.tree, q, qd, tau, frame=frame)
     assert found[:n] == schur.forward_dynamics(robot.tree, q, qd, tau)
-    assert np.array(found[n:]).reshape(6, 6).tolist() == operational.schur_inverse(
+    assert np.array(found[n:]).reshape(6, 6).tolist() == schur_inverses.operational_inertia_inverse(
         robot.tree, q, frame=frame
     )
 

@@ -12,38 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from linkwise.algorithms.chains import Chain, at_point, chains
+from linkwise.algorithms.chains import Chain, at_point, by_outermost
 from linkwise.algorithms.christoffel import with_brackets
-from linkwise.algorithms.crba import compose
-from linkwise.algorithms.kic import CentralBody, Parts, at_centre, numbered, parts_of
-from linkwise.algorithms.poses import LinkPose, root_poses
+from linkwise.algorithms.kic import CentralBody, at_centre, numbered
+from linkwise.algorithms.poses import LinkPose
 from linkwise.model.projection import Tensor
-from linkwise.model.tree import Link, Tree
-from linkwise.spatial import Matrix, RigidInertia, Scalar, Vector, cross
-from linkwise.sweep import each_link, tip_to_base
-
-
-def augmented_parts(tree: Tree, q: Vector) -> list[Tensor]:
-    """P1, P2 and P3 by augmented bodies, every joint a chain of one-degree joints."""
-    bodies = augmented_bodies(tree, q)
-    return parts_of(tree, [(chain, list(completed(*independent(b, chain)))) for b, chain in bodies])
-
-
-def augmented_bodies(tree: Tree, q: Vector) -> list[tuple[CentralBody, Chain]]:
-    """For each column: all links that it moves, as one body, and the chain that ends with it."""
-    poses = root_poses(tree, q)
-    composites, _ = tip_to_base(tree, compose, RigidInertia.zero(), [pose.J for pose in poses])
-    found = each_link(tree, link_bodies, poses, composites, chains(tree, poses))
-    return [pair for own in found for pair in own]
-
-
-def link_bodies(
-    _link: Link, pose: LinkPose, body: RigidInertia, chain: Chain
-) -> list[tuple[CentralBody, Chain]]:
-    """The augmented bodies of one joint's columns."""
-    augmented = at_centre(body, pose)
-    first = len(chain) - len(pose.J.S)
-    return [(augmented, chain[: last + 1]) for last in range(first, len(chain))]
+from linkwise.model.tree import Tree
+from linkwise.spatial import Matrix, Motion, RigidInertia, Scalar, Vector, cross
 
 
 def independent(body: CentralBody, chain: Chain) -> list[Matrix]:
@@ -68,22 +43,11 @@ def independent(body: CentralBody, chain: Chain) -> list[Matrix]:
     return [P1, P2, P3]
 
 
-def completed(P1: Matrix, P2: Matrix, P3: Matrix) -> Iterator[tuple[tuple[int, int, int], Parts]]:
-    """Every order of indices whose outermost is m, from ``P[i][j] = P_ijm`` [P3-P10]."""
-    m = len(P1) - 1
-    for i in range(m + 1):
-        for j in range(m + 1):
-            yield (i, j, m), (P1[i][j], P2[i][j], P3[i][j])
-    for k in range(m):
-        for i in range(m + 1):
-            yield (i, m, k), (P1[i][k], 0.0, P2[k][i])
-        for j in range(m):
-            P1_mjk = -P1[max(j, k)][min(j, k)]
-            yield (m, j, k), (P1_mjk, P3[j][k] if j < k else 0.0, -P2[k][j])
-
-
 def together(P1: Matrix, P2: Matrix, P3: Matrix) -> Iterator[tuple[tuple[int, int, int], Scalar]]:
-    """P1 + P2 + P3 of `completed`: two sums serve all orders of three columns."""
+    """P1 + P2 + P3 for every order of indices whose outermost is m, from ``P[i][j] = P_ijm``.
+
+    By [P3-P10] other orders are these or minus these, so that two sums serve all six.
+    """
     m = len(P1) - 1
     for i in range(m):
         yield (i, m, m), P1[i][m] + P3[i][m]
@@ -97,11 +61,16 @@ def together(P1: Matrix, P2: Matrix, P3: Matrix) -> Iterator[tuple[tuple[int, in
                 yield (m, i, j), -y
 
 
+def augmented_body(body: RigidInertia, pose: LinkPose, _S: Motion) -> CentralBody:
+    """All that a column moves, as one body at its centre of mass."""
+    return at_centre(body, pose)
+
+
 def augmented(tree: Tree, q: Vector) -> Tensor:
     """``P*`` by augmented bodies."""
     terms = (
         entry
-        for body, chain in augmented_bodies(tree, q)
+        for chain, body in by_outermost(tree, q, augmented_body)
         for entry in numbered(chain, together(*independent(body, chain)))
     )
     return with_brackets(tree, q, tree.gather_tensor(terms))

@@ -16,11 +16,8 @@ from linkwise.algorithms import dense
 from linkwise.spatial import Scalar
 
 Block = list[list[Scalar]]  # rows
-
-
 Matrix = dict[tuple[int, int], Block]  # (i, j) with i >= j; blocks that are not there are zero
-
-
+Terms = list[tuple[tuple[int, int], Block]]  # blocks of a sum
 Columns = dict[int, Block]  # right-hand sides, by block
 
 
@@ -33,6 +30,14 @@ class Pivot(NamedTuple):
 
 
 Factors = dict[int, Pivot]  # in the order of elimination
+
+
+def summed(terms: Iterable[Terms]) -> Matrix:
+    """The matrix of all terms together."""
+    A: Matrix = {}
+    for at, block in (term for some in terms for term in some):
+        A[at] = dense.plus(A[at], block) if at in A else block
+    return A
 
 
 def factor(A: Matrix, order: Iterable[int]) -> Factors:

@@ -7,13 +7,14 @@ derivatives of coordinates (spherical and free joints).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
 
-from linkwise.algorithms.poses import LinkPose
+from linkwise.algorithms.crba import compose
+from linkwise.algorithms.poses import LinkPose, root_poses
 from linkwise.model.tree import Link, Tree
-from linkwise.spatial import Motion, Vec3, cross
-from linkwise.sweep import PerLink, base_to_tip
+from linkwise.spatial import Motion, RigidInertia, Vec3, Vector, cross
+from linkwise.sweep import PerLink, base_to_tip, each_link, tip_to_base
 
 
 class Column(NamedTuple):
@@ -25,6 +26,7 @@ class Column(NamedTuple):
 
 
 Chain = tuple[Column, ...]
+Measure = TypeVar("Measure")
 
 
 def extend(link: Link, inner: Chain, pose: LinkPose, numbers: Sequence[int]) -> Chain:
@@ -39,6 +41,25 @@ def extend(link: Link, inner: Chain, pose: LinkPose, numbers: Sequence[int]) -> 
 def chains(tree: Tree, poses: PerLink) -> list[Chain]:
     """The chain of every link."""
     return base_to_tip(tree, extend, (), poses, tree.column_numbers)
+
+
+def by_outermost(
+    tree: Tree, q: Vector, measure: Callable[[RigidInertia, LinkPose, Motion], Measure]
+) -> list[tuple[Chain, Measure]]:
+    """For each column: the chain that ends with it, and a measure of the body that it moves.
+
+    That is the composite body of its link, in link axes; the link's pose and the column are given
+    beside it.
+    """
+
+    def columns(_link: Link, pose: LinkPose, body: RigidInertia, chain: Chain) -> list[Any]:
+        own = enumerate(pose.J.S, len(chain) - len(pose.J.S) + 1)
+        return [(chain[:end], measure(body, pose, S)) for end, S in own]
+
+    poses = root_poses(tree, q)
+    composites, _ = tip_to_base(tree, compose, RigidInertia.zero(), [pose.J for pose in poses])
+    found = each_link(tree, columns, poses, composites, chains(tree, poses))
+    return [one for own in found for one in own]
 
 
 def at_point(chain: Chain, p: Vec3) -> list[Motion]:

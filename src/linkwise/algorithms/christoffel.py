@@ -18,14 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from linkwise.algorithms.chains import Chain, Column, chains
-from linkwise.algorithms.crba import compose, crba
-from linkwise.algorithms.poses import LinkPose, root_poses
+from linkwise.algorithms.chains import Chain, Column, by_outermost
+from linkwise.algorithms.crba import crba
+from linkwise.algorithms.poses import LinkPose
 from linkwise.algorithms.rotors import rotor_symbols
 from linkwise.model.projection import Index, Tensor
 from linkwise.model.tree import Link, Tree
-from linkwise.spatial import Flux, RigidInertia, Rotation, Scalar, Vector
-from linkwise.sweep import each_link, tip_to_base
+from linkwise.spatial import Flux, Motion, RigidInertia, Rotation, Scalar, Vector
+from linkwise.sweep import each_link
 
 Bracket = tuple[int, int, int, Scalar]  # j, k, l, c: [motion k, motion j] has c of motion l
 
@@ -37,27 +37,13 @@ def christoffel(tree: Tree, q: Vector) -> Tensor:
 
 
 def fluxes(tree: Tree, q: Vector) -> list[tuple[Chain, Flux]]:
-    """For each column: the chain that ends with it, and the flux of all that it moves at unit rate.
-
-    Fluxes are in root axes.
-    """
-    poses = root_poses(tree, q)
-    composites, _ = tip_to_base(tree, compose, RigidInertia.zero(), [pose.J for pose in poses])
-    found = each_link(tree, link_fluxes, poses, composites, chains(tree, poses))
-    return [flux for own in found for flux in own]
+    """For each column: the chain that ends with it, and the flux of all that it moves."""
+    return by_outermost(tree, q, root_flux)
 
 
-def link_fluxes(
-    _link: Link, pose: LinkPose, body: RigidInertia, chain: Chain
-) -> list[tuple[Chain, Flux]]:
-    """The fluxes of one joint's columns."""
-    columns = enumerate(pose.J.S, len(chain) - len(pose.J.S))
-    return [(chain[: k + 1], in_root_axes(Flux.of(body, S), pose)) for k, S in columns]
-
-
-def in_root_axes(B: Flux, pose: LinkPose) -> Flux:
-    """A link's flux at the origin of its root, in the root's axes."""
-    R = pose.R
+def root_flux(body: RigidInertia, pose: LinkPose, S: Motion) -> Flux:
+    """Flux of a body at unit rate along S, about the origin of its root and in the root's axes."""
+    B, R = Flux.of(body, S), pose.R
     return Flux(Rotation(R).sym_short(B.rate), R @ B.spin, R @ B.p).seen_from(pose.p)
 
 

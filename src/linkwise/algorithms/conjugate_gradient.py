@@ -17,7 +17,7 @@ from collections.abc import Callable
 from linkwise.algorithms.dense import dot
 from linkwise.algorithms.external import External
 from linkwise.algorithms.mass_product import Numbers, diagonal_scaling, fixed_links, times_mass
-from linkwise.algorithms.rnea import bias
+from linkwise.algorithms.rnea import unbiased
 from linkwise.model.tree import Tree
 from linkwise.spatial import Scalar, Vector, quotient, repeat
 
@@ -64,8 +64,7 @@ def _solver(scaled: bool) -> Callable[..., Numbers]:
         limit: Scalar | None = None,
     ) -> Numbers:
         """Joint accelerations, iterations, and squared relative residual."""
-        load = bias(tree, q, qd, external=external)
-        b = [t - x for t, x in zip(tau, load, strict=True)]
+        b = unbiased(tree, q, qd, tau, external)
         most = 4 * tree.nv + 20 if limit is None else limit
         return iterate(tree, q, b, qdd0, scaled, tolerance, most)
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from linkwise.algorithms import ltl
 from linkwise.algorithms.dense import transpose
 from linkwise.algorithms.external import External
-from linkwise.algorithms.rnea import bias
+from linkwise.algorithms.rnea import unbiased
 from linkwise.algorithms.rotors import with_rotors
 from linkwise.model.joints import JointState
 from linkwise.model.tree import Link, Tree
@@ -57,8 +57,7 @@ def forward_dynamics(
 ) -> list[Scalar]:
     """``qdd = M⁻¹ (tau - bias)``."""
     factors = ltl.factor(crba(tree, q), tree.dof_parent)
-    load = bias(tree, q, qd, external=external)
-    return ltl.solve(factors, [t - b for t, b in zip(tau, load, strict=True)])
+    return ltl.solve(factors, unbiased(tree, q, qd, tau, external))
 
 
 def mass_matrix_inverse(tree: Tree, q: Vector) -> Matrix:

@@ -6,11 +6,11 @@ touched only between a degree of freedom and its ancestors, as M itself is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from linkwise.algorithms.dense import dot
-from linkwise.spatial import Matrix, Scalar, reciprocal
+from linkwise.algorithms.dense import dot, square, zero
+from linkwise.spatial import Matrix, Scalar, Vector, reciprocal
 
 
 class Factors(NamedTuple):
@@ -57,6 +57,17 @@ def solve(factors: Factors, b: Sequence[Scalar]) -> list[Scalar]:
         for i in ancestors(parent, k):
             x[k] = x[k] - L[k][i] * x[i]
     return x
+
+
+def form(factors: Factors, columns: Mapping[int, Vector], size: int) -> Matrix:
+    """``J M⁻¹ Jᵀ = Y D⁻¹ Yᵀ``, J by its nonzero columns of ``size`` numbers, ``Y = J L⁻¹``."""
+    L, inv_d, parent = factors
+    Y = {j: list(column) for j, column in columns.items()}
+    for k in reversed(range(len(L))):
+        for i in ancestors(parent, k) if k in Y else ():
+            known = Y.get(i, [0.0] * size)
+            Y[i] = [y - L[k][i] * z for y, z in zip(known, Y[k], strict=True)]
+    return square(list(Y.values()), [inv_d[k] for k in Y]) if Y else zero(size, size)
 
 
 def inverse_triangle(factors: Factors) -> Matrix:

@@ -5,28 +5,23 @@
     "crba"           Λ⁻¹ = Y D⁻¹ Yᵀ  with  Y = J L⁻¹  from  M = Lᵀ D L, then inverted
     "recursive"      Λ⁻¹ = Σ ε D⁻¹ εᵀ: six unit wrenches at the frame, filtered inward by ψ
                      [Rodriguez and Kreutz; the Ω recursion read from the tip], then inverted
-    "schur"          Λ⁻¹ = D - Eᵀ A⁻¹ E [Fijany et al., eq. 43-46], then inverted; A as in forward
-                     dynamics, D the mobility of the frame's link on its own
-    "schur-direct"   Λ = G - Rᵀ S⁻¹ R [eq. 48-51]: -S is A without the frame's link, G that link's
-                     inertia at the frame, R the wrenches of its joints there; no 6x6 is inverted
+    "schur", "schur-direct"   by the forces between bodies: ``schur_inverses.py``
 
-Λ exists where J has six independent rows. Else -S and Λ⁻¹ are singular, and a pivot says so; with
-damping d, ``(Λ⁻¹ + diag(d))⁻¹`` exists all the same, by the methods that form Λ⁻¹.
+Λ exists where J has six independent rows. Else Λ⁻¹ is singular, and a pivot says so; with damping
+d, ``(Λ⁻¹ + diag(d))⁻¹`` exists all the same, by the methods that form Λ⁻¹.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from linkwise.algorithms import blocks, dense, interbody, ltl, schur
+from linkwise.algorithms import dense, ltl
 from linkwise.algorithms.crba import crba
-from linkwise.algorithms.external import External
 from linkwise.algorithms.grip import grip
 from linkwise.algorithms.innovations import factored
 from linkwise.algorithms.kinematics import jacobian_columns
-from linkwise.algorithms.tied import refuse_followers
-from linkwise.model.tree import BASE, Frame, Link, Tree
-from linkwise.spatial import Force, Matrix, Scalar, Vector
+from linkwise.model.tree import Frame, Link, Tree
+from linkwise.spatial import Force, Matrix, Vector
 from linkwise.sweep import along_path, at_links, joint_states
 
 # a full 6x6 matrix is the mass matrix of a six-joint chain
@@ -54,19 +49,7 @@ def operational_inertia_inverse(
 ) -> Matrix:
     """``J M⁻¹ Jᵀ`` from factors of M."""
     columns = jacobian_columns(tree, q, frame, axes)
-    L, inv_d, parent = ltl.factor(crba(tree, q), tree.dof_parent)
-    Y = {j: list(column) for j, column in columns.items()}
-    for k in reversed(range(tree.nv)):
-        for i in ltl.ancestors(parent, k) if k in Y else ():
-            known = Y.get(i, [0.0] * 6)
-            Y[i] = [y - L[k][i] * z for y, z in zip(known, Y[k], strict=True)]
-    out: Matrix = [[0.0] * 6 for _ in range(6)]
-    for k, column in Y.items():
-        scaled = [y * inv_d[k] for y in column]
-        for a in range(6):
-            for b in range(a + 1):
-                out[a][b] = out[b][a] = out[a][b] + scaled[a] * column[b]
-    return out
+    return ltl.form(ltl.factor(crba(tree, q), tree.dof_parent), columns, 6)
 
 
 def recursive_inverse(tree: Tree, q: Vector, *, frame: Frame, axes: str = "base") -> Matrix:
@@ -81,65 +64,19 @@ def recursive_inverse(tree: Tree, q: Vector, *, frame: Frame, axes: str = "base"
     return total
 
 
-def schur_inverse(tree: Tree, q: Vector, *, frame: Frame, axes: str = "base") -> Matrix:
-    """``D - Eᵀ A⁻¹ E`` [46]."""
-    if frame.link == BASE:
-        return dense.zero(6, 6)
-    s = interbody.system(tree, q, blocks.one_by_one)
-    return interbody.response(s, {frame.link: grip(tree, q, frame, axes).pushes()})
-
-
-def schur_direct_inertia(tree: Tree, q: Vector, *, frame: Frame, axes: str = "base") -> Matrix:
-    """``G + Rᵀ (-S)⁻¹ R`` [51]."""
-    s = interbody.system(tree, q, blocks.one_by_one, without=frame.link)
-    at, body = grip(tree, q, frame, axes), tree.links[frame.link].inertia
-    G = dense.transpose([list(at.felt(body @ m)) for m in at.motions()])
-    R = s.nothing(6) | {j: [list(at.felt(f)) for f in own] for j, own in s.pushes[frame.link]}
-    return dense.plus(dense.mirrored(G), blocks.form(s.factors, R, 6))
-
-
-def dynamics_and_inverse(
-    tree: Tree,
-    q: Vector,
-    qd: Vector,
-    tau: Vector,
-    *,
-    frame: Frame,
-    axes: str = "base",
-    external: External = (),
-) -> list[Scalar]:
-    """``qdd``, then ``Λ⁻¹`` by rows: seven right-hand sides of one factorization of A [54, 56]."""
-    refuse_followers(tree)
-    s = interbody.system(tree, q, blocks.one_by_one)
-    qdd, _ = schur.accelerations(s, q, qd, tau, external)
-    if frame.link == BASE:
-        return [*qdd, *[0.0] * 36]
-    inverse = interbody.response(s, {frame.link: grip(tree, q, frame, axes).pushes()})
-    return [*qdd, *(x for row in inverse for x in row)]
-
-
-def _inverted(inverse: Matrix, damping: Vector) -> Matrix:
-    """``(Λ⁻¹ + diag(damping))⁻¹``."""
-    for k, d in enumerate(damping):
-        inverse[k][k] = inverse[k][k] + d
-    return ltl.inverse(ltl.factor(inverse, CHAIN_OF_SIX))
-
-
-def _inertia(inverse: Callable[..., Matrix]) -> Callable[..., Matrix]:
-    """``Λ``, rows and columns (angular, linear), from a way to its inverse."""
+def inverted(inverse: Callable[..., Matrix]) -> Callable[..., Matrix]:
+    """``Λ = (Λ⁻¹ + diag(damping))⁻¹``, rows and columns (angular, linear), from a way to Λ⁻¹."""
 
     def inertia(
         tree: Tree, q: Vector, *, frame: Frame, axes: str = "base", damping: Vector = ()
     ) -> Matrix:
-        return _inverted(inverse(tree, q, frame=frame, axes=axes), damping)
+        found = inverse(tree, q, frame=frame, axes=axes)
+        for k, d in enumerate(damping):
+            found[k][k] = found[k][k] + d
+        return ltl.inverse(ltl.factor(found, CHAIN_OF_SIX))
 
     return inertia
 
 
-operational_inertia = _inertia(operational_inertia_inverse)  # from factors of M
-
-
-recursive_inertia = _inertia(recursive_inverse)  # from filtered wrenches
-
-
-schur_inertia = _inertia(schur_inverse)  # from interbody forces
+operational_inertia = inverted(operational_inertia_inverse)
+recursive_inertia = inverted(recursive_inverse)

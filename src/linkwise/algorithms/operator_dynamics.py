@@ -20,7 +20,7 @@ from linkwise.algorithms.grip import grip
 from linkwise.algorithms.innovations import factored
 from linkwise.algorithms.kinematics import jacobian_dot_qd
 from linkwise.algorithms.rates import at_rest, move
-from linkwise.algorithms.rnea import bias
+from linkwise.algorithms.rnea import unbiased
 from linkwise.algorithms.tied import tied, with_ties
 from linkwise.algorithms.wrenches import needed
 from linkwise.model.tree import BASE, Frame, Tree
@@ -35,10 +35,8 @@ def bias_first(
     tree: Tree, q: Vector, qd: Vector, tau: Vector, external: External = ()
 ) -> list[Acceleration]:
     """FD1 and FD2: the bias is taken off the torques."""
-    load = bias(tree, q, qd, external=external)
-    return factored(tree, joint_states(tree, q)).solved(
-        [t - b for t, b in zip(tau, load, strict=True)]
-    )
+    left = unbiased(tree, q, qd, tau, external)
+    return factored(tree, joint_states(tree, q)).solved(left)
 
 
 def bias_filtered(

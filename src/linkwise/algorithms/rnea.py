@@ -43,6 +43,12 @@ def bias(tree: Tree, q: Vector, qd: Vector, *, external: External = ()) -> list[
     return rnea(tree, q, qd, [0.0] * tree.nv, external=external)
 
 
+def unbiased(tree: Tree, q: Vector, qd: Vector, tau: Vector, external: External) -> list[Scalar]:
+    """``tau - bias``: the torques that are left to accelerate the joints."""
+    load = bias(tree, q, qd, external=external)
+    return [t - b for t, b in zip(tau, load, strict=True)]
+
+
 def gravity_torque(tree: Tree, q: Vector, *, external: External = ()) -> list[Scalar]:
     """``g``: the torques of rest."""
     return bias(tree, q, [0.0] * tree.nv, external=external)

@@ -4,10 +4,10 @@
     A f = -Wᵀ g(H tau)                                                                 [35]
     qdd = Hᵀ g(F)                                                                  [32, 37]
 
-[Fijany, Djouani, Fried and Pontnau, corrected; numbers in brackets are its equations]. ``F`` is the
-wrench across each joint, split into what its motors give (H) and what it withstands (W); A is that
-of ``interbody.py``. ``g(F) = Pᵀ I⁻¹ (P F - b) - a`` is how links accelerate across their joints
-under wrenches F; the paper's has neither bias b nor velocity products a. Two sweeps:
+[Fijany, Djouani, Fried and Pontnau, corrected; numbers in brackets are its equations]. F is the
+wrench across each joint (pushes.py), A that of ``interbody.py``. ``g(F) = Pᵀ I⁻¹ (P F - b) - a`` is
+how links accelerate across their joints under wrenches F; the paper's g has neither bias b nor
+velocity products a. Two sweeps:
 
     tip -> base   P F - b   the wrench that is left to accelerate each link
     base -> tip   Pᵀ V̇ - a  its acceleration I⁻¹ (P F - b) beside its parent's, across the joint
@@ -17,10 +17,7 @@ under wrenches F; the paper's has neither bias b nor velocity products a. Two sw
     "schur-published"   as the paper: the bias is subtracted from tau first, then as "schur"
 
 The published form loses digits on long chains, where the bias is much larger than what it leaves.
-
-    M⁻¹ = C - Bᵀ A⁻¹ B,   B = Wᵀ Pᵀ I⁻¹ P H,   C = Hᵀ Pᵀ I⁻¹ P H                       [39]
-
-Digits are lost as I⁻¹ is larger than M⁻¹: docs/papers/schur.md.
+All forms lose digits as I⁻¹ is larger than M⁻¹: docs/papers/schur.md.
 """
 
 from __future__ import annotations
@@ -32,20 +29,11 @@ from linkwise.algorithms import blocks
 from linkwise.algorithms.aba import drive
 from linkwise.algorithms.blocks import Block
 from linkwise.algorithms.external import External, external_forces
-from linkwise.algorithms.interbody import (
-    JointWrenches,
-    Order,
-    System,
-    combined,
-    driven,
-    net,
-    pushed,
-    response,
-    system,
-)
+from linkwise.algorithms.interbody import Order, System, system
 from linkwise.algorithms.mobility import Mobility
+from linkwise.algorithms.pushes import JointWrenches, driven, held, net
 from linkwise.algorithms.rates import STILL, Velocity, turn
-from linkwise.algorithms.rnea import bias
+from linkwise.algorithms.rnea import unbiased
 from linkwise.algorithms.tied import with_ties
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial import Force, Motion, Scalar, Vec3, Vector
@@ -80,11 +68,6 @@ def withstood(_link: Link, p: JointWrenches, gap: Motion) -> Block:
     return [[-gap.dot(f)] for f in p.hold]
 
 
-def held(_link: Link, p: JointWrenches, F: Force, x: Vector) -> Force:
-    """``H tau + W f``."""
-    return F + combined(p.hold, x)
-
-
 def joint_rates(_link: Link, p: JointWrenches, gap: Motion, x: Vector) -> list[Scalar]:
     """``Hᵀ g`` [37], or the rotor's own unknown."""
     return [-x[p.geared[k]] if k in p.geared else gap.dot(f) for k, f in enumerate(p.drive)]
@@ -103,7 +86,7 @@ def accelerations(
     q_, qd_, tau_ = tree.per_link_q(q), tree.per_link_v(qd), tree.per_link_v(tau)
     velocities = base_to_tip(tree, turn, STILL, q_, qd_)
     ext = external_forces(tree, q, external)
-    loads = each_link(tree, lambda _, v, f: v.p - f, velocities, ext)
+    loads = [v.p - f for v, f in zip(velocities, ext, strict=True)]
     motors = each_link(tree, driven, joints, each_link(tree, drive, tau_, qd_))
     open_gaps = each_link(tree, withstood, joints, gaps(s, velocities, loads, motors))
     solved = blocks.solve(s.factors, {i: b for i, b in enumerate(open_gaps) if b})
@@ -128,15 +111,5 @@ def forward_dynamics_published(
     tree: Tree, q: Vector, qd: Vector, tau: Vector, *, external: External = ()
 ) -> list[Scalar]:
     """The paper's form, for study: ``M⁻¹ (tau - bias)`` [21]."""
-    load = bias(tree, q, qd, external=external)
-    left = [t - b for t, b in zip(tau, load, strict=True)]
+    left = unbiased(tree, q, qd, tau, external)
     return forward_dynamics(tree.without_gravity(), q, [0.0] * tree.nv, left)
-
-
-def mass_matrix_inverse(tree: Tree, q: Vector) -> Block:
-    """``C - Bᵀ A⁻¹ B`` [39]."""
-    s = system(tree, q, blocks.one_by_one)
-    columns = [pushed(s.tree, s.joints, {c: 1.0}) for c in tree.projection.owners]
-    touched = {k for column in columns for k in column}
-    loads = {k: [column.get(k, Force.zero()) for column in columns] for k in sorted(touched)}
-    return response(s, loads)
