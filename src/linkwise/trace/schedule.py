@@ -26,8 +26,8 @@ from linkwise.trace.program import Block, Program, Region
 
 Order = Callable[[tuple[Expr, ...]], tuple[Expr, ...]]
 
-FREE = ("const", "input", "carry")
-AT_ONCE = (*FREE, "read", "sin", "cos")  # not waited for: backends compute sines at a block's start
+FREE = frozenset(("const", "input", "carry"))
+AT_ONCE = FREE | {"read", "sin", "cos"}  # not waited for: backends compute sines at a block's start
 LATENCY = {"fma": 4, "fms": 4, "fnma": 4, "div": 13, "sqrt": 15}  # cycles; any other takes three
 UNITS = 2  # operations that start in one cycle
 REGISTERS = 30  # of 32, with AVX-512
@@ -127,34 +127,53 @@ def _frugal(nodes: tuple[Expr, ...]) -> tuple[Expr, ...]:
     backward (its arguments not yet alive, less itself); among equals, the one whose user was placed
     most recently, which keeps chains of work together.
     """
-    here = {n.id for n in nodes}
-    args = {n.id: [a for a in dict.fromkeys(n.args) if a.id in here] for n in nodes}
-    users_left = dict.fromkeys(here, 0)
-    for arg in (a for some in args.values() for a in some):
-        users_left[arg.id] += 1
-    live: set[int] = set()
+    args, values = _arguments(nodes)
+    users_left = list(map(len, _users(args)))
+    live = [False] * len(nodes)
 
-    def cost(node: Expr) -> int:
-        fresh = sum(a.op not in FREE and a.id not in live for a in args[node.id])
-        return fresh - (node.id in live)
+    def cost(k: int) -> int:
+        fresh = 0
+        for arg in values[k]:
+            if not live[arg]:
+                fresh += 1
+        return fresh - live[k]
 
-    heap = [(cost(n), 0, -n.id, n) for n in nodes if users_left[n.id] == 0]
+    heap = [(cost(k), 0, -k) for k in range(len(nodes)) if users_left[k] == 0]
     heapq.heapify(heap)
     placed: list[Expr] = []
     while heap:
-        expected, age, tie, node = heapq.heappop(heap)
-        now = cost(node)
+        expected, age, tie = heapq.heappop(heap)
+        k = -tie
+        now = cost(k)
         if now != expected:
-            heapq.heappush(heap, (now, age, tie, node))
+            heapq.heappush(heap, (now, age, tie))
             continue
-        placed.append(node)
-        live.discard(node.id)
-        live.update(a.id for a in args[node.id] if a.op not in FREE)
-        for arg in args[node.id]:
-            users_left[arg.id] -= 1
-            if users_left[arg.id] == 0:
-                heapq.heappush(heap, (cost(arg), -len(placed), -arg.id, arg))
+        placed.append(nodes[k])
+        live[k] = False
+        for arg in values[k]:
+            live[arg] = True
+        for arg in args[k]:
+            users_left[arg] -= 1
+            if users_left[arg] == 0:
+                heapq.heappush(heap, (cost(arg), -len(placed), -arg))
     return tuple(reversed(placed))
+
+
+def _arguments(nodes: tuple[Expr, ...]) -> tuple[list[list[int]], list[list[int]]]:
+    """Places of each node's arguments among the nodes; and of those that take a register."""
+    place = {node.id: k for k, node in enumerate(nodes)}
+    args = [[place[a.id] for a in dict.fromkeys(n.args) if a.id in place] for n in nodes]
+    free = [node.op in FREE for node in nodes]
+    return args, [[arg for arg in some if not free[arg]] for some in args]
+
+
+def _users(args: list[list[int]]) -> list[list[int]]:
+    """Places of each node's users."""
+    users: list[list[int]] = [[] for _ in args]
+    for k, some in enumerate(args):
+        for arg in some:
+            users[arg].append(k)
+    return users
 
 
 def peak_live(nodes: tuple[Expr, ...]) -> int:
@@ -174,99 +193,105 @@ def peak_live(nodes: tuple[Expr, ...]) -> int:
 
 
 class _Spread:
-    """The nodes of one block, being placed from the first to the last."""
+    """The nodes of one block, being placed from the first to the last; each is its place here."""
 
     def __init__(self, nodes: tuple[Expr, ...]) -> None:
-        here = {n.id for n in nodes}
-        self.nodes, self.place = nodes, {n.id: k for k, n in enumerate(nodes)}
-        self.args = {n.id: [a for a in dict.fromkeys(n.args) if a.id in here] for n in nodes}
-        self.users: dict[int, list[Expr]] = {n.id: [] for n in nodes}
-        for n in nodes:
-            for a in self.args[n.id]:
-                self.users[a.id].append(n)
-        self.height: dict[int, int] = {}  # cycles from a node's start to the last result
-        for n in reversed(nodes):
-            above = max((self.height[u.id] for u in self.users[n.id]), default=0)
-            self.height[n.id] = latency(n) + above
-        self.missing = {n.id: len(self.args[n.id]) for n in nodes}  # arguments not yet placed
-        self.wanted = {n.id: len(self.users[n.id]) for n in nodes}  # users not yet placed
-        self.known_at = dict.fromkeys(here, 0)  # the cycle in which all arguments are known
-        self.placed: set[int] = set()
+        self.nodes = nodes
+        self.args, self.values = _arguments(nodes)
+        self.users = _users(self.args)
+        self.latency = list(map(latency, nodes))
+        self.height = [0] * len(nodes)  # cycles from a node's start to the last result
+        for k in reversed(range(len(nodes))):
+            above = max([self.height[user] for user in self.users[k]], default=0)
+            self.height[k] = self.latency[k] + above
+        self.missing = list(map(len, self.args))  # arguments not yet placed
+        self.wanted = list(map(len, self.users))  # users not yet placed
+        self.known_at = [0] * len(nodes)  # the cycle in which all arguments are known
+        self.placed = [False] * len(nodes)
         self.alive = 0
         # nodes whose arguments are placed: known by now, known later, and by what they leave alive
-        self.ready: list[tuple[int, int, Expr]] = []
-        self.later: list[tuple[int, int, Expr]] = []
-        self.lean: list[tuple[int, int, Expr]] = []
+        self.ready: list[tuple[int, int]] = []
+        self.later: list[tuple[int, int]] = []
+        self.lean: list[tuple[int, int]] = []
 
     def order(self) -> Iterator[Expr]:
         """Every node once, after its arguments."""
-        waiting = deque(n for n in self.nodes if not self.args[n.id])
-        cycle = started = 0
-        while len(self.placed) < len(self.nodes):
+        nodes = self.nodes
+        waiting = deque(k for k in range(len(nodes)) if not self.args[k])
+        cycle = started = count = 0
+        while count < len(nodes):
             while waiting:
-                node = waiting.popleft()
-                if node.op in AT_ONCE:
-                    waiting += self._put(node, cycle)
-                    yield node
+                k = waiting.popleft()
+                if nodes[k].op in AT_ONCE:
+                    waiting += self._put(k, cycle)
+                    count += 1
+                    yield nodes[k]
                 else:
-                    self._offer(node)
+                    self._offer(k)
             choice = self._next(cycle)
             if choice is None:
                 cycle, started = max(cycle + 1, self._soonest(cycle)), 0
                 continue
             waiting += self._put(choice, cycle)
-            yield choice
+            count += 1
+            yield nodes[choice]
             started += 1
             if started == UNITS:
                 cycle, started = cycle + 1, 0
 
-    def _offer(self, node: Expr) -> None:
-        place = self.place[node.id]
-        heapq.heappush(self.later, (self.known_at[node.id], place, node))
-        heapq.heappush(self.lean, (self._change(node), place, node))
+    def _offer(self, k: int) -> None:
+        heapq.heappush(self.later, (self.known_at[k], k))
+        heapq.heappush(self.lean, (self._change(k), k))
 
-    def _next(self, cycle: int) -> Expr | None:
+    def _next(self, cycle: int) -> int | None:
         """The node to start in this cycle, if there is one."""
-        while self.later and self.later[0][0] <= cycle:
-            _, place, node = heapq.heappop(self.later)
-            heapq.heappush(self.ready, (-self.height[node.id], place, node))
+        later = self.later
+        while later and later[0][0] <= cycle:
+            k = heapq.heappop(later)[1]
+            heapq.heappush(self.ready, (-self.height[k], k))
         heap = self.lean if self.alive >= MOST_ALIVE else self.ready
         while heap:
-            key, _, node = heapq.heappop(heap)
-            stale = heap is self.lean and key != self._change(node)
-            if node.id not in self.placed and not stale:
-                return node
+            key, k = heapq.heappop(heap)
+            stale = heap is self.lean and key != self._change(k)
+            if not self.placed[k] and not stale:
+                return k
         return None
 
     def _soonest(self, cycle: int) -> int:
-        while self.later and self.later[0][2].id in self.placed:
+        while self.later and self.placed[self.later[0][1]]:
             heapq.heappop(self.later)
         return self.later[0][0] if self.later else cycle
 
-    def _change(self, node: Expr) -> int:
+    def _change(self, k: int) -> int:
         """How many more values are alive after a node than before."""
-        ends = sum(a.op not in FREE and self.wanted[a.id] == 1 for a in self.args[node.id])
-        return (self.wanted[node.id] > 0) - ends
+        change = int(self.wanted[k] > 0)
+        for arg in self.values[k]:
+            if self.wanted[arg] == 1:
+                change -= 1
+        return change
 
-    def _put(self, node: Expr, cycle: int) -> list[Expr]:
+    def _put(self, k: int, cycle: int) -> list[int]:
         """Place a node; returns the users that have all their arguments now."""
-        self.placed.add(node.id)
-        self.alive += self._change(node) if node.op not in FREE else 0
-        known = max(cycle, self.known_at[node.id]) + latency(node)
-        for arg in self.args[node.id]:
-            self.wanted[arg.id] -= 1
-            if self.wanted[arg.id] == 1:
+        self.placed[k] = True
+        self.alive += self._change(k) if self.nodes[k].op not in FREE else 0
+        known = max(cycle, self.known_at[k]) + self.latency[k]
+        for arg in self.args[k]:
+            self.wanted[arg] -= 1
+            if self.wanted[arg] == 1:
                 self._last_user(arg)
-        for user in self.users[node.id]:
-            self.known_at[user.id] = max(self.known_at[user.id], known)
-            self.missing[user.id] -= 1
-        return [user for user in self.users[node.id] if not self.missing[user.id]]
+        complete = []
+        for user in self.users[k]:
+            self.known_at[user] = max(self.known_at[user], known)
+            self.missing[user] -= 1
+            if not self.missing[user]:
+                complete.append(user)
+        return complete
 
-    def _last_user(self, value: Expr) -> None:
+    def _last_user(self, value: int) -> None:
         """The only user left of a value now ends its life: it leaves fewer alive than it did."""
-        for user in self.users[value.id]:
-            if user.id not in self.placed and not self.missing[user.id]:
-                heapq.heappush(self.lean, (self._change(user), self.place[user.id], user))
+        for user in self.users[value]:
+            if not self.placed[user] and not self.missing[user]:
+                heapq.heappush(self.lean, (self._change(user), user))
 
 
 def latency(node: Expr) -> int:
