@@ -64,7 +64,7 @@ def _block(
     for node in block.nodes:
         _require(node.op in ARITY, "unknown operation", node)
         _require(len(node.args) == ARITY[node.op], f"expected {ARITY[node.op]} arguments", node)
-        _require(node.id not in made | known, "computed twice", node)
+        _require(node.id not in made and node.id not in known, "computed twice", node)
         _require(node.op != "carry", "a carried value belongs to its loop", node)
         for arg in node.args:
             _require(arg.id in made or arg.id in known, f"uses %{arg.id} before it is made", node)
