@@ -6,6 +6,7 @@ which test files cannot import one another):
     assert_close   the tolerance of every numerical test
     robot_path     the URDF of a real robot, or a skip
     load_robot     the same, loaded without its warnings
+    real_robots    names of REAL_ROBOTS
     real_robot     parametrised: each of REAL_ROBOTS, loaded
     random_robot   (rng, joints) -> description of a random tree; ``kinds=ALL_KINDS`` for all of
                    them, ``mimic=True`` for followers, ``base="free"`` for a flying base
@@ -25,7 +26,7 @@ import site
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -202,9 +203,19 @@ def load_robot() -> Callable[[str], lw.Robot]:
     return _load_robot
 
 
+@pytest.fixture(scope="session")
+def real_robots() -> tuple[str, ...]:
+    return tuple(REAL_ROBOTS)
+
+
 @pytest.fixture(scope="session", params=REAL_ROBOTS)
 def real_robot(request: pytest.FixtureRequest) -> RealRobot:
-    return RealRobot(request.param, _robot_path(request.param), _load_robot(request.param))
+    return _real_robot(request.param)
+
+
+@cache  # a test that names robots itself gets a fixture of its own, and the same robot
+def _real_robot(name: str) -> RealRobot:
+    return RealRobot(name, _robot_path(name), _load_robot(name))
 
 
 # -- random trees -------------------------------------------------------------------------------

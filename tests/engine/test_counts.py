@@ -116,7 +116,12 @@ def differences(before: Counts, now: Counts) -> list[str]:
     return dearer + rest
 
 
-@pytest.mark.parametrize("name", ROBOTS)
+MORE = ("general arm of 7, mixed", "iiwa14")  # in a full run, or by name
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(x, marks=pytest.mark.full if x in MORE else ()) for x in ROBOTS]
+)
 def test_no_algorithm_changes_its_cost_unnoticed(name: str) -> None:
     changed = differences(golden()[name], counted(ROBOTS[name]()))
     assert not changed, f"{name}:\n" + "\n".join(changed)

@@ -162,24 +162,26 @@ def both(model: Any, **options: Any) -> Both:
 
 
 def check_dynamics(
-    case: Both, assert_close: Any, methods: tuple[str, ...] = ("crba", "aba")
+    case: Both, evaluate: Any, assert_close: Any, methods: tuple[str, ...] = ("crba", "aba")
 ) -> None:
+    """Equations, uncompiled: what is tested here is the robot that was read."""
     q, qd, u = case.states()
     M = case.mass(q)
-    assert_close(case.robot.mass_matrix(q), M)
+    assert_close(evaluate(case.robot, "mass_matrix", q), M)
     torques, accelerations = [], []
     for row, v, a in zip(q, qd, u, strict=True):
         G, turning = case.G(row), case.G_dot(row, v) @ v
         torques.append(G.T @ pin.rnea(case.model, case.data, case.q(row), G @ v, G @ a + turning))
         back = pin.aba(case.model, case.data, case.q(row), G @ v, np.linalg.solve(G.T, a))
         accelerations.append(np.linalg.solve(G, back - turning))
-    assert_close(case.robot.inverse_dynamics(q, qd, u), torques)
+    assert_close(evaluate(case.robot, "inverse_dynamics", q, qd, u), torques)
     cond = np.linalg.cond(M)
     for method in methods:
-        assert_close(case.robot.forward_dynamics(q, qd, u, method=method), accelerations, cond=cond)
+        found = evaluate(case.robot, "forward_dynamics", q, qd, u, method=method)
+        assert_close(found, accelerations, cond=cond)
 
 
-def check_frames(case: Both, assert_close: Any) -> None:
+def check_frames(case: Both, evaluate: Any, assert_close: Any) -> None:
     q, _, _ = case.states()
     names = [frame.name for frame in case.model.frames]
     for i, frame in enumerate(case.model.frames):
@@ -191,7 +193,8 @@ def check_frames(case: Both, assert_close: Any) -> None:
             return case.data.oMf[i].homogeneous
 
         expected = np.array([pose(row) for row in q[:20]])
-        assert_close(case.robot.forward_kinematics(q[:20], frame.name), expected)
+        found = evaluate(case.robot, "forward_kinematics", q[:20], frame=frame.name)
+        assert_close(found, expected)
 
 
 def random_model(*kinds: str, branch: bool = False) -> Any:
@@ -212,7 +215,7 @@ def random_model(*kinds: str, branch: bool = False) -> Any:
 
 @pytest.mark.filterwarnings("ignore:.*links without mass")
 @pytest.mark.parametrize("kind", JOINTS)
-def test_every_joint_kind(kind: str, assert_close: Any) -> None:
+def test_every_joint_kind(kind: str, evaluate: Any, assert_close: Any) -> None:
     """Every joint, with rotors that differ between its axes."""
     model = random_model("RY", kind, "RevoluteUnaligned")
     model.armature = np.linspace(0.5, 2.0, model.nv)
@@ -220,18 +223,18 @@ def test_every_joint_kind(kind: str, assert_close: Any) -> None:
         if joint.shortname() == "JointModelPlanar":  # along the link's axes: equal ones only
             model.armature[joint.idx_v + 1] = model.armature[joint.idx_v]
     case = both(model)
-    check_dynamics(case, assert_close)
-    check_frames(case, assert_close)
+    check_dynamics(case, evaluate, assert_close)
+    check_frames(case, evaluate, assert_close)
     tool = case.robot.frame("tool1")
     assert tool.link in case.robot.link_names
 
 
 @pytest.mark.filterwarnings("ignore:.*links without mass")
-def test_all_kinds_at_once(assert_close: Any) -> None:
+def test_all_kinds_at_once(evaluate: Any, assert_close: Any) -> None:
     kinds = [kind for kind in JOINTS if kind not in ("FreeFlyer", "Translation")]
     case = both(random_model("FreeFlyer", *kinds, branch=True))
-    check_dynamics(case, assert_close, ("auto",))
-    check_frames(case, assert_close)
+    check_dynamics(case, evaluate, assert_close, ("auto",))
+    check_frames(case, evaluate, assert_close)
 
 
 def test_joint_data_comes_along() -> None:
@@ -305,14 +308,14 @@ def test_unequal_rotors_of_a_planar_joint_are_refused_and_no_mass_told() -> None
 
 
 @pytest.mark.filterwarnings("ignore:.*links without mass")
-def test_links_without_mass_between_others(assert_close: Any) -> None:
+def test_links_without_mass_between_others(evaluate: Any, assert_close: Any) -> None:
     """A gimbal: hinges with no mass between them."""
     model = pin.Model()
     parent = 0
     for i, kind in enumerate(("PX", "PY", "RZ", "RX", "RY")):
         parent = model.addJoint(parent, JOINTS[kind], pin.SE3.Identity(), f"j{i}")
     model.appendBodyToJoint(parent, pin.Inertia.FromBox(1.5, 0.3, 0.4, 0.6), pin.SE3.Random())
-    check_dynamics(both(model), assert_close)
+    check_dynamics(both(model), evaluate, assert_close)
     model = pin.Model()
     for i in range(2):
         parent = model.addJoint(i, pin.JointModelRZ(), pin.SE3.Identity(), f"j{i}")
@@ -333,7 +336,9 @@ ROBOTS = (
 
 @pytest.mark.parametrize("free", [False, True], ids=["fixed", "free-flyer"])
 @pytest.mark.parametrize("name", ROBOTS)
-def test_real_robots(name: str, free: bool, robot_path: Any, assert_close: Any) -> None:
+def test_real_robots(
+    name: str, free: bool, robot_path: Any, evaluate: Any, assert_close: Any
+) -> None:
     path = str(robot_path(name))
     root = [pin.JointModelFreeFlyer()] if free else []
     model = pin.buildModelFromUrdf(path, *root)
@@ -342,8 +347,8 @@ def test_real_robots(name: str, free: bool, robot_path: Any, assert_close: Any) 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lw.RobotFileWarning)
         case = both(model, strict=False)
-    check_dynamics(case, assert_close, ("auto",))
-    check_frames(case, assert_close)
+    check_dynamics(case, evaluate, assert_close, ("auto",))
+    check_frames(case, evaluate, assert_close)
 
 
 @pytest.mark.parametrize("name", ["ur5", "solo12"])

@@ -16,10 +16,10 @@ from linkwise.study.generic import generic_chain
 METHODS = ["fd1", "fd2", "fd3", "fd4"]
 
 
-@pytest.fixture(params=["puma560", "iiwa14", "tree"])
+@pytest.fixture(scope="module", params=["puma560", "iiwa14", "tree"])
 def robot(request: pytest.FixtureRequest, random_robot: Any) -> lw.Robot:
     if request.param == "tree":
-        return lw.Robot(random_robot(np.random.default_rng(5), 12))
+        return lw.Robot(random_robot(np.random.default_rng(5), 9))
     return lw.load(request.param)
 
 
@@ -174,13 +174,13 @@ def test_bias_inside_keeps_digits_on_a_long_chain() -> None:
     robot = lw.from_dh(rows)
     q = (0.1 * np.sin(np.arange(60.0))).tolist()
     zero = [0.0] * 60
-    mpmath.mp.dps = 50
-    exact = aba.aba(
-        robot.tree.with_constants_like(mpmath.mpf(1)),
-        [mpmath.mpf(x) for x in q],
-        [mpmath.mpf(0)] * 60,
-        [mpmath.mpf(0)] * 60,
-    )
+    with mpmath.workdps(50):
+        exact = aba.aba(
+            robot.tree.with_constants_like(mpmath.mpf(1)),
+            [mpmath.mpf(x) for x in q],
+            [mpmath.mpf(0)] * 60,
+            [mpmath.mpf(0)] * 60,
+        )
     truth = np.array([float(x) for x in exact])
 
     def error(driver: Any) -> float:

@@ -6,6 +6,7 @@ bodies, on chains and trees of every joint kind, with rotors; the paper's identi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -254,6 +255,11 @@ def difference(a: Any, b: Any) -> float:
     return float(abs(a - b).max() / abs(b).max())
 
 
+def few(choices: Sequence[Any]) -> Sequence[Any]:
+    """The first, the last and one between, of many."""
+    return [choices[0], choices[len(choices) // 2], choices[-1]] if len(choices) > 3 else choices
+
+
 def test_identities_to_fifty_digits(robot: Robot, precise: Any, rng: np.random.Generator) -> None:
     q, qd, tau = (lifted(precise, x[0]) for x in states(robot, rng, 1))
     exact = robot.evaluate("forward_dynamics", q, qd, tau, method="crba")
@@ -262,7 +268,7 @@ def test_identities_to_fifty_digits(robot: Robot, precise: Any, rng: np.random.G
         assert difference(found, exact) < 1e-38
     inverse = robot.evaluate("mass_matrix_inverse", q, method="crba")
     assert difference(robot.evaluate("mass_matrix_inverse", q, method="schur"), inverse) < 1e-38
-    for frame in robot.frame_names:
+    for frame in few(robot.frame_names):
         mobility = robot.evaluate("operational_inertia_inverse", q, method="crba", frame=frame)
         for method in INVERSE:
             found = robot.evaluate("operational_inertia_inverse", q, method=method, frame=frame)
@@ -275,7 +281,7 @@ def test_operational_inertia_to_fifty_digits(
     q = lifted(precise, states(robot, rng, 1)[0][0])
     path, links = robot.tree.path, robot.tree.links
     moved = [sum(links[k].joint.nv for k in path(i)) for i in range(len(links))]
-    for i in (i for i, joints in enumerate(moved) if joints > 6):
+    for i in few([i for i, joints in enumerate(moved) if joints > 6]):
         exact = robot.evaluate("operational_inertia", q, method="crba", frame=f"l{i}")
         for method in INERTIA:
             found = robot.evaluate("operational_inertia", q, method=method, frame=f"l{i}")
@@ -314,7 +320,7 @@ def test_operational_inertia_inverse(
 ) -> None:
     q = states(robot, rng)[0]
     cond = np.linalg.cond(evaluate(robot, "mass_matrix", q))
-    for frame in robot.frame_names:
+    for frame in few(robot.frame_names):
         function = "operational_inertia_inverse"
         J = evaluate(robot, "jacobian", q, frame=frame, axes=axes)
         expected = J @ np.linalg.inv(evaluate(robot, "mass_matrix", q)) @ J.mT

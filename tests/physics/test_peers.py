@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -123,14 +124,22 @@ class Case:
 
 @pytest.fixture(scope="module")
 def case(real_robot: Any) -> Case:
-    robot = real_robot.robot
-    model = pin.buildModelFromUrdf(str(real_robot.path))
+    return case_of(real_robot.robot, real_robot.path)
+
+
+@cache  # kernels stay with their robot, however a test names it
+def case_of(robot: lw.Robot, path: Path) -> Case:
+    model = pin.buildModelFromUrdf(str(path))
     model.gravity.linear = np.array([0.0, 0.0, -GRAVITY])
     joints = [model.joints[model.getJointId(name)] for name in robot.joint_names]
     order = np.array([joint.idx_v for joint in joints])
     rng = np.random.default_rng(7)
     q, qd, u = rng.uniform(-3.0, 3.0, (3, STATES, robot.nv))
     return Case(robot, Pinocchio(model, model.createData(), order, joints), q, qd, u)
+
+
+def test_the_methods_take_turns_on_all_robots(real_robots: tuple[str, ...]) -> None:
+    assert real_robots == NAMES
 
 
 def test_same_joints(case: Case) -> None:
@@ -211,6 +220,17 @@ def run(case: Case, evaluate: Any, function: str, method: str, *values: np.ndarr
 
 
 QUICK = ("crba", "aba", "fd3", "mixed", "innovations")
+NAMES = ("ur5", "xarm7", "kinova", "panda", "allegro", "anymal", "solo12", "talos")
+
+
+def by_turns(function: str) -> pytest.MarkDecorator:
+    """Every other method of a function on each robot, and on the next the others; all in full."""
+    cases = [
+        pytest.param(name, method, marks=() if (i + k) % 2 == 0 else pytest.mark.full)
+        for i, name in enumerate(NAMES)
+        for k, method in enumerate(FUNCTIONS[function])
+    ]
+    return pytest.mark.parametrize(("real_robot", "method"), cases, indirect=["real_robot"])
 
 
 @pytest.mark.parametrize("method", FUNCTIONS["mass_matrix"])
@@ -218,7 +238,7 @@ def test_mass_matrix(case: Case, method: str, evaluate: Any, assert_close: Any) 
     assert_close(run(case, evaluate, "mass_matrix", method, case.q), _masses(case))
 
 
-@pytest.mark.parametrize("method", FUNCTIONS["mass_matrix_inverse"])
+@by_turns("mass_matrix_inverse")
 def test_mass_matrix_inverse(
     case: Case, method: str, evaluate: Any, assert_close: Any, mobility: Any
 ) -> None:
@@ -230,7 +250,7 @@ def test_mass_matrix_inverse(
     assert_close(actual, expected, scale=scale)
 
 
-@pytest.mark.parametrize("method", FUNCTIONS["forward_dynamics"])
+@by_turns("forward_dynamics")
 def test_forward_dynamics(
     case: Case, method: str, evaluate: Any, assert_close: Any, mobility: Any
 ) -> None:
