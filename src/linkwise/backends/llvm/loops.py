@@ -13,7 +13,7 @@ same tile function computes every state and nothing is read or written out of bo
 from __future__ import annotations
 
 from linkwise.backends.llvm.rows import pitch
-from linkwise.backends.llvm.types import Lanes
+from linkwise.backends.llvm.types import Lanes, Lines
 from linkwise.trace.program import BYTE, Port, Signature, Slot
 
 
@@ -146,84 +146,30 @@ def _gather(i: int, port: Port, row: str) -> str:
 
 def _gather_function(lanes: Lanes) -> str:
     """Copy the rows of a tile, the last row again where there are no more."""
-    T = lanes.number.llvm
+    T, out = lanes.number.llvm, Lines()
+    with out.counting(lanes.width) as k:
+        ahead = out.let(f"add i64 %row, {k}")
+        row = out.let(f"call i64 @llvm.smin.i64(i64 {ahead}, i64 %last)")
+        source = out.element("i8", "%from", row, "%step")
+        target = out.element(T, "%to", k, "%size")
+        with out.counting("%size") as j:
+            number = out.let(f"load {T}, ptr {out.element('i8', source, j, '%inner')}")
+            out.store(T, number, target, j)
     arguments = "ptr %from, i64 %step, i64 %inner, ptr %to, i64 %size, i64 %row, i64 %last"
-    return f"""
-define internal void @gather({arguments}) #0 {{
-entry:
-  br label %lane
-lane:
-  %k = phi i64 [ 0, %entry ], [ %k1, %lane_end ]
-  %ahead = add i64 %row, %k
-  %r = call i64 @llvm.smin.i64(i64 %ahead, i64 %last)
-  %ro = mul i64 %r, %step
-  %source = getelementptr i8, ptr %from, i64 %ro
-  %to_o = mul i64 %k, %size
-  %target = getelementptr {T}, ptr %to, i64 %to_o
-  br label %number
-number:
-  %j = phi i64 [ 0, %lane ], [ %j1, %number ]
-  %so = mul i64 %j, %inner
-  %s = getelementptr i8, ptr %source, i64 %so
-  %v = load {T}, ptr %s
-  %t = getelementptr {T}, ptr %target, i64 %j
-  store {T} %v, ptr %t
-  %j1 = add i64 %j, 1
-  %more = icmp slt i64 %j1, %size
-  br i1 %more, label %number, label %lane_end
-lane_end:
-  %k1 = add i64 %k, 1
-  %lanes = icmp slt i64 %k1, {lanes.width}
-  br i1 %lanes, label %lane, label %done
-done:
-  ret void
-}}
-"""
+    return out.function(f"@gather({arguments}) #0")
 
 
 def _copy_function(T: str) -> str:
     """Copy rows of scratch, ``pitch`` apart, to contiguous rows of an output."""
+    out = Lines()
+    with out.counting("%rows") as k:
+        source = out.element(T, "%from", k, "%pitch")
+        target = out.element(T, "%to", out.let(f"add i64 %row, {k}"), "%size")
+        whole = out.let("and i64 %size, -8")
+        with out.counting(whole, step=8) as j:  # eight at once
+            some = out.let(f"load <8 x {T}>, ptr {out.element(T, source, j)}, align 1")
+            out.add(f"  store <8 x {T}> {some}, ptr {out.element(T, target, j)}, align 1")
+        with out.counting("%size", whole) as j:
+            out.store(T, out.load(T, source, j), target, j)
     arguments = "ptr %from, ptr %to, i64 %size, i64 %pitch, i64 %row, i64 %rows"
-    return f"""
-define internal void @copy_{T}({arguments}) #0 {{
-entry:
-  br label %rows_head
-rows_head:
-  %k = phi i64 [ 0, %entry ], [ %k1, %row_end ]
-  %so = mul i64 %k, %pitch
-  %source = getelementptr {T}, ptr %from, i64 %so
-  %at = add i64 %row, %k
-  %to_o = mul i64 %at, %size
-  %target = getelementptr {T}, ptr %to, i64 %to_o
-  %chunks = and i64 %size, -8
-  br label %chunk_head
-chunk_head:
-  %j = phi i64 [ 0, %rows_head ], [ %j1, %chunk ]
-  %whole = icmp slt i64 %j, %chunks
-  br i1 %whole, label %chunk, label %rest_head
-chunk:
-  %s = getelementptr {T}, ptr %source, i64 %j
-  %v = load <8 x {T}>, ptr %s, align 1
-  %t = getelementptr {T}, ptr %target, i64 %j
-  store <8 x {T}> %v, ptr %t, align 1
-  %j1 = add i64 %j, 8
-  br label %chunk_head
-rest_head:
-  %r = phi i64 [ %chunks, %chunk_head ], [ %r1, %rest ]
-  %more = icmp slt i64 %r, %size
-  br i1 %more, label %rest, label %row_end
-rest:
-  %rs = getelementptr {T}, ptr %source, i64 %r
-  %rv = load {T}, ptr %rs
-  %rt = getelementptr {T}, ptr %target, i64 %r
-  store {T} %rv, ptr %rt
-  %r1 = add i64 %r, 1
-  br label %rest_head
-row_end:
-  %k1 = add i64 %k, 1
-  %again = icmp slt i64 %k1, %rows
-  br i1 %again, label %rows_head, label %done
-done:
-  ret void
-}}
-"""
+    return out.function(f"@copy_{T}({arguments}) #0")

@@ -51,7 +51,7 @@ def store_columns(
         return
     key = tuple(columns)
     if call and len(set(columns)) > 1:
-        at = out.let(f"getelementptr {lanes.number.llvm}, ptr {base}, i64 {start}")
+        at = out.element(lanes.number.llvm, base, start)
         vectors = ", ".join(f"{lanes.type} {column}" for column in columns)
         out.add(f"  call void @{call}(ptr {at}, {vectors})")
         return
@@ -66,9 +66,7 @@ def put(name: str, lanes: Lanes, size: int) -> str:
     names = [f"%c{k}" for k in range(lanes.width)]
     _store_rows(out, lanes, "%at", size, 0, transpose(out, lanes, names))
     arguments = ", ".join(f"{lanes.type} {name}" for name in names)
-    body = "\n".join(out.text)
-    head = f"define internal void @{name}(ptr %at, {arguments}) #0"
-    return f"{head} {{\nentry:\n{body}\n  ret void\n}}\n"
+    return out.function(f"@{name}(ptr %at, {arguments}) #0")
 
 
 def store_bytes(out: Lines, lanes: Lanes, base: str, size: int, index: int, value: str) -> None:
@@ -83,7 +81,7 @@ def _store_rows(
 ) -> None:
     number = lanes.number
     for lane, row in enumerate(rows):
-        at = out.let(f"getelementptr {number.llvm}, ptr {base}, i64 {lane * size + start}")
+        at = out.element(number.llvm, base, lane * size + start)
         out.add(f"  store {lanes.type} {row}, ptr {at}, align {number.bytes}")
 
 

@@ -47,41 +47,25 @@ def _guard_large(code: Code, angles: list[str], reduced: list[Reduced]) -> list[
 
 
 def cold_reduction(number: Number, fused: bool) -> str:
-    """IR of a function that reduces those of an array of angles that are beyond the limit."""
-    T, double = number.llvm, NUMBERS["float64"]
+    """A function that reduces those of an array of angles that are beyond the limit."""
+    T, double, out = number.llvm, NUMBERS["float64"], Lines()
+    code = Code(out, Lanes(double, 1), fused)
+    with out.counting("%count") as k:
+        reduce, skip = out.label("reduce"), out.label("skip")
+        x = out.load(T, "%angles", k)
+        x = x if number is double else out.let(f"fpext float {x} to double")
+        limit = code.number(elementary.limit(number.bits, fused))
+        large = code.do("greater", code.do("abs", x), limit)
+        out.add(f"  br i1 {large}, label %{reduce}, label %{skip}")
+        out.start(reduce)
+        for room, value in zip(
+            ("%rest", "%turns"), elementary.reduce_large(code, x, number.bits), strict=True
+        ):
+            found = value if number is double else out.let(f"fptrunc double {value} to float")
+            out.store(T, found, room, k)
+        out.add(f"  br label %{skip}")
+        out.start(skip)
     words = [f"i64 {word}" for word in elementary.two_pi_inverse()]
-    code = Code(Lines(), Lanes(double, 1), fused)
-    wide = "%x" if number is double else code.out.let("fpext float %x to double")
-    big = code.do(
-        "greater", code.do("abs", wide), code.number(elementary.limit(number.bits, fused))
-    )
-    code.out.add(f"  br i1 {big}, label %reduce, label %tail")
-    code.out.start("reduce")
-    found = elementary.reduce_large(code, wide, number.bits)
-    if number is not double:
-        found = Reduced(*(code.out.let(f"fptrunc double {x} to float") for x in found))
-    body = "\n".join(code.out.text)
-    return f"""
-@two_pi_inverse = private unnamed_addr constant [{len(words)} x i64] [{", ".join(words)}]
-
-define internal void @reduce_large(ptr %angles, ptr %rest, ptr %turns, i64 %count) #1 {{
-entry:
-  br label %head
-head:
-  %i = phi i64 [ 0, %entry ], [ %i1, %tail ]
-  %px = getelementptr {T}, ptr %angles, i64 %i
-  %x = load {T}, ptr %px
-{body}
-  %pr = getelementptr {T}, ptr %rest, i64 %i
-  store {T} {found.r}, ptr %pr
-  %pt = getelementptr {T}, ptr %turns, i64 %i
-  store {T} {found.t}, ptr %pt
-  br label %tail
-tail:
-  %i1 = add i64 %i, 1
-  %more = icmp ult i64 %i1, %count
-  br i1 %more, label %head, label %done
-done:
-  ret void
-}}
-"""
+    table = f"private unnamed_addr constant [{len(words)} x i64] [{', '.join(words)}]"
+    function = out.function("@reduce_large(ptr %angles, ptr %rest, ptr %turns, i64 %count) #1")
+    return f"\n@two_pi_inverse = {table}\n{function}"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -103,15 +105,43 @@ class Lines:
         self.text.append(f"  {name} = {instruction}")
         return name
 
+    def element(self, kind: str, base: str, index: int | str, times: str = "") -> str:
+        """The address of an element of an array, or of one at a multiple of an index."""
+        index = self.let(f"mul i64 {index}, {times}") if times else index
+        return self.let(f"getelementptr {kind}, ptr {base}, i64 {index}")
+
     def load(self, kind: str, base: str, index: int | str, align: int = 0) -> str:
         """Read an element of an array."""
-        at = self.let(f"getelementptr {kind}, ptr {base}, i64 {index}")
+        at = self.element(kind, base, index)
         return self.let(f"load {kind}, ptr {at}" + (f", align {align}" if align else ""))
 
     def store(self, kind: str, value: str, base: str, index: int | str, align: int = 0) -> None:
         """Write an element of an array."""
-        at = self.let(f"getelementptr {kind}, ptr {base}, i64 {index}")
+        at = self.element(kind, base, index)
         self.add(f"  store {kind} {value}, ptr {at}" + (f", align {align}" if align else ""))
+
+    @contextmanager
+    def counting(self, count: int | str, first: str = "0", step: int = 1) -> Iterator[str]:
+        """A loop around what is written inside, over ``first, first + step ...`` below a count."""
+        before, head, body, done = self.current, *map(self.label, ("head", "body", "done"))
+        self.add(f"  br label %{head}")
+        self.start(head)
+        at = len(self.text)  # the phi goes here, once the back edge is known
+        k = f"%{head}.k"
+        more = self.let(f"icmp slt i64 {k}, {count}")
+        self.add(f"  br i1 {more}, label %{body}, label %{done}")
+        self.start(body)
+        yield k
+        following = self.let(f"add i64 {k}, {step}")
+        phi = f"  {k} = phi i64 [ {first}, %{before} ], [ {following}, %{self.current} ]"
+        self.text.insert(at, phi)
+        self.add(f"  br label %{head}")
+        self.start(done)
+
+    def function(self, head: str) -> str:
+        """The lines as the body of an internal function."""
+        body = "\n".join(self.text)
+        return f"\ndefine internal void {head} {{\nentry:\n{body}\n  ret void\n}}\n"
 
     def start(self, label: str) -> None:
         """Begin a block."""
