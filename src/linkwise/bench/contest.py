@@ -36,7 +36,8 @@ class Settings:
 
     def head(self, robot: Robot | None = None) -> str:
         """Machine, versions and settings."""
-        facts, lanes = machine(), machine()["lanes"]
+        facts = machine()
+        lanes = facts["lanes"]
         load = f", load {facts['load']} before the run" if facts["load"] is not None else ""
         known = [
             ("machine", f"{facts['processor']}, {facts['cores']} cores{load}"),
