@@ -8,29 +8,23 @@ from __future__ import annotations
 
 import re
 
-from linkwise.backends.cstyle.functions import functions, number
+from linkwise.backends.cstyle.functions import EXPRESSIONS, functions, number
 from linkwise.errors import printable
 from linkwise.trace.expr import At, Expr, Write
 from linkwise.trace.program import BYTE, NUMBER, Array, Block, For, Program, Region, Repeat
 
 KINDS = {NUMBER: "double", BYTE: "unsigned char"}
 
-OPS = {
-    "add": "{} + {}",
-    "sub": "{} - {}",
-    "mul": "{} * {}",
-    "div": "{} / {}",
-    "neg": "-{}",
+OPS = {operation: expression for operation, (_, expression) in EXPRESSIONS.items()} | {
     "sign": "({0} > 0 ? 1.0 : {0} < 0 ? -1.0 : {0})",
-    "flag": "({} > 0 ? 1.0 : 0.0)",
-    "finite": "(isfinite({}) ? 1.0 : 0.0)",
+    "flag": "({0} > 0 ? 1.0 : 0.0)",
+    "finite": "(isfinite({0}) ? 1.0 : 0.0)",
     "eps": "DBL_EPSILON",
-    "sqrt": "sqrt({})",
-    "select": "({} > 0 ? {} : {})",
-    "atan2": "linkwise_atan2({}, {})",
-    "fma": "fma({}, {}, {})",
-    "fms": "fma({}, {}, -{})",
-    "fnma": "fma(-{}, {}, {})",
+    "sqrt": "sqrt({0})",
+    "select": "({0} > 0 ? {1} : {2})",
+    "atan2": "linkwise_atan2({0}, {1})",
+    "fms": "fma({0}, {1}, -{2})",
+    "fnma": "fma(-{0}, {1}, {2})",
 }
 
 
