@@ -157,7 +157,7 @@ def cut(slots: Sequence[Slot], values: Sequence[Expr]) -> tuple[Output, ...]:
 def _pivots(graph: Graph, results: list[Expr]) -> list[tuple[Expr, Expr]]:
     """The pivots that the results depend on, with their scales; other divisions are ignored.
 
-    A pivot of constants that is not positive has become NaN, which nothing else gives.
+    A pivot of constants alone that is not positive was folded to NaN; no other constant is NaN.
     """
     inside = [x for loop in graph.loops for x in (*loop.starts, *loop.nexts)]
     nodes = reachable([*results, *inside])

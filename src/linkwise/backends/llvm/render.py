@@ -1,7 +1,7 @@
 """Program -> LLVM IR of one tile: ``width`` states side by side, rows contiguous in memory.
 
-The tile function reads and writes exactly ``width`` rows. ``entry.py`` wraps it: the loop over a
-batch, the last incomplete tile, and the call from Python.
+The tile function reads and writes exactly ``width`` rows. `loops.py` calls it: for one state, or in
+a loop over a batch, the last incomplete tile included.
 """
 
 from __future__ import annotations
