@@ -15,7 +15,8 @@ import mpmath
 import numpy as np
 import pytest
 
-import linkwise.spatial.precise  # noqa: F401 - registers mpmath numbers
+import linkwise as lw
+import linkwise.spatial.precise  # registers mpmath numbers
 from linkwise.backends.base import BATCH
 from linkwise.backends.cstyle.render import render_c
 from linkwise.backends.llvm.backend import Llvm
@@ -138,27 +139,64 @@ def angles() -> Program:
     return verify(Program("angles", (Port("p", 2),), (Block(needed(list(values))),), (output,)))
 
 
-@pytest.mark.skipif(shutil.which("cc") is None or sys.platform == "win32", reason="no C compiler")
-@pytest.mark.skipif(not host().fused, reason="this processor rounds products before it adds")
-def test_c_gives_the_same_bits(tmp_path: Path) -> None:
-    """Sines and angles too, of numbers of any size: they are the same operations."""
-    (tmp_path / "k.c").write_text("".join(render_c(p, "nobody") for p in (operations(), angles())))
+needs_c = pytest.mark.skipif(
+    shutil.which("cc") is None or sys.platform == "win32", reason="no C compiler"
+)
+needs_fused = pytest.mark.skipif(
+    not host().fused, reason="this processor rounds products before it adds"
+)
+
+
+def c_library(folder: Path, *sources: str) -> ctypes.CDLL:
+    (folder / "k.c").write_text("".join(sources))
     flags = ["-O1", "-ffp-contract=off", "-shared", "-fPIC", "-Wall", "-Werror", "-pedantic"]
     command = ["cc", "-std=c99", *flags, "-o", "k.so", "k.c", "-lm"]
-    subprocess.run(command, cwd=tmp_path, check=True, timeout=120)
-    library = ctypes.CDLL(str(tmp_path / "k.so"))
+    subprocess.run(command, cwd=folder, check=True, timeout=120)
+    return ctypes.CDLL(str(folder / "k.so"))
+
+
+def run_c(library: ctypes.CDLL, name: str, *inputs: np.ndarray, size: int) -> np.ndarray:
+    out = np.empty((len(inputs[0]), size))
+    for rows in zip(*inputs, out, strict=True):
+        library[name](*(ctypes.c_void_p(row.ctypes.data) for row in rows))
+    return out
+
+
+@needs_c
+@needs_fused
+def test_c_gives_the_same_bits(tmp_path: Path) -> None:
+    """Sines and angles too, of numbers of any size: they are the same operations."""
+    library = c_library(tmp_path, *(render_c(p, "nobody") for p in (operations(), angles())))
     rng = np.random.default_rng(8)
     sizes = np.exp(rng.uniform(-700, 709, (3000, 2))) * rng.choice([-1, 1], (3000, 2))
     odd = np.array([[np.nan, 1.0], [1.0, np.inf], [-np.inf, np.nan], [-0.0, -np.inf]])
     given = np.concatenate([points("float64"), rng.uniform(-1e10, 1e10, (3000, 2)), sizes, odd])
     for program in (operations(), angles()):
         count = program.outputs[0].slot.size
-        expected, out = np.empty((len(given), count)), np.empty((len(given), count))
+        expected = np.empty((len(given), count))
         Llvm(host()).compile(program, "float64", BATCH)([given], [expected], 1)
-        for row, result in zip(given, out, strict=True):
-            library[program.name](*(ctypes.c_void_p(a.ctypes.data) for a in (row, result)))
+        out = run_c(library, program.name, given, size=count)
         same = (out.view("u8") == expected.view("u8")) | (np.isnan(out) & np.isnan(expected))
         assert same.all(), given[~same.all(axis=1)][:5]
+
+
+@needs_c
+@needs_fused
+def test_c_of_a_robot_gives_the_same_bits(tmp_path: Path) -> None:
+    robot = lw.load("puma560")
+    rng = np.random.default_rng(9)
+    calls = {
+        "inverse_dynamics": ("rnea", 3),
+        "forward_dynamics": ("aba", 3),
+        "mass_matrix": ("crba", 1),
+    }
+    sources = [robot.source(f, backend="c", method=method) for f, (method, _) in calls.items()]
+    library = c_library(tmp_path, *sources)
+    for function, (method, inputs) in calls.items():
+        given = [rng.normal(size=(20, 6)) * 3 for _ in range(inputs)]
+        expected = robot.compute(function, *given, method=method).reshape(20, -1)
+        found = run_c(library, f"{function}_{method}", *given, size=expected.shape[1])
+        np.testing.assert_array_equal(found.view("u8"), expected.view("u8"))
 
 
 @pytest.mark.parametrize(("y", "x"), [(1.5, -2.0), (-0.25, 3.0), (0.0, -1.0), (-3.0, 0.5)])

@@ -16,11 +16,13 @@ import pytest
 import linkwise as lw
 from linkwise.algorithms import FUNCTIONS
 from linkwise.backends.reference import interpret
+from linkwise.spatial import atan2, select, sqrt
+from linkwise.spatial.scalar import reciprocal
 from linkwise.trace.assemble import needed
-from linkwise.trace.expr import Expr, Graph, reachable
+from linkwise.trace.expr import ARITY, Expr, Graph, TooManyNodes, reachable
 from linkwise.trace.fuse import fuse
 from linkwise.trace.program import BYTE, Block, Output, Port, Program, Repeat
-from linkwise.trace.schedule import peak_live, schedule
+from linkwise.trace.schedule import cycles, latency, peak_live, schedule
 from linkwise.trace.status import status_of
 from linkwise.trace.tracer import Task, evaluate, flatten, trace
 from linkwise.trace.verify import verify
@@ -217,6 +219,78 @@ def test_the_bits_of_a_status() -> None:
     assert lw.Status.OK == 0
 
 
+# -- folding -------------------------------------------------------------------------------------
+
+
+def folded() -> dict[str, tuple[Expr, Expr]]:
+    """Expressions, and the nodes that they become."""
+    g = Graph()
+    x, y = g.input("x", 0), g.input("x", 1)
+    two, three, neg = g.const(2.0), g.const(3.0), -x
+    return {
+        "0 + x": (0.0 + x, x), "x + 0": (x + 0.0, x), "x - 0": (x - 0.0, x), "0 - x": (0.0 - x, -x),
+        "x - x": (x - x, g.zero), "x * 0": (x * 0.0, g.zero), "0 * x": (0.0 * x, g.zero),
+        "x * 1": (x * 1.0, x), "1 * x": (1.0 * x, x), "x * -1": (x * -1.0, -x),
+        "a sign of a sign": (-neg, x), "a negative factor": (-2.0 * x, -(2.0 * x)),
+        "factors": (2.0 * (x * 3.0), 6.0 * x), "factor of a sign": (2.0 * -x, -(2.0 * x)),
+        "x + -y": (x + -y, x - y), "-x + y": (-x + y, y - x), "x - -y": (x - -y, x + y),
+        "-x - y": (-x - y, -(x + y)), "y - x": (y - x, -(x - y)),
+        "(x - y) + y": ((x - y) + y, x), "y + (x - y)": (y + (x - y), x),
+        "x - (x - y)": (x - (x - y), y), "(x + y) - x": ((x + y) - x, y),
+        "(x + y) - y": ((x + y) - y, x),
+        "x y": (x * y, y * x), "x + y": (x + y, y + x), "-x y": (-x * y, -(x * y)),
+        "x -y": (x * -y, -(x * y)),
+        "x 1/x": (x * (1.0 / x), g.one), "1/x x": ((1.0 / x) * x, g.one),
+        "x (y/x)": (x * (y * (1.0 / x)), y), "(y/x) x": (((1.0 / x) * y) * x, y),
+        "x / 1": (x / 1.0, x), "0 / x": (0.0 / x, g.zero), "x / x": (x / x, g.one),
+        "x / -y": (x / -y, -(x / y)), "-x / y": (-x / y, -(x / y)), "x / 4": (x / 4.0, 0.25 * x),
+        "2 + 3": (two + three, g.const(5.0)), "2 - 3": (two - three, g.const(-1.0)),
+        "2 * 3": (two * three, g.const(6.0)), "3 / 2": (three / two, g.const(1.5)),
+        "-2": (-two, g.const(-2.0)), "-0": (-g.zero, g.zero),
+        "1 / 2": (reciprocal(two), g.const(0.5)),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", folded())
+def test_what_need_not_be_computed_becomes_no_node(name: str) -> None:
+    found, expected = folded()[name]
+    assert found is expected
+
+
+def test_what_must_be_computed_does() -> None:
+    graph = Graph()
+    x, y, z = (graph.input("x", k) for k in range(3))
+    kept = {
+        "add": x + y, "sub": x - y, "mul": x * y, "div": y / x, "neg": -x, "sqrt": sqrt(x),
+        "select": select(x, y, z), "atan2": atan2(x, y),
+    }  # fmt: skip
+    for op, node in kept.items():
+        assert node.op == op
+    assert [a.value for a in (x - y).args] == [("x", 0), ("x", 1)]
+    assert (x * (z / y)).op == "mul" and (x * (2.0 / x)).op == "mul", "only 1/x cancels"
+    assert ((x + y) - z).op == "sub" and ((x - y) + x).op == "add"
+    assert repr(x + y) == f"%{(x + y).id} = add(%{x.id}, %{y.id})"
+    assert repr(x) == f"%{x.id} = input(('x', 0))"
+
+
+def test_pivots_are_remembered_with_their_scales() -> None:
+    graph = Graph()
+    x = graph.input("x", 0)
+    assert reciprocal(x, 2.0) is 1.0 / x
+    assert reciprocal(graph.const(4.0)).value == 0.25
+    assert graph.pivots == [(x, graph.const(2.0))]
+    assert np.isnan(reciprocal(graph.const(-1.0)).value)
+
+
+def test_a_trace_has_at_most_so_many_nodes() -> None:
+    graph = Graph(most=4)  # 0 and 1 are two of them
+    x = graph.input("x", 0)
+    y = x + 1.0
+    assert graph.input("x", 0) is x and x + 1.0 is y
+    with pytest.raises(TooManyNodes):
+        graph.input("x", 1)
+
+
 # -- multiply-adds -------------------------------------------------------------------------------
 
 FUSED: dict[str, tuple[Callable[..., list[Expr]], list[str]]] = {
@@ -331,3 +405,26 @@ def test_values_alive_are_counted_between_making_and_last_use() -> None:
     both = first - second
     assert peak_live(schedule(needed([both]))) == 2
     assert peak_live(schedule(needed([first]))) <= 1
+
+
+@pytest.mark.parametrize(
+    ("op", "time"),
+    [("add", 3), ("mul", 3), ("neg", 3), ("fma", 4), ("fms", 4), ("fnma", 4), ("div", 13),
+     ("sqrt", 15), ("sin", 0), ("cos", 0), ("input", 0), ("const", 0), ("read", 0), ("carry", 0)],
+)  # fmt: skip
+def test_how_long_an_operation_takes(op: str, time: int) -> None:
+    graph = Graph()
+    args = [graph.input("x", k) for k in range(ARITY[op])]
+    node = graph.node(op, *args, value=None if args else 1.0)
+    assert latency(node) == time == cycles((*args, node))
+
+
+def test_two_operations_start_in_a_cycle() -> None:
+    graph = Graph()
+    x, y = graph.input("x", 0), graph.input("x", 1)
+    products = tuple(graph.node("mul", x, graph.const(float(k))) for k in range(2, 7))
+    for count, time in enumerate((3, 3, 4, 4, 5), 1):
+        assert cycles(products[:count]) == time
+    last = graph.node("add", products[4], y)
+    assert cycles((*products, last)) == 8, "waits for the fifth product, known in cycle 5"
+    assert cycles((products[0], graph.node("neg", products[0]), *products[1:3])) == 7
