@@ -123,7 +123,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     },
     (
         "trace/schedule",
-        "0  ->  1  in  heap = [(cost(n), 0, -n.id, n) for n in nodes if users_left[n.id] == 0]",
+        "0  ->  1  in  heap = [(cost(k), 0, -k) for k in range(len(nodes)) if users_left[k] == 0]",
     ): "any age that is not negative comes after those of nodes that were pushed later",
 }
 
