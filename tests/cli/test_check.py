@@ -444,7 +444,7 @@ def test_broken_xml_is_not_written(path: Path, tmp_path: Path) -> None:
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 from check_combined import by_element  # noqa: E402
 from faults.combined import files  # noqa: E402
-from faults.defects import COMBINABLE, DEFECTS, together  # noqa: E402
+from faults.defects import COMBINABLE, DEFECTS, close_cycle, together  # noqa: E402
 from faults.document import ROBOTS, Document, robots_folder  # noqa: E402
 from faults.spoil import spoiled  # noqa: E402
 
@@ -484,6 +484,26 @@ def test_a_missing_limit_is_not_told_of_a_joint_whose_type_is_unknown(path: Path
     joint.remove(next(joint.iter("limit")))
     path.write_text(document.text(), encoding="utf-8")
     assert [p.code.name for p in lw.check(path)] == ["UNKNOWN_TYPE"]
+
+
+def test_a_point_mass_is_not_told_of_a_link_that_lost_its_joint(path: Path) -> None:
+    """It may have been fixed to another link, and then the body is no point."""
+    document = Document(ET.fromstring(GOOD))
+    inertia = list(document.root.iter("inertia"))[-1]
+    inertia.attrib |= {"ixx": "0", "iyy": "0", "izz": "0"}
+    path.write_text(document.text(), encoding="utf-8")
+    assert {p.code.name for p in lw.check(path)} == {"POINT_MASS", "UNMOVED"}
+    document.root.remove(document.joints[-1])
+    path.write_text(document.text(), encoding="utf-8")
+    assert [p.code.name for p in lw.check(path)] == ["SECOND_ROOT"]
+
+
+def test_defects_ask_about_the_tree_without_other_defects() -> None:
+    """A cycle is one whatever was done to the joints in it before."""
+    document = Document(ET.fromstring(GOOD)).copy()
+    next(document.joints[1].iter("parent")).tag = "parrent"
+    close_cycle(document, document.joints[0])
+    assert next(document.joints[0].iter("parent")).get("link") == "fore"
 
 
 @pytest.mark.parametrize("name", ["z1", "ur5", "solo12"])

@@ -101,12 +101,18 @@ class Document(File):
 
     # -- the tree -------------------------------------------------------------------------------
 
+    def copy(self) -> Self:
+        """The same document; defects that ask about its tree ask about the tree without defects."""
+        twin = super().copy()
+        assert twin.below is not None
+        return twin
+
     @cached_property
-    def below(self) -> dict[str, list[Element]]:
-        """Joints by their parent link."""
-        found: dict[str, list[Element]] = {}
+    def below(self) -> dict[str, list[tuple[Element, str]]]:
+        """Joints and their child links, by their parent link."""
+        found: dict[str, list[tuple[Element, str]]] = {}
         for joint in self.joints:
-            found.setdefault(end(joint, "parent"), []).append(joint)
+            found.setdefault(end(joint, "parent"), []).append((joint, end(joint, "child")))
         return found
 
     @cached_property
@@ -121,7 +127,7 @@ class Document(File):
         while todo:
             name = todo.pop()
             found.append(name)
-            todo += [end(j, "child") for j in self.below.get(name, []) if not stop(j)]
+            todo += [child for j, child in self.below.get(name, []) if not stop(j)]
         return found
 
     @cached_property
@@ -138,7 +144,7 @@ class Document(File):
             if not any(
                 j.get("type") != "fixed"
                 for name in self.subtree(end(joint, "child"))
-                for j in self.below.get(name, [])
+                for j, _ in self.below.get(name, [])
             )
         ]
         return self._sole(leaves)

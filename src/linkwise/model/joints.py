@@ -176,10 +176,9 @@ def _line_mass(body: RigidInertia) -> Sym3:
 class Revolute(Joint):
     """Turns about z."""
 
-    nq: ClassVar[int] = 1
-    nv: ClassVar[int] = 1
-    turns_freely: ClassVar[bool] = True
-    slides_freely: ClassVar[str] = "along z"
+    nq = nv = 1
+    turns_freely = True
+    slides_freely = "along z"
 
     def transform(self, q: Vector) -> Transform:
         s, c = sincos(q[0])
@@ -198,10 +197,9 @@ class Revolute(Joint):
 class Prismatic(Joint):
     """Slides along z."""
 
-    nq: ClassVar[int] = 1
-    nv: ClassVar[int] = 1
-    turns_freely: ClassVar[bool] = True
-    slides_freely: ClassVar[str] = "anywhere"
+    nq = nv = 1
+    turns_freely = True
+    slides_freely = "anywhere"
 
     def transform(self, q: Vector) -> Transform:
         return Transform(Vec3(0.0, 0.0, q[0]))
@@ -220,10 +218,9 @@ class Helical(Joint):
     """Turns about z and slides along it, ``pitch`` metres per radian."""
 
     pitch: float
-    nq: ClassVar[int] = 1
-    nv: ClassVar[int] = 1
-    turns_freely: ClassVar[bool] = True
-    slides_freely: ClassVar[str] = "along z"
+    nq = nv = 1
+    turns_freely = True
+    slides_freely = "along z"
 
     def transform(self, q: Vector) -> Transform:
         s, c = sincos(q[0])
@@ -246,8 +243,7 @@ class Helical(Joint):
 class Universal(Joint):
     """Turns about z, then about the turned x; both axes meet at the origin."""
 
-    nq: ClassVar[int] = 2
-    nv: ClassVar[int] = 2
+    nq = nv = 2
 
     def transform(self, q: Vector) -> Transform:
         (s1, c1), (s2, c2) = sincos(q[0]), sincos(q[1])
@@ -281,8 +277,7 @@ class Universal(Joint):
 class Planar(Joint):
     """Slides along x and y of the joint frame, then turns about z."""
 
-    nq: ClassVar[int] = 3
-    nv: ClassVar[int] = 3
+    nq = nv = 3
 
     def transform(self, q: Vector) -> Transform:
         s, c = sincos(q[2])
@@ -320,9 +315,8 @@ class Planar(Joint):
 class Spherical(Joint):
     """Turns about its centre in every direction."""
 
-    nq: ClassVar[int] = 4
-    nv: ClassVar[int] = 3
-    quasi: ClassVar[bool] = True
+    nq, nv = 4, 3
+    quasi = True
 
     def transform(self, q: Vector) -> Transform:
         return Transform(_NONE, (Rotation.of_quaternion(*q),))
@@ -355,9 +349,8 @@ class Spherical(Joint):
 class Free(Joint):
     """Moves in every way."""
 
-    nq: ClassVar[int] = 7
-    nv: ClassVar[int] = 6
-    quasi: ClassVar[bool] = True
+    nq, nv = 7, 6
+    quasi = True
 
     def transform(self, q: Vector) -> Transform:
         return Transform(Vec3(*q[4:7]), (Rotation.of_quaternion(*q[:4]),))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
 
-from linkwise.model.description import Limits
+from linkwise.model.description import IDENTITY, Limits
 from linkwise.model.joints import Joint, JointState
 from linkwise.model.projection import Index, Projection, Tensor
 from linkwise.spatial import (
@@ -28,7 +28,6 @@ from linkwise.spatial import (
 
 UNLIMITED = Limits()
 BASE = -1  # index of the link that does not move
-AXES = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 # a block per pair of links: its rows are the first link's columns, its columns the second's
 Blocks = Iterable[tuple[tuple[int, int], Sequence[Sequence[Scalar]]]]
@@ -233,7 +232,7 @@ class Tree:
     def _joint_frame(self, i: int, link: Link) -> Frame:
         named = (self.frames.get(name) for name in (link.joint_name, link.name))
         on_link = (frame for frame in named if frame and frame.link == i)
-        return next(on_link, Frame(i, (0.0, 0.0, 0.0), AXES))
+        return next(on_link, Frame(i, (0.0, 0.0, 0.0), IDENTITY))
 
     @cached_property
     def coupled(self) -> bool:
@@ -310,12 +309,6 @@ class Tree:
         """The same tree, its motors' rotors weightless."""
         bare = [replace(link, armature=(0.0,) * len(link.armature)) for link in self.links]
         return self.with_links(bare)
-
-    @property
-    def inertia_numbers(self) -> list[Scalar]:
-        """Ten numbers per link, as `with_inertias` takes them."""
-        bodies = (link.inertia for link in self.links)
-        return [x for body in bodies for x in (body.m, *body.h, *body.second)]
 
     def with_inertias(self, numbers: Sequence[Scalar]) -> Tree:
         """The same tree with other bodies: ten scalars per link, in the link's own frame.
