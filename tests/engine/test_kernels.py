@@ -175,9 +175,19 @@ def sizes(algorithm: Algorithm, size: str) -> list[lw.Robot]:
     return trees() if size == "all" else [small]
 
 
-@pytest.mark.parametrize("size", ["small", pytest.param("all", marks=pytest.mark.full)])
-@each_dtype
-@each_algorithm
+def kernels() -> Iterator[Any]:
+    """All in a full run; else each method on a small robot in one number type, by turns: the other
+    one than in tests/papers/test_agreement_all.py.
+    """
+    places = [a for methods in FUNCTIONS.values() for a in methods.values()]
+    for algorithm, dtype, size in itertools.product(ALL, DTYPES, ("small", "all")):
+        short = size == "small" and dtype == DTYPES[1 - places.index(algorithm) % 2]
+        label = f"{algorithm.function}-{algorithm.method}-{dtype}-{size}"
+        marks = () if short else (pytest.mark.full,)
+        yield pytest.param(algorithm, dtype, size, marks=marks, id=label)
+
+
+@pytest.mark.parametrize(("algorithm", "dtype", "size"), list(kernels()))
 def test_every_kernel_agrees_with_the_interpreter(
     algorithm: Algorithm, dtype: str, size: str
 ) -> None:
@@ -799,11 +809,15 @@ def run_c(library: ctypes.CDLL, name: str, *inputs: np.ndarray, size: int) -> np
 
 
 @needs_c
+@pytest.mark.parametrize("methods", ["one", pytest.param("all", marks=pytest.mark.full)])
 @pytest.mark.parametrize("name", ["puma560", pytest.param("iiwa14", marks=pytest.mark.full)])
-def test_generated_c_computes_the_same(name: str, tmp_path: Path) -> None:
+def test_generated_c_computes_the_same(name: str, methods: str, tmp_path: Path) -> None:
+    """One method of every function, or all."""
     robot = lw.load(name)
     frame = robot.frame_names[-1]
-    chosen = [(a, frame if a.takes_frame else None) for a in ALL]
+    first = {a.function: a for a in reversed(ALL)}.values()
+    wanted = ALL if methods == "all" else first
+    chosen = [(a, frame if a.takes_frame else None) for a in wanted]
     sources = [robot.source(a.function, backend="c", method=a.method, frame=f) for a, f in chosen]
     library = c_library(tmp_path, *sources)
     rng = np.random.default_rng(9)
@@ -1088,7 +1102,7 @@ def test_a_schedule_is_every_needed_node_once_in_order(seed: int) -> None:
 
 @each_algorithm
 def test_traced_programs_contain_only_what_they_need(algorithm: Algorithm) -> None:
-    robot = trees()[0]
+    (robot,) = sizes(algorithm, "small")
     task = task_of(algorithm, robot)
     assert task is not None
     program = verify(trace(task, robot.tree))

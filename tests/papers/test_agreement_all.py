@@ -48,6 +48,7 @@ STEP = "1e-20"
 METHODS = [  # tests/physics/test_manifold.py has those of configurations
     (f, m) for f, methods in FUNCTIONS.items() for m in methods if f not in configurations.FUNCTIONS
 ]
+PLACES = [(f, m) for f, methods in FUNCTIONS.items() for m in methods]
 DTYPES = [np.float64, np.float32]
 COMPILED = {np.float64: "tree", np.float32: "free base"}  # which have every kind of operation
 
@@ -557,7 +558,8 @@ def test_a_method_that_does_not_apply_names_the_reason_and_those_that_do(
 ) -> None:
     robot, states = robot_of(name), states_of(name)
     why = {"massless": "link 'l3' has no mass", "followers": "joint 'j5' follows 'j2'"}[name]
-    with pytest.raises(ValueError, match=f"{function}, method '{method}': {why}") as caught:
+    at = ", frame 'tip'" if FUNCTIONS[function][method].takes_frame else ""
+    with pytest.raises(ValueError, match=f"{function}, method '{method}'{at}: {why}") as caught:
         call(robot, function, method, states, 0)
     able = [m for f, m in METHODS if f == function and applies(name, f, m)]
     instead = "; expected one of " + ", ".join(map(repr, able)) if able else "; no method can"
@@ -643,10 +645,10 @@ def contracted(name: str, found: np.ndarray) -> np.ndarray:
 
 def compiled_cases() -> Iterator[Any]:
     """All of them in a full run; else the methods of float64 and of float32 by turns, each on the
-    robot of its number type. tests/engine/test_kernels.py has every method in both.
+    robot of its number type. tests/engine/test_kernels.py has the other turns.
     """
     for name, function, method in (x for x in CASES if x[0] != "massless"):
-        turn = METHODS.index((function, method)) % 2
+        turn = PLACES.index((function, method)) % 2
         for dtype in DTYPES:
             short = dtype is DTYPES[turn] and COMPILED[dtype] == name
             marks = () if short else (pytest.mark.full,)
@@ -676,9 +678,17 @@ def test_kernels_are_accurate(
     assert_close(found, expected, dtype=dtype, scale=limit)
 
 
-@pytest.mark.parametrize(
-    ("name", "function", "method"), [x for x in CASES if not FUNCTIONS[x[1]][x[2]].iterates]
-)
+def traced_cases() -> Iterator[Any]:
+    """All in a full run; else every other method of each robot, and on the next robot the others:
+    fifty digits have them all.
+    """
+    for name, function, method in (x for x in CASES if not FUNCTIONS[x[1]][x[2]].iterates):
+        turn = PLACES.index((function, method)) + ROBOTS.index(name)
+        marks = pytest.mark.full if turn % 2 else ()
+        yield pytest.param(name, function, method, marks=marks)
+
+
+@pytest.mark.parametrize(("name", "function", "method"), list(traced_cases()))
 @pytest.mark.parametrize("dtype", DTYPES)  # last, so that both follow one another: traced once
 def test_programs_are_accurate(
     name: str, function: str, method: str, dtype: Any, interpreted: Any, assert_close: Any,

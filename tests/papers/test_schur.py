@@ -78,7 +78,15 @@ def grow(joints: Any, parents: Any, rng: np.random.Generator, rotors: bool) -> T
     return Tree(tuple(links), (1.0, -2.0, -9.0), frames)
 
 
-@pytest.fixture(params=[f"{name}{rotors}" for name in MACHINES for rotors in ("", ", rotors")])
+# with rotors or without, by turns; all in a full run
+WITH = [
+    pytest.param(f"{name}{rotors}", marks=() if (i + k) % 2 == 0 else pytest.mark.full)
+    for i, name in enumerate(MACHINES)
+    for k, rotors in enumerate(("", ", rotors"))
+]
+
+
+@pytest.fixture(params=WITH)
 def robot(request: pytest.FixtureRequest) -> Robot:
     name = request.param.removesuffix(", rotors")
     tree = grow(*MACHINES[name], np.random.default_rng(4), name != request.param)

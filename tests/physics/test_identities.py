@@ -1,7 +1,7 @@
 """Identities of mechanics on random trees of every joint kind: followers, rotors, free bases.
 
 A case is a random tree at a random state. ``LINKWISE_CASES`` is the number of cases of each
-identity, 60 unless set; ``make identities`` runs 10,400 of each. Equations run uncompiled over
+identity, 45 unless set; ``make identities`` runs 10,400 of each. Equations run uncompiled over
 NumPy batches. A derivative along a motion is a complex step: quaternions move at half their product
 with the turning rate, and `test_configuration.py` holds ``integrate`` to that.
 """
@@ -32,7 +32,7 @@ from linkwise.model.description import (
 )
 from linkwise.robot import Robot
 
-CASES = int(os.environ.get("LINKWISE_CASES", "60"))
+CASES = int(os.environ.get("LINKWISE_CASES", "45"))
 STATES = 3 if CASES < 1000 else 20  # of each tree; a batch costs little more than one state
 STEP = 1e-30  # a complex step has no difference to cancel, so it may be this small
 METHODS = ["crba", "aba"]

@@ -6,7 +6,7 @@ linkwise evaluates all states in one call, the peers one by one. Joints are matc
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -223,22 +223,22 @@ QUICK = ("crba", "aba", "fd3", "mixed", "innovations")
 NAMES = ("ur5", "xarm7", "kinova", "panda", "allegro", "anymal", "solo12", "talos")
 
 
-def by_turns(function: str) -> pytest.MarkDecorator:
-    """Every other method of a function on each robot, and on the next the others; all in full."""
+def by_turns(methods: Iterable[str], turns: int = 2) -> pytest.MarkDecorator:
+    """Every other method on each robot, and on the next robot the others; all in a full run."""
     cases = [
-        pytest.param(name, method, marks=() if (i + k) % 2 == 0 else pytest.mark.full)
+        pytest.param(name, method, marks=() if (i + k) % turns == 0 else pytest.mark.full)
         for i, name in enumerate(NAMES)
-        for k, method in enumerate(FUNCTIONS[function])
+        for k, method in enumerate(methods)
     ]
     return pytest.mark.parametrize(("real_robot", "method"), cases, indirect=["real_robot"])
 
 
-@pytest.mark.parametrize("method", FUNCTIONS["mass_matrix"])
+@by_turns(FUNCTIONS["mass_matrix"])
 def test_mass_matrix(case: Case, method: str, evaluate: Any, assert_close: Any) -> None:
     assert_close(run(case, evaluate, "mass_matrix", method, case.q), _masses(case))
 
 
-@by_turns("mass_matrix_inverse")
+@by_turns(FUNCTIONS["mass_matrix_inverse"])
 def test_mass_matrix_inverse(
     case: Case, method: str, evaluate: Any, assert_close: Any, mobility: Any
 ) -> None:
@@ -250,7 +250,7 @@ def test_mass_matrix_inverse(
     assert_close(actual, expected, scale=scale)
 
 
-@by_turns("forward_dynamics")
+@by_turns(FUNCTIONS["forward_dynamics"], 3)
 def test_forward_dynamics(
     case: Case, method: str, evaluate: Any, assert_close: Any, mobility: Any
 ) -> None:
@@ -320,7 +320,7 @@ def test_external_wrenches_on_inverse_dynamics(
     assert_close(case.robot.gravity_torque(case.q, f_ext=f_ext), gravity)
 
 
-@pytest.mark.parametrize("method", ["crba", "aba"])
+@by_turns(["crba", "aba"])
 def test_external_wrenches_on_forward_dynamics(
     case: Case, method: str, rng: np.random.Generator, assert_close: Any
 ) -> None:

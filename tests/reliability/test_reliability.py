@@ -88,8 +88,14 @@ def test_hostile_paths_open_nothing(tmp_path: Path) -> None:
     assert_met(attacks.run_path_attacks(tmp_path.resolve()))
 
 
-def test_bad_states_stay_alone() -> None:
-    assert_met(states.isolation({"two links": lw.from_dh([engine.LINK] * 6)}, 515))
+@pytest.mark.parametrize("methods", ["one", pytest.param("all", marks=pytest.mark.full)])
+def test_bad_states_stay_alone(methods: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One method of each function, or all of them, as tests/engine/test_status.py has."""
+    arm = lw.from_dh([engine.LINK] * 6)
+    if methods == "one":
+        first = {call[0]: call for call in reversed(states.calls(arm))}
+        monkeypatch.setattr(states, "calls", lambda robot: list(first.values()))
+    assert_met(states.isolation({"six links": arm}, 515))
 
 
 def test_a_damaged_cache_is_noticed(tmp_path: Path) -> None:
