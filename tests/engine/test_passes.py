@@ -24,7 +24,7 @@ from linkwise.trace.fuse import fuse
 from linkwise.trace.program import BYTE, Block, Output, Port, Program, Repeat
 from linkwise.trace.schedule import cycles, latency, peak_live, schedule
 from linkwise.trace.status import status_of
-from linkwise.trace.tracer import Task, evaluate, flatten, trace
+from linkwise.trace.tracer import Task, evaluate, flatten, trace, trace_jacobian
 from linkwise.trace.verify import verify
 
 STATES = 5
@@ -102,6 +102,47 @@ def test_damping_is_the_last_argument_and_matters() -> None:
     np.testing.assert_allclose(found, by_floats(what, values, "free"), 1e-9, 1e-10)
     other = interpret(program, values | {"damping": np.full((STATES, 6), 0.6)})["result"]
     assert not np.allclose(found, other.reshape(STATES, -1), 1e-3)
+
+
+def test_constants_of_the_robot_can_be_inputs() -> None:
+    plain = task("inverse_dynamics", "rnea")
+    values, tree = inputs(plain), robot().tree
+    expected = interpret(trace(plain, tree), values)["result"]
+    numbers = {"inertia": tree.inertia_numbers, "gravity": list(tree.gravity)}
+    given = {name: np.tile(x, (STATES, 1)) for name, x in numbers.items()}
+    for names in (("inertia",), ("gravity",), ("inertia", "gravity")):
+        what = task("inverse_dynamics", "rnea", parameters=names)
+        program = verify(trace(what, tree))
+        assert [(p.name, p.size) for p in program.inputs[3:]] == [
+            (name, {"inertia": 10 * tree.n_links, "gravity": 3}[name]) for name in names
+        ]
+        own = values | {name: given[name] for name in names}
+        np.testing.assert_allclose(interpret(program, own)["result"], expected, 1e-12, 1e-12)
+        twice = own | {names[0]: 2.0 * given[names[0]]}
+        assert not np.allclose(interpret(program, twice)["result"], expected, 1e-3)
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse", "auto"])
+def test_a_program_of_derivatives(mode: Any) -> None:
+    """By complex steps; inputs that are not named are constants."""
+    what = task("inverse_dynamics", "rnea")
+    values, h = inputs(what), 1e-30
+    program = verify(trace_jacobian(what, robot().tree, ("q", "qdd"), mode))
+    assert program.name == "inverse_dynamics[rnea], derivatives by q, qdd"
+    assert [(o.name, o.shape) for o in program.outputs] == [("d_q", (3, 3)), ("d_qdd", (3, 3))]
+    found, plain = interpret(program, values), trace(what, robot().tree)
+    for name in ("q", "qdd"):
+        for k in range(3):
+            moved = values[name] + 1j * h * np.eye(3)[k]
+            slope = interpret(plain, values | {name: moved})["result"].imag / h
+            np.testing.assert_allclose(found[f"d_{name}"][:, :, k], slope, 1e-11, 1e-11)
+
+
+def test_pivots_that_nothing_needs_are_not_watched() -> None:
+    program = trace(task("forward_dynamics", "crba"), robot().tree)
+    (pivot,) = program.pivots  # the others are constants
+    assert pivot in program.regions[-1].nodes  # type: ignore[union-attr]
+    assert not trace(task("inverse_dynamics", "rnea"), robot().tree).pivots
 
 
 # -- loops ---------------------------------------------------------------------------------------
