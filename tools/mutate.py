@@ -103,6 +103,18 @@ BY_NAME = {
 
 # (module, mutant) -> why no test can notice it
 EQUIVALENT: dict[tuple[str, str], str] = {
+    (
+        "engine/identity",
+        "(value.co_code, value.co_names, value.co_varnames, value.co_freevars)  without  "
+        "value.co_freevars  in  "
+        "parts = (value.co_code, value.co_names, value.co_varnames, value.co_freevars)",
+    ): "what a closure takes is also in the code that makes it",
+    (
+        "engine/identity",
+        "(*parts, value.co_cellvars, value.co_argcount, _plain(value.co_cons...  without  "
+        "value.co_cellvars  in  "
+        "return (*parts, value.co_cellvars, value.co_argcount, _plain(value.co_consts))",
+    ): "a cell of another name computes the same",
     **{
         (
             "trace/fuse",

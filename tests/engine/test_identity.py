@@ -108,6 +108,26 @@ def test_what_stands_for_a_module() -> None:
     assert content(Loader(None, "no code object")) is None
 
 
+class Broken:
+    """A loader whose methods raise."""
+
+    def __init__(self, data: type[Exception], code: type[Exception]) -> None:
+        self.errors = data, code
+
+    def get_data(self, path: str) -> bytes:
+        raise self.errors[0]
+
+    def get_code(self, name: str) -> Any:
+        raise self.errors[1]
+
+
+@pytest.mark.parametrize("data", [OSError, AttributeError, TypeError])
+@pytest.mark.parametrize("code", [ImportError, AttributeError, TypeError])
+def test_a_loader_that_offers_nothing(data: type[Exception], code: type[Exception]) -> None:
+    assert content(Broken(data, code)) is None
+    assert content(object()) is None
+
+
 def function_code(text: str) -> CodeType:
     return compile(text, "file", "exec")
 
