@@ -192,8 +192,9 @@ def mutants(target: Target) -> Iterator[Mutant]:
             what = f"{_what(node, new)}  in  {lines[line - 1].strip()}"
             changed = functools.partial(_replaced, tree, index, new)
             name = f"{target.module}:{count}"
-            yield Mutant(target, name, line, what, changed, around.get(id(node)))
             count += 1
+            if _text(new) != _text(node):
+                yield Mutant(target, name, line, what, changed, around.get(id(node)))
 
 
 def by_name(name: str) -> Mutant:
