@@ -51,7 +51,7 @@ class Site(Protocol):
         must look at the arguments.
         """
 
-    def connect(self, kernel: Kernel, dtype: str, form: str) -> None:
+    def connect(self, kernel: Kernel) -> None:
         """Use a kernel from now on."""
 
 

@@ -175,7 +175,7 @@ class Calls:
                 with build_lock:
                     self._make_site(call, backend.front)
             if call.site is not None:
-                call.site.connect(kernel, batch.dtype, form)
+                call.site.connect(kernel)
         return kernel
 
     def _make_site(self, call: Call, new_front: Callable[[Methods, Keep], Front]) -> None:

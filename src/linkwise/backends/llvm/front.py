@@ -16,7 +16,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from linkwise.backends.base import ONE, Kernel, Methods
+from linkwise.backends.base import BATCH, ONE, Kernel, Methods
 from linkwise.backends.base import Site as AnySite
 from linkwise.backends.llvm import sites
 from linkwise.backends.llvm.compile import Loaded, to_object
@@ -25,6 +25,8 @@ from linkwise.backends.llvm.run import LlvmKernel
 from linkwise.backends.llvm.target import host
 
 Cached = Callable[[tuple[Any, ...], Callable[[], bytes]], bytes]
+# fields of a site for kernels, by what they are made for
+FIELDS = {(ONE, "float64"): "one", (BATCH, "float64"): "wide", (BATCH, "float32"): "narrow"}
 THREADED = 200_000  # nanoseconds of work from which Python decides about threads
 QUICK = 20_000  # nanoseconds of work during which other Python threads wait
 
@@ -42,12 +44,12 @@ class LlvmSite:
         self._kernels: dict[str, LlvmKernel] = {}
         weakref.finalize(self, sites.drop_spares, made).atexit = False
 
-    def connect(self, kernel: Kernel, dtype: str, form: str) -> None:
+    def connect(self, kernel: Kernel) -> None:
         """Use a kernel from now on, for as many states as need no second thread."""
         assert isinstance(kernel, LlvmKernel)
-        field = "one" if form == ONE else {"float64": "wide", "float32": "narrow"}[dtype]
+        field = FIELDS[kernel.form, kernel.dtype]
         self._kernels[field] = kernel
-        if form != ONE:
+        if kernel.form == BATCH:
             self.fields.most_rows = max(self.fields.most_rows, int(THREADED / kernel.cost))
             self.fields.quick_rows = max(self.fields.quick_rows, int(QUICK / kernel.cost))
         setattr(self.fields, field, kernel.address)

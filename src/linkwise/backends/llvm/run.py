@@ -31,7 +31,7 @@ class LlvmKernel:
     def __init__(
         self, loaded: Loaded, signature: Signature, dtype: str, form: str, width: int
     ) -> None:
-        self.signature, self.form, self.width = signature, form, width
+        self.signature, self.dtype, self.form, self.width = signature, dtype, form, width
         self._loaded, self.address = loaded, loaded.address[form]
         self._one, self._batch = _ONE_TYPE(self.address), _BATCH_TYPE(self.address)
         number = np.dtype(dtype)
