@@ -272,8 +272,6 @@ def test_unwritable_output() -> None:
         (("ops", "puma560", "--seed", "1"), "--seed and --kind are for --generic"),
         (("ops", "--generic", "3", "--seed", "-1"), "x>=0"),
         (("ops", "--generic", "3", "--kind", "ball"), "'revolute', 'prismatic', 'mixed'"),
-        (("ops", "--generic", "3", "--markdown"), "--markdown is for --papers"),
-        (("ops", "--papers", "--json", "--markdown"), "--markdown is for --papers, without --json"),
         (("ops", "--generic", "3", "--base", "free"), "are for a ROBOT"),
         (("dance",), "No such command 'dance'"),
     ],

@@ -15,7 +15,6 @@ from linkwise.robot import Robot
 from linkwise.study.claims import LENGTHS
 from linkwise.study.claims_table import claims_facts, claims_table
 from linkwise.study.counts import compare
-from linkwise.study.counts_page import page
 from linkwise.study.generic import KINDS, generic_chain
 from linkwise.text import progress
 
@@ -36,7 +35,6 @@ SLOW = 20  # joints from which on counting takes long enough to say so
 @click.option("--kind", type=click.Choice([*KINDS, "mixed"]),
               help="Joints of such an arm; revolute unless given.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--markdown", is_flag=True, help="With --papers: print the page docs/counts.md.")
 @robot_options
 def ops(robot: str | None, as_json: bool, **options: Any) -> None:
     """Count the operations of every function and method of ROBOT, exactly.
@@ -44,11 +42,8 @@ def ops(robot: str | None, as_json: bool, **options: Any) -> None:
     The counts are those of the compiled programs, after all work on constants was done at compile
     time. Of a method that iterates, they hold one iteration, which also has a row of its own.
     """
-    generic, papers, markdown = (options.pop(x) for x in ("generic", "papers", "markdown"))
-    seed, kind = options.pop("seed"), options.pop("kind")
+    generic, papers, seed, kind = (options.pop(x) for x in ("generic", "papers", "seed", "kind"))
     _check(robot, generic, papers, (seed, kind) != (None, None))
-    if markdown and (as_json or not papers):
-        raise click.UsageError("--markdown is for --papers, without --json.")
     if robot is None:
         refuse_robot_options(options)
     arm = {"seed": seed or 0, "kind": kind or "revolute"}
@@ -57,7 +52,7 @@ def ops(robot: str | None, as_json: bool, **options: Any) -> None:
     elif generic is not None:
         _one_arm(generic, arm, as_json)
     else:
-        _compare_with_papers(arm, as_json, markdown)
+        _compare_with_papers(arm, as_json)
 
 
 def _check(robot: str | None, generic: int | None, papers: bool, arm: bool) -> None:
@@ -95,12 +90,10 @@ def _one_arm(n: int, arm: dict[str, Any], as_json: bool) -> None:
         say(f"{title}\n\n{operation_table(robot)}\n\n{claims_table(rows)}")
 
 
-def _compare_with_papers(arm: dict[str, Any], as_json: bool, markdown: bool) -> None:
+def _compare_with_papers(arm: dict[str, Any], as_json: bool) -> None:
     progress(f"counting arms of up to {max(LENGTHS)} joints")
     rows = list(compare(LENGTHS, **arm))
     if as_json:
         say_json({**arm, "papers": claims_facts(rows)})
-    elif markdown:
-        say(page(rows).removesuffix("\n"))
     else:
         say(claims_table(rows))

@@ -6,13 +6,22 @@ from collections.abc import Sequence
 from typing import Any
 
 from linkwise.study.counts import Pair, Row
-from linkwise.study.counts_page import cell, number
 from linkwise.text import aligned
 
 HEAD = ("n", "<claim", "printed", "corrected", "ours", "ours / claim", "<")
 NOTE = """\
 Multiplications / additions; papers count arms of revolute joints. docs/counts.md says what each
 claim includes, and what of ours it is compared with."""
+
+
+def number(x: float) -> int | float:
+    """Without a fraction where there is none."""
+    return int(x) if x == int(x) else x
+
+
+def cell(pair: Pair) -> str:
+    """Multiplications / additions."""
+    return " / ".join(f"{number(x):,}" for x in pair)
 
 
 def claims_table(rows: Sequence[Row]) -> str:

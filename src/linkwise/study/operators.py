@@ -64,11 +64,6 @@ class Operators:
         return np.asarray(np.eye(len(self.H)) + self.H @ self.Phi @ self.L)
 
     @property
-    def whitener(self) -> Array:
-        """``1 - HΨL`` (n, n), the inverse of `factor`."""
-        return np.asarray(np.eye(len(self.H)) - self.H @ self.Psi @ self.L)
-
-    @property
     def jacobian(self) -> Array:
         """``Bᵀ φᵀ Hᵀ`` (6, n): of the tip frame in its own axes, columns tip first [3.13]."""
         return np.asarray(self.B.T @ self.phi.T @ self.H.T)

@@ -1,15 +1,21 @@
-"""The page docs/counts.md: claims of papers, ours beside them."""
+"""The page docs/counts.md: what papers claim, and our counts beside it.
+
+python tools/counts_page.py
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pages import DOCS
+
 from linkwise.study.claims import Claim
-from linkwise.study.counts import OURS, Pair, Row
+from linkwise.study.claims_table import cell
+from linkwise.study.counts import OURS, Row, compare
 
 _HEAD = """# Operation counts
 
-Made by `linkwise ops --papers --markdown > docs/counts.md`; a test holds the page to it.
+Made by `python tools/counts_page.py`; a test holds the page to it.
 
 What the five papers claim an algorithm costs on a general arm of n revolute joints, and what ours
 costs: multiplications / additions of traced programs on arms without accidental zeros
@@ -45,14 +51,7 @@ arm, square roots and sines and cosines included.
 """
 
 
-def number(x: float) -> int | float:
-    """Without a fraction where there is none."""
-    return int(x) if x == int(x) else x
-
-
-def cell(pair: Pair) -> str:
-    """Multiplications / additions."""
-    return " / ".join(f"{number(x):,}" for x in pair)
+PAGE = DOCS / "counts.md"
 
 
 def page(rows: Sequence[Row]) -> str:
@@ -93,3 +92,7 @@ def _section(claim: Claim, rows: Sequence[Row]) -> str:
 
 def _line(*cells: str) -> str:
     return "| " + " | ".join(cells) + " |"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(list(compare())))
