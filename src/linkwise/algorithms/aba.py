@@ -68,7 +68,7 @@ def articulate(
         K = U * inv_d
         IA, p = IA.minus_outer(U, K), p + K * u
         handles.append(Handle(U, inv_d, u))
-    return handles, Subtree(m.J.X.articulated_back(IA), m.J.X.force_back(p + IA @ m.c))
+    return handles, Subtree(m.J.X.body_back(IA), m.J.X.force_back(p + IA @ m.c))
 
 
 def accelerate(

@@ -43,8 +43,7 @@ def fluxes(tree: Tree, q: Vector) -> list[tuple[Chain, Flux]]:
 
 def root_flux(body: RigidInertia, pose: LinkPose, S: Motion) -> Flux:
     """Flux of a body at unit rate along S, about the origin of its root and in the root's axes."""
-    B, R = Flux.of(body, S), pose.R
-    return Flux(Rotation(R).sym_short(B.rate), R @ B.spin, R @ B.p).seen_from(pose.p)
+    return Flux.of(body, S).turned(Rotation(pose.R)).seen_from(pose.p)
 
 
 def symbols_of(chain: Chain, B: Flux) -> Iterator[tuple[Index, Scalar]]:

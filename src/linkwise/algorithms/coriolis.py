@@ -66,7 +66,7 @@ def move(link: Link, parent: Moving, q: Vector, qd: Vector) -> Moving:
 def compose(link: Link, children: Subtree, m: Moving) -> tuple[Subtree, Subtree]:
     """Inertia and flux of the link's subtree, here and in the parent's frame."""
     I, B = children.I + link.inertia, children.B + Flux.of(link.inertia, m.v)
-    return Subtree(I, B), Subtree(m.J.X.inertia_back(I), m.J.X.flux_back(B))
+    return Subtree(I, B), Subtree(m.J.X.body_back(I), m.J.X.body_back(B))
 
 
 def wrenches(_link: Link, m: Moving, subtree: Subtree) -> list[Wrenches]:

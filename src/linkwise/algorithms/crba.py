@@ -26,7 +26,7 @@ from linkwise.sweep import each_link, each_pair, joint_states, tip_to_base
 def compose(link: Link, children: RigidInertia, J: JointState) -> tuple[RigidInertia, RigidInertia]:
     """Composite inertia of the link's subtree, here and in the parent's frame."""
     composite = children + link.inertia
-    return composite, J.X.inertia_back(composite)
+    return composite, J.X.body_back(composite)
 
 
 def momenta(_link: Link, J: JointState, composite: RigidInertia) -> list[Force]:

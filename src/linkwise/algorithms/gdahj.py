@@ -66,9 +66,7 @@ def sum_moments(link: Link, children: Moments, at: LinkPose) -> tuple[list[Force
 
 def compose(link: Link, children: RigidInertia, at: LinkPose) -> tuple[list[Force], RigidInertia]:
     """Momenta of the subtree about the fixed point, one per column of the joint."""
-    body = link.inertia
-    turned = RigidInertia(body.m, at.R @ body.h, Rotation(at.R).sym_short(body.second))
-    total = children + turned.seen_from(at.p)
+    total = children + link.inertia.turned(Rotation(at.R)).seen_from(at.p)
     return [total @ s for s in at.S], total
 
 

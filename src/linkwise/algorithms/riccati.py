@@ -36,4 +36,4 @@ def riccati(
         inv_d = reciprocal(d)
         gains.insert(0, Gain(d, inv_d, U * inv_d))
         P = P.minus_outer(U, gains[0].G)
-    return gains, J.X.articulated_back(P)
+    return gains, J.X.body_back(P)

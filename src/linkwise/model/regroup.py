@@ -23,7 +23,7 @@ def regroup(tree: Tree) -> Tree:
         moved = link.joint.unaffected(inertias[i])
         inertias[i] = inertias[i] - moved
         if link.parent != BASE:
-            at_parent = link.placement.inertia_back(moved)
+            at_parent = link.placement.body_back(moved)
             inertias[link.parent] = inertias[link.parent] + at_parent
     return tree.with_links(
         [replace(link, inertia=body) for link, body in zip(tree.links, inertias, strict=True)]

@@ -17,7 +17,8 @@ from linkwise.spatial.scalar import (
     sincos,
     sqrt,
 )
-from linkwise.spatial.transform import Rotation, Transform, Turn
+from linkwise.spatial.transform import Transform
+from linkwise.spatial.turn import Rotation, Turn
 from linkwise.spatial.vec3 import Mat3, Sym3, Vec3, cross, outer, rate_matrix
 
 __all__ = [

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.motion import Force, Motion
+from linkwise.spatial.turn import Rotation, Turn
 from linkwise.spatial.vec3 import Mat3, Sym3, Vec3, cross, mixed_outer
 
 
@@ -60,6 +61,10 @@ class Flux:
     def momentum(self) -> Force:
         """Of the body, angular and linear."""
         return Force(self.spin * 2.0, self.p)
+
+    def turned(self, turn: Turn | Rotation) -> Flux:
+        """The same flux in turned axes, about the same point."""
+        return Flux(turn.sym_short(self.rate), turn.vec(self.spin), turn.vec(self.p))
 
     def seen_from(self, r: Vec3) -> Flux:
         """The same flux about a point from which the old origin lies at ``r``, same axes."""

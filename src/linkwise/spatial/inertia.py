@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from linkwise.spatial.motion import Force, Motion
 from linkwise.spatial.scalar import Scalar, reciprocal_or_zero
+from linkwise.spatial.turn import Rotation, Turn
 from linkwise.spatial.vec3 import Mat3, Sym3, Vec3, cross, mixed_outer, outer, sym_outer
 
 
@@ -57,6 +58,10 @@ class RigidInertia:
         )
         return Force(n + cross(self.h, a), a * self.m + U @ self.h)
 
+    def turned(self, turn: Turn | Rotation) -> RigidInertia:
+        """The same body in turned axes, about the same point."""
+        return RigidInertia(self.m, turn.vec(self.h), turn.sym_short(self.second))
+
     def seen_from(self, r: Vec3) -> RigidInertia:
         """The same body about a point from which the old origin lies at ``r``, same axes."""
         h = self.h + r * self.m
@@ -101,6 +106,11 @@ class ArticulatedInertia:
             self.coupling - outer(U.ang, K.lin),
             self.mass - sym_outer(U.lin, K.lin),
         )
+
+    def turned(self, turn: Turn | Rotation) -> ArticulatedInertia:
+        """The same body in turned axes, about the same point."""
+        inertia, coupling = turn.sym(self.inertia), turn.mat(self.coupling)
+        return ArticulatedInertia(inertia, coupling, turn.sym(self.mass))
 
     def seen_from(self, r: Vec3) -> ArticulatedInertia:
         """The same body about a point from which the old origin lies at ``r``, same axes.
