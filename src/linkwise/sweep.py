@@ -4,7 +4,7 @@
     tip_to_base   causal: each link from the sum over its children
     each_link     memoryless: each link on its own
     sum_links     a running sum over the links
-    each_pair     what starts at a link meets that link and each of its ancestors
+    each_pair     a state that starts at each link meets that link and each of its ancestors
     to_base       the same from one link
     along_path    base to one frame's link
 
@@ -122,9 +122,10 @@ def joint_states(tree: Tree, q: Sequence[Scalar]) -> list[JointState]:
 
 
 def joint_states_from_roots(tree: Tree, q: Sequence[Scalar]) -> list[JointState]:
-    """The same, the first link of each branch taken for the base.
+    """Every joint at a configuration, seen as if the first link of each branch were the base.
 
-    Scalar products are the same in any axes, and it takes no work to reach those of that link.
+    Results that are the same in any axes can then be formed in the axes of that first link, which
+    no work is needed to reach.
     """
     J = joint_states(tree, q)
     return [
@@ -134,7 +135,7 @@ def joint_states_from_roots(tree: Tree, q: Sequence[Scalar]) -> list[JointState]
 
 
 def at_links(tree: Tree, empty: Any, given: Iterable[tuple[int, Any]]) -> list[Any]:
-    """Values given for some links, summed for each; those of the base are left out."""
+    """The sum of the values given for each link; values given for the base are left out."""
     sums = [empty] * len(tree.links)
     for i, x in given:
         if i != BASE:

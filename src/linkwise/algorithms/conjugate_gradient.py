@@ -2,12 +2,12 @@
 
     M qdd = tau - bias,   M p by the two sweeps of ``mass_product.py``
 
-[Fijany and Scheid]. The paper weighs every link in every iteration (its g2 and g3); weighing what
-moves with a joint once, by composite bodies [64]-[67], leaves an iteration two thirds of the
-operations. ``ccg`` is the classical iteration; ``pcg`` scales by the diagonal of M (a block per
-joint of several columns), which is then at hand. Each state stops when its residual, beside the
-right-hand side, is below ``tolerance``. That residual is updated from step to step and drifts from
-the true one, which is computed at the end.
+[Fijany and Scheid]. The paper forms the momentum of every link in every iteration (its g2 and g3).
+Here the momentum of all that a joint moves is formed once, by composite bodies [64]-[67], which
+leaves an iteration two thirds of the operations. ``ccg`` is the classical iteration; ``pcg`` scales
+by the diagonal of M (a block per joint of several columns), which is then at hand. Each state stops
+when its residual, relative to the right-hand side, is below ``tolerance``. That residual is updated
+from step to step and drifts from the true one, which is computed at the end.
 """
 
 from __future__ import annotations

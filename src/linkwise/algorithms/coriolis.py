@@ -8,6 +8,11 @@ B_l is the flux of body l (spatial/flux.py) [Echeandia and Wensing 2021, algorit
     tip -> base   I^c, B^c  inertia and flux of the subtree
     each pair     F         I^c Ṡ + B^c S, I^c S and B^cᵀ S, carried to every ancestor
 
+Derivation of a pair's two blocks: column i of J_l is S_i where joint i moves link l, else zero, so
+C_ij sums ``S_iᵀ (I_l Ṡ_j + B_l S_j)`` over the links that both i and j move: all that the outer one
+moves. With j the outer one that is ``S_iᵀ (I^c_j Ṡ_j + B^c_j S_j)``; with i the outer one,
+``(I^c_i S_i)ᵀ Ṡ_j + (B^c_iᵀ S_i)ᵀ S_j``: three wrenches per column serve both.
+
 C qd is the velocity part of the bias and Ṁ - 2C is skew, for every kind of joint. Where rates are
 derivatives of q, C is Christoffel's (christoffel.py). A spherical or free joint has rates about its
 link's axes instead, which do not commute: C is then still the one without torsion.

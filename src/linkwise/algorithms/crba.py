@@ -5,7 +5,7 @@
 [RBDA Table 6.2], in link coordinates:
 
     tip -> base   I^c   inertia of the subtree, as if its joints were locked
-    each pair     F     momentum per unit joint rate, carried to every ancestor, and met there
+    each pair     F     momentum per unit joint rate, carried to every ancestor and projected there
 
 Forward dynamics subtracts the bias and solves with the sparse factors of ``ltl.py``.
 """

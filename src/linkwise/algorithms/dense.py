@@ -13,7 +13,7 @@ from linkwise.spatial import Scalar, reciprocal
 
 
 def zero(rows: int, columns: int) -> Block:
-    """Nothing."""
+    """The zero matrix."""
     return [[0.0] * columns for _ in range(rows)]
 
 
@@ -66,7 +66,7 @@ def minus(A: Block, B: Block) -> Block:
 
 
 def ldl(A: Block, scale: Sequence[Scalar]) -> tuple[Block, list[Scalar]]:
-    """``A = L D Lᵀ`` of one block: L and D⁻¹; pivots are watched beside ``scale``."""
+    """``A = L D Lᵀ`` of one block: L and D⁻¹; ``scale`` is what each pivot is compared with."""
     n = len(A)
     rest = [row[:] for row in A]
     L = unit(n)

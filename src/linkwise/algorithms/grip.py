@@ -1,4 +1,4 @@
-"""A frame on its link: unit pushes and motions there, and what the link's own are at the frame."""
+"""A frame on its link: motions and wrenches of the link seen at the frame, and the other way."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ symmetric in j, k they are Christoffel's symbols (christoffel.py). Spherical and
 rates that are no derivatives of coordinates, so that P* has no second derivatives to be made of.
 By links, H is then the change of G along each rate (which is not symmetric). By augmented bodies,
 the joint is taken for an instant as a chain of one-degree joints, and brackets are added. Either
-way qdᵀ P* qd is C qd, which is all that is left of the classical meaning.
+way qdᵀ P* qd is C qd; the rest of the classical meaning is lost.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@
 
 [Fijany and Scheid]. Axes are turned to those of the root once, and so is the momentum F_i of each
 subtree per unit rate of its joint; a product then only shifts and adds. M_ij is ``S_j · F_i`` for i
-outside of j, and M is symmetric: joint j feels rates further out through f, and rates further in
-through its own F_j and the motion of its parent.
+further out than j, and M is symmetric: joint j feels the rates of joints further out through f,
+and those of joints further in through its own F_j and the motion of its parent.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     I⁻¹ f = (dw, f_lin / m + s x dw),      dw = J⁻¹ (f_ang - s x f_lin)
 
-with s the centre of mass and J the rotational inertia about it. A link of no mass, or of mass on a
-line, has none. A link on the base may lack what its joint never moves (a turret of which only the
-moment about its axis is known): any such part will do.
+with s the centre of mass and J the rotational inertia about it. A link without mass, or with all
+its mass on a line, has no such inverse. A link on the base may lack inertia that its joint never
+moves (a turret of which only the moment about its axis is known): any will do, so it is made up.
 """
 
 from __future__ import annotations

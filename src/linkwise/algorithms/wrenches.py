@@ -2,10 +2,10 @@
 
     F_i = I_i a_i + b_i - f_ext_i + Σ F_children
 
-By the sweeps of ``rnea.py``, on bodies as they are: regrouped ones have other wrenches. ``F_i`` is
-what the parent's side puts on the link through joint i, as (moment, force) in the joint's own frame
-(its child link's in the file): that frame's axes, about its origin. A joint that the file does not
-name has its link's frame, or else the frame that the algorithms use.
+By the sweeps of ``rnea.py``, on the bodies of the file: regrouped bodies have other wrenches. F_i
+is the wrench that the parent puts on the link through joint i: moment and force in the axes of the
+joint's own frame (in a file, that of its child link), the moment about the frame's origin. A joint
+that the file does not name uses its link's frame, or else the frame that the algorithms use.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from linkwise.sweep import base_to_tip, each_link, tip_to_base
 
 
 def needed(link: Link, m: Rates, ext: Force) -> Force:
-    """The wrench that a link's own motion needs, beside the one from outside."""
+    """The wrench that a link's own motion needs, less the external one."""
     return link.inertia.force(m.a, m.U) - ext
 
 

@@ -48,7 +48,7 @@ class RigidInertia:
         A point ρ of the body accelerates by ``a + Uρ``, so ``f = ∫(a + Uρ) dm = m a + U h`` and
         ``n = ∫ρ x (a + Uρ) dm = h x a + ∫ρ x Uρ dm``. Component z of the last integral is
         ``∫(ρ_x (Uρ)_y - ρ_y (Uρ)_x) dm = (UΣ)_yx - (UΣ)_xy``: each component of ``n`` below is a
-        difference of two entries of ``UΣ``, its terms sorted so that equal factors meet.
+        difference of two entries of ``UΣ``, two terms with the same entry of Σ taken together.
         """
         s, (x, y, z) = self.second, U.rows
         n = Vec3(

@@ -43,7 +43,7 @@ def _(angle: Any) -> tuple[Any, Any]:
 
 @singledispatch
 def constant(like: Scalar, x: float) -> Scalar:
-    """A link's constant as the kind of number ``like`` is: a float, unless it asks for more."""
+    """A link's constant as the kind of number ``like`` is; a float where no kind is registered."""
     return x
 
 
@@ -178,10 +178,9 @@ def _(b: float, a: Scalar) -> Scalar:
 
 @singledispatch
 def reciprocal(x: Scalar, scale: Scalar = 0.0) -> Scalar:
-    """``1/x`` of a pivot: positive, and not tiny beside ``scale``, in a mechanism that can move.
+    """``1/x`` of a pivot, which is positive and not tiny beside ``scale`` where there is an answer.
 
-    Written once per pivot, so that a solve divides once and multiplies after, and so that a traced
-    pivot can be watched.
+    A solve divides once per pivot, here, and multiplies after; so tracing knows every pivot.
     """
     return 1.0 / x
 
@@ -189,17 +188,17 @@ def reciprocal(x: Scalar, scale: Scalar = 0.0) -> Scalar:
 @reciprocal.register(float)
 @reciprocal.register(int)
 def _(x: float, scale: float = 0.0) -> float:
-    return 1.0 / x if x > 0 else math.nan  # a mechanism that never has an answer
+    return 1.0 / x if x > 0 else math.nan  # this mechanism has no answer in any state
 
 
 def reciprocal_or_zero(x: Scalar) -> Scalar:
-    """``1/x`` where x is positive, else 0: of a mass that may be none."""
+    """``1/x`` where x is positive, else 0: for a mass that may be zero."""
     return select(x, 1.0 / select(x, x, 1.0), 0.0)
 
 
 @singledispatch
 def known(x: Scalar) -> bool:
-    """Whether a scalar is one number, which can be compared; a traced one is still to come."""
+    """Whether a scalar is one number that can be compared now; a traced one has no value yet."""
     return True
 
 

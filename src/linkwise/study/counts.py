@@ -32,7 +32,7 @@ _Q = (("q", "nq"),)
 
 
 def diagonal(tree: Tree, q: Sequence[Scalar]) -> Any:
-    """The blocks on the diagonal of M alone, as the scaling of conjugate gradients has them."""
+    """Only the blocks on the diagonal of M, as the scaling of conjugate gradients needs them."""
     return [link.block for link in mass_product.fixed_links(tree, q)]
 
 

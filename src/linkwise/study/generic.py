@@ -1,4 +1,4 @@
-"""Chains without accidental zeros: what operation counts of published formulas are about."""
+"""Chains without accidental zeros: the arms that papers count operations for."""
 
 from __future__ import annotations
 
