@@ -51,13 +51,10 @@ def factor(A: Matrix, order: Iterable[int]) -> Factors:
         L, inv_d = dense.ldl(rest[k, k], scale[k])
         Z = {j: dense.forward(L, B) for j in left if (B := _between(rest, k, j)) is not None}
         factors[k] = Pivot(L, inv_d, Z)
-        for i in Z:
-            for j in Z:
-                if i >= j:
-                    change = dense.square(Z[i], inv_d) if i == j else dense.mixed(Z[i], inv_d, Z[j])
-                    rest[i, j] = dense.minus(
-                        rest.get((i, j), dense.zero(len(Z[i][0]), len(Z[j][0]))), change
-                    )
+        for i, j in ((i, j) for i in Z for j in Z if i >= j):
+            change = dense.square(Z[i], inv_d) if i == j else dense.mixed(Z[i], inv_d, Z[j])
+            old = rest.get((i, j), dense.zero(len(Z[i][0]), len(Z[j][0])))
+            rest[i, j] = dense.minus(old, change)
     return factors
 
 

@@ -28,7 +28,7 @@ def mass_matrix(tree: Tree, q: Vector) -> Matrix:
     return project(tree, [pose.S for pose in at], fixed)
 
 
-def turn(_link: Link, columns: list[Wrenches], m: Moving, at: LinkPose) -> Meeting:
+def to_fixed_point(_link: Link, columns: list[Wrenches], m: Moving, at: LinkPose) -> Meeting:
     """A joint's wrenches, its columns and their rates, at the fixed point."""
     turned = [Wrenches(*at.fixed_wrenches(own)) for own in columns]
     return turned, Moving(JointState(m.J.X, tuple(at.S)), m.v, tuple(at.fixed(m.dS)))
@@ -37,7 +37,7 @@ def turn(_link: Link, columns: list[Wrenches], m: Moving, at: LinkPose) -> Meeti
 def coriolis_matrix(tree: Tree, q: Vector, qd: Vector) -> Matrix:
     """``C``; entries between branches are exactly zero."""
     moving, own = coriolis.moving_wrenches(tree, q, qd)
-    fixed = each_link(tree, turn, own, moving, root_poses(tree, q))
+    fixed = each_link(tree, to_fixed_point, own, moving, root_poses(tree, q))
     pairs = each_pair(tree, stay, coriolis.meet, *zip(*fixed, strict=True))
     # a joint with itself is cheaper in link axes
     met = (((j, i), (own[i], moving[i]) if i == j else far) for (j, i), far in pairs)

@@ -11,7 +11,7 @@ from linkwise.spatial.motion import Force, Motion
 from linkwise.spatial.turn import Rotation, Turn
 from linkwise.spatial.vec3 import Vec3, cross
 
-Body = TypeVar("Body", RigidInertia, ArticulatedInertia, Flux)
+Kind = TypeVar("Kind", RigidInertia, ArticulatedInertia, Flux)
 
 
 class Transform:
@@ -50,7 +50,7 @@ class Transform:
         lin = self.rotate_back(f.lin)
         return Force(self.rotate_back(f.ang) + cross(self.r, lin), lin)
 
-    def body_back(self, body: Body) -> Body:
+    def body_back(self, body: Kind) -> Kind:
         """An inertia or a flux in the child's frame -> the same in the parent's frame."""
         for turn in reversed(self.turns):
             body = body.turned(turn.back)
