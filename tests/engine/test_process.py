@@ -246,6 +246,49 @@ def test_code_that_cannot_be_known_is_not_cached(
     assert not (tmp_path / "cache").exists()
 
 
+# -- a Python that keeps its objects elsewhere ---------------------------------------------------
+
+UNKNOWN_PYTHON = """
+    import sys, warnings
+    import numpy as np
+    from linkwise.backends.llvm import layout
+    if sys.argv[1:]:
+        layout.layout = lambda: None
+    import linkwise as lw
+    robot, rng = lw.load("puma560"), np.random.default_rng(3)
+    q, qd, u = rng.normal(size=(3, 5, 6))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for k in (0, 1, 1, 2):
+            found = [
+                robot.forward_dynamics(q[k], qd[k], u[k]), robot.kinetic_energy(q[k], qd[k]),
+                robot.jacobian(q[k], "link6"), robot.mass_matrix(q[k].tolist()),
+                robot.bias(q[k, ::-1], qd[k]), robot.mass_matrix(q[k], out=np.empty((6, 6))),
+                robot.gravity_torque(q), robot.gravity_torque(q[k].astype("f4")),
+                *robot.mass_matrix(q[k], status=True), robot.mass_matrix(q[k], threads=2),
+            ]
+            print([(type(x).__name__, x.dtype, x.shape, x.tobytes().hex()) for x in found])
+            kept = robot.mass_matrix(q[k])
+            robot.mass_matrix(q[4])
+            assert np.array_equal(kept, found[5])
+    for wrong in (q[0, :5], None, [1j] * 6):
+        try:
+            robot.mass_matrix(wrong)
+        except (ValueError, TypeError) as error:
+            print(error)
+    print(*(w.message for w in told), file=sys.stderr)
+"""
+
+
+def test_without_the_compiled_entry() -> None:
+    """The same results and messages, and one warning; single states still take microseconds."""
+    usual, other = python(UNKNOWN_PYTHON), python(UNKNOWN_PYTHON, "other")
+    assert succeeded(other) == succeeded(usual) and len(other.stdout.splitlines()) == 7
+    told = "this Python keeps its objects where linkwise does not expect them: calls work, and"
+    assert other.stderr.count("\n") == 1 and other.stderr.startswith(told)
+    assert usual.stderr == "\n"
+
+
 # -- warnings that are errors -------------------------------------------------------------------
 
 

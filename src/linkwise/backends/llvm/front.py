@@ -21,6 +21,7 @@ from linkwise.backends.base import Site as AnySite
 from linkwise.backends.llvm import sites
 from linkwise.backends.llvm.compile import Loaded, to_object
 from linkwise.backends.llvm.layout import capsule, layout, slot_offset
+from linkwise.backends.llvm.plain import PlainSite
 from linkwise.backends.llvm.run import LlvmKernel
 from linkwise.backends.llvm.target import host
 
@@ -65,17 +66,18 @@ class LlvmFront:
         self._served: list[object] = []  # sites and names of frames that the slots point to
         self.handle = capsule(ctypes.addressof(self._slots))
 
-    def site(self, sizes: Sequence[int], shape: Sequence[int], status: bool) -> LlvmSite | None:
+    def site(self, sizes: Sequence[int], shape: Sequence[int], status: bool) -> AnySite | None:
         """A site; None for calls of more arguments or axes than the entry has room for."""
-        if self._code is None or len(sizes) > sites.MOST_INPUTS or len(shape) > sites.OUT_AXES:
+        if self._code is None:
+            return None if status else PlainSite(sizes, shape)
+        if len(sizes) > sites.MOST_INPUTS or len(shape) > sites.OUT_AXES:
             return None
         return LlvmSite(self._code, sizes, shape, 1 + status)
 
     def serve(self, method: str, site: AnySite, frame: str | None, status: bool) -> None:
         """Let the compiled method of this name use a site."""
-        assert isinstance(site, LlvmSite)
         place = self._places.get(method)
-        if place is None:
+        if place is None or not isinstance(site, LlvmSite):
             return
         slot, address = self._slots[place], ctypes.addressof(site.fields)
         self._served += (site, frame)
