@@ -679,12 +679,12 @@ def test_kernels_are_accurate(
 
 
 def traced_cases() -> Iterator[Any]:
-    """All in a full run; else every other method of each robot, and on the next robot the others:
+    """All in a full run; else every third method of each robot, and on the next robot the next:
     fifty digits have them all.
     """
     for name, function, method in (x for x in CASES if not FUNCTIONS[x[1]][x[2]].iterates):
         turn = PLACES.index((function, method)) + ROBOTS.index(name)
-        marks = pytest.mark.full if turn % 2 else ()
+        marks = pytest.mark.full if turn % 3 else ()
         yield pytest.param(name, function, method, marks=marks)
 
 
