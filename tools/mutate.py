@@ -103,6 +103,7 @@ BY_NAME = {
 
 # (module, mutant) -> why no test can notice it
 EQUIVALENT: dict[tuple[str, str], str] = {
+    ("trace/verify", "return False  ->  return None  in  return False"): "it is only asked if true",
     (
         "engine/identity",
         "(value.co_code, value.co_names, value.co_varnames, value.co_freevars)  without  "
@@ -554,7 +555,10 @@ def page(judge: Judge) -> str:
     some = [(m, fate) for m, fate in judge.results if m.name not in BY_NAME]
     total = sum(map(len, judge.all.values()))
     size = "all" if len(some) == total else f"a random sample of {len(some)} of"
-    size = f"Judged: {size} {total} mutants. By name:\n\n"
+    size = (
+        f"Judged: {size} {total} mutants. Modules of up to {SMALL} mutants come first,\n"
+        "and all of them are judged; of the others, as many as the time allowed. By name:\n\n"
+    )
     names = "".join(f"- {m.name}: {NOTICED[fate]}\n" for m, fate in named)
     table = "\n".join(_row(target, some) for target in judge.targets)
     lived = [m for m, fate in some if fate == SURVIVED and not m.equivalent]

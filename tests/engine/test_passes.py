@@ -6,6 +6,7 @@ found unnoticed has a test here.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -22,7 +23,7 @@ from linkwise.spatial.scalar import reciprocal
 from linkwise.trace.assemble import needed
 from linkwise.trace.expr import ARITY, Expr, Graph, TooManyNodes, reachable
 from linkwise.trace.fuse import fuse
-from linkwise.trace.program import BYTE, Block, Output, Port, Program, Repeat
+from linkwise.trace.program import BYTE, Block, OperationCount, Output, Port, Program, Repeat
 from linkwise.trace.schedule import cycles, latency, peak_live, schedule
 from linkwise.trace.status import status_of
 from linkwise.trace.tracer import Task, evaluate, flatten, trace, trace_jacobian
@@ -294,6 +295,7 @@ def folded() -> dict[str, tuple[Expr, Expr]]:
         "x / -y": (x / -y, -(x / y)), "-x / y": (-x / y, -(x / y)), "x / 4": (x / 4.0, 0.25 * x),
         "2 + 3": (two + three, g.const(5.0)), "2 - 3": (two - three, g.const(-1.0)),
         "2 * 3": (two * three, g.const(6.0)), "3 / 2": (three / two, g.const(1.5)),
+        "rounded once": (g.const(3.0) / g.const(5.0), g.const(3 / 5)),
         "-2": (-two, g.const(-2.0)), "-0": (-g.zero, g.zero),
         "1 / 2": (reciprocal(two), g.const(0.5)),
     }  # fmt: skip
@@ -476,3 +478,10 @@ def test_two_operations_start_in_a_cycle() -> None:
     last = graph.node("add", products[4], y)
     assert cycles((*products, last)) == 8, "waits for the fifth product, known in cycle 5"
     assert cycles((products[0], graph.node("neg", products[0]), *products[1:3])) == 7
+
+
+def test_everything_that_is_counted_is_iterated() -> None:
+    step = OperationCount(1, 2, 3, 4, 5, 6, 7)
+    total = dataclasses.replace(OperationCount(10, 20, 30, 40, 50, 60, 70), iteration=step)
+    assert total.iterated(1) == total and step.iterated(9) is step
+    assert dataclasses.astuple(total.iterated(3))[:7] == (12, 24, 36, 48, 60, 72, 84)
