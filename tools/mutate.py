@@ -533,8 +533,8 @@ def _line(name: str, results: list[tuple[Mutant, str]]) -> str:
     total = len(results)
     same = sum(fate == SURVIVED and m.equivalent is not None for m, fate in results)
     lived = sum(fate == SURVIVED for _, fate in results) - same
-    score = (total - same - lived) / max(1, total - same)
-    return f"| {name} | {total} | {total - same - lived} | {same} | {lived} | {score:.0%} |"
+    score = 100 * (total - same - lived) // max(1, total - same)
+    return f"| {name} | {total} | {total - same - lived} | {same} | {lived} | {score}% |"
 
 
 HEAD = """\
