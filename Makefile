@@ -7,7 +7,7 @@ BIN = $(VENV)/bin
 PYTEST = $(BIN)/python -m pytest -q -n auto --dist worksteal
 ROBOT ?= iiwa14
 
-.PHONY: run test quick full bits search mutation lint bench reliability identities agreement accuracy costs clean
+.PHONY: run test quick full bits search mutation gpu lint bench reliability identities agreement accuracy costs clean
 
 run: $(VENV)/.ready
 	$(BIN)/linkwise demo $(ROBOT)
@@ -33,6 +33,10 @@ search: $(VENV)/.ready
 # docs/mutation.md: small changes of the passes and of the cache key, and which tests notice
 mutation: $(VENV)/.ready
 	$(BIN)/python tools/mutate.py
+
+# on a machine with a GPU, CuPy and PyTorch
+gpu:
+	PYTHONPATH=src $(PYTHON) -m pytest -q -m "" --noconftest -p no:cacheprovider tests/gpu
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .

@@ -73,12 +73,13 @@ def test_backends_know_no_mechanics():
 def test_one_place_names_the_backends():
     """The engine and `Robot` know the protocol; who takes another backend adds it to the table."""
     for name, path in modules():
-        named = [t for t in imports(path) if re.match(r"linkwise\.backends\.(llvm|cstyle)", t)]
+        folders = r"linkwise\.backends\.(llvm|cstyle|cuda)"
+        named = [t for t in imports(path) if re.match(folders, t)]
         layer = name.split(".")[1]
         if layer in ("engine", "factors", "functions", "robot", "load", "builder"):
-            assert not named and "backends.llvm" not in path.read_text(), f"{name}: {named}"
+            assert not named and not re.search(folders, path.read_text()), f"{name}: {named}"
         elif layer == "backends" and named:
-            inside = name.startswith(("linkwise.backends.llvm", "linkwise.backends.cstyle"))
+            inside = re.match(folders, name)
             assert inside or name == "linkwise.backends.choice", f"{name}: {named}"
 
 

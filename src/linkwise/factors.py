@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.algorithms.tied import why_not
+from linkwise.engine import devices
 from linkwise.engine.calls import Array, Calls
 
 
@@ -27,7 +28,8 @@ class Innovations:
                 f"innovations: {reason}; expected such a robot (solve_mass and "
                 "mass_matrix_inverse take this one)"
             )
-        self._calls, self._q, self._threads = calls, np.array(q), threads
+        self._calls, self._threads = calls, threads
+        self._q = np.array(q) if devices.library_of(q) is None else q
         self.inverse = inverse
         self._name = "factor_inverse" if inverse else "factor"
         self._pivots = self._run("pivots")
@@ -35,7 +37,7 @@ class Innovations:
     @property
     def D(self) -> Array:
         """The diagonal (..., nv), positive; NaN where M is singular or indefinite."""
-        return 1.0 / self._pivots if self.inverse else self._pivots.copy()
+        return 1.0 / self._pivots if self.inverse else 1.0 * self._pivots
 
     @cached_property
     def factor(self) -> Array:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import Any, Unpack
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwise.engine import arrays
+from linkwise.engine import devices
 from linkwise.engine.calls import Array, Calls, Options, Result, Wrenches
 from linkwise.engine.iterative import Stop
 from linkwise.factors import Innovations
@@ -83,7 +82,7 @@ class Functions:
         """
         if method in ("ccg", "pcg"):
             nv, stop = self._calls.tasks.tree.nv, Stop(tol, max_iterations)
-            start = np.zeros(nv, np.float32) if qdd0 is None else qdd0  # no wider than tau
+            start = devices.zeros(nv, (q, qd, tau)) if qdd0 is None else qdd0
             return self._calls.iterate((q, qd, tau, start), options, method, f_ext, stop)
         if not (tol is max_iterations is qdd0 is None):
             raise ValueError(f"tol, max_iterations and qdd0 are for 'ccg', 'pcg'; not {method!r}")
@@ -286,7 +285,7 @@ class Functions:
         ``method``: ``"crba"`` (factors of the mass matrix), ``"recursive"`` (articulated bodies),
         ``"schur"`` and, for no damping, ``"schur-direct"`` (forces between bodies).
         """
-        d = arrays.damping(damping, q)
+        d = devices.damping(damping, q)
         return self._calls.run(
             "operational_inertia", (q,), options, method=method, frame=frame, axes=axes, damping=d
         )

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwise.backends.base import BATCH
 from linkwise.backends.choice import text_of
+from linkwise.engine import devices
 from linkwise.engine.calls import Array, Calls, Options, Result, announce
 from linkwise.engine.tasks import Key
 from linkwise.functions import Functions, names
@@ -162,7 +162,7 @@ class Robot(Functions):
         ``dt`` in seconds, one number or one for each state (...). Quaternions turn by the
         exponential of their rate and stay of unit length: ``q = robot.integrate(q, qd, 1e-3)``.
         """
-        return self._calls.run("integrate", (q, v, configuration.times(q, v, dt)), options)
+        return self._calls.run("integrate", (q, v, devices.times(q, v, dt)), options)
 
     def __str__(self) -> str:
         """A table of joints, axes, limits and masses."""
@@ -337,10 +337,10 @@ class Robot(Functions):
         frame: str | None = None,
         dtype: str = "float64",
     ) -> str:
-        """Generated code: ``"c"`` (readable), ``"llvm"`` (what is compiled) or ``"asm"``."""
+        """Generated code: ``"c"`` (readable), ``"llvm"`` or ``"cuda"`` (compiled), ``"asm"``."""
         task = self._calls.tasks.task(Key(function, method, frame))
         text = text_of(backend)
-        return text(self._calls.kernels.ready(task, BATCH), dtype, self.name)
+        return text.render(self._calls.kernels.ready(task, text.order), dtype, self.name)
 
     def evaluate(
         self, function: str, *values: Any, method: str = "auto", frame: str | None = None

@@ -254,6 +254,6 @@ def test_a_c_compiler_sees_one_function(name: str, tmp_path: Path) -> None:
 
 def test_comments_keep_stars_and_slashes_apart() -> None:
     for text in ("*/", "/*", "**/", "*/*/", "//", "/*/", "a*/b", "***"):
-        inner = render._comment(text).removeprefix("/*").removesuffix("*/")
+        inner = render.comment(text).removeprefix("/*").removesuffix("*/")
         assert "*/" not in inner and "/*" not in inner
         assert inner.replace(" ", "") == text.replace(" ", "")

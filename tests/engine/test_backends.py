@@ -57,6 +57,9 @@ class CBackend:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
+    def ordered(self, program: Program, dtype: str, form: str) -> Program:
+        return program
+
     def render(self, program: Program, dtype: str, form: str) -> str:
         assert dtype == "float64"
         return render_c(program, "robot")
@@ -156,5 +159,6 @@ def test_a_machine_without_llvmlite_can_use_it(in_c: CBackend) -> None:
 
 
 def test_a_text_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(ValueError, match="backend 'fortran': expected 'c', 'llvm' or 'asm'"):
+    refused = "backend 'fortran': expected 'c', 'llvm', 'asm' or 'cuda'"
+    with pytest.raises(ValueError, match=refused):
         lw.load("puma560").source("bias", "fortran")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,18 +58,28 @@ def states(robot: lw.Robot, algorithm: Algorithm, dtype: str) -> list[np.ndarray
     return [value.astype(dtype) for value in values]
 
 
-def results(robot: lw.Robot, algorithm: Algorithm, dtype: str) -> str:
-    """The digest of what a method gives for the states, with and without a status."""
-    values, options = states(robot, algorithm, dtype), {"method": algorithm.method}
+def results(
+    robot: lw.Robot,
+    algorithm: Algorithm,
+    dtype: str,
+    there: Callable[[np.ndarray], Any] = np.asarray,
+    back: Callable[[Any], np.ndarray] = np.asarray,
+) -> str:
+    """The digest of what a method gives for the states, with and without a status.
+
+    ``there`` and ``back`` move arrays to the device that computes, and what it gives from it.
+    """
+    values = [there(value) for value in states(robot, algorithm, dtype)]
+    options = {"method": algorithm.method}
     if algorithm.iterates:
         q, qd, tau, qdd0 = values
         plain = robot.forward_dynamics(q, qd, tau, qdd0=qdd0, **options)
         _, info = robot.forward_dynamics(q, qd, tau, qdd0=qdd0, status=True, **options)
-        return digest(plain, *info)
+        return digest(*map(back, (plain, *info)))
     frame = robot.frame_names[-1] if algorithm.takes_frame else None
     plain = robot.compute(algorithm.function, *values, frame=frame, **options)
     with_status = robot.compute(algorithm.function, *values, frame=frame, status=True, **options)
-    return digest(plain, *with_status)
+    return digest(*map(back, (plain, *with_status)))
 
 
 def algorithms(robot: lw.Robot) -> Iterator[Algorithm]:

@@ -27,6 +27,16 @@ Array = NDArray[Any]
 Keep = Callable[["Backend", tuple[Any, ...], Callable[[], bytes]], bytes]
 
 
+class Rows(NamedTuple):
+    """An array on a device as a kernel takes it: (states, size), numbers of a row side by side."""
+
+    pointer: int
+    states: int
+    size: int
+    dtype: str
+    row: int  # numbers from one row to the next
+
+
 class Kernel(Protocol):
     """Compiled code for one program, one number type and one form."""
 
@@ -86,6 +96,9 @@ class Backend(Protocol):
     @property
     def identity(self) -> str:
         """Everything that built code depends on besides its program: part of the cache key."""
+
+    def ordered(self, program: Program, dtype: str, form: str) -> Program:
+        """The program in an order of execution that suits the machine."""
 
     def render(self, program: Program, dtype: str, form: str) -> str:
         """The program as source code."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from typing import Any, NamedTuple
 
 from linkwise.backends.base import BATCH, Backend
 from linkwise.trace.program import Program
+from linkwise.trace.schedule import lean, together
 
 
 @cache
@@ -17,10 +19,32 @@ def cpu() -> Backend:
     return Llvm()
 
 
+@cache
+def gpu(device: int) -> Backend:
+    """An NVIDIA GPU of this machine, by its number."""
+    from linkwise.backends.cuda.backend import Cuda
+
+    return Cuda(device)
+
+
+def gpu_memory() -> Any:
+    """Memory and streams on GPUs, for arrays of libraries that offer neither."""
+    from linkwise.backends.cuda import memory
+
+    return memory
+
+
+class Text(NamedTuple):
+    """A text that programs can be shown as."""
+
+    order: Callable[[Program], Program]  # of execution
+    render: Callable[[Program, str, str], str]  # of a program, dtype and the name of the robot
+
+
 def _c(program: Program, dtype: str, robot: str) -> str:
     from linkwise.backends.cstyle.render import render_c
 
-    return render_c(program, robot)
+    return render_c(program, robot, dtype)
 
 
 def _llvm(program: Program, dtype: str, robot: str) -> str:
@@ -34,12 +58,22 @@ def _assembly(program: Program, dtype: str, robot: str) -> str:
     return machine.assembly(machine.render(program, dtype, BATCH))
 
 
-# the texts that a program can be shown as: (program, dtype, name of the robot) -> text
-_TEXTS: dict[str, Callable[[Program, str, str], str]] = {"c": _c, "llvm": _llvm, "asm": _assembly}
+def _cuda(program: Program, dtype: str, robot: str) -> str:
+    from linkwise.backends.cuda.render import render_cuda
+
+    return render_cuda(program, dtype)
 
 
-def text_of(name: str) -> Callable[[Program, str, str], str]:
-    """How a program is shown by a backend; raises ValueError for one that does not exist."""
+_TEXTS = {
+    "c": Text(together, _c),
+    "llvm": Text(together, _llvm),
+    "asm": Text(together, _assembly),
+    "cuda": Text(lean, _cuda),
+}
+
+
+def text_of(name: str) -> Text:
+    """How programs are shown by a backend; raises ValueError for one that does not exist."""
     found = _TEXTS.get(name)
     if found is None:
         *others, last = map(repr, _TEXTS)

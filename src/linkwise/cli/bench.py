@@ -9,6 +9,7 @@ import click
 
 from linkwise.bench.calls import Calls
 from linkwise.bench.contest import Bench, Measured, Settings
+from linkwise.bench.gpu import Gpu
 from linkwise.bench.speed import MEASURED, SEVERAL, Speed
 from linkwise.bench.states import exists, tip
 from linkwise.bench.suite import Suite
@@ -26,6 +27,8 @@ from linkwise.text import progress
 @click.option("--calls", is_flag=True,
               help="Instead: every way of calling, such as lists, views and small batches."
               )  # fmt: skip
+@click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True,
+              help="Where to run: cuda is the first NVIDIA GPU.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--batch", type=click.IntRange(min=1), default=4096, show_default=True,
               help="States in a batch.")  # fmt: skip
@@ -39,7 +42,9 @@ from linkwise.text import progress
 @click.option("--methods", is_flag=True,
               help="Time all methods of the functions that have several.")  # fmt: skip
 @robot_options
-def bench(robot: str | None, suite: bool, calls: bool, as_json: bool, **options: Any) -> None:
+def bench(
+    robot: str | None, suite: bool, calls: bool, device: str, as_json: bool, **options: Any
+) -> None:
     """Measure the functions of ROBOT beside Pinocchio and MuJoCo, where they are installed.
 
     Pinocchio and MuJoCo, the peers, are given the same robot link by link. A peer is timed only if
@@ -56,6 +61,9 @@ def bench(robot: str | None, suite: bool, calls: bool, as_json: bool, **options:
         _run(Suite(settings), as_json)
     elif robot is None:
         raise click.UsageError("Missing argument 'ROBOT' (or --suite).")
+    elif device == "cuda":
+        _refuse_others(settings, "--device cuda")
+        _run(Gpu(load_robot(robot, **options)), as_json)
     elif calls:
         _refuse_others(settings, "--calls", "seconds")
         _run(Calls(load_robot(robot, **options), settings.seconds), as_json)

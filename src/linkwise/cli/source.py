@@ -18,7 +18,7 @@ from linkwise.robot import Robot
 @click.argument("function")
 @click.option(
     "--backend",
-    type=click.Choice(["c", "llvm", "asm"]),
+    type=click.Choice(["c", "llvm", "asm", "cuda"]),
     default="c",
     show_default=True,
     help="C for reading, the LLVM IR that is compiled, or the assembly that comes of it.",

@@ -31,19 +31,25 @@ class Batch:
 def prepare(function: str, ports: Sequence[tuple[str, int]], values: Sequence[Any]) -> Batch:
     """Check and broadcast the arguments of a call."""
     given = [
-        _read(function, name, size, value)
-        for (name, size), value in zip(ports, values, strict=True)
+        read(function, name, size, value) for (name, size), value in zip(ports, values, strict=True)
     ]
     dtype = np.result_type(*given)
+    shape = broadcast(function, ports, [a.shape for a in given])
+    return Batch(tuple(_rows(a, shape, dtype) for a in given), shape, dtype.name)
+
+
+def broadcast(
+    function: str, ports: Sequence[tuple[str, int]], shapes: Sequence[tuple[int, ...]]
+) -> tuple[int, ...]:
+    """The leading shape of a call."""
     try:
-        shape = np.broadcast_shapes(*(a.shape[:-1] for a in given))
+        return np.broadcast_shapes(*(shape[:-1] for shape in shapes))
     except ValueError:
-        shapes = ", ".join(f"{name} {a.shape}" for (name, _), a in zip(ports, given, strict=True))
+        given = ", ".join(f"{name} {s}" for (name, _), s in zip(ports, shapes, strict=True))
         raise ValueError(
-            f"{function}: leading axes do not broadcast: {shapes}; expected shapes that NumPy "
+            f"{function}: leading axes do not broadcast: {given}; expected shapes that NumPy "
             "could add, apart from the last axis"
         ) from None
-    return Batch(tuple(_rows(a, shape, dtype) for a in given), shape, dtype.name)
 
 
 def widened(values: Sequence[Any]) -> list[Array] | None:
@@ -65,7 +71,7 @@ def widened(values: Sequence[Any]) -> list[Array] | None:
     return [x.astype(np.float64, copy=False) for x in given]
 
 
-def _read(function: str, name: str, size: int, value: ArrayLike) -> Array:
+def read(function: str, name: str, size: int, value: ArrayLike) -> Array:
     """One argument as a float32 or float64 array with the right last axis."""
     if isinstance(value, np.ndarray) and np.any(getattr(value, "mask", False)):
         raise TypeError(

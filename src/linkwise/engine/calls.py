@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from functools import partial
+from math import prod
 from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwise.backends.base import BATCH, ONE, Front, Keep, Kernel, Methods, Site
-from linkwise.backends.choice import cpu
+from linkwise.backends.choice import cpu, gpu
 from linkwise.backends.process import build_lock
-from linkwise.engine import arrays, iterative
+from linkwise.engine import arrays, devices, iterative
 from linkwise.engine.kernels import Kernels, cached
 from linkwise.engine.tasks import Key, Tasks
 from linkwise.model.tree import Tree
@@ -37,6 +39,7 @@ class Options(TypedDict, total=False):
 
 
 NONE = Options()
+MOST_PLANS = 64  # of one kind of call: layouts of its arguments on devices
 # what users call the functions that stand behind another
 TITLES = {"dynamics_and_inverse": "operational_dynamics"} | dict.fromkeys(
     ("pivots", "factor", "factor_inverse", "apply_factor", "apply_factor_inverse",
@@ -57,6 +60,7 @@ class Call:
         self.for_front = not task.algorithm.iterates  # until the front refuses it
         for k, name in enumerate(key.external, len(task.algorithm.inputs)):
             self.ports[k] = (f"f_ext[{name!r}]", 6)
+        self.plans: dict[Any, devices.Plan] = {}  # of arrays on devices, by their layout
         self.site: Site | None = None  # from the first kernel on, where the front has one
 
     @property
@@ -140,6 +144,8 @@ class Calls:
 
     def general(self, call: Call, values: tuple[Any, ...], out: Any, threads: Any) -> Result:
         """Run a call with any dtype, layout, batch and ``out``."""
+        if devices.elsewhere(values):
+            return self._elsewhere(call, values, out, threads)
         wide = None if call.site is None else arrays.widened(values)
         if call.site is not None and wide is not None:
             found = call.site.run(*wide, out=out, threads=threads)
@@ -156,6 +162,48 @@ class Calls:
             self._kernel(call, batch)(batch.rows, outputs, threads)
         done = arrays.deliver(out, result)
         return done if bits is None else (done, bits if bits.shape else bits[()])
+
+    def _elsewhere(self, call: Call, values: tuple[Any, ...], out: Any, threads: Any) -> Result:
+        """Run a call with arrays of another library, which come back on their device."""
+        library = devices.library_of(values[0])
+        layout = None if library is None or out is not None else library.layout(values)
+        plan = call.plans.get(layout)
+        if plan is not None:
+            found = plan.run(values)
+            return found[0] if len(found) == 1 else tuple(found)
+        at = devices.where(call.title, [name for name, _ in call.ports], values)
+        if at.place == "cpu":
+            return devices.on_host(at.library, values, out, partial(self.general, call), threads)
+        arrays.check_threads(threads)
+        batch = devices.prepare(call.title, call.ports, values, at)
+        result = devices.target(out, (*batch.shape, *call.output), batch)
+        bits = batch.empty(1, "uint8") if call.key.status else None
+        if not self.tasks.tree.nv:
+            self._fill_elsewhere(call, batch, result, bits)
+        elif batch.states:
+            task = call.task(batch.dtype)
+            kernel = self.kernels.kernel(task, batch.dtype, BATCH, gpu(at.device))
+            batch.launch(kernel, [x for x in (result, bits) if x is not None])
+            shapes = ((*batch.shape, *call.output), *([batch.shape] if bits is not None else []))
+            if layout is not None:
+                self._keep_plan(call, layout, devices.plan(values, batch, kernel, *shapes))
+        done = batch.delivered(out, result, call.output)
+        return done if bits is None else (done, batch.delivered(None, bits, ()))
+
+    def _keep_plan(self, call: Call, layout: Any, plan: devices.Plan | None) -> None:
+        if len(call.plans) >= MOST_PLANS:
+            call.plans.clear()
+        if plan is not None:
+            call.plans[layout] = plan
+
+    def _fill_elsewhere(self, call: Call, batch: devices.DeviceBatch, *outputs: Any) -> None:
+        """Write the numbers of a robot without joints."""
+        size = prod(call.output)
+        result, bits = np.empty((batch.states, size)), np.empty((batch.states, 1), np.uint8)
+        self._fill_without_joints(call, result.reshape(batch.states, *call.output), bits)
+        batch.fill(outputs[0], result)
+        if outputs[1] is not None:
+            batch.fill(outputs[1], bits)
 
     def _fill_without_joints(self, call: Call, result: Array, bits: Array | None) -> None:
         """Write the numbers of a robot without joints, which are the same in every state."""
@@ -205,8 +253,12 @@ class Calls:
         out, threads, status = _unpacked("forward_dynamics", options)
         external, wrenches = arrays.wrenches(f_ext)
         call = self.call(Key("forward_dynamics", method, external=external))
+        values = (*values, *wrenches)
+        if devices.elsewhere(values):
+            found = self._iterate_elsewhere(call, values, out, threads, stop)
+            return found if status else found[0]
         arrays.check_threads(threads)
-        batch = arrays.prepare(call.title, call.ports[:-2], (*values, *wrenches))
+        batch = arrays.prepare(call.title, call.ports[:-2], values)
         tolerance, limit = stop.numbers(batch.dtype, self.tasks.tree.nv)
         full = arrays.constant_rows(batch, tolerance, limit)
         result = arrays.target(out, (*batch.shape, *call.output), batch)
@@ -215,6 +267,30 @@ class Calls:
         found = arrays.deliver(out, result)
         shaped = iterative.Iterations(*(x.reshape(batch.shape) for x in info))
         return (found, shaped) if status else found
+
+    def _iterate_elsewhere(
+        self, call: Call, values: tuple[Any, ...], out: Any, threads: Any, stop: iterative.Stop
+    ) -> tuple[Any, iterative.Iterations]:
+        """Iterate with arrays of another library."""
+        ports = call.ports[:-2]
+        at = devices.where(call.title, [name for name, _ in ports], values)
+        if at.place == "cpu" or type(at.library) is devices.Exchange:
+            raise TypeError(
+                f"{call.title}: these are arrays of {at.library.name} on {at.place}; expected, for "
+                "iterations, arrays of NumPy, or of CuPy, PyTorch or JAX on a GPU"
+            )
+        arrays.check_threads(threads)
+        batch = devices.prepare(call.title, ports, values, at)
+        tolerance, limit = stop.numbers(batch.dtype, self.tasks.tree.nv)
+        task, full = call.task(batch.dtype), batch.with_constants(tolerance, limit)
+        qdd, info = iterative.solve_elsewhere(self.kernels, task, full, tolerance, gpu(at.device))
+        shaped = iterative.Iterations(*(x.reshape(batch.shape) for x in info))
+        result = qdd.reshape((*batch.shape, *call.output))
+        if out is None:
+            return result, shaped
+        devices.check_out(out, result.shape, batch)
+        out[...] = result
+        return out, shaped
 
 
 _announced: list[Methods] = []  # one: the class of robots

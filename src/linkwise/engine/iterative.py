@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.algorithms import FUNCTIONS
-from linkwise.backends.base import BATCH
+from linkwise.backends.base import BATCH, Backend
 from linkwise.engine.arrays import Batch
+from linkwise.engine.devices import DeviceBatch
 from linkwise.engine.kernels import Kernels
 from linkwise.trace.status import Status
 from linkwise.trace.tracer import Task
@@ -67,6 +68,37 @@ def solve(
     bits = np.where(broken, Status.NOT_FINITE, np.where(failed, Status.NOT_CONVERGED, Status.OK))
     count = np.where(broken, 0, steps[:, 0]).astype(np.int64)
     return Iterations(bits.astype(np.uint8), count, residual)
+
+
+def solve_elsewhere(
+    kernels: Kernels, task: Task, batch: DeviceBatch, tolerance: float, backend: Backend
+) -> tuple[Any, Iterations]:
+    """The same on a device: what did not converge is not known here, so all states are solved
+    by articulated bodies too, and each takes one of the two results.
+    """
+    xp, size = batch.where.library.xp, kernels.tree.nv
+    outputs = [batch.empty(n, batch.dtype) for n in (size, 1, 1)]
+    direct = batch.empty(size, batch.dtype)
+    if batch.states:
+        batch.launch(kernels.kernel(task, batch.dtype, BATCH, backend), outputs)
+        safe = replace(task, algorithm=DIRECT)
+        rest = batch.without(3, -2, -1)  # no start, no tolerance, no limit
+        rest.launch(kernels.kernel(safe, batch.dtype, BATCH, backend), [direct])
+    n = batch.states
+    qdd, steps, left, other = (
+        batch.where.library.finished(x, (n, k), batch.where.device)
+        for x, k in zip((*outputs, direct), (size, 1, 1, size), strict=True)
+    )
+    residual = xp.sqrt(left[:, 0])
+    whole = steps[:, 0] == steps[:, 0]
+    for array in batch.arrays[:-2]:
+        whole = whole & xp.isfinite(array).all(-1)
+    failed = ~(residual <= STALLED * tolerance) & whole
+    qdd = xp.where(failed[:, None], other, qdd)
+    bits = failed * int(Status.NOT_CONVERGED) + ~whole * int(Status.NOT_FINITE)
+    steps = xp.where(whole, steps[:, 0], xp.zeros_like(residual))
+    typed = batch.where.library.typed
+    return qdd, Iterations(typed(bits, "uint8"), typed(steps, "int64"), residual)
 
 
 def _directly(

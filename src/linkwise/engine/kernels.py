@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from linkwise.backends.base import ONE, Backend, Kernel
+from linkwise.backends.base import Backend, Kernel
 from linkwise.backends.choice import cpu
 from linkwise.backends.process import build_lock
 from linkwise.engine.build import built, traced
@@ -15,7 +16,6 @@ from linkwise.engine.identity import source_digest
 from linkwise.model.tree import Tree
 from linkwise.trace.guard import guard
 from linkwise.trace.program import Program
-from linkwise.trace.schedule import alone, together
 from linkwise.trace.tracer import Task
 
 MOST_NODES = 400_000  # of programs kept in memory for another number type, form or status
@@ -42,11 +42,11 @@ class Kernels:
         return found
 
     def _new(self, task: Task, dtype: str, form: str, backend: Backend) -> Kernel:
-        code = cached(
-            backend,
-            (self.tree.digest, *_content(task), dtype, form),
-            lambda: built(backend, self.ready(task, form), dtype, form, self.name),
-        )
+        def make() -> bytes:
+            program = self.ready(task, partial(backend.ordered, dtype=dtype, form=form))
+            return built(backend, program, dtype, form, self.name)
+
+        code = cached(backend, (self.tree.digest, *_content(task), dtype, form), make)
         return backend.load(code, task.signature(self.tree), dtype, form)
 
     def program(self, task: Task) -> Program:
@@ -60,10 +60,9 @@ class Kernels:
                     del self._programs[next(iter(self._programs))]
             return found
 
-    def ready(self, task: Task, form: str) -> Program:
-        """The program as a backend gets it: in an order for the form, and guarded."""
-        program = self.program(task)
-        return guard(alone(program) if form == ONE else together(program))
+    def ready(self, task: Task, order: Callable[[Program], Program]) -> Program:
+        """The program as a backend gets it: in an order that suits the machine, and guarded."""
+        return guard(order(self.program(task)))
 
     def _nodes(self) -> int:
         return sum(sum(1 for _ in p.nodes()) for p in self._programs.values())

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from linkwise.model.tree import Link, Tree
 
@@ -78,11 +78,3 @@ def rate(tree: Tree, q: Array, v: Array) -> Array:
     columns, rates = list(np.moveaxis(q, -1, 0)), list(np.moveaxis(v, -1, 0))
     parts = [x for link, a, b in _own(tree) for x in link.joint.rate(columns[a], rates[b])]
     return np.stack(parts, axis=-1)
-
-
-def times(q: ArrayLike, v: ArrayLike, dt: ArrayLike) -> Array:
-    """``dt`` as an argument (..., 1) of a kernel; as in NumPy, a plain number widens no float32."""
-    if type(dt) not in (int, float):
-        return np.asarray(dt)[..., None]
-    narrow = all(getattr(x, "dtype", None) == np.float32 for x in (q, v))
-    return np.array([dt], np.float32 if narrow else np.float64)

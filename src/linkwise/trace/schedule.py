@@ -1,16 +1,20 @@
 """Order of execution. Results do not depend on it; the time they take does.
 
-Three orders are made of the nodes, arguments always before users:
+Orders that are made of the nodes, arguments always before users:
 
-    frugal              from the last to the first, for few values alive
-    spread              from the first to the last, as a processor with two arithmetic units would
-                        start them, the longest way to a result first; while too many values are
-                        alive, the one that leaves fewest of them. Ties go by creation
-    spread, from frugal the same, ties by the frugal order
+    created    as the equations were written down
+    frugal     from the last to the first, for few values alive
+    branchwise one result after another, and before each node its arguments, those first that need
+               most registers: a branch of the tree is finished before the next is begun
+    spread     from the first to the last, as a processor with two arithmetic units would start
+               them, the longest way to a result first; while too many values are alive, the one
+               that leaves fewest of them. Ties go by one of the orders above
+    lean       spread, with every value one too many: always the node that leaves fewest alive
 
 Which is best depends on the equations. With many states side by side, registers are what is short:
 `together` takes the order that spills fewest values. One state alone waits for results, because
 there is no other to work on meanwhile: `alone` takes the spread order of fewest estimated cycles.
+A GPU has registers for all values or slows down: `lean` takes the order of fewest values alive.
 Constants and inputs count nowhere: they are read from memory where they are used.
 """
 
@@ -45,6 +49,11 @@ def alone(program: Program) -> Program:
     return _reordered(program, _for_one)
 
 
+def lean(program: Program) -> Program:
+    """The same program in an order of few values alive, sines and cosines where they are used."""
+    return _reordered(program, _lean)
+
+
 def _reordered(program: Program, order: Order) -> Program:
     def block(region: Block) -> Block:
         return Block(order(region.nodes))
@@ -70,8 +79,36 @@ def _for_one(nodes: tuple[Expr, ...]) -> tuple[Expr, ...]:
     return min(_spread(nodes), _spread(_frugal(nodes)), key=cycles)
 
 
+def _lean(nodes: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    begun = [schedule(nodes), _frugal(nodes), _branchwise(nodes)]
+    orders = [begun[0], *(tuple(_Spread(some, 0, FREE | {"read"}).order()) for some in begun[1:])]
+    return min(orders, key=peak_live)
+
+
 def _spread(nodes: tuple[Expr, ...]) -> tuple[Expr, ...]:
-    return tuple(_Spread(nodes).order())
+    return tuple(_Spread(nodes, MOST_ALIVE, AT_ONCE).order())
+
+
+def _branchwise(nodes: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    need: dict[int, int] = {}  # registers to compute a node, were all its arguments its own
+    for n in nodes:
+        own = sorted((need[a.id] for a in dict.fromkeys(n.args) if a.id in need), reverse=True)
+        need[n.id] = max((k + most for k, most in enumerate(own)), default=1)
+    used = {a.id for n in nodes for a in n.args}
+    placed: dict[int, Expr] = {}
+    for root in (n for n in nodes if n.id not in used):
+        waiting = [(root, False)]
+        while waiting:
+            node, ready = waiting.pop()
+            if node.id in placed:
+                continue
+            if ready:
+                placed[node.id] = node
+                continue
+            waiting.append((node, True))
+            first = [a for a in dict.fromkeys(node.args) if a.id in need and a.id not in placed]
+            waiting += [(a, False) for a in sorted(first, key=lambda a: need[a.id])]
+    return tuple(placed.values())
 
 
 def spilled(nodes: tuple[Expr, ...]) -> int:
@@ -195,8 +232,8 @@ def peak_live(nodes: tuple[Expr, ...]) -> int:
 class _Spread:
     """The nodes of one block, being placed from the first to the last; each is its place here."""
 
-    def __init__(self, nodes: tuple[Expr, ...]) -> None:
-        self.nodes = nodes
+    def __init__(self, nodes: tuple[Expr, ...], most_alive: int, at_once: frozenset[str]) -> None:
+        self.nodes, self.most_alive, self.at_once = nodes, most_alive, at_once
         self.args, self.values = _arguments(nodes)
         self.users = _users(self.args)
         self.latency = list(map(latency, nodes))
@@ -222,7 +259,7 @@ class _Spread:
         while count < len(nodes):
             while waiting:
                 k = waiting.popleft()
-                if nodes[k].op in AT_ONCE:
+                if nodes[k].op in self.at_once:
                     waiting += self._put(k, cycle)
                     count += 1
                     yield nodes[k]
@@ -249,7 +286,7 @@ class _Spread:
         while later and later[0][0] <= cycle:
             k = heapq.heappop(later)[1]
             heapq.heappush(self.ready, (-self.height[k], k))
-        heap = self.lean if self.alive >= MOST_ALIVE else self.ready
+        heap = self.lean if self.alive >= self.most_alive else self.ready
         while heap:
             key, k = heapq.heappop(heap)
             stale = heap is self.lean and key != self._change(k)

@@ -6,28 +6,60 @@ Equal bits need a compiler that does not fuse on its own: ``-ffp-contract=off``.
 from __future__ import annotations
 
 import math
+import textwrap
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from linkwise.backends import elementary
 
-NUMBER, INTEGER, MASK = "double", "uint64_t", "int"
 
-# operation -> the type of its result, and its expression
+@dataclass(frozen=True)
+class Dialect:
+    """A number type, and how functions are declared."""
+
+    bits: int = 64
+    inline: str = "static inline"  # a function that is worth a copy wherever it is called
+    apart: str = "static"  # one that is rarely called, and large
+
+    @property
+    def number(self) -> str:
+        """The number type."""
+        return "double" if self.bits == 64 else "float"
+
+    @property
+    def suffix(self) -> str:
+        """What literals and the names of the library's functions end in."""
+        return "" if self.bits == 64 else "f"
+
+    def literal(self, x: float) -> str:
+        """A constant, rounded to the number type and then exact."""
+        if not math.isfinite(x):
+            return "NAN" if math.isnan(x) else "INFINITY" if x > 0 else "(-INFINITY)"
+        value = x if self.bits == 64 else float(np.float32(x))
+        text = f"{value!r}{self.suffix}"
+        return text if value >= 0.0 else f"({text})"
+
+
+NUMBER, INTEGER, MASK = "{T}", "uint{bits}_t", "int"
+
+# operation -> the type of its result, and its expression; f: the suffix of the number type
 EXPRESSIONS = {
     "add": (NUMBER, "{0} + {1}"),
     "sub": (NUMBER, "{0} - {1}"),
     "mul": (NUMBER, "{0} * {1}"),
     "div": (NUMBER, "{0} / {1}"),
     "neg": (NUMBER, "-{0}"),
-    "abs": (NUMBER, "fabs({0})"),
-    "fma": (NUMBER, "fma({0}, {1}, {2})"),
+    "abs": (NUMBER, "fabs{f}({0})"),
+    "fma": (NUMBER, "fma{f}({0}, {1}, {2})"),
     "choose": (NUMBER, "{0} ? {1} : {2}"),
     "greater": (MASK, "{0} > {1}"),
     "equal": (MASK, "{0} == {1}"),
     "unequal": (MASK, "{0} != {1}"),
-    "below": (MASK, "(int64_t){0} < (int64_t){1}"),
+    "below": (MASK, "(int{bits}_t){0} < (int{bits}_t){1}"),
     "differ": (MASK, "{0} != {1}"),
-    "bits": (INTEGER, "bits_of({0})"),
-    "from_bits": (NUMBER, "from_bits({0})"),
+    "bits": (INTEGER, "bits_of{f}({0})"),
+    "from_bits": (NUMBER, "from_bits{f}({0})"),
     "to_number": (NUMBER, "(double)(int64_t){0}"),
     "plus": (INTEGER, "{0} + {1}"),
     "minus": (INTEGER, "{0} - {1}"),
@@ -44,8 +76,8 @@ EXPRESSIONS = {
 }
 
 BITS = """\
-static uint64_t bits_of(double x) { uint64_t n; memcpy(&n, &x, sizeof n); return n; }
-static double from_bits(uint64_t n) { double x; memcpy(&x, &n, sizeof x); return x; }
+{inline} uint{bits}_t bits_of{f}({T} x) {{ uint{bits}_t n; memcpy(&n, &x, sizeof n); return n; }}
+{inline} {T} from_bits{f}(uint{bits}_t n) {{ {T} x; memcpy(&x, &n, sizeof x); return x; }}
 """
 
 HIGH = """\
@@ -62,62 +94,90 @@ static uint64_t high(uint64_t a, uint64_t b)
 class Code:
     """Operations on one state's numbers, written as C."""
 
-    bits, fused = 64, True
+    fused = True
 
-    def __init__(self) -> None:
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect, self.bits = dialect, dialect.bits
+        self.names = {"T": dialect.number, "bits": str(dialect.bits), "f": dialect.suffix}
         self.lines: list[str] = []
-        self.indent = "    "
 
     def number(self, x: float) -> str:
         """A constant."""
-        return number(x)
+        return self.dialect.literal(x)
 
     def integer(self, n: int) -> str:
         """A constant integer."""
-        return str(n) if 0 <= n < 1 << 31 else f"UINT64_C({n % (1 << 64):#x})"
+        if 0 <= n < 1 << 31:
+            return str(n)
+        return f"UINT{self.bits}_C({n % (1 << self.bits):#x})"
 
     def do(self, operation: str, *values: str) -> str:
         """One more operation; returns its result."""
-        kind, expression = EXPRESSIONS[operation]
+        kind, expression = (text.format(*values, **self.names) for text in EXPRESSIONS[operation])
         name = f"t{len(self.lines)}"
-        self.lines.append(f"{self.indent}const {kind} {name} = {expression.format(*values)};")
+        self.lines.append(f"    const {kind} {name} = {expression};")
         return name
 
 
-def number(x: float) -> str:
-    """A constant, exact."""
-    if not math.isfinite(x):
-        return "NAN" if math.isnan(x) else "INFINITY" if x > 0 else "(-INFINITY)"
-    return repr(x) if x >= 0.0 else f"({x!r})"
-
-
-def functions(ops: set[str]) -> str:
+def functions(ops: set[str], dialect: Dialect) -> str:
     """The C functions that programs with these operations call; sources may be put together."""
-    parts = {"BITS": BITS} if ops & {"sin", "cos", "atan2"} else {}
-    parts |= {"SINCOS": f"{HIGH}\n{_sincos()}"} if ops & {"sin", "cos"} else {}
-    parts |= {"ATAN2": _atan2()} if "atan2" in ops else {}
+    bits, parts = dialect.bits, {}
+    if ops & {"sin", "cos", "atan2"}:
+        parts[f"BITS{bits}"] = _bits(dialect)
+    if ops & {"sin", "cos"}:
+        parts["BITS64"] = _bits(replace(dialect, bits=64))
+        parts["LARGE"] = HIGH + _two_pi_inverse()
+        parts[f"SINCOS{bits}"] = _reduce_large(dialect) + _sincos(dialect)
+    if "atan2" in ops:
+        parts[f"ATAN2{bits}"] = _atan2(dialect)
     return "".join(
         f"#ifndef LINKWISE_{name}\n#define LINKWISE_{name}\n{text}#endif\n\n"
         for name, text in parts.items()
     )
 
 
-def _sincos() -> str:
-    code = Code()
-    near = elementary.reduce(code, "x")
-    limit = number(elementary.limit(code.bits, code.fused))
-    code.lines += [f"    double r = {near.r}, turns = {near.t};", f"    if (fabs(x) > {limit}) {{"]
-    code.indent = "        "
-    far = elementary.reduce_large(code, "x", code.bits)
-    code.lines += [f"        r = {far.r};", f"        turns = {far.t};", "    }"]
-    code.indent = "    "
-    sine, cosine = elementary.sincos(code, elementary.Reduced("r", "turns"))
-    words = ",\n".join(f"    {code.integer(word)}" for word in elementary.two_pi_inverse())
+def _bits(dialect: Dialect) -> str:
+    return BITS.format(T=dialect.number, bits=dialect.bits, f=dialect.suffix, inline=dialect.inline)
+
+
+def _two_pi_inverse() -> str:
+    words = ", ".join(f"UINT64_C({word:#x})" for word in elementary.two_pi_inverse())
+    lines = "\n".join(textwrap.wrap(words, 96, initial_indent="    ", subsequent_indent="    "))
+    return f"static const uint64_t two_pi_inverse[] = {{\n{lines}\n}};\n"
+
+
+def _reduce_large(dialect: Dialect) -> str:
+    """The reduction of large angles, in float64 for every number type."""
+    code, T, f = Code(replace(dialect, bits=64)), dialect.number, dialect.suffix
+    far = elementary.reduce_large(code, "x", dialect.bits)
     return "\n".join(
         (
-            f"static const uint64_t two_pi_inverse[] = {{\n{words}\n}};",
+            f"typedef struct {{ {T} r, turns; }} reduced{f};",
             "",
-            "static void linkwise_sincos(double x, double *sine, double *cosine)",
+            f"{dialect.apart} reduced{f} reduce_large{f}(double x)",
+            "{",
+            *code.lines,
+            f"    const reduced{f} found = {{({T}){far.r}, ({T}){far.t}}};",
+            "    return found;",
+            "}",
+            "",
+            "",
+        )
+    )
+
+
+def _sincos(dialect: Dialect) -> str:
+    code, T, f = Code(dialect), dialect.number, dialect.suffix
+    near = elementary.reduce(code, "x")
+    limit = code.number(elementary.limit(code.bits, code.fused))
+    code.lines += [
+        f"    reduced{f} angle = {{{near.r}, {near.t}}};",
+        f"    if (fabs{f}(x) > {limit}) angle = reduce_large{f}(x);",
+    ]
+    sine, cosine = elementary.sincos(code, elementary.Reduced("angle.r", "angle.turns"))
+    return "\n".join(
+        (
+            f"{dialect.inline} void linkwise_sincos{f}({T} x, {T} *sine, {T} *cosine)",
             "{",
             *code.lines,
             f"    *sine = {sine};",
@@ -128,8 +188,8 @@ def _sincos() -> str:
     )
 
 
-def _atan2() -> str:
-    code = Code()
+def _atan2(dialect: Dialect) -> str:
+    code, T = Code(dialect), dialect.number
     angle = elementary.atan2(code, "y", "x")
-    head = "static double linkwise_atan2(double y, double x)"
+    head = f"{dialect.inline} {T} linkwise_atan2{dialect.suffix}({T} y, {T} x)"
     return "\n".join((head, "{", *code.lines, f"    return {angle};", "}", ""))

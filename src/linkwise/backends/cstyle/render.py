@@ -8,57 +8,67 @@ from __future__ import annotations
 
 import re
 
-from linkwise.backends.cstyle.functions import EXPRESSIONS, functions, number
+from linkwise.backends.cstyle.functions import EXPRESSIONS, Dialect, functions
 from linkwise.errors import printable
 from linkwise.trace.expr import At, Expr, Write
 from linkwise.trace.program import BYTE, NUMBER, Array, Block, For, Program, Region, Repeat
 
-KINDS = {NUMBER: "double", BYTE: "unsigned char"}
+DIALECTS = {"float64": Dialect(64), "float32": Dialect(32)}
 
+# an operation as an expression; f: the suffix of the number type
 OPS = {operation: expression for operation, (_, expression) in EXPRESSIONS.items()} | {
-    "sign": "({0} > 0 ? 1.0 : {0} < 0 ? -1.0 : {0})",
-    "flag": "({0} > 0 ? 1.0 : 0.0)",
-    "finite": "(isfinite({0}) ? 1.0 : 0.0)",
-    "eps": "DBL_EPSILON",
-    "sqrt": "sqrt({0})",
+    "sign": "({0} > 0 ? 1 : {0} < 0 ? -1 : {0})",
+    "flag": "({0} > 0 ? 1 : 0)",
+    "finite": "({0} - {0} == 0 ? 1 : 0)",
+    "eps": "{eps}",
+    "sqrt": "sqrt{f}({0})",
     "select": "({0} > 0 ? {1} : {2})",
-    "atan2": "linkwise_atan2({0}, {1})",
-    "fms": "fma({0}, {1}, -{2})",
-    "fnma": "fma(-{0}, {1}, {2})",
+    "atan2": "linkwise_atan2{f}({0}, {1})",
+    "fms": "fma{f}({0}, {1}, -{2})",
+    "fnma": "fma{f}(-{0}, {1}, {2})",
 }
 
 
-def render_c(program: Program, robot: str) -> str:
+def render_c(program: Program, robot: str, dtype: str = "float64") -> str:
     """C source of the program."""
-    writer = _Writer()
-    name = re.sub(r"\W+", "_", program.name).strip("_")
-    inputs = ", ".join(f"const double {_word(p.name)}[{p.size}]" for p in program.inputs)
-    outputs = ", ".join(f"{KINDS[o.kind]} {_word(o.name)}[{o.slot.size}]" for o in program.outputs)
+    dialect = DIALECTS[dtype]
     head = [
-        _comment(f"{program.name} of {robot}: one state."),
-        "#include <float.h>",
+        comment(f"{program.name} of {robot}: one state."),
         "#include <math.h>",
         "#include <stdint.h>",
         "#include <string.h>",
         "",
-        functions({node.op for node in program.nodes()}) + f"void {name}({inputs}, {outputs})",
-        "{",
     ]
+    return "\n".join((*head, state_function(program, dialect, "void", word(program.name))))
+
+
+def state_function(program: Program, dialect: Dialect, declared: str, name: str) -> str:
+    """A function of one state, and before it the functions that it calls."""
+    writer = _Writer(dialect)
+    T = dialect.number
+    kinds = {NUMBER: T, BYTE: "unsigned char"}
+    inputs = [f"const {T} {word(p.name)}[{p.size}]" for p in program.inputs]
+    outputs = [f"{kinds[o.kind]} {word(o.name)}[{o.slot.size}]" for o in program.outputs]
     for array in program.arrays:
         writer.array(array)
     for region in program.regions:
         writer.region(region)
     stores = [
-        f"    {_word(output.name)}[{i}] = {writer.value(value)};"
+        f"    {word(output.name)}[{i}] = {writer.value(value)};"
         for output in program.outputs
         for i, value in enumerate(output.values)
     ]
     tables = [f"    {line}" for line in writer.tables]
-    return "\n".join((*head, *tables, *writer.lines, *stores, "}", ""))
+    called = functions({node.op for node in program.nodes()}, dialect)
+    head = f"{called}{declared} {name}({', '.join((*inputs, *outputs))})"
+    return "\n".join((head, "{", *tables, *writer.lines, *stores, "}", ""))
 
 
 class _Writer:
-    def __init__(self) -> None:
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect, self.T = dialect, dialect.number
+        eps = dialect.literal(2.0 ** (-52 if dialect.bits == 64 else -23))
+        self.words = {"f": dialect.suffix, "eps": eps}
         self.lines: list[str] = []
         self.names: dict[int, str] = {}
         self.places: dict[tuple[int, ...], str] = {}  # lists of elements by step
@@ -72,18 +82,19 @@ class _Writer:
                 if angle.id not in pairs:
                     sine, cosine = f"s{node.id}", f"c{node.id}"
                     pairs[angle.id] = {"sin": sine, "cos": cosine}
-                    call = f"linkwise_sincos({self.value(angle)}, &{sine}, &{cosine});"
-                    self.lines += [f"{indent}double {sine}, {cosine};", indent + call]
+                    called = f"linkwise_sincos{self.dialect.suffix}"
+                    call = f"{called}({self.value(angle)}, &{sine}, &{cosine});"
+                    self.lines += [f"{indent}{self.T} {sine}, {cosine};", indent + call]
                 self.names[node.id] = pairs[angle.id][node.op]
             if node.op == "read" or node.op in OPS:
                 self.names[node.id] = f"v{node.id}"
-                self.lines.append(f"{indent}const double v{node.id} = {self._expression(node)};")
+                self.lines.append(f"{indent}const {self.T} v{node.id} = {self._expression(node)};")
 
     def _expression(self, node: Expr) -> str:
         if node.op == "read":
             array, at = node.value
-            return f"{_word(array)}[{self._index(at, 'k')}]"
-        return OPS[node.op].format(*(self.value(a) for a in node.args))
+            return f"{word(array)}[{self._index(at, 'k')}]"
+        return OPS[node.op].format(*map(self.value, node.args), **self.words)
 
     def region(self, region: Region) -> None:
         """A block, or a loop around one."""
@@ -92,7 +103,7 @@ class _Writer:
             return
         for carry in region.carries:
             self.names[carry.value.id] = f"c{carry.value.id}"
-            self.lines.append(f"    double c{carry.value.id} = {self.value(carry.start)};")
+            self.lines.append(f"    {self.T} c{carry.value.id} = {self.value(carry.start)};")
         most = region.count if isinstance(region, For) else self.value(region.limit)
         self.lines.append(f"    for (int k = 0; k < {most}; ++k) {{")
         self.block(region.body, " " * 8)
@@ -101,7 +112,7 @@ class _Writer:
         else:
             self.lines += [self._write(write) for write in region.writes]
         new = [
-            f"        const double n{c.value.id} = {self.value(c.next)};" for c in region.carries
+            f"        const {self.T} n{c.value.id} = {self.value(c.next)};" for c in region.carries
         ]
         self.lines += new
         self.lines += [f"        c{c.value.id} = n{c.value.id};" for c in region.carries]
@@ -109,13 +120,13 @@ class _Writer:
 
     def array(self, array: Array) -> None:
         """A table of constants, or room on the stack."""
-        values = ", ".join(map(number, array.values))
-        kind, start = ("static const double", f" = {{{values}}}") if values else ("double", "")
-        self.lines.append(f"    {kind} {_word(array.name)}[{array.size}]{start};")
+        values = ", ".join(map(self.dialect.literal, array.values))
+        kind, start = (f"static const {self.T}", f" = {{{values}}}") if values else (self.T, "")
+        self.lines.append(f"    {kind} {word(array.name)}[{array.size}]{start};")
 
     def _write(self, write: Write) -> str:
         count = "k" if write.every == 1 else f"(k / {write.every})"
-        target = f"{_word(write.array)}[{self._index(write.at, count)}]"
+        target = f"{word(write.array)}[{self._index(write.at, count)}]"
         due = "" if write.every == 1 else f"if (k % {write.every} == {write.every - 1}) "
         return f"        {due}{target} {'+=' if write.add else '='} {self.value(write.value)};"
 
@@ -131,18 +142,19 @@ class _Writer:
     def value(self, node: Expr) -> str:
         """How a node is written where it is used."""
         if node.op == "const":
-            return number(node.value)
+            return self.dialect.literal(node.value)
         if node.op == "input":
             port, index = node.value
-            return f"{_word(port)}[{index}]"
+            return f"{word(port)}[{index}]"
         return self.names[node.id]
 
 
-def _comment(text: str) -> str:
+def comment(text: str) -> str:
     """A comment that no name in it can end: stars and slashes are kept apart."""
     apart = re.sub(r"([*/])(?=[*/])", r"\1 ", printable(text))
     return f"/* {apart} */"
 
 
-def _word(name: str) -> str:
+def word(name: str) -> str:
+    """A name as an identifier."""
     return re.sub(r"\W+", "_", name).strip("_")

@@ -19,6 +19,7 @@ from linkwise.backends.llvm.run import LlvmKernel
 from linkwise.backends.llvm.target import Target, host
 from linkwise.backends.llvm.types import NUMBERS, Lanes
 from linkwise.trace.program import Program, Signature
+from linkwise.trace.schedule import alone, together
 
 
 class Llvm:
@@ -44,6 +45,10 @@ class Llvm:
         """One state alone, or a register full of a batch."""
         number = NUMBERS[dtype]
         return Lanes(number, 1 if form == ONE else self.target.lanes(number.bytes))
+
+    def ordered(self, program: Program, dtype: str, form: str) -> Program:
+        """In an order for one state, or for many side by side."""
+        return alone(program) if form == ONE else together(program)
 
     def render(self, program: Program, dtype: str, form: str) -> str:
         """The program as LLVM IR: a tile, a way in, and the declarations they need."""

@@ -1,0 +1,1 @@
+"""Programs on NVIDIA GPUs: one thread per state."""

@@ -1,0 +1,123 @@
+"""A GPU as a backend: CUDA C, machine code, kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from linkwise.backends.base import Rows
+from linkwise.backends.cuda.driver import Driver, Function, driver
+from linkwise.backends.cuda.render import LONG_INPUTS, LONG_ROWS, render_cuda
+from linkwise.trace.program import NUMBER, Block, Program, Signature
+from linkwise.trace.schedule import lean, peak_live, together
+
+REGISTERS = 65_536  # of a multiprocessor
+ALIVE = {"float64": 120, "float32": 240}  # values that the registers of a thread hold
+CROWD = 4  # blocks of 128 threads beside each other that hide each other's waiting
+CROWD_SPILLS = 128  # bytes a thread may lose to memory for their sake
+FULL = 512  # bytes beyond which spilled values need the cache that staged rows would take
+
+
+class Cuda:
+    """Kernels for one device."""
+
+    name = "cuda"
+    sources: tuple[str, ...] = ("backends.elementary", "backends.cstyle", "backends.cuda")
+    front = None
+
+    def __init__(self, device: int = 0, with_driver: Driver | None = None) -> None:
+        self.device, self._driver = device, with_driver
+
+    @cached_property
+    def driver(self) -> Driver:
+        """The device's driver; raises `BackendUnavailable` where there is none."""
+        return self._driver or driver(self.device)
+
+    @property
+    def identity(self) -> str:
+        """Everything that built code depends on besides its program."""
+        return self.driver.identity
+
+    def ordered(self, program: Program, dtype: str, form: str) -> Program:
+        """In an order of few values alive, if registers then hold all; else early loads pay."""
+        short = lean(program)
+        blocks = [r if isinstance(r, Block) else r.body for r in short.regions]
+        alive = max((peak_live(block.nodes) for block in blocks), default=0)
+        return short if alive <= ALIVE[dtype] else together(program)
+
+    def render(self, program: Program, dtype: str, form: str) -> str:
+        """The program as CUDA C."""
+        return render_cuda(program, dtype)
+
+    def build(self, text: str, *, apart: bool = False) -> bytes:
+        """CUDA C -> machine code, compiled again where its registers suggest it.
+
+        Rules from measurements (docs/gpu.md). A kernel that leaves room for fewer than four blocks
+        is told to make room, if hardly anything is spilled for it. Long rows go through shared
+        memory, unless spilled values need the cache that this takes.
+        """
+        device = self.driver
+        code, macros = device.compile(text, {}), {}
+        facts = device.load(code).facts
+        stage = 0 if facts.spilled > FULL else 2 if LONG_INPUTS in text else 1
+        if stage != 1 and LONG_ROWS in text:
+            macros["STAGE"] = stage
+            code = device.compile(text, macros)
+            facts = device.load(code).facts
+        blocks = CROWD * 128 // facts.threads
+        if facts.registers * facts.threads * blocks > REGISTERS and not facts.spilled:
+            crowded = device.compile(text, {**macros, "BLOCKS": blocks})
+            if device.load(crowded).facts.spilled <= CROWD_SPILLS:
+                return crowded
+        return code
+
+    def load(self, code: bytes, signature: Signature, dtype: str, form: str) -> CudaKernel:
+        """Machine code -> a kernel."""
+        return CudaKernel(self.driver.load(code), signature, dtype)
+
+
+class CudaKernel:
+    """A kernel on a device."""
+
+    def __init__(self, function: Function, signature: Signature, dtype: str) -> None:
+        self.signature, self._function, self._dtype = signature, function, dtype
+        self._threads = function.facts.threads
+
+    def __call__(
+        self, inputs: Sequence[Any], outputs: Sequence[Any], threads: int | None = None
+    ) -> None:
+        """Fill the outputs from the inputs (`Rows`) on the device's default stream."""
+        self.launch(inputs, outputs, 0)
+
+    def launch(self, inputs: Sequence[Rows], outputs: Sequence[Rows], stream: int) -> None:
+        """Start filling the outputs; returns before that is done."""
+        states = outputs[0].states
+        slots = self.signature.outputs
+        dtypes = [self._dtype if slot.kind == NUMBER else "uint8" for slot in slots]
+        for rows, port in zip(inputs, self.signature.inputs, strict=True):
+            _check(port.name, rows, states, port.size, self._dtype)
+        for rows, slot, dtype in zip(outputs, slots, dtypes, strict=True):
+            _check(slot.name, rows, states, slot.size, dtype)
+            if rows.row != slot.size and states > 1:
+                raise ValueError(
+                    f"{slot.name}: rows {rows.row} numbers apart; expected {slot.size}"
+                )
+        arguments = [states]
+        for rows in inputs:
+            arguments += (rows.pointer, rows.row)
+        arguments += [rows.pointer for rows in outputs]
+        self.start(states, arguments, stream)
+
+    def start(self, states: int, arguments: Sequence[int], stream: int) -> None:
+        """Start it with arguments that were checked: pointers, and rows of the inputs."""
+        self._function.launch(-(-states // self._threads), stream, arguments)
+
+
+def _check(name: str, rows: Rows, states: int, size: int, dtype: str) -> None:
+    """Raise unless an array has the form that the code relies on."""
+    if (rows.states, rows.size, rows.dtype) != (states, size, dtype):
+        raise ValueError(
+            f"{name}: rows ({rows.states}, {rows.size}) of {rows.dtype}; expected "
+            f"({states}, {size}) of {dtype}"
+        )

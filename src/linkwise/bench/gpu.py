@@ -1,0 +1,177 @@
+"""``linkwise bench ROBOT --device cuda``: device time and call time of functions on a GPU.
+
+Device time is that of many calls put on the stream one after another, so that the GPU never waits
+for Python; call time is what one call of a smaller batch takes in Python and on the GPU together.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+
+from linkwise.bench.contest import Report
+from linkwise.bench.states import random_states
+from linkwise.engine.tasks import Key
+from linkwise.errors import BackendUnavailable
+from linkwise.robot import Robot
+from linkwise.text import aligned, duration, pairs
+
+MEASURED = ("forward_dynamics", "inverse_dynamics", "mass_matrix")
+MANY, FEW = 1 << 22, 4096  # states of a batch for device time, and for call time
+TURNS, REPEATS = 5, 10
+LANES = {"float32": 128, "float64": 64}  # operations that a multiprocessor starts in a cycle
+NOTES = """\
+device: time on the GPU of one call among many, least of five turns; memory: bytes of arguments and
+results, beside a copy on this GPU; arithmetic: operations and multiply-adds, beside what all
+multiprocessors start at their highest clock (sines and cosines not counted); call: from a call with
+4,096 states to its end; queued: a call of many that are put on the stream one after another."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One function in one number type."""
+
+    function: str
+    method: str
+    dtype: str
+    device_ns: float  # of one state
+    call_ns: float  # of one call with `FEW` states, finished
+    queued_ns: float  # of the same call, with many put on the stream one after another
+    bytes: int  # of one state
+    operations: int  # of one state, a multiply-add counted once
+
+
+class Gpu:
+    """A robot's functions on the first GPU."""
+
+    def __init__(self, robot: Robot) -> None:
+        self.robot = robot
+        try:
+            import cupy
+        except ImportError:
+            raise BackendUnavailable(
+                "linkwise bench --device cuda makes its arrays with CuPy, which is not installed: "
+                "pip install cupy-cuda13x"
+            ) from None
+        self.cupy = cupy
+        facts = cupy.cuda.runtime.getDeviceProperties(0)
+        self.name = facts["name"].decode()
+        self.starts = facts["multiProcessorCount"] * self._clock()
+        self.copied = self._copy_rate()
+
+    def _clock(self) -> float:
+        return 1e3 * float(self.cupy.cuda.Device(0).attributes["ClockRate"])
+
+    def _copy_rate(self) -> float:
+        """Bytes read and written in a second by a copy of 2 GiB."""
+        source = self.cupy.ones(1 << 28)
+        target = self.cupy.empty_like(source)
+        seconds = self._device_seconds(lambda: self.cupy.copyto(target, source))
+        return 2 * int(source.nbytes) / seconds
+
+    def _device_seconds(self, call: Callable[[], Any]) -> float:
+        cuda = self.cupy.cuda
+        call()
+        turns = []
+        for _ in range(TURNS):
+            start, end = cuda.Event(), cuda.Event()
+            start.record()
+            for _ in range(REPEATS):
+                call()
+            end.record()
+            end.synchronize()
+            turns.append(float(cuda.get_elapsed_time(start, end)) / REPEATS)
+        return min(turns) * 1e-3
+
+    def _call_seconds(self, call: Callable[[], Any]) -> float:
+        device, turns = self.cupy.cuda.Device(0), []
+        for _ in range(20 * TURNS):
+            device.synchronize()
+            start = time.perf_counter()
+            call()
+            device.synchronize()
+            turns.append(time.perf_counter() - start)
+        return min(turns)
+
+    def head(self) -> str:
+        """What is measured on what."""
+        facts = self._machine()
+        return pairs([(name, str(value)) for name, value in facts.items()]) + "\n"
+
+    def _machine(self) -> dict[str, Any]:
+        versions = {name: _version(name) for name in ("linkwise", "cuda-core", "cupy-cuda13x")}
+        return {
+            "device": f"{self.name}, copies {self.copied / 1e12:.2f} TB/s",
+            "system": platform.platform(),
+            "versions": ", ".join(f"{k} {v}" for k, v in versions.items()),
+            "command": " ".join(["linkwise", *sys.argv[1:]]),
+            "robot": f"{self.robot.name}, {self.robot.nv} joints",
+        }
+
+    def rows(self, report: Report) -> Iterator[Row]:
+        """Measure one function after another, in both number types."""
+        for function in MEASURED:
+            for dtype in LANES:
+                report(f"{function}, {dtype}: compiling and timing")
+                yield self._row(function, dtype)
+
+    def _row(self, function: str, dtype: str) -> Row:
+        task = self.robot._calls.tasks.task(Key(function), dtype)
+        names = [name for name, _ in task.algorithm.inputs]
+        few = self._arrays(names, FEW, dtype)
+        method = getattr(self.robot, function)
+        count = self.robot.operation_count(function, task.algorithm.method)
+        out = int(np.prod(task.algorithm.output_shape(self.robot.tree)))
+        numbers = sum(x.shape[1] for x in few) + out
+        long = self._many_seconds(method, few) / MANY
+        short = self._device_seconds(lambda: method(*few))
+        call = self._call_seconds(lambda: method(*few))
+        return Row(
+            function, task.algorithm.method, dtype, long * 1e9, call * 1e9, short * 1e9,
+            numbers * np.dtype(dtype).itemsize, count.total - count.fused,
+        )  # fmt: skip
+
+    def _many_seconds(self, method: Callable[..., Any], few: Sequence[Any]) -> float:
+        many = [self.cupy.tile(x, (MANY // FEW, 1)) for x in few]
+        found = self._device_seconds(lambda: method(*many))
+        del many[:]
+        self.cupy.get_default_memory_pool().free_all_blocks()
+        return found
+
+    def _arrays(self, names: Sequence[str], count: int, dtype: str) -> list[Any]:
+        given = random_states(self.robot, count).arguments
+        return [self.cupy.asarray(given[name].astype(dtype)) for name in names]
+
+    def text(self, rows: Sequence[Row]) -> str:
+        """The table, and what its numbers mean."""
+        head = ("function", "<method", "<dtype", "device", "G states/s", "TB/s", "memory",
+                "arithmetic", "call of 4,096", "queued")  # fmt: skip
+        lines = [
+            (
+                row.function, row.method, row.dtype, f"{row.device_ns:.3f} ns",
+                f"{1 / row.device_ns:.2f}", f"{row.bytes / row.device_ns / 1e3:.2f}",
+                f"{row.bytes / row.device_ns * 1e9 / self.copied:.0%}",
+                f"{row.operations / row.device_ns * 1e9 / (self.starts * LANES[row.dtype]):.0%}",
+                duration(row.call_ns), duration(row.queued_ns),
+            )
+            for row in rows
+        ]  # fmt: skip
+        return f"{aligned(head, lines)}\n\n{NOTES}"
+
+    def facts(self, rows: Sequence[Row]) -> dict[str, Any]:
+        """Everything, for JSON."""
+        return {**self._machine(), "rows": [asdict(row) for row in rows]}
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"

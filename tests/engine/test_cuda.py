@@ -1,0 +1,361 @@
+"""The CUDA backend without a GPU: sources compiled as C++ for the host, threads run one by one.
+
+A driver of that sort stands in for NVIDIA's, and a library of arrays whose memory is the host's for
+CuPy. What remains for a machine with a GPU: tests/gpu.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.backends.base import Rows
+from linkwise.backends.cuda.backend import Cuda
+from linkwise.backends.cuda.driver import Facts
+from linkwise.engine import calls, devices
+from linkwise.engine.devices import View
+from linkwise.engine.tasks import Key
+
+COMPILER = shutil.which("c++")
+HOST = r"""
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+#include <utility>
+#define __global__
+#define __forceinline__ inline
+#define __noinline__ __attribute__((noinline))
+#define __shared__ static
+#define __launch_bounds__(...)
+#define __syncwarp()
+#define WARP 1
+static struct { unsigned x; } blockIdx, threadIdx, blockDim;
+"""
+LAUNCH = r"""
+template <class... A, size_t... I>
+static void call(void (*f)(A...), const long long* a, std::index_sequence<I...>) { f((A)a[I]...); }
+template <class... A>
+static void run(void (*f)(A...), const long long* a)
+{
+    call(f, a, std::index_sequence_for<A...>{});
+}
+extern "C" void launch(unsigned blocks, unsigned threads, const long long* arguments)
+{
+    blockDim.x = threads;
+    for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x)
+        for (threadIdx.x = 0; threadIdx.x < threads; ++threadIdx.x) run(linkwise, arguments);
+}
+"""
+
+
+class HostFunction:
+    def __init__(self, library: Path, facts: Facts) -> None:
+        self.facts, self._launch = facts, ctypes.CDLL(str(library)).launch
+        self.launches: list[tuple[int, int]] = []
+
+    def launch(self, blocks: int, stream: int, arguments: Sequence[int]) -> None:
+        self.launches.append((blocks, stream))
+        self._launch(blocks, self.facts.threads, (ctypes.c_longlong * len(arguments))(*arguments))
+
+
+class HostDriver:
+    """Compiles for the host; ``facts`` says what a compiler for GPUs would have needed."""
+
+    identity = "host"
+
+    def __init__(self, folder: Path, facts: Callable[[Mapping[str, int]], Facts] | None = None):
+        self._folder, self._facts = folder, facts
+        self.compiled: list[dict[str, int]] = []
+        self.functions: list[HostFunction] = []
+
+    def compile(self, text: str, macros: Mapping[str, int]) -> bytes:
+        self.compiled.append(dict(macros))
+        source, library = self._folder / "k.cpp", self._folder / "k.so"
+        source.write_text(HOST + text + LAUNCH)
+        defined = [f"-D{name}={value}" for name, value in macros.items()]
+        flags = ["-std=c++17", "-O1", "-ffp-contract=off", "-mfma", "-shared", "-fPIC", *defined]
+        assert COMPILER is not None
+        subprocess.run([COMPILER, *flags, "-o", library, source], check=True)
+        sizes = re.findall(r"#define THREADS (\d+)", text)  # for STAGE 2, 1 and 0
+        threads = sizes[2 - macros.get("STAGE", 1)]
+        return f"{threads} {macros!r}\n".encode() + library.read_bytes()
+
+    def load(self, code: bytes) -> HostFunction:
+        head, image = code.split(b"\n", 1)
+        threads, macros = head.decode().split(" ", 1)
+        library = self._folder / f"{len(list(self._folder.glob('*.so')))}.so"
+        library.write_bytes(image)
+        facts = Facts(int(threads), 64, 0)
+        if self._facts is not None:
+            facts = self._facts(eval(macros))
+        self.functions.append(HostFunction(library, facts))
+        return self.functions[-1]
+
+
+@pytest.fixture
+def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HostDriver:
+    """GPU 0 is this process; its arrays are those of the package ``fakegpu``."""
+    if COMPILER is None:
+        pytest.skip("no C++ compiler")
+    driver = HostDriver(tmp_path)
+    backend = Cuda(0, driver)
+    monkeypatch.setattr(calls, "gpu", lambda device: backend)
+    package = ModuleType("fakegpu")
+    package.ndarray = Fake  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "fakegpu", package)
+    monkeypatch.setitem(devices.KNOWN, "fakegpu", ("ndarray", FakeLibrary))
+    devices._library.cache_clear()
+    devices._library_of_class.cache_clear()
+    return driver
+
+
+class Fake:
+    """An array "on" device 0 or 1."""
+
+    def __init__(self, numbers: np.ndarray, device: int = 0) -> None:
+        self.numbers, self.device = numbers, device
+
+    def reshape(self, shape: tuple[int, ...]) -> Fake:
+        return Fake(self.numbers.reshape(shape), self.device)
+
+    def __setitem__(self, key: Any, other: Fake) -> None:
+        self.numbers[key] = other.numbers
+
+
+class FakeLibrary(devices.Library):
+    name = "FakeGPU"
+    xp = np
+
+    def place(self, array: Fake) -> str:
+        return f"cuda:{array.device}"
+
+    def view(self, array: Fake, stream: int) -> View:
+        x = array.numbers
+        strides = tuple(s // x.itemsize for s in x.strides)
+        return View(x.ctypes.data, x.shape, strides, x.dtype.name)
+
+    def stream(self, device: int) -> int:
+        return 7
+
+    def empty(self, shape: tuple[int, ...], dtype: str, device: int) -> Fake:
+        return Fake(np.full(shape, 99, dtype), device)
+
+    def constant(self, numbers: np.ndarray, device: int) -> Fake:
+        return Fake(numbers, device)
+
+    def rows(self, array: Fake, shape: tuple[int, ...], dtype: str) -> Fake:
+        size = array.numbers.shape[-1]
+        whole = np.broadcast_to(array.numbers.astype(dtype), (*shape, size))
+        return Fake(np.ascontiguousarray(whole).reshape(-1, size), array.device)
+
+
+def states(robot: lw.Robot, count: int, dtype: str = "float64") -> list[np.ndarray]:
+    rng = np.random.default_rng(0)
+    q = robot.random_q(rng, count).astype(dtype)
+    return [q, *(rng.normal(size=(count, robot.nv)).astype(dtype) for _ in range(2))]
+
+
+def same(a: np.ndarray, b: np.ndarray) -> None:
+    assert a.shape == b.shape and a.dtype == b.dtype
+    assert ((a == b) | (np.isnan(a) & np.isnan(b))).all()
+    assert (np.signbit(a) == np.signbit(b))[~np.isnan(a)].all()
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_calls_give_the_bits_of_the_cpu(host: HostDriver, dtype: str) -> None:
+    robot = lw.load("puma560")
+    q, qd, tau = states(robot, 37, dtype)
+    q[3, 2], q[5, 1], qd[7, 0] = 1e9, -3e20, np.nan  # large angles, a state without an answer
+    on = [Fake(x) for x in (q, qd, tau)]
+    for name, count in (("forward_dynamics", 3), ("inverse_dynamics", 3), ("mass_matrix", 1)):
+        expected = getattr(robot, name)(*(q, qd, tau)[:count])
+        found = getattr(robot, name)(*on[:count])
+        assert isinstance(found, Fake)
+        same(found.numbers, expected)
+        found, bits = getattr(robot, name)(*on[:count], status=True)
+        expected, flags = getattr(robot, name)(*(q, qd, tau)[:count], status=True)
+        same(found.numbers, expected)
+        assert (bits.numbers == flags).all()
+    assert {stream for f in host.functions for _, stream in f.launches} == {7}
+
+
+def test_long_rows_go_through_shared_memory(host: HostDriver) -> None:
+    robot = wide_robot()
+    q, qd, tau = states(robot, 71)
+    found = robot.inverse_dynamics(Fake(q), Fake(qd), Fake(tau))
+    same(found.numbers, robot.inverse_dynamics(q, qd, tau))
+    assert host.compiled == [{}, {"STAGE": 2}], "few spills: inputs are staged too"
+    text = robot.source("inverse_dynamics", "cuda")
+    assert "* 17 + k % 16" in text, "16 numbers on 17 places"
+
+
+@pytest.mark.parametrize("stage", [0, 1, 2])
+def test_bits_do_not_depend_on_where_rows_pass(tmp_path: Path, stage: int) -> None:
+    if COMPILER is None:
+        pytest.skip("no C++ compiler")
+    robot, driver = wide_robot(), HostDriver(tmp_path)
+    q, qd, tau = states(robot, 71)
+    out = np.empty((71, 16))
+    text = robot.source("inverse_dynamics", "cuda")
+    signature = robot._calls.tasks.task(Key("inverse_dynamics")).signature(robot.tree)
+    backend = Cuda(0, driver)
+    kernel = backend.load(driver.compile(text, {"STAGE": stage}), signature, "float64", "batch")
+    rows = [Rows(x.ctypes.data, 71, 16, "float64", 16) for x in (q, qd, tau, out)]
+    kernel.launch(rows[:3], rows[3:], 0)
+    same(out, robot.inverse_dynamics(q, qd, tau))
+
+
+def test_spilled_values_leave_long_rows_in_place(tmp_path: Path) -> None:
+    if COMPILER is None:
+        pytest.skip("no C++ compiler")
+    driver = HostDriver(tmp_path, lambda macros: Facts(64, 255, 900))
+    Cuda(0, driver).build(wide_robot().source("inverse_dynamics", "cuda"))
+    assert driver.compiled == [{}, {"STAGE": 0}]
+
+
+def wide_robot() -> lw.Robot:
+    b = lw.Builder("wide")
+    for i in range(16):
+        b = b.link(f"l{i}", mass=1.0 + i, com=(0.1, 0.0, 0.2), inertia=(0.1, 0.1, 0.1))
+        b = b.joint(f"j{i}", "revolute", parent=f"l{i - 4}" if i > 3 else "base", child=f"l{i}",
+                    axis=((0, 0, 1), (0, 1, 0), (1, 0, 0))[i % 3], xyz=(0.1, 0.2, 0.3))  # fmt: skip
+    return b.build()
+
+
+@pytest.mark.parametrize(
+    ("first", "crowded", "kept"),
+    [
+        (Facts(128, 100, 0), Facts(128, 100, 0), [{}]),
+        (Facts(128, 200, 0), Facts(128, 128, 100), [{}, {"BLOCKS": 4}]),
+        (Facts(128, 200, 0), Facts(128, 128, 400), [{}, {"BLOCKS": 4}]),
+        (Facts(128, 255, 900), Facts(128, 128, 0), [{}]),
+    ],
+)
+def test_a_kernel_is_told_to_make_room(
+    tmp_path: Path, first: Facts, crowded: Facts, kept: list[dict[str, int]]
+) -> None:
+    if COMPILER is None:
+        pytest.skip("no C++ compiler")
+    driver = HostDriver(tmp_path, lambda macros: crowded if "BLOCKS" in macros else first)
+    backend = Cuda(0, driver)
+    code = backend.build(lw.load("puma560").source("gravity_torque", "cuda"))
+    assert driver.compiled == kept
+    told = len(kept) == 2 and crowded.spilled <= 128
+    assert (b"BLOCKS" in code.split(b"\n", 1)[0]) == told
+
+
+def test_leading_axes_broadcast_and_rows_may_have_gaps(host: HostDriver) -> None:
+    robot = lw.load("puma560")
+    q, qd, tau = states(robot, 12)
+    grid = q.reshape(3, 4, 6)
+    found = robot.forward_dynamics(Fake(grid), Fake(qd[:4]), Fake(tau[0]))
+    same(found.numbers, robot.forward_dynamics(grid, qd[:4], tau[0]))
+    wide = np.zeros((12, 8))
+    wide[:, :6] = q
+    same(robot.bias(Fake(wide[:, :6]), Fake(qd)).numbers, robot.bias(q, qd))
+    assert robot.mass_matrix(Fake(q[:0])).numbers.shape == (0, 6, 6)
+    same(robot.mass_matrix(Fake(q[0])).numbers, robot.mass_matrix(q[0]))
+    narrow = Fake(qd.astype("float32"))
+    same(robot.bias(Fake(q), narrow).numbers, robot.bias(q, qd.astype("float32")))
+
+
+def test_lists_go_where_the_arrays_are(host: HostDriver) -> None:
+    robot = lw.load("puma560")
+    q, qd, _ = states(robot, 5, "float32")
+    found = robot.forward_dynamics(Fake(q), Fake(qd), [0.5] * 6)
+    same(found.numbers, robot.forward_dynamics(q, qd, np.full(6, 0.5, "float32")))
+    same(robot.integrate(Fake(q), Fake(qd), 0.5).numbers, robot.integrate(q, qd, 0.5))
+
+
+def test_out_is_written(host: HostDriver) -> None:
+    robot = lw.load("puma560")
+    q, qd, tau = states(robot, 9)
+    out = Fake(np.zeros((9, 6)))
+    assert robot.forward_dynamics(*map(Fake, (q, qd, tau)), out=out) is out
+    expected = robot.forward_dynamics(q, qd, tau)
+    same(out.numbers, expected)
+    own = Fake(qd.copy())
+    assert robot.forward_dynamics(Fake(q), own, Fake(tau), out=own) is own
+    same(own.numbers, expected)
+    gaps = np.zeros((9, 12))
+    robot.forward_dynamics(*map(Fake, (q, qd, tau)), out=Fake(gaps[:, ::2]))
+    same(np.ascontiguousarray(gaps[:, ::2]), expected)
+
+
+def test_the_second_call_of_a_layout_only_reads_pointers(host: HostDriver) -> None:
+    robot = lw.load("puma560")
+    FakeLibrary.layout = lambda self, arrays: tuple(x.numbers.shape for x in arrays)  # type: ignore
+    FakeLibrary.pointer = lambda self, x: x.numbers.ctypes.data  # type: ignore
+    try:
+        for seed in (1, 2, 3):
+            q = robot.random_q(seed, 6)
+            same(robot.gravity_torque(Fake(q)).numbers, robot.gravity_torque(q))
+        (call,) = [c for c in robot._calls._calls.values() if c.plans]
+        assert list(call.plans) == [((6, 6),)]
+    finally:
+        del FakeLibrary.layout, FakeLibrary.pointer
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            lambda q: (Fake(q), q, Fake(q)),
+            "forward_dynamics: qd is an array of NumPy on cpu, q one of FakeGPU on cuda:0; "
+            "expected one library and one device",
+        ),
+        (
+            lambda q: (Fake(q), Fake(q), Fake(q, device=1)),
+            "forward_dynamics: tau is an array of FakeGPU on cuda:1, q one of FakeGPU on cuda:0",
+        ),
+        (
+            lambda q: (Fake(q), Fake(q[:, :5]), Fake(q)),
+            r"forward_dynamics: qd has shape \(4, 5\); expected \(..., 6\)",
+        ),
+        (
+            lambda q: (Fake(q), Fake(q.astype(int)), Fake(q)),
+            "forward_dynamics: qd has dtype int64; expected float32 or float64",
+        ),
+        (
+            lambda q: (Fake(q), Fake(q[:3]), Fake(q)),
+            "forward_dynamics: leading axes do not broadcast",
+        ),
+    ],
+)
+def test_arguments_that_do_not_fit(
+    host: HostDriver, arguments: Callable[[np.ndarray], tuple[Any, ...]], message: str
+) -> None:
+    robot = lw.load("puma560")
+    with pytest.raises((TypeError, ValueError), match=message):
+        robot.forward_dynamics(*arguments(np.zeros((4, 6))))
+
+
+@pytest.mark.parametrize(
+    ("out", "message"),
+    [
+        (np.zeros((4, 6)), "out is a ndarray; expected an array of FakeGPU on cuda:0"),
+        (Fake(np.zeros((4, 7))), r"out has shape \(4, 7\); expected \(4, 6\)"),
+        (Fake(np.zeros((4, 6), "float32")), "out has dtype float32; expected float64"),
+    ],
+)
+def test_an_out_that_does_not_fit(host: HostDriver, out: Any, message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        lw.load("puma560").gravity_torque(Fake(np.zeros((4, 6))), out=out)
+
+
+def test_without_a_driver_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cuda.core", None)
+    driver = Cuda(0)
+    with pytest.raises(lw.BackendUnavailable, match=r"pip install 'linkwise\[cuda\]'"):
+        driver.identity  # noqa: B018
