@@ -21,12 +21,12 @@ from linkwise.robot import Robot
     type=click.Choice(["c", "llvm", "asm", "cuda"]),
     default="c",
     show_default=True,
-    help="C for reading, the LLVM IR that is compiled, or the assembly that comes of it.",
+    help="C for reading, the LLVM IR or CUDA C that is compiled, or assembly.",
 )
 @click.option("--method", default="auto", show_default=True, help="Method, such as crba or aba.")
 @click.option("--frame", help="Name of the frame, for functions that take one.")
 @click.option("--dtype", type=click.Choice(["float64", "float32"]), default="float64",
-              show_default=True, help="Number type of the IR and of the assembly.")  # fmt: skip
+              show_default=True, help="Number type.")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path),
               help="Write to this file instead of the terminal.")  # fmt: skip
 @robot_options
