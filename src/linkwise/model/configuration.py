@@ -55,8 +55,11 @@ def _range(link: Link) -> tuple[Array, Array]:
 
 
 def random(tree: Tree, rng: np.random.Generator, size: int | tuple[int, ...]) -> Array:
-    """Configurations within limits."""
+    """Configurations within limits, drawn one after another."""
     shape = (size,) if isinstance(size, int) else tuple(size)
+    if not any(link.joint.quasi for link, _, _ in _own(tree)):
+        low, high = np.hstack([np.empty((2, 0)), *(_range(link) for link, _, _ in _own(tree))])
+        return np.asarray(rng.uniform(low, high, (*shape, tree.nq)))  # the same draws, at once
     out = np.empty((*shape, tree.nq))
     for index in np.ndindex(*shape):
         for link, q, _ in _own(tree):
