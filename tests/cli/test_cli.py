@@ -146,10 +146,11 @@ def test_ops_counts_every_method() -> None:
     assert rows["forward_dynamics", "pcg,"][2:5] == ["an", "iteration", str(body.multiplications)]
 
 
-def test_ops_json_is_what_the_robot_counts() -> None:
-    facts = json.loads(run("ops", "iiwa14", "--json").output)
+def test_ops_json_is_what_the_robot_counts(tmp_path: Path) -> None:
+    path = branching(tmp_path)
+    facts = json.loads(run("ops", path, "--json").output)
     rows = {(c["function"], c["method"]): c for c in facts["operations"]}
-    count = lw.load("iiwa14").operation_count("forward_dynamics", "ccg")
+    count = lw.load(path).operation_count("forward_dynamics", "ccg")
     assert rows["forward_dynamics", "ccg"]["square_roots"] == 0
     assert rows["forward_dynamics", "ccg"]["additions"] == count.additions
     assert rows["forward_dynamics", "ccg"]["iteration"]["divisions"] == 2
@@ -540,14 +541,21 @@ def test_demo_passes_its_self_check(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {(f, m) for f, methods in FUNCTIONS.items() for m in methods} <= found
 
 
-def test_self_check_of_a_tree(tmp_path: Path) -> None:
-    assert all(check.ok for check in self_check(lw.load(branching(tmp_path))))
+def test_self_check_of_a_tree() -> None:
+    builder = lw.Builder("tree").link("base")
+    for name, parent, kind in (
+        ("trunk", "base", "revolute"), ("left", "trunk", "prismatic"), ("right", "trunk", "planar"),
+    ):  # fmt: skip
+        body = {"mass": 1.5, "com": (0.1, -0.2, 0.1), "inertia": (0.3, 0.2, 0.25)}
+        builder = builder.link(name, **body)
+        builder = builder.joint(name, kind, parent=parent, child=name, xyz=(0.2, 0.1, 0.3))
+    assert all(check.ok for check in self_check(builder.build()))
 
 
-def test_demo_fails_when_a_check_does(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_demo_fails_when_a_check_does(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     bad = [Check("bias", "nothing", 1.0), Check("bias", "nothing", float("nan"))]
     monkeypatch.setattr("linkwise.cli.demo.self_check", lambda robot: bad)
-    result = run("demo", "puma560", "--seconds", "0.01")
+    result = run("demo", branching(tmp_path), "--seconds", "0.01")
     assert result.exit_code == 1
     assert "2 of 2 checks FAILED" in result.stdout
 

@@ -96,8 +96,7 @@ def same(a: Any, b: Any) -> bool:
 def test_a_bad_number_in_any_place_spoils_its_row_only(
     function: str, method: str, dtype: str
 ) -> None:
-    # one of the PUMA's states is so near a singular pose that float32 loses it, and says so
-    robot = lw.load("iiwa14") if function == "operational_inertia" else puma()
+    robot = flying()
     call, how = named(robot, function), options(robot, function, method)
     good = states(robot, function, dtype, STATES)
     clean, calm = call(*good, **how, status=True)
@@ -152,13 +151,13 @@ def test_no_word_and_no_exception_by_default(capfd: pytest.CaptureFixture[str]) 
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (2, 3), (0,), (2, 0, 3)])
-@pytest.mark.parametrize(("function", "method"), FIRST)
+@pytest.mark.parametrize(("function", "method", "dtype"), FIRST_IN_BOTH)
 def test_status_has_the_shape_of_the_batch(
-    function: str, method: str, shape: tuple[int, ...]
+    function: str, method: str, dtype: str, shape: tuple[int, ...]
 ) -> None:
-    robot = puma()
+    robot = flying()
     call, how = named(robot, function), options(robot, function, method)
-    arguments = states(robot, function, "float64", *shape)
+    arguments = states(robot, function, dtype, *shape)
     result, status = call(*arguments, **how, status=True)
     assert status.shape == shape and status.dtype == np.uint8
     assert not status.any()

@@ -50,7 +50,8 @@ METHODS = [  # tests/physics/test_manifold.py has those of configurations
 ]
 PLACES = [(f, m) for f, methods in FUNCTIONS.items() for m in methods]
 DTYPES = [np.float64, np.float32]
-COMPILED = {np.float64: "tree", np.float32: "free base"}  # which have every kind of operation
+# robots of one method after another, which have every kind of operation; the large one seldom
+COMPILED = {np.float64: ("tree", "free base", "free base"), np.float32: ("free base",)}
 
 R, P, H, U, L, S, F = (
     Revolute(), Prismatic(), Helical(0.2), Universal(), Planar(), Spherical(), Free(),
@@ -538,7 +539,15 @@ def in_fifty_digits(name: str, function: str, method: str) -> np.ndarray:
     return found[: robot.nv] if algorithm.iterates else found
 
 
-@pytest.mark.parametrize(("name", "function", "method"), CASES)
+def turn_of(name: str, function: str, method: str) -> int:
+    """Methods of a robot one after another; on the next robot they begin with the next."""
+    return PLACES.index((function, method)) + ROBOTS.index(name)
+
+
+EVERY_OTHER = [pytest.param(*x, marks=() if turn_of(*x) % 2 else pytest.mark.full) for x in CASES]
+
+
+@pytest.mark.parametrize(("name", "function", "method"), EVERY_OTHER)
 def test_fifty_digits_agree_with_the_textbook(name: str, function: str, method: str) -> None:
     with mp.workdps(DIGITS):
         found, expected = in_fifty_digits(name, function, method), exact(name, function)
@@ -644,13 +653,14 @@ def contracted(name: str, found: np.ndarray) -> np.ndarray:
 
 
 def compiled_cases() -> Iterator[Any]:
-    """All of them in a full run; else the methods of float64 and of float32 by turns, each on the
+    """All of them in a full run; else the methods of float64 and of float32 by turns, each on a
     robot of its number type. tests/engine/test_kernels.py has the other turns.
     """
     for name, function, method in (x for x in CASES if x[0] != "massless"):
-        turn = PLACES.index((function, method)) % 2
+        place = PLACES.index((function, method))
         for dtype in DTYPES:
-            short = dtype is DTYPES[turn] and COMPILED[dtype] == name
+            robots = COMPILED[dtype]
+            short = dtype is DTYPES[place % 2] and robots[place % len(robots)] == name
             marks = () if short else (pytest.mark.full,)
             label = f"{name}-{function}-{method}-{np.dtype(dtype).name}"
             yield pytest.param(name, function, method, dtype, marks=marks, id=label)
@@ -679,13 +689,11 @@ def test_kernels_are_accurate(
 
 
 def traced_cases() -> Iterator[Any]:
-    """All in a full run; else every third method of each robot, and on the next robot the next:
-    fifty digits have them all.
+    """All in a full run; else every fourth method of each robot, among those that fifty digits
+    leave to a full run.
     """
-    for name, function, method in (x for x in CASES if not FUNCTIONS[x[1]][x[2]].iterates):
-        turn = PLACES.index((function, method)) + ROBOTS.index(name)
-        marks = pytest.mark.full if turn % 3 else ()
-        yield pytest.param(name, function, method, marks=marks)
+    for case in (x for x in CASES if not FUNCTIONS[x[1]][x[2]].iterates):
+        yield pytest.param(*case, marks=pytest.mark.full if turn_of(*case) % 4 else ())
 
 
 @pytest.mark.parametrize(("name", "function", "method"), list(traced_cases()))
