@@ -26,7 +26,8 @@ TABLE = Path(__file__).with_name("golden_bits.json")
 COMMAND = "python tests/engine/test_bits.py"
 DTYPES = ("float64", "float32")
 TURNS = (  # robots of one method after another; the larger ones seldom
-    "puma560", "iiwa14", "general arm of 7", "puma560", "tree", "iiwa14", "general arm of 7, mixed",
+    "puma560", "puma560", "iiwa14", "puma560", "general arm of 7", "puma560", "puma560", "tree",
+    "puma560", "general arm of 7, mixed", "puma560",
 )  # fmt: skip
 STATES = 11  # whole tiles and a rest, for every width of register
 _spec = importlib.util.spec_from_file_location("counts", Path(__file__).with_name("test_counts.py"))

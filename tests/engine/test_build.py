@@ -78,7 +78,7 @@ def run(when: str, joints: int, call: str) -> subprocess.CompletedProcess[str]:
     ("when", "joints", "call"),
     [
         (WHILE_TRACING, 90, "robot.christoffel(np.zeros((3, 90)))"),
-        (WHILE_COMPILING.format(seconds=1e-9), 24, "robot.christoffel(np.zeros((3, 24)))"),
+        (WHILE_COMPILING.format(seconds=1e-9), 18, "robot.christoffel(np.zeros((3, 18)))"),
         (WHILE_COMPILING.format(seconds=1.0), 24, "robot.christoffel(np.zeros((3, 24)))"),
     ],
     ids=["tracing", "compiling in a thread", "compiling in a process"],

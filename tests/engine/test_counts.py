@@ -117,7 +117,7 @@ def differences(before: Counts, now: Counts) -> list[str]:
     return dearer + rest
 
 
-MORE = ("general arm of 7, mixed", "iiwa14")  # in a full run, or by name
+MORE = ("general arm of 7", "general arm of 7, mixed", "iiwa14")  # in a full run, or by name
 
 
 @pytest.mark.parametrize(

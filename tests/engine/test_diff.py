@@ -54,11 +54,13 @@ def complex_step(program: Program, inputs: dict[str, np.ndarray], by: str) -> np
     return np.moveaxis(interpret(program, rows)["result"].imag / STEP, 0, -1)  # type: ignore[no-any-return]
 
 
+@pytest.mark.parametrize("modes", ["one", pytest.param("all", marks=pytest.mark.full)])
 @pytest.mark.parametrize("name", [pytest.param("puma560", marks=pytest.mark.full), "tree"])
 @pytest.mark.parametrize("algorithm", ALL, ids=lambda a: f"{a.function}-{a.method}")
 def test_every_function_has_the_derivatives_of_a_complex_step(
-    algorithm: Algorithm, name: str
+    algorithm: Algorithm, name: str, modes: str
 ) -> None:
+    """Modes by turns, from method to method, or all of them."""
     robot = robots()[name]
     if not algorithm.exists_for(robot.tree):
         pytest.skip("the method is not for this robot")
@@ -73,8 +75,10 @@ def test_every_function_has_the_derivatives_of_a_complex_step(
     rng = np.random.default_rng(1)
     inputs = {p.name: rng.uniform(0.2, 1.0, p.size) for p in program.inputs}
     inputs["q"] = robot.random_q(2)
-    modes: tuple[Mode, ...] = ("forward", "reverse") if len(program.results) < 10 else ("forward",)
-    for mode in modes:
+    ways: tuple[Mode, ...] = ("forward", "reverse") if len(program.results) < 10 else ("forward",)
+    if modes == "one":
+        ways = (ways[ALL.index(algorithm) % len(ways)],)
+    for mode in ways:
         made = verify(trace_jacobian(task, robot.tree, names, mode))
         found = interpret(made, {k: v[None] for k, v in inputs.items()})
         for by in names:

@@ -19,7 +19,7 @@ METHODS = ["fd1", "fd2", "fd3", "fd4"]
 @pytest.fixture(scope="module", params=["puma560", "iiwa14", "tree"])
 def robot(request: pytest.FixtureRequest, random_robot: Any) -> lw.Robot:
     if request.param == "tree":
-        return lw.Robot(random_robot(np.random.default_rng(5), 9))
+        return lw.Robot(random_robot(np.random.default_rng(5), 6))
     return lw.load(request.param)
 
 

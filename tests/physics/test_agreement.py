@@ -44,7 +44,10 @@ def agreement() -> Any:
 
 
 # the kinds of these are in others of the sample, or their robots in test_peers.py
-MORE = ("a1", "TwoDofs", "finger_edu", "iris", "kinova", "talos_left_arm", "ur3_gripper")
+MORE = (
+    "a1", "allegro_left_hand", "TwoDofs", "finger_edu", "iris", "kinova", "talos_left_arm",
+    "ur3_gripper", "z1",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
