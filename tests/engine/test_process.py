@@ -24,7 +24,7 @@ from linkwise.engine import identity
 from linkwise.engine.cache import CacheWarning, KernelCache, default_cache
 
 PACKAGE = Path(lw.__file__).parent
-EXITS = int(os.environ.get("LINKWISE_EXITS", "6"))
+EXITS = int(os.environ.get("LINKWISE_EXITS", "4"))
 LINK = {"a": 1.0, "alpha": 0.3, "mass": 2.0, "com": (-0.5, 0.1, 0.0), "inertia": (0.1, 0.2, 0.3)}
 
 # prints a mass matrix; with an argument, compiling is an error: the cache must have it all

@@ -71,11 +71,18 @@ def test_applying_a_factor_costs_the_same_for_every_further_joint() -> None:
         assert most - more == pytest.approx(more - few, rel=0.05)  # O(n), not O(n²): rel 0.5
 
 
-@pytest.mark.parametrize("base", ["fixed", "free"])
+@pytest.mark.parametrize(
+    ("base", "joints"), [("fixed", 9), ("free", 3), pytest.param("free", 9, marks=pytest.mark.full)]
+)
 def test_factors_of_every_joint_kind(
-    base: str, random_robot: Any, random_states: Any, all_kinds: Any, rng: np.random.Generator
+    base: str,
+    joints: int,
+    random_robot: Any,
+    random_states: Any,
+    all_kinds: Any,
+    rng: np.random.Generator,
 ) -> None:
-    robot = lw.Robot(random_robot(rng, 9, kinds=all_kinds, base=base))
+    robot = lw.Robot(random_robot(rng, joints, kinds=all_kinds, base=base))
     q, _, x = random_states(robot, rng, 5)
     M, f, g = robot.mass_matrix(q), robot.innovations(q), robot.innovations(q, inverse=True)
     rebuilt = f.factor @ (f.D[..., None] * np.swapaxes(f.factor, -1, -2))
