@@ -689,11 +689,11 @@ def test_kernels_are_accurate(
 
 
 def traced_cases() -> Iterator[Any]:
-    """All in a full run; else every fourth method of each robot, among those that fifty digits
+    """All in a full run; else every sixth method of each robot, among those that fifty digits
     leave to a full run.
     """
     for case in (x for x in CASES if not FUNCTIONS[x[1]][x[2]].iterates):
-        yield pytest.param(*case, marks=pytest.mark.full if turn_of(*case) % 4 else ())
+        yield pytest.param(*case, marks=pytest.mark.full if turn_of(*case) % 6 else ())
 
 
 @pytest.mark.parametrize(("name", "function", "method"), list(traced_cases()))
