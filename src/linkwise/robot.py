@@ -352,6 +352,22 @@ class Robot(Functions):
         """
         return evaluate(self._calls.tasks.task(Key(function, method, frame)), self._tree, *values)
 
+    def method_for(
+        self,
+        function: str,
+        device: str = "cpu",
+        *,
+        dtype: str = "float64",
+        frame: str | None = None,
+    ) -> str:
+        """The method that ``"auto"`` stands for; on a GPU (``"cuda"``) it is the same today.
+
+        It depends on the robot, the function, its frame and the number type, never on a batch.
+        """
+        devices.number(device)
+        at = None if frame is None else self._calls.tasks.frame(frame)
+        return self._calls.tasks.algorithm(function, "auto", dtype, at).method
+
     def compute(
         self,
         function: str,

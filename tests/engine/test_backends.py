@@ -50,6 +50,7 @@ class CBackend:
     """C99, double only."""
 
     name = "c"
+    apart = False
     identity = "cc -O1"
     sources: tuple[str, ...] = ("backends.cstyle",)
     front = None

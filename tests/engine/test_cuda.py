@@ -69,6 +69,18 @@ class HostFunction:
         self._launch(blocks, self.facts.threads, (ctypes.c_longlong * len(arguments))(*arguments))
 
 
+class HostMemory:
+    def __init__(self, size: int) -> None:
+        self._bytes = np.zeros(size, np.uint8)
+        self.pointer = self._bytes.ctypes.data
+
+    def send(self, numbers: np.ndarray) -> None:
+        ctypes.memmove(self.pointer, numbers.ctypes.data, numbers.nbytes)
+
+    def fetch(self, numbers: np.ndarray) -> None:
+        ctypes.memmove(numbers.ctypes.data, self.pointer, numbers.nbytes)
+
+
 class HostDriver:
     """Compiles for the host; ``facts`` says what a compiler for GPUs would have needed."""
 
@@ -90,6 +102,9 @@ class HostDriver:
         sizes = re.findall(r"#define THREADS (\d+)", text)  # for STAGE 2, 1 and 0
         threads = sizes[2 - macros.get("STAGE", 1)]
         return f"{threads} {macros!r}\n".encode() + library.read_bytes()
+
+    def lend(self, size: int) -> HostMemory:
+        return HostMemory(size)
 
     def load(self, code: bytes) -> HostFunction:
         head, image = code.split(b"\n", 1)
@@ -359,3 +374,49 @@ def test_without_a_driver_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -
     driver = Cuda(0)
     with pytest.raises(lw.BackendUnavailable, match=r"pip install 'linkwise\[cuda\]'"):
         driver.identity  # noqa: B018
+
+
+def test_arrays_of_numpy_are_moved_when_asked(host: HostDriver) -> None:
+    robot = lw.load("puma560")
+    q, qd, tau = states(robot, 12)
+    same(robot.forward_dynamics(q, qd, tau, device="cuda"), robot.forward_dynamics(q, qd, tau))
+    assert len(host.functions) > 0, "a kernel of the GPU"
+    grid = q.reshape(3, 4, 6)
+    found = robot.forward_dynamics(grid, qd[0], [0.0] * 6, device="cuda:0")
+    same(found, robot.forward_dynamics(grid, qd[0], [0.0] * 6))
+    out = np.zeros((12, 6, 6), "float32")
+    narrow = q.astype("float32")
+    found, bits = robot.mass_matrix(narrow, out=out, status=True, device="cuda")
+    assert found is out and not bits.any()
+    same(out, robot.mass_matrix(narrow))
+    launched = len(host.functions)
+    same(robot.gravity_torque(q, device="cpu"), robot.gravity_torque(q))
+    assert len(host.functions) == launched
+
+
+@pytest.mark.parametrize("device", ["gpu", "cuda:x", "cuda:-1", 0, "mps"])
+def test_devices_that_do_not_exist(device: Any) -> None:
+    robot = lw.load("puma560")
+    message = f"device {device!r}: expected 'cpu', 'cuda' or, for another GPU, 'cuda:1'"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        robot.gravity_torque(np.zeros(6), device=device)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        robot.method_for("forward_dynamics", device)
+
+
+def test_arrays_elsewhere_are_not_moved(host: HostDriver) -> None:
+    robot = lw.load("puma560")
+    with pytest.raises(TypeError, match="gravity_torque: device= is for arrays of NumPy"):
+        robot.gravity_torque(Fake(np.zeros((4, 6))), device="cuda")
+    zeros = [np.zeros(6)] * 3
+    with pytest.raises(ValueError, match="expected, for iterations on a GPU, arrays"):
+        robot.forward_dynamics(*zeros, method="pcg", device="cuda")
+
+
+def test_the_method_that_auto_takes_is_named() -> None:
+    robot = lw.load("puma560")
+    for device in ("cpu", "cuda"):
+        assert robot.method_for("forward_dynamics", device) == "crba"
+        assert robot.method_for("inverse_dynamics", device) == "rnea"
+    with pytest.raises(ValueError, match="function 'fly'"):
+        robot.method_for("fly")

@@ -91,6 +91,7 @@ class Backend(Protocol):
     """A machine that runs programs."""
 
     name: str
+    apart: bool  # a build that takes long can run where an interrupt ends it
     sources: tuple[str, ...]  # packages of linkwise that decide what `build` makes of a program
 
     @property

@@ -52,7 +52,7 @@ def built(backend: Backend, program: Program, dtype: str, form: str, robot: str)
     estimate = SECONDS * size * (1.0 + size / MODERATE)
     with _progress(label, estimate):
         text = backend.render(program, dtype, form)
-        if estimate > LONG:
+        if estimate > LONG and backend.apart:
             return backend.build(text, apart=True)
         return _interruptible(lambda: backend.build(text))
 

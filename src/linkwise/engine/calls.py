@@ -16,7 +16,7 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwise.backends.base import BATCH, ONE, Front, Keep, Kernel, Methods, Site
+from linkwise.backends.base import BATCH, ONE, Backend, Front, Keep, Kernel, Methods, Site
 from linkwise.backends.choice import cpu, gpu
 from linkwise.backends.process import build_lock
 from linkwise.engine import arrays, devices, iterative
@@ -36,6 +36,7 @@ class Options(TypedDict, total=False):
     out: Any  # an array to write the result to
     threads: int | None  # the most threads to use; None: as many as the work is worth
     status: bool  # also return, per state, what was wrong with it: bits of `Status`
+    device: str | None  # "cuda" or "cuda:1": move arrays of NumPy to that GPU, and the result back
 
 
 NONE = Options()
@@ -100,10 +101,10 @@ class Calls:
         damping: Array | None = None,
     ) -> Result:
         """Run a function."""
-        out = threads = None
+        out = threads = device = None
         status = False
         if options:
-            out, threads, status = _unpacked(function, options)
+            out, threads, status, device = _unpacked(function, options)
         external: tuple[str, ...] = ()
         if f_ext is not None:
             external, wrenches = arrays.wrenches(f_ext)
@@ -115,6 +116,8 @@ class Calls:
             call = self._calls[key]
         except (KeyError, TypeError):  # a new kind of call, or a name that is no text
             call = self.call(key)
+        if device is not None:
+            return self._moved(call, values, out, threads, devices.number(device))
         if call.site is not None:
             run, plain = call.site.run, out is None and threads is None
             result = run(*values) if plain else run(*values, out=out, threads=threads)
@@ -151,6 +154,11 @@ class Calls:
             found = call.site.run(*wide, out=out, threads=threads)
             if found is not NotImplemented:
                 return found
+        return self._run(call, values, out, threads, cpu())
+
+    def _run(
+        self, call: Call, values: tuple[Any, ...], out: Any, threads: Any, backend: Backend
+    ) -> Result:
         arrays.check_threads(threads)
         batch = arrays.prepare(call.title, call.ports, values)
         result = arrays.target(out, (*batch.shape, *call.output), batch)
@@ -159,9 +167,22 @@ class Calls:
             self._fill_without_joints(call, result, bits)
         elif batch.states:
             outputs = [x.reshape(batch.states, -1) for x in (result, bits) if x is not None]
-            self._kernel(call, batch)(batch.rows, outputs, threads)
+            self._kernel(call, batch, backend)(batch.rows, outputs, threads)
         done = arrays.deliver(out, result)
         return done if bits is None else (done, bits if bits.shape else bits[()])
+
+    def _moved(
+        self, call: Call, values: tuple[Any, ...], out: Any, threads: Any, number: int | None
+    ) -> Result:
+        """Run a call with arrays of NumPy on a GPU, or on the CPU after all."""
+        if number is None:
+            return self.general(call, values, out, threads)
+        if devices.elsewhere(values):
+            raise TypeError(
+                f"{call.title}: device= is for arrays of NumPy; arrays of other libraries are "
+                "computed where they are"
+            )
+        return self._run(call, values, out, threads, gpu(number))
 
     def _elsewhere(self, call: Call, values: tuple[Any, ...], out: Any, threads: Any) -> Result:
         """Run a call with arrays of another library, which come back on their device."""
@@ -214,9 +235,9 @@ class Calls:
         if bits is not None:
             bits[...] = 0
 
-    def _kernel(self, call: Call, batch: arrays.Batch) -> Kernel:
+    def _kernel(self, call: Call, batch: arrays.Batch, backend: Backend) -> Kernel:
         """The kernel for a batch; from now on the front of its backend has it too."""
-        backend, form = cpu(), BATCH if batch.shape or batch.dtype != "float64" else ONE
+        form = BATCH if batch.shape or batch.dtype != "float64" else ONE
         kernel = self.kernels.kernel(call.task(batch.dtype), batch.dtype, form, backend)
         if backend.front is not None and call.for_front:
             if call.site is None:
@@ -250,7 +271,11 @@ class Calls:
         stop: iterative.Stop = iterative.ANY,
     ) -> Result:
         """Forward dynamics by conjugate gradients; by articulated bodies where they fail."""
-        out, threads, status = _unpacked("forward_dynamics", options)
+        out, threads, status, device = _unpacked("forward_dynamics", options)
+        if device is not None and devices.number(device) is not None:
+            raise ValueError(
+                f"device={device!r}: expected, for iterations on a GPU, arrays that are there"
+            )
         external, wrenches = arrays.wrenches(f_ext)
         call = self.call(Key("forward_dynamics", method, external=external))
         values = (*values, *wrenches)
@@ -319,11 +344,11 @@ def _shown(signature: inspect.Signature) -> inspect.Signature:
     return signature.replace(parameters=own + more)
 
 
-def _unpacked(function: str, options: Options) -> tuple[Any, int | None, bool]:
-    """``out``, ``threads`` and ``status``; any other keyword is a mistake."""
-    known = ("out" in options) + ("threads" in options) + ("status" in options)
-    if known != len(options):
+def _unpacked(function: str, options: Options) -> tuple[Any, int | None, bool, str | None]:
+    """``out``, ``threads``, ``status`` and ``device``; any other keyword is a mistake."""
+    if not options.keys() <= Options.__annotations__.keys():
         wrong = next(name for name in options if name not in Options.__annotations__)
         title = TITLES.get(function, function)
         raise TypeError(f"Robot.{title}() got an unexpected keyword argument {wrong!r}")
-    return options.get("out"), options.get("threads"), bool(options.get("status"))
+    status, device = bool(options.get("status")), options.get("device")
+    return options.get("out"), options.get("threads"), status, device

@@ -335,6 +335,16 @@ def _library_of_class(kind: Any) -> Library | None:
     return _library("") if hasattr(kind, "__cuda_array_interface__") else None
 
 
+def number(device: Any) -> int | None:
+    """The GPU that a device names, ``cuda`` the first one; None for ``cpu``."""
+    if device == "cpu":
+        return None
+    kind, _, which = device.partition(":") if isinstance(device, str) else ("", "", "")
+    if kind != "cuda" or not (which or "0").isdecimal():
+        raise ValueError(f"device {device!r}: expected 'cpu', 'cuda' or, for another GPU, 'cuda:1'")
+    return int(which or "0")
+
+
 def elsewhere(values: Sequence[Any]) -> bool:
     """Whether an argument is an array of another library than NumPy."""
     return any(type(x) is not np.ndarray and library_of(x) is not None for x in values)

@@ -16,12 +16,15 @@ from linkwise.trace.fuse import fuse
 from linkwise.trace.program import Block, Carry, For, Region, Repeat
 
 
-def assemble(graph: Graph, results: list[Expr]) -> tuple[tuple[Region, ...], list[Expr]]:
-    """Regions that compute the results, and the results as they are named there."""
+def assemble(
+    graph: Graph, results: Sequence[Expr], beside: Sequence[Expr] = ()
+) -> tuple[tuple[Region, ...], list[Expr]]:
+    """Regions that compute the results and what is wanted beside them; both, as named there."""
     roots = [*results, *(root for loop in graph.loops for root in loop.roots())]
-    fused = iter(fuse(graph, roots))
+    fused = iter(fuse(graph, roots, beside))
     results = [next(fused) for _ in results]
     loops = [loop.renamed(fused) for loop in graph.loops]
+    results += fused
     regions: list[Region] = []
     known: frozenset[int] = frozenset()
     for k, loop in enumerate(loops):

@@ -2,24 +2,28 @@
 
 Every backend and every lane width then performs the same roundings, so a state's result does not
 depend on where in a batch it was computed. A product is fused only where it is used once, and so
-is a sign with the difference before it.
+is a sign with the difference before it. What is computed beside the results, such as a status, does
+not count as a use: the results have the same bits with it and without.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from linkwise.trace.expr import Expr, Graph, reachable
 
 
-def fuse(graph: Graph, results: list[Expr]) -> list[Expr]:
-    """The same results with products folded into the sums that use them."""
-    nodes = reachable(results)
-    uses = _use_counts(nodes, results)
+def fuse(graph: Graph, results: list[Expr], beside: Sequence[Expr] = ()) -> list[Expr]:
+    """The same results, and what is computed beside them, with products folded into sums."""
+    roots = [*results, *beside]
+    nodes = reachable(roots)
+    uses = _use_counts(nodes, roots) | _use_counts(reachable(results), results)
     depth: dict[int, int] = {}
     new: dict[int, Expr] = {}
     for node in nodes:
         depth[node.id] = 1 + max((depth[a.id] for a in node.args), default=0)
         new[node.id] = _rewrite(graph, node, uses, depth, new)
-    return [new[r.id] for r in results]
+    return [new[r.id] for r in roots]
 
 
 def _use_counts(nodes: list[Expr], results: list[Expr]) -> dict[int, int]:

@@ -139,11 +139,13 @@ def trace_jacobian(task: Task, tree: Tree, wrt: Sequence[str], mode: Mode = "aut
 def _program(
     name: str, ports: tuple[Port, ...], graph: Graph, slots: Sequence[Slot], values: list[Expr]
 ) -> Program:
-    """The program that writes the values into the slots, and its graph's pivots beside them."""
+    """The program that writes the values into the slots, bytes last, and keeps its pivots."""
     pivots = list(dict.fromkeys(pivot for pivot, _ in graph.pivots))
-    regions, roots = assemble(graph, [*values, *pivots])
-    outputs = cut(slots, roots[: len(values)])
-    return Program(name, ports, regions, outputs, pivots=tuple(roots[len(values) :]))
+    count = sum(slot.size for slot in slots if slot.kind != BYTE)
+    regions, roots = assemble(graph, [*values[:count], *pivots], values[count:])
+    numbers, rest = roots[:count], roots[count:]
+    outputs = cut(slots, [*numbers, *rest[len(pivots) :]])
+    return Program(name, ports, regions, outputs, pivots=tuple(rest[: len(pivots)]))
 
 
 def cut(slots: Sequence[Slot], values: Sequence[Expr]) -> tuple[Output, ...]:

@@ -34,11 +34,12 @@ class Dialect:
 
     def literal(self, x: float) -> str:
         """A constant, rounded to the number type and then exact."""
-        if not math.isfinite(x):
-            return "NAN" if math.isnan(x) else "INFINITY" if x > 0 else "(-INFINITY)"
-        value = x if self.bits == 64 else float(np.float32(x))
+        with np.errstate(over="ignore"):
+            value = x if self.bits == 64 else float(np.float32(x))
+        if not math.isfinite(value):
+            return "NAN" if math.isnan(value) else "INFINITY" if value > 0 else "(-INFINITY)"
         text = f"{value!r}{self.suffix}"
-        return text if value >= 0.0 else f"({text})"
+        return f"({text})" if text.startswith("-") else text
 
 
 NUMBER, INTEGER, MASK = "{T}", "uint{bits}_t", "int"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
 
-from linkwise.backends.base import Rows
-from linkwise.backends.cuda.driver import Driver, Function, driver
+import numpy as np
+
+from linkwise.backends.base import Array, Rows
+from linkwise.backends.cuda.driver import Driver, Memory, driver
 from linkwise.backends.cuda.render import LONG_INPUTS, LONG_ROWS, render_cuda
 from linkwise.trace.program import NUMBER, Block, Program, Signature
 from linkwise.trace.schedule import lean, peak_live, together
@@ -23,6 +24,7 @@ class Cuda:
     """Kernels for one device."""
 
     name = "cuda"
+    apart = False
     sources: tuple[str, ...] = ("backends.elementary", "backends.cstyle", "backends.cuda")
     front = None
 
@@ -74,21 +76,39 @@ class Cuda:
 
     def load(self, code: bytes, signature: Signature, dtype: str, form: str) -> CudaKernel:
         """Machine code -> a kernel."""
-        return CudaKernel(self.driver.load(code), signature, dtype)
+        return CudaKernel(self.driver, code, signature, dtype)
 
 
 class CudaKernel:
     """A kernel on a device."""
 
-    def __init__(self, function: Function, signature: Signature, dtype: str) -> None:
-        self.signature, self._function, self._dtype = signature, function, dtype
-        self._threads = function.facts.threads
+    def __init__(self, driver: Driver, code: bytes, signature: Signature, dtype: str) -> None:
+        self._driver, self._function = driver, driver.load(code)
+        self.signature, self._dtype = signature, dtype
+        self._threads = self._function.facts.threads
 
     def __call__(
-        self, inputs: Sequence[Any], outputs: Sequence[Any], threads: int | None = None
+        self, inputs: Sequence[Array], outputs: Sequence[Array], threads: int | None = None
     ) -> None:
-        """Fill the outputs from the inputs (`Rows`) on the device's default stream."""
-        self.launch(inputs, outputs, 0)
+        """Fill arrays on the host: there, computed, and back; a device has no threads to choose."""
+        given = [self._sent(array) for array in inputs]
+        rooms = [self._driver.lend(array.nbytes) for array in outputs]
+        filled = [
+            Rows(room.pointer, len(array), array.shape[1], array.dtype.name, array.shape[1])
+            for room, array in zip(rooms, outputs, strict=True)
+        ]
+        self.launch([rows for rows, _ in given], filled, 0)
+        for room, array in zip(rooms, outputs, strict=True):
+            room.fetch(array)
+
+    def _sent(self, array: Array) -> tuple[Rows, Memory]:
+        """An input on the device; of one that is the same in every state, a single row."""
+        states, size = array.shape
+        same = states > 1 and array.strides[0] == 0
+        numbers = np.ascontiguousarray(array[:1] if same else array)
+        memory = self._driver.lend(numbers.nbytes)
+        memory.send(numbers)
+        return Rows(memory.pointer, states, size, array.dtype.name, 0 if same else size), memory
 
     def launch(self, inputs: Sequence[Rows], outputs: Sequence[Rows], stream: int) -> None:
         """Start filling the outputs; returns before that is done."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple, Protocol
 
+from linkwise.backends.base import Array
 from linkwise.errors import BackendUnavailable
 
 KERNEL = "linkwise"  # the name of the kernel in every source
@@ -31,6 +32,18 @@ class Function(Protocol):
         """Start it on a stream; arguments are pointers and whole numbers of 64 bits."""
 
 
+class Memory(Protocol):
+    """Memory on a device, for as long as this object lives."""
+
+    pointer: int
+
+    def send(self, numbers: Array) -> None:
+        """Copy an array without gaps from the host."""
+
+    def fetch(self, numbers: Array) -> None:
+        """Copy to an array without gaps on the host, once all work on the device is done."""
+
+
 class Driver(Protocol):
     """One device."""
 
@@ -41,6 +54,9 @@ class Driver(Protocol):
 
     def load(self, code: bytes) -> Function:
         """Machine code -> a kernel on the device."""
+
+    def lend(self, size: int) -> Memory:
+        """So many bytes on the device."""
 
 
 @cache
@@ -68,6 +84,38 @@ class CudaDriver:
         """Machine code -> a kernel on this device."""
         with current(self._device.device_id):
             return CudaFunction(code, self._device.device_id)
+
+    def lend(self, size: int) -> CudaMemory:
+        """From the device's own pool."""
+        return CudaMemory(size, self._device)
+
+
+class CudaMemory:
+    """Memory of a device of this machine, used on its default stream."""
+
+    def __init__(self, size: int, device: Any) -> None:
+        self._device, (_, self._low) = device.device_id, libraries()
+        with current(self._device):
+            stream = device.default_stream
+            self._buffer = device.memory_resource.allocate(max(size, 1), stream=stream)
+            stream.sync()
+        self.pointer = int(self._buffer.handle)
+
+    def send(self, numbers: Array) -> None:
+        """Copy from the host."""
+        with current(self._device):
+            _done(self._low.cuMemcpyHtoD(self.pointer, numbers.ctypes.data, numbers.nbytes))
+
+    def fetch(self, numbers: Array) -> None:
+        """Copy to the host; waits for the default stream."""
+        with current(self._device):
+            _done(self._low.cuMemcpyDtoH(numbers.ctypes.data, self.pointer, numbers.nbytes))
+
+
+def _done(answer: tuple[Any, ...]) -> None:
+    (code,) = answer
+    if code:
+        raise RuntimeError(f"the GPU failed at a copy: {code.name}")
 
 
 class CudaFunction:

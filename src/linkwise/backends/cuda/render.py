@@ -13,7 +13,7 @@ Two things are left to whoever compiles, and no result depends on them: ``STAGE`
 rows go through shared memory (0: none, 1: results, 2: inputs too), ``BLOCKS`` how many blocks shall
 share a multiprocessor.
 
-A warp without a state ends at once. In the last warp, threads without a state repeat the last one.
+A warp without a state ends at once. In the last warp, threads without a state only copy.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class _Kernel:
 
     def lines(self) -> list[str]:
         """The kernel as text."""
-        T = self.type
+        T, all_rows = self.type, (*self.inputs, *self.outputs)
         arguments = ["const long long states"]
         for r in self.inputs:
             arguments += [f"const {T}* __restrict__ {r.name}", f"const long long {r.name}_row"]
@@ -139,10 +139,10 @@ class _Kernel:
             "    const int count = (int)(states - first < WARP ? states - first : WARP);",
             "    if (count <= 0) return;",
             "    const int own = lane < count ? lane : count - 1;",
-            f"    __shared__ {T} room[THREADS * ROOM + 1];",
+            f"    __shared__ {T} room[ROOM ? THREADS * ROOM : 1];",
             f"    {T}* const warp = room + (threadIdx.x - lane) * ROOM;",
             *self._read(),
-            f"    state({', '.join(f'own_{r.name}' for r in (*self.inputs, *self.outputs))});",
+            f"    if (lane < count) state({', '.join(f'own_{r.name}' for r in all_rows)});",
             *self._write(),
             "}",
         ]
