@@ -338,9 +338,12 @@ class Robot(Functions):
         dtype: str = "float64",
     ) -> str:
         """Generated code: ``"c"`` (readable), ``"llvm"`` or ``"cuda"`` (compiled), ``"asm"``."""
-        task = self._calls.tasks.task(Key(function, method, frame))
+        if dtype not in ("float64", "float32"):
+            raise ValueError(f"dtype {dtype!r}: expected 'float64' or 'float32'")
+        task = self._calls.tasks.task(Key(function, method, frame), dtype)
         text = text_of(backend)
-        return text.render(self._calls.kernels.ready(task, text.order), dtype, self.name)
+        program = self._calls.kernels.ready(task, lambda p: text.order(p, dtype))
+        return text.render(program, dtype, self.name)
 
     def evaluate(
         self, function: str, *values: Any, method: str = "auto", frame: str | None = None

@@ -21,6 +21,8 @@ import pytest
 
 import linkwise as lw
 from linkwise.backends.base import Rows
+from linkwise.backends.cstyle.render import DIALECTS
+from linkwise.backends.cuda import backend as backend_module
 from linkwise.backends.cuda.backend import Cuda
 from linkwise.backends.cuda.driver import Facts
 from linkwise.engine import calls, devices
@@ -420,3 +422,113 @@ def test_the_method_that_auto_takes_is_named() -> None:
         assert robot.method_for("inverse_dynamics", device) == "rnea"
     with pytest.raises(ValueError, match="function 'fly'"):
         robot.method_for("fly")
+
+
+def test_overlap_of_arrays_that_run_backward() -> None:
+    base = 1000 * 8
+    forward = View(base + 8 * 6, (5, 6), (6, 1), "float64")
+    backward = View(base + 8 * 24, (5, 6), (-6, 1), "float64")  # rows 4 to 0
+    assert forward.overlaps(backward) and backward.overlaps(forward)
+    assert not backward.overlaps(View(base + 8 * 30, (5, 6), (6, 1), "float64"))
+    assert not forward.overlaps(View(base, (0, 6), (6, 1), "float64"))
+
+
+def test_an_out_that_overlaps_backward_rows(host: HostDriver) -> None:
+    robot = lw.load("puma560")
+    base = robot.random_q(0, 6)
+    q, out = base[:5][::-1], base[1:6]
+    expected = robot.gravity_torque(q.copy())
+    robot.gravity_torque(Fake(q), out=Fake(out))
+    same(out, expected)
+
+
+def test_shared_memory_is_not_exceeded() -> None:
+    """48 places of float64 for 128 threads are all that a block may have."""
+    b = lw.Builder("boundary")
+    b = b.link("hull", mass=1.0, inertia=(0.1, 0.1, 0.1))
+    b = b.joint("base", "free", parent="base", child="hull")
+    for i in range(17):
+        parent = f"l{i - 1}" if i else "hull"
+        b = b.link(f"l{i}", mass=1.0, inertia=(0.1, 0.1, 0.1)).joint(
+            f"j{i}", "revolute", parent=parent, child=f"l{i}", axis=(0, 0, 1), xyz=(0.1, 0, 0)
+        )
+    text = b.build().source("kinetic_energy", "cuda")
+    rooms = re.findall(r"#define ROOM (\d+)\n#define THREADS (\d+)", text)
+    assert len(rooms) == 3 and all(8 * int(a) * int(b) <= 48 * 1024 for a, b in rooms)
+    assert "room[ROOM ? THREADS * ROOM : 1]" in text
+
+
+def test_threads_are_checked_in_every_call(host: HostDriver) -> None:
+    robot = lw.load("puma560")
+    for _ in range(2):
+        with pytest.raises(ValueError, match="threads is 'x'; expected a positive integer"):
+            robot.gravity_torque(Fake(np.zeros((4, 6))), threads="x")
+
+
+def test_numbers_that_do_not_begin_at_one() -> None:
+    with pytest.raises(ValueError, match="q: begins at 0x3e9, not at a whole float64"):
+        backend_module._check("q", Rows(1001, 4, 6, "float64", 6), 4, 6, "float64")
+    with pytest.raises(ValueError, match=r"q: rows \(3, 6\) of float64; expected \(4, 6\)"):
+        backend_module._check("q", Rows(1000, 3, 6, "float64", 6), 4, 6, "float64")
+
+
+def test_steps_of_time_beside_arrays_elsewhere(host: HostDriver) -> None:
+    robot = lw.load("puma560")
+    q, qd, _ = states(robot, 5)
+    expected = robot.integrate(q, qd, 0.25)
+    for dt in (0.25, np.float64(0.25), [0.25] * 5):
+        same(robot.integrate(Fake(q), Fake(qd), dt).numbers, expected)
+
+
+def test_iterations_elsewhere(host: HostDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FakeLibrary, "finished", lambda self, x, shape, _: x.numbers.reshape(shape))
+    monkeypatch.setattr(Fake, "__array__", lambda self, *_, **__: self.numbers, raising=False)
+    robot = lw.load("puma560")
+    q, qd, tau = states(robot, 7)
+    q[2, 1] = np.nan
+    expected, info = robot.forward_dynamics(q, qd, tau, method="pcg", status=True)
+    found, there = robot.forward_dynamics(*map(Fake, (q, qd, tau)), method="pcg", status=True)
+    same(found, expected)
+    for own, other in zip(info, there, strict=True):
+        np.testing.assert_array_equal(own, other)
+        assert own.dtype == other.dtype
+
+
+class OnHost(FakeLibrary):
+    """A library whose arrays are on the CPU, as PyTorch's may be."""
+
+    name = "Elsewhere"
+
+    def place(self, array: Fake) -> str:
+        return "cpu"
+
+    def to_numpy(self, array: Fake) -> np.ndarray:
+        return array.numbers
+
+    def from_numpy(self, array: Any) -> Fake:
+        return Fake(np.asarray(array))
+
+
+def test_arrays_of_another_library_on_the_cpu(
+    host: HostDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(devices.KNOWN, "fakegpu", ("ndarray", OnHost))
+    devices._library.cache_clear()
+    devices._library_of_class.cache_clear()
+    robot = lw.load("puma560")
+    q, qd, _ = states(robot, 4, "float32")
+    found = robot.integrate(Fake(q), Fake(qd), 0.5)
+    same(found.numbers, robot.integrate(q, qd, 0.5))
+    out = Fake(np.zeros((4, 6), "float32"))
+    assert robot.gravity_torque(Fake(q), out=out) is out
+    same(out.numbers, robot.gravity_torque(q))
+    with pytest.raises(TypeError, match="out is a list; expected an array of Elsewhere"):
+        robot.gravity_torque(Fake(q), out=[[0.0] * 6] * 4)
+    result, bits = robot.gravity_torque(Fake(q), status=True)
+    assert isinstance(result, Fake) and not bits.numbers.any()
+
+
+def test_constants_beyond_a_number_type() -> None:
+    assert DIALECTS["float32"].literal(1e39) == "INFINITY"
+    assert DIALECTS["float64"].literal(-0.0) == "(-0.0)"
+    assert DIALECTS["float32"].literal(0.1) == "0.10000000149011612f"

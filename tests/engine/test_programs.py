@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import numpy as np
 import pytest
 
 import linkwise as lw
@@ -253,3 +254,15 @@ def test_no_algorithm_becomes_dearer(name, function):
     most = GOLDEN[name, function]
     assert counted.multiplications <= most[0]
     assert counted.additions <= most[1]
+
+
+@pytest.mark.parametrize("function", ["normalize", "difference", "integrate"])
+def test_a_status_changes_no_bit_of_a_result(function: str) -> None:
+    """Quaternions: the status looks at the length that the result is divided by."""
+    robot = lw.load("puma560", base="free")
+    rng = np.random.default_rng(0)
+    q = robot.random_q(rng, 40) * 1.01
+    values = {"normalize": (q,), "difference": (q, q[::-1]), "integrate": (q, q[:, :12], 0.1)}
+    plain = getattr(robot, function)(*values[function])
+    result, _ = getattr(robot, function)(*values[function], status=True)
+    assert plain.tobytes() == result.tobytes()

@@ -165,3 +165,49 @@ def test_tensors_on_the_cpu_give_tensors_on_the_cpu() -> None:
     np.testing.assert_array_equal(found.numpy(), robot.mass_matrix(q.numpy()))
     with pytest.raises(TypeError, match=r"expected q\.detach\(\)"):
         robot.mass_matrix(q.requires_grad_())
+
+
+def test_arrays_of_numpy_are_moved_there_and_back() -> None:
+    robot = lw.load("iiwa14")
+    q, qd, tau = states(robot, 1000)
+    found, flags = robot.forward_dynamics(q, qd, tau, device="cuda", status=True)
+    expected = cupy.asnumpy(robot.forward_dynamics(*map(cupy.asarray, (q, qd, tau))))
+    assert type(found) is np.ndarray and not flags.any()
+    np.testing.assert_array_equal(found, expected)
+    one = robot.forward_dynamics(q, qd[0], tau[0], device="cuda:0")
+    np.testing.assert_array_equal(one[0], expected[0])
+
+
+def test_arrays_with_dlpack_alone() -> None:
+    class Plain:
+        def __init__(self, array: Any) -> None:
+            self.array = array
+
+        def __dlpack__(self, **options: Any) -> Any:
+            return self.array.__dlpack__(**options)
+
+        def __dlpack_device__(self) -> Any:
+            return self.array.__dlpack_device__()
+
+    robot = lw.load("iiwa14")
+    q, qd, _ = (cupy.asarray(x) for x in states(robot, 33))
+    found = cupy.asarray(robot.bias(Plain(q), Plain(qd)))
+    np.testing.assert_array_equal(cupy.asnumpy(found), cupy.asnumpy(robot.bias(q, qd)))
+    with pytest.raises(TypeError, match="expected arrays of CuPy, PyTorch or JAX"):
+        robot.bias(Plain(q), [0.0] * 7)
+
+
+def test_an_out_of_each_library() -> None:
+    robot = lw.load("iiwa14")
+    q, qd, tau = states(robot, 64)
+    expected = cupy.asnumpy(robot.forward_dynamics(*map(cupy.asarray, (q, qd, tau))))
+    for there, empty, back in (
+        (cupy.asarray, cupy.empty_like, cupy.asnumpy),
+        (lambda x: torch.from_numpy(x).cuda(), torch.empty_like, lambda x: x.cpu().numpy()),
+    ):
+        on = [there(x) for x in (q, qd, tau)]
+        out = empty(on[0])
+        assert robot.forward_dynamics(*on, out=out) is out
+        np.testing.assert_array_equal(back(out), expected)
+        assert robot.forward_dynamics(*on, out=on[1]) is on[1], "in place of an input"
+        np.testing.assert_array_equal(back(on[1]), expected)

@@ -162,3 +162,17 @@ def test_one_joint_and_no_load_end_without_an_error(method: str) -> None:
     held = robot.gravity_torque([0.3])
     qdd, _ = robot.forward_dynamics([0.3], [0.0], held, method=method, status=True)
     assert abs(qdd[0]) < 1e-14
+
+
+@pytest.mark.parametrize("method", ["ccg", "pcg"])
+def test_a_robot_without_joints_has_nothing_to_iterate(method: str) -> None:
+    block = (
+        lw.Builder("block")
+        .link("block", mass=1.0, inertia=(0.1, 0.1, 0.1))
+        .joint("fixed", "fixed", parent="base", child="block")
+    )
+    nothing = np.zeros((3, 0))
+    found, info = block.build().forward_dynamics(
+        nothing, nothing, nothing, method=method, status=True
+    )
+    assert found.shape == (3, 0) and not info.status.any() and not info.iterations.any()

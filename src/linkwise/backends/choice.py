@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from linkwise.backends.base import BATCH, Backend
 from linkwise.trace.program import Program
-from linkwise.trace.schedule import lean, together
+from linkwise.trace.schedule import together
 
 
 @cache
@@ -37,8 +37,16 @@ def gpu_memory() -> Any:
 class Text(NamedTuple):
     """A text that programs can be shown as."""
 
-    order: Callable[[Program], Program]  # of execution
+    order: Callable[[Program, str], Program]  # of execution, for a dtype
     render: Callable[[Program, str, str], str]  # of a program, dtype and the name of the robot
+
+
+def _many(program: Program, dtype: str) -> Program:
+    return together(program)
+
+
+def _few_alive(program: Program, dtype: str) -> Program:
+    return gpu(0).ordered(program, dtype, BATCH)
 
 
 def _c(program: Program, dtype: str, robot: str) -> str:
@@ -65,10 +73,10 @@ def _cuda(program: Program, dtype: str, robot: str) -> str:
 
 
 _TEXTS = {
-    "c": Text(together, _c),
-    "llvm": Text(together, _llvm),
-    "asm": Text(together, _assembly),
-    "cuda": Text(lean, _cuda),
+    "c": Text(_many, _c),
+    "llvm": Text(_many, _llvm),
+    "asm": Text(_many, _assembly),
+    "cuda": Text(_few_alive, _cuda),
 }
 
 

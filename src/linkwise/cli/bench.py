@@ -51,6 +51,8 @@ def bench(
     its results agree with those of linkwise.
     """
     settings = Settings(**{field.name: options.pop(field.name) for field in fields(Settings)})
+    if device == "cuda" and (suite or calls):
+        raise click.UsageError("--suite and --calls are of the CPU: they take no --device cuda.")
     if suite:
         if robot is not None:
             raise click.UsageError("--suite takes no ROBOT: it has its own")

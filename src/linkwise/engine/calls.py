@@ -186,6 +186,7 @@ class Calls:
 
     def _elsewhere(self, call: Call, values: tuple[Any, ...], out: Any, threads: Any) -> Result:
         """Run a call with arrays of another library, which come back on their device."""
+        arrays.check_threads(threads)
         library = devices.library_of(values[0])
         layout = None if library is None or out is not None else library.layout(values)
         plan = call.plans.get(layout)
@@ -195,7 +196,6 @@ class Calls:
         at = devices.where(call.title, [name for name, _ in call.ports], values)
         if at.place == "cpu":
             return devices.on_host(at.library, values, out, partial(self.general, call), threads)
-        arrays.check_threads(threads)
         batch = devices.prepare(call.title, call.ports, values, at)
         result = devices.target(out, (*batch.shape, *call.output), batch)
         bits = batch.empty(1, "uint8") if call.key.status else None

@@ -23,6 +23,7 @@ from linkwise.engine import arrays
 from linkwise.engine.arrays import Array, broadcast, read
 
 FLOATS = ("float32", "float64")
+CUDA = 2  # DLPack's number for memory of NVIDIA GPUs
 
 
 class View(NamedTuple):
@@ -41,16 +42,18 @@ class View(NamedTuple):
 
     def overlaps(self, other: View) -> bool:
         """Whether the two may share a number."""
-        return self._start < other._end and other._start < self._end
+        (start, end), (other_start, other_end) = self._extent, other._extent
+        return start < other_end and other_start < end
 
     @property
-    def _start(self) -> int:
-        return self.pointer
-
-    @property
-    def _end(self) -> int:
-        reach = sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True))
-        return self.pointer + (reach + 1) * np.dtype(self.dtype).itemsize * (0 not in self.shape)
+    def _extent(self) -> tuple[int, int]:
+        """The first byte, and the one behind the last; strides may be negative."""
+        if 0 in self.shape:
+            return self.pointer, self.pointer
+        size = np.dtype(self.dtype).itemsize
+        reach = [(n - 1) * s for n, s in zip(self.shape, self.strides, strict=True)]
+        low, high = (sum(pick(0, r) for r in reach) for pick in (min, max))
+        return self.pointer + low * size, self.pointer + (high + 1) * size
 
 
 def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -269,6 +272,20 @@ class Exchange(Library):
         """On our stream."""
         return gpu_memory().Block(shape, dtype, device)
 
+    def constant(self, numbers: Array, device: int) -> Any:
+        """Only libraries that linkwise knows make arrays."""
+        raise TypeError(self._unable("lists and numbers beside them"))
+
+    def rows(self, array: Any, shape: tuple[int, ...], dtype: str) -> Any:
+        """Only libraries that linkwise knows change arrays."""
+        raise TypeError(self._unable("other shapes than (states, numbers of a state)"))
+
+    def _unable(self, what: str) -> str:
+        return (
+            f"{what}: expected arrays of CuPy, PyTorch or JAX; of others, only the numbers are "
+            "known (cupy.asarray takes them without a copy)"
+        )
+
 
 class Jax(Exchange):
     """JAX, whose streams are its own."""
@@ -288,6 +305,10 @@ class Jax(Exchange):
     def constant(self, numbers: Array, device: int) -> Any:
         """Copied."""
         return self._jax.device_put(numbers, self._jax.devices("cuda")[device])
+
+    def from_numpy(self, array: Any) -> Any:
+        """On the CPU, whatever JAX would choose."""
+        return self._jax.device_put(np.asarray(array), self._jax.devices("cpu")[0])
 
     def rows(self, array: Any, shape: tuple[int, ...], dtype: str) -> Any:
         """A copy, unless nothing changes."""
@@ -321,7 +342,10 @@ def _library(name: str) -> Library:
 def library_of(value: Any) -> Library | None:
     """The library that made an array; None for NumPy's, and for lists and numbers."""
     kind: Any = type(value)
-    return _library_of_class(kind)
+    found = _library_of_class(kind)
+    if type(found) is Exchange and hasattr(kind, "__dlpack_device__"):
+        return found if value.__dlpack_device__()[0] == CUDA else None
+    return found
 
 
 @cache
@@ -332,7 +356,8 @@ def _library_of_class(kind: Any) -> Library | None:
         package = sys.modules.get(name)
         if package is not None and issubclass(kind, getattr(package, own)):
             return _library(name)
-    return _library("") if hasattr(kind, "__cuda_array_interface__") else None
+    known = any(hasattr(kind, name) for name in ("__cuda_array_interface__", "__dlpack_device__"))
+    return _library("") if known else None
 
 
 def number(device: Any) -> int | None:
@@ -355,8 +380,13 @@ def on_host(
 ) -> Any:
     """Run a call with arrays of another library on the CPU: NumPy sees their memory."""
     host = [library.to_numpy(x) if library_of(x) else x for x in values]
+    wide = np.result_type(*(x for x in host if isinstance(x, np.ndarray)))
+    if wide in FLOATS:  # lists and numbers widen no float32
+        host = [x if isinstance(x, np.ndarray) else np.asarray(x, wide) for x in host]
     if out is None:
         found = run(tuple(host), None, threads)
+    elif library_of(out) is not library:
+        raise TypeError(f"out is a {type(out).__name__}; expected an array of {library.name}")
     else:
         found = run(tuple(host), library.to_numpy(out), threads)
     if isinstance(found, tuple):
@@ -458,6 +488,8 @@ class DeviceBatch:
             return self.where.library.finished(result, whole, self.where.device)
         if self.where.library.view(out, -1).pointer != self.where.library.view(result, -1).pointer:
             out[...] = result.reshape(whole)
+        elif type(self.where.library) is Exchange:  # nobody else knows our stream
+            gpu_memory().wait(self.where.device)
         return out
 
 
@@ -465,10 +497,10 @@ def times(q: Any, v: Any, dt: Any) -> Any:
     """``dt`` as an argument (..., 1) of a kernel; as in NumPy, a plain number widens no float32."""
     if library_of(dt) is not None:
         return dt[..., None]
+    if elsewhere((q, v)) and not isinstance(dt, np.ndarray):
+        return np.asarray(dt)[..., None].tolist()
     if type(dt) not in (int, float):
         return np.asarray(dt)[..., None]
-    if elsewhere((q, v)):
-        return [dt]
     narrow = all(getattr(x, "dtype", None) == np.float32 for x in (q, v))
     return np.array([dt], np.float32 if narrow else np.float64)
 
@@ -494,6 +526,7 @@ class Plan(NamedTuple):
     states: int
     rows: tuple[int, ...]  # numbers from row to row, of each input
     results: tuple[tuple[tuple[int, ...], str], ...]  # shape and dtype of each output
+    alignment: int  # bytes of a number
 
     def run(self, values: Sequence[Any]) -> list[Any]:
         """Start the kernel; the results, which it will fill."""
@@ -501,7 +534,10 @@ class Plan(NamedTuple):
         made = [library.empty(shape, dtype, device) for shape, dtype in self.results]
         arguments = [self.states]
         for value, row in zip(values, self.rows, strict=True):
-            arguments += (library.pointer(value), row)
+            pointer = library.pointer(value)
+            if pointer % self.alignment:
+                raise ValueError(f"an array begins at {pointer:#x}, not at a whole number")
+            arguments += (pointer, row)
         arguments += [library.pointer(x) for x in made]
         self.kernel.start(self.states, arguments, library.stream(device))
         return made
@@ -513,9 +549,8 @@ def plan(values: Sequence[Any], batch: DeviceBatch, kernel: Any, *shapes: Any) -
         return None
     dtypes = (batch.dtype, "uint8")
     results = tuple((tuple(s), d) for s, d in zip(shapes, dtypes, strict=False))
-    return Plan(
-        batch.where, kernel, batch.states, tuple(v.strides[0] for v in batch.views), results
-    )
+    steps, size = tuple(v.strides[0] for v in batch.views), np.dtype(batch.dtype).itemsize
+    return Plan(batch.where, kernel, batch.states, steps, results, size)
 
 
 def prepare(

@@ -54,8 +54,8 @@ def solve(
 ) -> Iterations:
     """Fill ``out``; states that did not converge are solved by articulated bodies."""
     qdd = out.reshape(batch.states, -1)
-    steps, left = (np.empty((batch.states, 1), batch.dtype) for _ in range(2))
-    if batch.states:
+    steps, left = (np.zeros((batch.states, 1), batch.dtype) for _ in range(2))
+    if batch.states and kernels.tree.nv:
         kernel = kernels.kernel(task, batch.dtype, BATCH)
         kernel(batch.rows, [qdd, steps, left], threads)
     with np.errstate(invalid="ignore"):
@@ -79,7 +79,7 @@ def solve_elsewhere(
     xp, size = batch.where.library.xp, kernels.tree.nv
     outputs = [batch.empty(n, batch.dtype) for n in (size, 1, 1)]
     direct = batch.empty(size, batch.dtype)
-    if batch.states:
+    if batch.states and size:
         batch.launch(kernels.kernel(task, batch.dtype, BATCH, backend), outputs)
         safe = replace(task, algorithm=DIRECT)
         rest = batch.without(3, -2, -1)  # no start, no tolerance, no limit
@@ -90,8 +90,8 @@ def solve_elsewhere(
         for x, k in zip((*outputs, direct), (size, 1, 1, size), strict=True)
     )
     residual = xp.sqrt(left[:, 0])
-    whole = steps[:, 0] == steps[:, 0]
-    for array in batch.arrays[:-2]:
+    whole = xp.isfinite(batch.arrays[0]).all(-1)
+    for array in batch.arrays[1:-2]:
         whole = whole & xp.isfinite(array).all(-1)
     failed = ~(residual <= STALLED * tolerance) & whole
     qdd = xp.where(failed[:, None], other, qdd)

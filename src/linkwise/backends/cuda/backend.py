@@ -136,6 +136,8 @@ class CudaKernel:
 
 def _check(name: str, rows: Rows, states: int, size: int, dtype: str) -> None:
     """Raise unless an array has the form that the code relies on."""
+    if rows.pointer % np.dtype(dtype).itemsize:
+        raise ValueError(f"{name}: begins at {rows.pointer:#x}, not at a whole {dtype}")
     if (rows.states, rows.size, rows.dtype) != (states, size, dtype):
         raise ValueError(
             f"{name}: rows ({rows.states}, {rows.size}) of {rows.dtype}; expected "
