@@ -201,8 +201,8 @@ class Functions:
         """Coriolis matrix ``C`` (..., nv, nv): ``C qd = bias - g``, friction aside.
 
         Of all such matrices, Christoffel's: ``C_ij = Σ_k Γ_ijk qd_k`` with `christoffel`'s Γ, and
-        ``Ṁ - 2C`` is skew, for every kind of joint. ``method``: ``"composite"`` (in link axes; what
-        ``"auto"`` takes) or ``"mixed"`` (entries in one frame; fewer operations from 8 joints on).
+        ``Ṁ - 2C`` is skew, for every kind of joint. ``method``: ``"composite"`` (in link axes) or
+        ``"mixed"`` (entries in one frame; fewer operations from 8 joints on).
         """
         return self._calls.run("coriolis_matrix", (q, qd), options, method=method)
 
@@ -322,8 +322,9 @@ class Functions:
     ) -> Any:
         """`forward_dynamics` (..., nv) and `operational_inertia_inverse` (..., 6, 6) of a frame.
 
-        By Schur complements, as a pair: seven right-hand sides of one factorization. With
-        ``status=True`` the result is ``((qdd, inverse), status bits)``.
+        By Schur complements, as a pair: seven right-hand sides of one factorization. For study:
+        the two functions on their own take fewer operations. With ``status=True`` the result is
+        ``((qdd, inverse), status bits)``.
         """
         found = self._calls.run(
             "dynamics_and_inverse",

@@ -32,8 +32,8 @@ def load(
 ) -> Robot:
     """Load a robot: the path of a URDF or MJCF file, its text, or the name of a bundled robot.
 
-    What the file is, its content says, not its ending; MJCF is compiled by MuJoCo, an extra
-    (``pip install 'linkwise[mujoco]'``).
+    The format is recognised by content, not by the ending of the name; MJCF is compiled by MuJoCo,
+    an extra (``pip install 'linkwise[mujoco]'``).
 
     Joints go depth first. ``q`` of a spherical joint is a unit quaternion (w, x, y, z), of a free
     joint that and the position; ``qd`` of a free joint is (angular, linear) in the link's axes; a
@@ -46,7 +46,8 @@ def load(
     ``mimic="free"`` gives them numbers of their own, as Pinocchio does by default and MuJoCo
     always.
 
-    A body that cannot exist (indefinite inertia, triangle inequality broken) and what else is
+    A body that cannot exist (indefinite inertia, triangle inequality broken; up to 5 % beyond it
+    only warns) and what else is
     doubtful is refused with its place in the file; ``strict=False`` takes it with a warning, and
     ``repair="nearest"`` replaces such a body by the nearest that can exist and logs what changed.
     A robot without inertia loads for kinematics; where a joint moves none, functions that divide

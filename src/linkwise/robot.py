@@ -48,10 +48,12 @@ class Robot(Functions):
     Every function takes one state or any leading batch axes, which broadcast as in NumPy; keeps
     float32 or float64 (integers and lists become float64); and accepts ``out=`` and, for large
     batches, ``threads=``. ``status=True`` also returns what was wrong with each state: `Status`.
+    Arrays of CuPy, PyTorch and JAX are computed where they are, on a GPU too.
 
     SI units. Spatial vectors are (angular, linear). A frame's velocity is that of its origin in
-    base axes, unless ``axes="body"``. ``f_ext`` maps names of frames to wrenches (..., 6) on the
-    robot, (moment, force) at the frame's origin in base axes: ``{"link7": [0, 0, 0, 0, 0, -5]}``.
+    base axes, unless ``axes="body"``; on a flying base, base axes are those of the world.
+    ``f_ext`` maps names of frames to wrenches (..., 6) on the robot, (moment, force) at the frame's
+    origin in base axes: ``{"link7": [0, 0, 0, 0, 0, -5]}``. Each set of frames is compiled once.
     ``q`` and ``qd`` of spherical, planar and free joints: see `load`.
 
     A robot does not change once made, and may be called from any number of threads.
@@ -295,7 +297,10 @@ class Robot(Functions):
         return Robot(self._described(), dataclasses.replace(self._policy, friction=bool(friction)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the robot as a URDF file; `load` gives it back. Gravity is not in a URDF."""
+        """Write the robot as a URDF file, from which `load` makes one of the same dynamics.
+
+        Gravity is not in a URDF. Bodies that were loaded with ``strict=False`` need it again.
+        """
         from linkwise.io.urdf_write import save_urdf
 
         save_urdf(self._described(), path)

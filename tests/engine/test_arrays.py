@@ -894,3 +894,12 @@ def test_only_plain_numbers_are_widened() -> None:
     assert arrays.widened([two, np.zeros(3, complex)]) is None
     assert arrays.widened([two, [[1.0], [1.0, 2.0]]]) is None
     assert arrays.widened([two, 3.0]) is None
+
+
+def test_the_order_of_wrenches_compiles_nothing() -> None:
+    robot = lw.load("puma560")
+    q, one, two = np.zeros(6), np.arange(6.0), np.ones(6)
+    first = robot.bias(q, q, f_ext={"link3": one, "link6": two})
+    again = robot.bias(q, q, f_ext={"link6": two, "link3": one})
+    assert first.tobytes() == again.tobytes()
+    assert [key.external for key in robot._calls._calls] == [("link3", "link6")]

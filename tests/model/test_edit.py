@@ -554,3 +554,15 @@ def test_a_body_that_an_edit_made_impossible_is_blamed_on_the_edit() -> None:
     )
     with pytest.raises(lw.RobotFileError, match='<link name="arm"> changed by with_inertia: the '):
         robot.with_inertia("arm", inertia=(1.0, 1.0, 5.0))
+
+
+@pytest.mark.parametrize("inertia", [(-1.0, 0.1, 0.1), (0.1, 0.0, 0.0, 0.1, 0.5, 0.1)])
+def test_edits_refuse_bodies_with_a_negative_moment(inertia: tuple[float, ...]) -> None:
+    """Bundled robots have bodies as published, which are not judged; what users add is."""
+    robot = lw.load("iiwa14")
+    for change in (
+        lambda: robot.with_payload("link7", 1.0, inertia=inertia),
+        lambda: robot.with_inertia("link7", inertia=inertia),
+    ):
+        with pytest.raises(ValueError, match=r"a principal moment -[\d.]+; expected none below 0"):
+            change()

@@ -151,14 +151,17 @@ def _check_out(out: Any, shape: tuple[int, ...], dtype: str) -> None:
 
 
 def wrenches(f_ext: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
-    """The frames of external wrenches, and the wrenches, in the order given."""
+    """The frames of external wrenches, by name, and the wrenches: one kernel for every order."""
     if f_ext is None:
         return (), ()
     if type(f_ext) is not dict and not isinstance(f_ext, Mapping):
         raise TypeError(
             f"f_ext is a {type(f_ext).__name__}; expected a mapping {{frame: (..., 6) wrench}}"
         )
-    return tuple(f_ext), tuple(f_ext.values())
+    frames = tuple(f_ext)
+    if len(frames) > 1 and all(type(name) is str for name in frames):
+        frames = tuple(sorted(frames))
+    return frames, tuple(f_ext[name] for name in frames)
 
 
 def damping(value: ArrayLike | None, q: Any) -> Array | None:

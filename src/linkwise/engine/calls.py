@@ -338,7 +338,12 @@ def _shown(signature: inspect.Signature) -> inspect.Signature:
     named = inspect.Parameter.KEYWORD_ONLY
     defaults = {"status": False}
     more = [
-        inspect.Parameter(name, named, default=defaults.get(name), annotation=kind)
+        inspect.Parameter(
+            name,
+            named,
+            default=defaults.get(name),
+            annotation=getattr(kind, "__forward_arg__", kind),
+        )
         for name, kind in Options.__annotations__.items()
     ]
     return signature.replace(parameters=own + more)

@@ -104,6 +104,11 @@ def body(what: str, mass: Any, com: Any, inertia: Any) -> BodyInertia:
             raise ValueError(f"{named} is {inertia!r}; expected it to be symmetric")
         tensor = tensor[np.triu_indices(3)]
     xx, xy, xz, yy, yz, zz = tensor.tolist()
+    moments = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    if moments[0] < -1e-9 * np.abs(moments).max():
+        raise ValueError(
+            f"{named} is {inertia!r}, a principal moment {moments[0]:.4g}; expected none below 0"
+        )
     if any(0.0 < abs(x) < SMALLEST for x in (xx, yy, zz)):
         raise ValueError(f"{named} is {inertia!r}; expected zero, or at least {SMALLEST:g}")
     return BodyInertia(

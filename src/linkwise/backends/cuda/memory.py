@@ -51,9 +51,9 @@ def seen(array: Any, stream: int = -1) -> Any:
 
     Work on the stream waits for it; -1: nobody waits.
     """
+    libraries()  # says what is missing
     from cuda.core.utils import StridedMemoryView
 
-    libraries()
     return StridedMemoryView.from_any_interface(array, stream_ptr=stream)
 
 
