@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.algorithms.tied import why_not
-from linkwise.engine import devices
+from linkwise.engine import arrays, devices
 from linkwise.engine.calls import Array, Calls
 
 
@@ -29,7 +29,12 @@ class Innovations:
                 "mass_matrix_inverse take this one)"
             )
         self._calls, self._threads = calls, threads
-        self._q = np.array(q) if devices.library_of(q) is None else q
+        # a copy: F is formed when it is asked for
+        if devices.library_of(q) is None:
+            self._q: Any = arrays.read("innovations", "q", calls.tasks.tree.nq, q).copy()
+        else:
+            there: Any = q
+            self._q = 1 * there
         self.inverse = inverse
         self._name = "factor_inverse" if inverse else "factor"
         self._pivots = self._run("pivots")

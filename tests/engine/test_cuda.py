@@ -532,3 +532,34 @@ def test_constants_beyond_a_number_type() -> None:
     assert DIALECTS["float32"].literal(1e39) == "INFINITY"
     assert DIALECTS["float64"].literal(-0.0) == "(-0.0)"
     assert DIALECTS["float32"].literal(0.1) == "0.10000000149011612f"
+
+
+def test_iterations_of_arrays_on_the_cpu(host: HostDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(devices.KNOWN, "fakegpu", ("ndarray", OnHost))
+    devices._library.cache_clear()
+    devices._library_of_class.cache_clear()
+    robot = lw.load("puma560")
+    q, qd, tau = states(robot, 4, "float32")
+    push = np.ones((4, 6), "float32")
+    found, info = robot.forward_dynamics(
+        *map(Fake, (q, qd, tau)), method="pcg", f_ext={"link6": Fake(push)}, status=True
+    )
+    expected, own = robot.forward_dynamics(
+        q, qd, tau, method="pcg", f_ext={"link6": push}, status=True
+    )
+    same(found.numbers, expected)
+    for a, b in zip(info, own, strict=True):
+        np.testing.assert_array_equal(a.numbers, b)
+
+
+def test_factors_keep_the_configuration_they_were_made_at(
+    host: HostDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Fake, "__rmul__", lambda self, k: Fake(k * self.numbers), raising=False)
+    robot = lw.load("puma560")
+    q = robot.random_q(0, 3)
+    expected = robot.innovations(q).factor
+    moving = Fake(q.copy())
+    factors = robot.innovations(moving)
+    moving.numbers += 1.0
+    same(factors.factor.numbers, expected)

@@ -213,3 +213,13 @@ def test_counted_loops_add_inputs_up_in_loops() -> None:
         ["const", "read", "add", "read", "add", "sub", "read", "add", "flag", "add"]
     )
     assert loops[-1].writes[1].value.op == "read", "scratch is not guarded"
+
+
+def test_a_program_without_inputs_needs_no_guard() -> None:
+    block = (
+        lw.Builder("block")
+        .link("block", mass=1.0, inertia=(0.1, 0.1, 0.1))
+        .joint("weld", "fixed", parent="base", child="block")
+    )
+    for backend in ("c", "llvm", "cuda"):
+        assert block.build().source("forward_kinematics", backend, frame="block")

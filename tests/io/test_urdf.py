@@ -890,3 +890,9 @@ def test_numbers_for_a_vendors_controllers_are_passed_over_silently(tmp_path: Pa
     )
     assert lw.load(text).damping.tolist() == [0.1]
     assert lw.check(text) == []
+
+
+@pytest.mark.parametrize("link", ["<link/>", '<link name=""/>', "<link/><link/>"])
+def test_links_without_names_are_reported(link: str) -> None:
+    found = lw.check(f'<robot name="x">{link}</robot>')
+    assert any("name" in str(problem) for problem in found)

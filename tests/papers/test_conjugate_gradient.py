@@ -176,3 +176,8 @@ def test_a_robot_without_joints_has_nothing_to_iterate(method: str) -> None:
         nothing, nothing, nothing, method=method, status=True
     )
     assert found.shape == (3, 0) and not info.status.any() and not info.iterations.any()
+
+
+def test_no_states_give_no_results() -> None:
+    robot, none = lw.load("puma560"), np.zeros((0, 6))
+    assert robot.forward_dynamics(none, none, none, method="pcg").shape == (0, 6)

@@ -293,16 +293,38 @@ class Calls:
         shaped = iterative.Iterations(*(x.reshape(batch.shape) for x in info))
         return (found, shaped) if status else found
 
+    def _iterate_on_host(
+        self,
+        call: Call,
+        library: devices.Library,
+        values: tuple[Any, ...],
+        out: Any,
+        threads: Any,
+        stop: iterative.Stop,
+    ) -> tuple[Any, iterative.Iterations]:
+        """Iterate with arrays of another library on the CPU: NumPy sees their memory."""
+        host = devices.to_host(library, values)
+        options = Options(threads=threads, status=True)
+        if out is not None:
+            options["out"] = library.to_numpy(out)
+        start = len(host) - len(call.key.external)  # of the wrenches
+        f_ext = dict(zip(call.key.external, host[start:], strict=True))
+        found, info = self.iterate(tuple(host[:start]), options, call.key.method, f_ext, stop)
+        shared = iterative.Iterations(*map(library.from_numpy, info))
+        return (library.from_numpy(found) if out is None else out), shared
+
     def _iterate_elsewhere(
         self, call: Call, values: tuple[Any, ...], out: Any, threads: Any, stop: iterative.Stop
     ) -> tuple[Any, iterative.Iterations]:
         """Iterate with arrays of another library."""
         ports = call.ports[:-2]
         at = devices.where(call.title, [name for name, _ in ports], values)
-        if at.place == "cpu" or type(at.library) is devices.Exchange:
+        if at.place == "cpu":
+            return self._iterate_on_host(call, at.library, values, out, threads, stop)
+        if type(at.library) is devices.Exchange:
             raise TypeError(
-                f"{call.title}: these are arrays of {at.library.name} on {at.place}; expected, for "
-                "iterations, arrays of NumPy, or of CuPy, PyTorch or JAX on a GPU"
+                f"{call.title}: these are arrays of {at.library.name}; expected, for iterations, "
+                "arrays of NumPy, CuPy, PyTorch or JAX"
             )
         arrays.check_threads(threads)
         batch = devices.prepare(call.title, ports, values, at)

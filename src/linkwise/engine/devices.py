@@ -375,14 +375,20 @@ def elsewhere(values: Sequence[Any]) -> bool:
     return any(type(x) is not np.ndarray and library_of(x) is not None for x in values)
 
 
+def to_host(library: Library, values: Sequence[Any]) -> list[Any]:
+    """Arrays of a library as NumPy sees them; lists and numbers beside them widen no float32."""
+    host = [library.to_numpy(x) if library_of(x) else x for x in values]
+    wide = np.result_type(*(x for x in host if isinstance(x, np.ndarray)))
+    if wide.name not in FLOATS:
+        return host
+    return [x if isinstance(x, np.ndarray) else np.asarray(x, wide) for x in host]
+
+
 def on_host(
     library: Library, values: Sequence[Any], out: Any, run: Callable[..., Any], threads: Any
 ) -> Any:
     """Run a call with arrays of another library on the CPU: NumPy sees their memory."""
-    host = [library.to_numpy(x) if library_of(x) else x for x in values]
-    wide = np.result_type(*(x for x in host if isinstance(x, np.ndarray)))
-    if wide in FLOATS:  # lists and numbers widen no float32
-        host = [x if isinstance(x, np.ndarray) else np.asarray(x, wide) for x in host]
+    host = to_host(library, values)
     if out is None:
         found = run(tuple(host), None, threads)
     elif library_of(out) is not library:

@@ -53,7 +53,7 @@ def solve(
     kernels: Kernels, task: Task, batch: Batch, out: Array, tolerance: float, threads: int | None
 ) -> Iterations:
     """Fill ``out``; states that did not converge are solved by articulated bodies."""
-    qdd = out.reshape(batch.states, -1)
+    qdd = out.reshape(batch.states, kernels.tree.nv)
     steps, left = (np.zeros((batch.states, 1), batch.dtype) for _ in range(2))
     if batch.states and kernels.tree.nv:
         kernel = kernels.kernel(task, batch.dtype, BATCH)

@@ -43,9 +43,9 @@ def mended_tree(
         ends.hold(joint)
     base = ends.one_root()
     ends.cut_cycles()
-    if base is None:  # every link hangs on another: start at one of them
-        base = next(iter(ends.parents))
-        ends.parents.pop(base)
+    if base is None:  # every link hangs on another, or none has a name: start at one of them
+        base = next(iter(ends.parents or ends.links))
+        ends.parents.pop(base, None)
     return base, tuple(ends.links.values()), tuple(ends.hung_on(base))
 
 

@@ -25,7 +25,7 @@ from linkwise.trace.program import NUMBER, Block, Carry, For, Output, Program, R
 
 def guard(program: Program) -> Program:
     """The same program with NaN in states that have no answer; it has no pivots left to watch."""
-    if not next(iter(program.nodes()), None):
+    if not next(iter(program.nodes()), None) or not any(port.size for port in program.inputs):
         return program
     writer = _Writer(program)
     if any(isinstance(region, For) for region in program.regions):
