@@ -93,7 +93,8 @@ def with_inertia(
     """
     own = find_link(robot, link)
     old = own.inertia or BodyInertia(0.0)
-    body = values.body(
+    make = values.body if inertia is None else values.new_body
+    body = make(
         f"link {link!r}",
         old.mass if mass is None else mass,
         old.com if com is None else com,
@@ -121,7 +122,7 @@ def with_payload(
     find_link(robot, link)
     _check_new(robot, "payload", name)
     payload = LinkDescription(
-        name, values.body(f"payload {name!r}", mass, com, inertia), where=robot.where
+        name, values.new_body(f"payload {name!r}", mass, com, inertia), where=robot.where
     )
     weld = JointDescription(name, FIXED, link, name, where=robot.where)
     return replace(robot, links=(*robot.links, payload), joints=(*robot.joints, weld))

@@ -104,11 +104,6 @@ def body(what: str, mass: Any, com: Any, inertia: Any) -> BodyInertia:
             raise ValueError(f"{named} is {inertia!r}; expected it to be symmetric")
         tensor = tensor[np.triu_indices(3)]
     xx, xy, xz, yy, yz, zz = tensor.tolist()
-    moments = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    if moments[0] < -1e-9 * np.abs(moments).max():
-        raise ValueError(
-            f"{named} is {inertia!r}, a principal moment {moments[0]:.4g}; expected none below 0"
-        )
     if any(0.0 < abs(x) < SMALLEST for x in (xx, yy, zz)):
         raise ValueError(f"{named} is {inertia!r}; expected zero, or at least {SMALLEST:g}")
     return BodyInertia(
@@ -116,6 +111,19 @@ def body(what: str, mass: Any, com: Any, inertia: Any) -> BodyInertia:
         triple(_part(what, "com"), com),
         (xx, xy, xz, yy, yz, zz),
     )
+
+
+def new_body(what: str, mass: Any, com: Any, inertia: Any) -> BodyInertia:
+    """A rigid body that a user adds: its principal moments are not negative."""
+    made = body(what, mass, com, inertia)
+    xx, xy, xz, yy, yz, zz = made.tensor
+    moments = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    if moments[0] < -1e-9 * np.abs(moments).max():
+        raise ValueError(
+            f"{_part(what, 'inertia')} is {inertia!r}, with a principal moment {moments[0]:.4g}; "
+            "expected none below 0"
+        )
+    return made
 
 
 def limits(
