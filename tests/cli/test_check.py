@@ -506,7 +506,9 @@ def test_defects_ask_about_the_tree_without_other_defects() -> None:
     assert next(document.joints[0].iter("parent")).get("link") == "fore"
 
 
-@pytest.mark.parametrize("name", ["z1", "ur5", "solo12"])
+@pytest.mark.parametrize(
+    "name", ["z1", *(pytest.param(name, marks=pytest.mark.full) for name in ("ur5", "solo12"))]
+)
 def test_up_to_ten_defects_are_told_each_and_nothing_else(name: str, path: Path) -> None:
     """``python tools/check_combined.py`` does this with a thousand files."""
     folder = robots_folder()

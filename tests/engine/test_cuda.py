@@ -7,12 +7,15 @@ CuPy. What remains for a machine with a GPU: tests/gpu.
 from __future__ import annotations
 
 import ctypes
+import platform
 import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import Any
 
@@ -71,6 +74,19 @@ class HostFunction:
         self._launch(blocks, self.facts.threads, (ctypes.c_longlong * len(arguments))(*arguments))
 
 
+@cache
+def host_code(text: str, defined: tuple[str, ...]) -> bytes:
+    """A kernel's source, compiled for the host; once for all tests of a process."""
+    assert COMPILER is not None
+    fused = ["-mfma"] if platform.machine() in ("x86_64", "AMD64") else []
+    flags = ["-std=c++17", "-O0", "-ffp-contract=off", *fused, "-shared", "-fPIC", *defined]
+    with TemporaryDirectory() as folder:
+        source, library = Path(folder) / "k.cpp", Path(folder) / "k.so"
+        source.write_text(HOST + text + LAUNCH)
+        subprocess.run([COMPILER, *flags, "-o", library, source], check=True)
+        return library.read_bytes()
+
+
 class HostMemory:
     def __init__(self, size: int) -> None:
         self._bytes = np.zeros(size, np.uint8)
@@ -95,15 +111,10 @@ class HostDriver:
 
     def compile(self, text: str, macros: Mapping[str, int]) -> bytes:
         self.compiled.append(dict(macros))
-        source, library = self._folder / "k.cpp", self._folder / "k.so"
-        source.write_text(HOST + text + LAUNCH)
-        defined = [f"-D{name}={value}" for name, value in macros.items()]
-        flags = ["-std=c++17", "-O1", "-ffp-contract=off", "-mfma", "-shared", "-fPIC", *defined]
-        assert COMPILER is not None
-        subprocess.run([COMPILER, *flags, "-o", library, source], check=True)
         sizes = re.findall(r"#define THREADS (\d+)", text)  # for STAGE 2, 1 and 0
         threads = sizes[2 - macros.get("STAGE", 1)]
-        return f"{threads} {macros!r}\n".encode() + library.read_bytes()
+        image = host_code(text, tuple(f"-D{name}={value}" for name, value in macros.items()))
+        return f"{threads} {macros!r}\n".encode() + image
 
     def lend(self, size: int) -> HostMemory:
         return HostMemory(size)

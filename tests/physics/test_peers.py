@@ -224,14 +224,14 @@ QUICK = ("crba", "aba", "fd3", "mixed", "innovations")
 NAMES = ("ur5", "xarm7", "kinova", "panda", "allegro", "anymal", "solo12", "talos")
 
 
-def by_turns(methods: Iterable[str], turns: int = 2) -> pytest.MarkDecorator:
+def by_turns(values: Iterable[str], turns: int = 2, name: str = "method") -> pytest.MarkDecorator:
     """Every other method on each robot, and on the next robot the others; all in a full run."""
     cases = [
-        pytest.param(name, method, marks=() if (i + k) % turns == 0 else pytest.mark.full)
-        for i, name in enumerate(NAMES)
-        for k, method in enumerate(methods)
+        pytest.param(robot, value, marks=() if (i + k) % turns == 0 else pytest.mark.full)
+        for i, robot in enumerate(NAMES)
+        for k, value in enumerate(values)
     ]
-    return pytest.mark.parametrize(("real_robot", "method"), cases, indirect=["real_robot"])
+    return pytest.mark.parametrize(("real_robot", name), cases, indirect=["real_robot"])
 
 
 @by_turns(FUNCTIONS["mass_matrix"])
@@ -285,7 +285,7 @@ def test_potential_energy(case: Case, assert_close: Any) -> None:
     assert_close(actual, expected, scale=np.abs(expected).max())
 
 
-@pytest.mark.parametrize("axes", [BASE, BODY])
+@by_turns([BASE, BODY], name="axes")
 def test_operational_inertia(case: Case, axes: str, assert_close: Any) -> None:
     """Against dense algebra on Pinocchio's J and M; two inversions, two condition numbers."""
     tree, M = case.robot.tree, _masses(case)
@@ -326,7 +326,7 @@ def test_external_wrenches_on_inverse_dynamics(
     assert_close(case.robot.gravity_torque(case.q, f_ext=f_ext), gravity)
 
 
-@by_turns(["crba", "aba"])
+@by_turns(["crba", "aba"], 4)
 def test_external_wrenches_on_forward_dynamics(
     case: Case, method: str, rng: np.random.Generator, assert_close: Any
 ) -> None:
