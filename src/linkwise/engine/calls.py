@@ -321,7 +321,7 @@ class Calls:
         at = devices.where(call.title, [name for name, _ in ports], values)
         if at.place == "cpu":
             return self._iterate_on_host(call, at.library, values, out, threads, stop)
-        if type(at.library) is devices.Exchange:
+        if not at.library.computes:
             raise TypeError(
                 f"{call.title}: these are arrays of {at.library.name}; expected, for iterations, "
                 "arrays of NumPy, CuPy, PyTorch or JAX"

@@ -66,6 +66,8 @@ class Library:
 
     name: str
     xp: Any  # its functions: where, sqrt, isfinite
+    computes = True  # it has such functions
+    writable = True  # its arrays can be filled
 
     def place(self, array: Any) -> str:
         """``cpu``, or ``cuda:0`` and so on."""
@@ -252,6 +254,7 @@ class Exchange(Library):
     """
 
     name = "a library of arrays on a GPU"
+    computes = False
 
     def place(self, array: Any) -> str:
         """Its device."""
@@ -291,6 +294,7 @@ class Jax(Exchange):
     """JAX, whose streams are its own."""
 
     name = "JAX"
+    computes, writable = True, False
 
     def __init__(self) -> None:
         import jax
@@ -343,7 +347,7 @@ def library_of(value: Any) -> Library | None:
     """The library that made an array; None for NumPy's, and for lists and numbers."""
     kind: Any = type(value)
     found = _library_of_class(kind)
-    if type(found) is Exchange and hasattr(kind, "__dlpack_device__"):
+    if found is not None and not found.computes and hasattr(kind, "__dlpack_device__"):
         return found if value.__dlpack_device__()[0] == CUDA else None
     return found
 
@@ -494,7 +498,7 @@ class DeviceBatch:
             return self.where.library.finished(result, whole, self.where.device)
         if self.where.library.view(out, -1).pointer != self.where.library.view(result, -1).pointer:
             out[...] = result.reshape(whole)
-        elif type(self.where.library) is Exchange:  # nobody else knows our stream
+        elif not self.where.library.computes:  # nobody else knows our stream
             gpu_memory().wait(self.where.device)
         return out
 
@@ -616,8 +620,10 @@ def check_out(out: Any, shape: tuple[int, ...], batch: DeviceBatch) -> View:
         raise TypeError(
             f"out is a {type(out).__name__}; expected an array of {library.name} on {place}"
         )
-    if isinstance(library, Jax):
-        raise TypeError("out is an array of JAX, which cannot be written; expected no out")
+    if not library.writable:
+        raise TypeError(
+            f"out is an array of {library.name}, which cannot be written; expected no out"
+        )
     view = library.view(out, batch.stream)
     if view.shape != tuple(shape):
         raise ValueError(f"out has shape {view.shape}; expected {tuple(shape)}")

@@ -61,7 +61,7 @@ typedef unsigned long long uint64_t;
 
 
 @dataclass(frozen=True)
-class Rows:
+class Argument:
     """An array of a kernel: numbers of a state, and their type in C."""
 
     name: str
@@ -78,9 +78,10 @@ def render_cuda(program: Program, dtype: str) -> str:
     """CUDA source of the program: a kernel named ``linkwise``."""
     dialect = DIALECTS[dtype]
     types = {True: dialect.number, False: "unsigned char"}
-    inputs = [Rows(word(port.name), port.size, dialect.number) for port in program.inputs]
+    inputs = [Argument(word(port.name), port.size, dialect.number) for port in program.inputs]
     outputs = [
-        Rows(slot.name, slot.size, types[slot.kind == NUMBER]) for slot in program.signature.outputs
+        Argument(slot.name, slot.size, types[slot.kind == NUMBER])
+        for slot in program.signature.outputs
     ]
     state = state_function(program, dialect, "static __forceinline__ void", "state")
     title = comment(f"{program.name}: a thread per state")
@@ -90,7 +91,7 @@ def render_cuda(program: Program, dtype: str) -> str:
 class _Kernel:
     """The kernel around the function of one state."""
 
-    def __init__(self, inputs: list[Rows], outputs: list[Rows], dialect: Dialect) -> None:
+    def __init__(self, inputs: list[Argument], outputs: list[Argument], dialect: Dialect) -> None:
         self.inputs, self.outputs, self.type = inputs, outputs, dialect.number
         most = SHARED // (THREADS[-1] * dialect.bits // 8)  # places for one state
         self.places: dict[str, int] = {}  # of long rows, in the room of one state
@@ -108,10 +109,10 @@ class _Kernel:
         chosen = self.places if names is None else [n for n in names if n in self.places]
         return max((self.places[name] + self.pitches[name] for name in chosen), default=0)
 
-    def _place(self, rows: Rows, at: int, pitch: int) -> None:
+    def _place(self, rows: Argument, at: int, pitch: int) -> None:
         self.places[rows.name], self.pitches[rows.name] = at, pitch
 
-    def _place_output(self, rows: Rows, long: list[Rows], most: int) -> None:
+    def _place_output(self, rows: Argument, long: list[Argument], most: int) -> None:
         """In the place of an input that is as long, or behind all others, if there is room."""
         for other in long:
             taken = [self.places[r.name] for r in self.outputs if r.name in self.places]
@@ -177,7 +178,7 @@ class _Kernel:
                 lines.append(there)
         return lines
 
-    def _straight(self, rows: Rows) -> str:
+    def _straight(self, rows: Argument) -> str:
         """A row where it is: all of it now, where states have few numbers."""
         row = f"{rows.name} + (first + own) * {rows.name}_row"
         if not rows.size or sum(r.size for r in self.inputs) > AT_ONCE:
@@ -186,10 +187,10 @@ class _Kernel:
         numbers = ", ".join(f"{row}{k}]" for k in range(rows.size))
         return f"    const {self.type} own_{rows.name}[] = {{{numbers}}};"
 
-    def _row(self, rows: Rows, lane: str) -> str:
+    def _row(self, rows: Argument, lane: str) -> str:
         return f"warp + {self.places[rows.name]} * WARP + {lane} * {self.pitches[rows.name]}"
 
-    def _copy_in(self, rows: Rows) -> str:
+    def _copy_in(self, rows: Argument) -> str:
         """The rows of a warp, from global to shared memory."""
         n, size = rows.name, rows.size
         outside = f"{n}[(first + k / {size}) * {n}_row + k % {size}]"
@@ -204,9 +205,9 @@ class _Kernel:
         ]
         return ["#if STAGE", "    __syncwarp();", *copies, "#endif"] if staged else []
 
-    def _each(self, rows: Rows) -> str:
+    def _each(self, rows: Argument) -> str:
         return f"for (int k = lane; k < count * {rows.size}; k += WARP)"
 
-    def _inside(self, rows: Rows) -> str:
+    def _inside(self, rows: Argument) -> str:
         at, pitch = self.places[rows.name], self.pitches[rows.name]
         return f"warp[{at} * WARP + k / {rows.size} * {pitch} + k % {rows.size}]"
