@@ -169,7 +169,7 @@ def _axes(what: str, kind: str, axis: ArrayLike, second: ArrayLike) -> tuple[Tri
     if kind != "universal":
         return first, JointDescription.second_axis
     other = values.direction(f"{what}: second_axis", second)
-    if abs(sum(a * b for a, b in zip(first, other, strict=True))) > 1e-9:
+    if not values.at_right_angle(first, other):
         raise ValueError(
             f"{what}: second_axis is {second!r}; expected a right angle to axis {axis!r}"
         )

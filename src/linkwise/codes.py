@@ -167,7 +167,7 @@ class Code(Enum):
     NO_BODY = error("has no <body>; expected at least one", "add a <body>")
     NO_LINK = error("has no <link>; expected at least one", "add a <link>")
     UNKNOWN_TYPE = error(
-        "type={value!q} is not supported; expected one of {known}",
+        "type={value!q} is not supported; expected one of {known}{perhaps}",
         "use revolute, continuous, prismatic, fixed, floating or planar",
     )
     AXIS_LENGTH = hint(

@@ -436,7 +436,7 @@ DEFECTS: dict[str, tuple[int, str, str, str, tuple[str, ...]]] = {
         ('"continuous"', '"ball"'),
     ),
     "joint type in capitals": (
-        28, '<joint name="elbow">', 'type="Revolute"', "expected one of",
+        28, '<joint name="elbow">', 'type="Revolute"', 'did you mean "revolute"?',
         ('"continuous"', '"Revolute"'),
     ),
     "duplicate link": (

@@ -33,7 +33,6 @@ from linkwise.io.poses import (
     rotor_inertia,
     shared_number,
     turn_matrix,
-    unit,
 )
 from linkwise.model.description import (
     FrameDescription,
@@ -45,7 +44,7 @@ from linkwise.model.description import (
     RobotDescription,
     Triple,
 )
-from linkwise.model.values import as_triple, pose_of
+from linkwise.model.values import as_triple, pose_of, unit
 
 FREE, BALL, SLIDE, HINGE = range(4)  # mjtJoint
 COLUMNS = {FREE: 6, BALL: 3}  # degrees of freedom; one for the others

@@ -29,7 +29,6 @@ from linkwise.io.poses import (
     not_negative,
     rotor_inertia,
     shared_number,
-    unit,
 )
 from linkwise.model.description import (
     FrameDescription,
@@ -41,7 +40,7 @@ from linkwise.model.description import (
     RobotDescription,
     Triple,
 )
-from linkwise.model.values import as_triple, pose_of
+from linkwise.model.values import as_triple, at_right_angle, pose_of, unit
 
 UNIVERSE = 0
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
@@ -147,10 +146,10 @@ def _parts(joint: Any, placement: Any, where: Where) -> Iterator[_Part]:
         yield from _chain(kind, axes, placement, q, v)
     elif word == "Universal":
         first, second = unit(own.axis1), unit(own.axis2)
-        if abs(float(np.dot(first, second))) > 1e-9:
-            yield from _chain("revolute", (first, second), placement, q, v)
-        else:
+        if at_right_angle(first, second):
             yield _Part("universal", placement, q, v, 2, first, second)
+        else:
+            yield from _chain("revolute", (first, second), placement, q, v)
     elif word in SEVERAL:
         yield _Part(SEVERAL[word], placement, q, v, int(joint.nv))
     else:

@@ -7,16 +7,10 @@ from typing import Any
 import numpy as np
 
 from linkwise.errors import Where
-from linkwise.model.description import BodyInertia, Triple
+from linkwise.model.description import BodyInertia
 from linkwise.model.values import Array, as_triple
 
 HUGE = 1e100  # numbers from here on overflow once they are multiplied
-
-
-def unit(values: Any) -> Triple:
-    """A direction of length one."""
-    vector = np.asarray(values, dtype=float)
-    return as_triple(vector / np.linalg.norm(vector))
 
 
 def quaternion_matrix(quat: Any) -> Array:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from math import copysign, hypot, inf, isnan, nan
 
 from linkwise.codes import Code
-from linkwise.errors import HOLE, is_strict, suggestion
+from linkwise.errors import HOLE, is_strict, quote, suggestion
 from linkwise.io.files import FileRoots
 from linkwise.io.rpy import rpy_rotation as rpy_rotation
 from linkwise.io.urdf_shapes import (
@@ -44,6 +44,7 @@ from linkwise.model.description import (
     Triple,
 )
 from linkwise.model.structure import check_mimics, mended_tree
+from linkwise.model.values import at_right_angle, unit
 
 # joint types of URDF, and beyond it those that `save` writes, with the kinds they are
 _TYPES = "revolute continuous prismatic fixed floating planar spherical universal helical"
@@ -51,8 +52,7 @@ JOINT_KINDS = {word: word for word in _TYPES.split()} | {"floating": "free"}
 WITHOUT_AXIS = ("fixed", "free", "spherical")
 LIMITED = ("revolute", "prismatic", "helical", "universal", "planar")
 UNBOUNDED = sys.float_info.max  # how a file writes "no limit": its numbers are finite
-_UNIT = 2.0**-51  # how far from 1 the length of a unit vector is rounded
-_NEARLY_UNIT = 1e-6  # how far from 1 it may be in a file that rounds
+_NEARLY_UNIT = 1e-6  # how far from 1 the length of a unit vector is in a file that rounds
 TENSOR = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 _TWINS = {"iyx": "ixy", "izx": "ixz", "izy": "iyz"}  # entries that some files write twice
 _Tensor = tuple[float, float, float, float, float, float]
@@ -216,8 +216,9 @@ def _kind(joint: Node) -> str:
         return JOINT_KINDS[named]
     if named is not HOLE:
         meant = suggestion(named, frozenset(JOINT_KINDS))
-        known = ", ".join(JOINT_KINDS)
-        joint.report(Code.UNKNOWN_TYPE, key="type", value=named, known=known, meant=meant)
+        perhaps = f"; did you mean {quote(meant)}?" if meant else ""
+        facts = {"known": ", ".join(JOINT_KINDS), "meant": meant, "perhaps": perhaps}
+        joint.report(Code.UNKNOWN_TYPE, key="type", value=named, **facts)
         return JOINT_KINDS[meant] if meant else HOLE
     return HOLE
 
@@ -236,7 +237,7 @@ def _second_axis(joint: Node, kind: str, axis: Triple) -> Triple:
         return (1.0, 0.0, 0.0)
     node = joint.required_child("axis2")
     second = _direction(node, kind)
-    if abs(sum(a * b for a, b in zip(axis, second, strict=True))) > 1e-9:
+    if not at_right_angle(axis, second):
         node.report(Code.SKEW_AXES, value=node.text("xyz"))
     return second
 
@@ -264,22 +265,16 @@ def _mimic(joint: Node) -> Mimic | None:
 
 def _direction(node: Node, kind: str) -> Triple:
     """A unit vector from an element's xyz; one that is written as such is taken as it is."""
-    x, y, z = read_triple(node, "xyz")
-    largest = max(abs(x), abs(y), abs(z))
-    if largest == 0.0 and kind is not HOLE:
+    given = read_triple(node, "xyz")
+    if not any(given) and kind is not HOLE:
         node.report(Code.NO_DIRECTION, key="xyz", value=node.text("xyz"))
-    if isnan(x + y + z) or largest == 0.0:
+    if isnan(sum(given)) or not any(given):
         return 1.0, 0.0, 0.0
-    if abs(hypot(x, y, z) - 1.0) <= _UNIT:
-        return x + 0.0, y + 0.0, z + 0.0
-    x, y, z = x / largest, y / largest, z / largest  # so that no length overflows
-    size = hypot(x, y, z)
-    unit = x / size + 0.0, y / size + 0.0, z / size + 0.0
-    length = size * largest
+    direction, length = unit(given), hypot(*given)
     if abs(length - 1.0) > _NEARLY_UNIT:
-        shown = " ".join(f"{entry:.16g}" for entry in unit)
+        shown = " ".join(f"{entry:.16g}" for entry in direction)
         node.report(Code.AXIS_LENGTH, value=node.text("xyz"), length=length, unit=shown)
-    return unit
+    return direction
 
 
 def _limits(joint: Node, kind: str) -> Limits:

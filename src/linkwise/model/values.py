@@ -26,6 +26,7 @@ from linkwise.model.frames import tidy_rotation
 
 Array = NDArray[np.float64]
 LOOSE = 1e-6  # a rotation may be this far from orthonormal (float32, seven digits): it is tidied
+ROUNDING = 2.0**-51  # how far from 1 the length of a unit vector is by rounding
 UNBOUNDED = (-math.inf, math.inf)
 
 
@@ -81,13 +82,25 @@ def triple(what: str, value: Any) -> Triple:
 def direction(what: str, value: Any) -> Triple:
     """A unit vector along three numbers; one that is such already stays as it is."""
     vector = numbers(what, value, (3,))
-    largest = np.abs(vector).max()
-    if largest == 0.0:
+    if not vector.any():
         raise ValueError(f"{what} is {value!r}, which has no direction; expected one not all zero")
-    if abs(np.linalg.norm(vector) - 1.0) <= 2.0**-51:
-        return as_triple(vector)
-    vector = vector / largest
-    return as_triple(vector / np.linalg.norm(vector))
+    return unit(vector)
+
+
+def unit(vector: Iterable[float]) -> Triple:
+    """A vector, not zero, at unit length; one of that length but for rounding stays as it is."""
+    x, y, z = map(float, vector)
+    if abs(math.hypot(x, y, z) - 1.0) > ROUNDING:
+        largest = max(abs(x), abs(y), abs(z))
+        x, y, z = x / largest, y / largest, z / largest  # so that no length overflows
+        size = math.hypot(x, y, z)
+        x, y, z = x / size, y / size, z / size
+    return as_triple((x, y, z))
+
+
+def at_right_angle(first: Triple, second: Triple) -> bool:
+    """Whether two unit vectors can be the axes of a universal joint."""
+    return abs(sum(a * b for a, b in zip(first, second, strict=True))) <= 1e-9
 
 
 def body(what: str, mass: Any, com: Any, inertia: Any) -> BodyInertia:
