@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from faults import defects, mjcf
+from faults import defects as urdf
+from faults import mjcf
 from faults.combined import Check, Combined, Told, files
 from faults.document import ROBOTS, Document, robots_folder
 
@@ -54,7 +55,7 @@ def urdf_files(folder: Path, path: Path, per_robot: int, seed: int) -> Files:
     for name, file in ROBOTS.items():
         document = Document.read(folder / file)
         check = by_element(path, document.text())
-        for found in files(document, defects.COMBINABLE, check, per_robot, seed, defects.together):
+        for found in files(document, urdf.COMBINABLE, check, per_robot, seed, urdf.together):
             yield name, found
 
 
@@ -93,12 +94,12 @@ def main(per_robot: int, formats: list[str], seed: int) -> int:
     if folder is None:
         sys.exit("example-robot-data is not installed: pip install example-robot-data")
     makers = {"urdf": urdf_files, "mjcf": mjcf_files}
-    count = wrong = 0
+    count = defects = wrong = 0
     with tempfile.TemporaryDirectory() as place:
         for word in formats:
             path = Path(place, "robot.xml")
             for name, found in makers[word](folder, path, per_robot, seed):
-                count += 1
+                count, defects = count + 1, defects + len(found.names)
                 left = unsettled(path, found.text)
                 if found.missed or found.invented or left:
                     wrong += 1
@@ -107,7 +108,8 @@ def main(per_robot: int, formats: list[str], seed: int) -> int:
                         f"    missed {dict(found.missed)}, invented {dict(found.invented)} {left}"
                     )
     print(
-        f"{count} files of two to ten defects: {wrong} with something missed, invented or unsettled"
+        f"{count} files of two to ten defects, {defects} in all: "
+        f"{wrong} with something missed, invented or unsettled"
     )
     return wrong
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import Unpack
 
 from numpy.typing import ArrayLike
 
+from linkwise.engine.calls import show_options
 from linkwise.errors import Where, quote
 from linkwise.io.rpy import rpy_rotation
-from linkwise.load import Options
+from linkwise.load import USUAL, Options, checked, make
 from linkwise.model import edit, values
 from linkwise.model.description import (
     FrameDescription,
@@ -145,20 +147,15 @@ class Builder:
             robot = edit.with_frame(robot, frame.name, frame.link, frame.origin)
         return robot
 
-    def build(
-        self,
-        *,
-        base: str = "fixed",
-        friction: bool = False,
-        strict: bool = True,
-        repair: str | None = None,
-    ) -> Robot:
+    def build(self, **options: Unpack[Options]) -> Robot:
         """The robot; options as in `load`."""
-        options = Options(base, None, friction, strict, repair)
-        return options.robot(self.describe())
+        return make(self.describe, checked("build", options))
 
     def _where(self, element: str = "") -> Where:
         return Where(f"<builder {self._name!r}>", None, element)
+
+
+show_options(Builder.build, Options, USUAL)
 
 
 def _axes(what: str, kind: str, axis: ArrayLike, second: ArrayLike) -> tuple[Triple, Triple]:

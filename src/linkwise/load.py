@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypedDict, Unpack
 
+from linkwise.engine.calls import show_options
 from linkwise.errors import RobotFileError, one_warning_per_kind, strictness
 from linkwise.io.dh import Row, describe_dh
 from linkwise.io.mjequality import Reading
-from linkwise.io.read import WORDS, check_option, is_text, read
+from linkwise.io.read import check_words, is_text, read
 from linkwise.model import edit
 from linkwise.model.bodies import Policy
 from linkwise.model.description import RobotDescription
@@ -18,17 +18,29 @@ from linkwise.models import BUNDLED
 from linkwise.robot import Robot
 
 
+class Options(TypedDict, total=False):
+    """What every way to a robot takes; `load` says what it means."""
+
+    base: str
+    gravity: Sequence[float] | None
+    friction: bool
+    mimic: str
+    strict: bool
+    repair: str | None
+    loops: str
+
+
+USUAL = Options(
+    base="fixed", gravity=None, friction=False, mimic="follow", strict=True, repair=None,
+    loops="refuse",
+)  # fmt: skip
+
+
 def load(
     source: str | os.PathLike[str],
     *,
-    base: str = "fixed",
-    gravity: Sequence[float] | None = None,
-    friction: bool = False,
-    mimic: str = "follow",
-    strict: bool = True,
-    repair: str | None = None,
     package_dirs: Sequence[str | os.PathLike[str]] = (),
-    loops: str = "refuse",
+    **options: Unpack[Options],
 ) -> Robot:
     """Load a robot: the path of a URDF or MJCF file, its text, or the name of a bundled robot.
 
@@ -59,53 +71,31 @@ def load(
     A constraint that closes a loop (``<connect>``, ``<weld>`` of MJCF) is refused;
     ``loops="open"`` leaves it out with a warning.
     """
-    options = Options(base, gravity, friction, strict, repair, mimic, loops)
+    told = checked("load", options)
     if isinstance(source, str) and source in BUNDLED and not os.path.exists(os.fspath(source)):
-        return _bundled(source, options)
+        return _bundled(source, told)
     if not is_text(source) and not os.path.exists(os.fspath(source)):
         names = ", ".join(sorted(BUNDLED))
         raise RobotFileError(f"{source or repr(source)}: no such file; bundled robots are {names}")
-    with one_warning_per_kind(), strictness(strict):
-        return options.robot(read(source, package_dirs, loops, mimic))
+    return make(lambda: read(source, package_dirs, told["loops"], told["mimic"]), told)
 
 
-def from_mujoco(
-    model: Any,
-    *,
-    name: str = "",
-    base: str = "fixed",
-    gravity: Sequence[float] | None = None,
-    friction: bool = False,
-    mimic: str = "follow",
-    strict: bool = True,
-    repair: str | None = None,
-    loops: str = "refuse",
-) -> Robot:
+def from_mujoco(model: Any, *, name: str = "", **options: Unpack[Options]) -> Robot:
     """Make a robot from a `mujoco.MjModel` in memory; options as in `load`.
 
     Numbers of hinges, slides and balls are MuJoCo's. A free joint has position, then quaternion
     there, and (linear in world axes, angular in body axes) velocities; here quaternion, then
     position, and (angular, linear), both in body axes.
     """
-    options = Options(base, gravity, friction, strict, repair, mimic, loops)
+    told = checked("from_mujoco", options)
     from linkwise.io.mjmodel import describe_mjmodel
 
-    reading = Reading(loops, mimic == "follow")
-    with one_warning_per_kind(), strictness(strict):
-        return options.robot(describe_mjmodel(model, name, reading=reading))
+    _check_model("from_mujoco", model, "mujoco.MjModel", "name_bodyadr")
+    reading = Reading(told["loops"], told["mimic"] == "follow")
+    return make(lambda: describe_mjmodel(model, name, reading=reading), told)
 
 
-def from_pinocchio(
-    model: Any,
-    *,
-    name: str = "",
-    base: str = "fixed",
-    gravity: Sequence[float] | None = None,
-    friction: bool = False,
-    mimic: str = "follow",
-    strict: bool = True,
-    repair: str | None = None,
-) -> Robot:
+def from_pinocchio(model: Any, *, name: str = "", **options: Unpack[Options]) -> Robot:
     """Make a robot from a `pinocchio.Model` in memory; options as in `load`.
 
     Joints keep their names and go depth first, which may not be Pinocchio's order. Continuous
@@ -113,11 +103,11 @@ def from_pinocchio(
     there; a free joint is quaternion, position and (angular, linear) here, both the other way
     round there; a planar joint's rates are along the joint's axes here, along the link's there.
     """
-    options = Options(base, gravity, friction, strict, repair, mimic)
+    told = checked("from_pinocchio", options)
     from linkwise.io.pinocchio import describe_pinocchio
 
-    with one_warning_per_kind():
-        return options.robot(describe_pinocchio(model, name))
+    _check_model("from_pinocchio", model, "pinocchio.Model", "jointPlacements")
+    return make(lambda: describe_pinocchio(model, name), told)
 
 
 def from_dh(
@@ -125,50 +115,58 @@ def from_dh(
     convention: str = "standard",
     *,
     name: str = "dh",
-    base: str = "fixed",
-    gravity: Sequence[float] = (0.0, 0.0, -9.81),
-    strict: bool = True,
-    repair: str | None = None,
+    **options: Unpack[Options],
 ) -> Robot:
     """Make a robot from a Denavit-Hartenberg table, one `DHRow` or mapping per joint.
 
-    ``convention``: ``"standard"`` (link frame at the far end) or ``"modified"`` (Craig).
+    ``convention``: ``"standard"`` (link frame at the far end) or ``"modified"`` (Craig); options as
+    in `load`.
     """
-    options = Options(base, None, False, strict, repair)
-    return options.robot(describe_dh(rows, convention, name, gravity))
+    told = checked("from_dh", options)
+    return make(lambda: describe_dh(rows, convention, name), told)
 
 
-@dataclass(frozen=True)
-class Options:
-    """What is the same for every way to a robot."""
+def make(describe: Callable[[], RobotDescription], options: Options, quiet: bool = False) -> Robot:
+    """Build a robot from a description; ``options`` are complete."""
+    with one_warning_per_kind(), strictness(options["strict"]):
+        return Robot(changed(describe(), options), policy_of(options, quiet))
 
-    base: str = "fixed"
-    gravity: Sequence[float] | None = None
-    friction: bool = False
-    strict: bool = True
-    repair: str | None = None
-    mimic: str = "follow"
-    loops: str = "refuse"
-    quiet: bool = False
 
-    def __post_init__(self) -> None:
-        """Refuse unknown words before any file is read."""
-        for option in WORDS:
-            check_option(option, getattr(self, option))
+def changed(robot: RobotDescription, options: Options) -> RobotDescription:
+    """What was read, with the mimic joints, gravity and base that the options ask for."""
+    if options["mimic"] == "free":
+        robot = edit.free_mimics(robot)
+    if options["gravity"] is not None:
+        robot = edit.with_gravity(robot, options["gravity"])
+    return edit.with_free_base(robot) if options["base"] == "free" else robot
 
-    def robot(self, description: RobotDescription) -> Robot:
-        """Build a robot from a description."""
-        if self.mimic == "free":
-            description = edit.free_mimics(description)
-        if self.gravity is not None:
-            description = edit.with_gravity(description, self.gravity)
-        if self.base == "free":
-            description = edit.with_free_base(description)
-        return Robot(description, Policy(self.strict, self.repair, self.friction, self.quiet))
+
+def policy_of(options: Options, quiet: bool = False) -> Policy:
+    """How to build a robot with these options."""
+    return Policy(options["strict"], options["repair"], options["friction"], quiet)
+
+
+def checked(function: str, options: Options) -> Options:
+    """All options, those not given as usual; unknown names and words are refused."""
+    for name in options.keys() - USUAL.keys():
+        raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
+    check_words(options)
+    return USUAL | options
+
+
+def _check_model(function: str, model: Any, kind: str, part: str) -> None:
+    """Refuse what is no model of the library: something without a part that every model has."""
+    if not hasattr(model, part):
+        given = type(model).__name__
+        raise TypeError(f"{function}: model is a {given!r}; expected a {kind} (load takes files)")
 
 
 def _bundled(name: str, options: Options) -> Robot:
     """A bundled robot; where its published numbers break a rule, models/ says so, not a warning."""
     bundled = BUNDLED[name]
-    options = replace(options, strict=options.strict and bundled.strict, quiet=True)
-    return options.robot(bundled.describe())
+    strict = options["strict"] and bundled.strict
+    return make(bundled.describe, options | Options(strict=strict), quiet=True)
+
+
+for way in (load, from_mujoco, from_pinocchio, from_dh):
+    show_options(way, Options, USUAL)

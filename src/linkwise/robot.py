@@ -56,30 +56,31 @@ class Robot(Functions):
     origin in base axes: ``{"link7": [0, 0, 0, 0, 0, -5]}``. Each set of frames is compiled once.
     ``q`` and ``qd`` of spherical, planar and free joints: see `load`.
 
-    A robot does not change once made, and may be called from any number of threads.
+    A robot does not change once made, and may be called from any number of threads. An edited
+    robot of a subclass is of that subclass, with the same attributes; ``__init__`` is not called.
     """
 
     __slots__ = ("__weakref__", "_description", "_policy", "_tree")
 
     def __init__(self, description: RobotDescription, policy: Policy | None = None) -> None:
         policy = policy or Policy()
-        self._set(description, policy, build(description, policy))
+        self._set(description, policy, Calls(build(description, policy), description.name))
 
     @classmethod
     def from_tree(cls, tree: Tree, name: str = "robot") -> Robot:
         """A robot made of links and joints directly, for joint kinds that no file knows."""
-        return cls._made(RobotDescription(name, (), ()), Policy(), tree)
+        return cls._made(RobotDescription(name, (), ()), Policy(), Calls(tree, name))
 
     @classmethod
-    def _made(cls, description: RobotDescription, policy: Policy, tree: Tree) -> Robot:
+    def _made(cls, description: RobotDescription, policy: Policy, calls: Calls) -> Robot:
         """A robot whose tree is there already; from its pickle too, which tells nothing again."""
         robot = cls.__new__(cls)
-        robot._set(description, policy, tree)
+        robot._set(description, policy, calls)
         return robot
 
-    def _set(self, description: RobotDescription, policy: Policy, tree: Tree) -> None:
-        self._description, self._policy, self._tree = description, policy, tree
-        self._calls = Calls(tree, description.name)
+    def _set(self, description: RobotDescription, policy: Policy, calls: Calls) -> None:
+        self._description, self._policy, self._calls = description, policy, calls
+        self._tree = calls.tasks.tree
 
     # -- what it is -----------------------------------------------------------------------------
 
@@ -186,7 +187,7 @@ class Robot(Functions):
         return self._description, self._policy, self._tree.digest
 
     def __reduce__(self) -> tuple[Any, ...]:
-        made_of = (self._description, self._policy, self._tree)
+        made_of = (self._description, self._policy, self._calls)
         return type(self)._made, made_of, getattr(self, "__dict__", None)
 
     # -- other robots ---------------------------------------------------------------------------
@@ -234,8 +235,10 @@ class Robot(Functions):
     ) -> Robot:
         """Two robots in one: the other's base fixed at a pose (4, 4) on a link of this one.
 
-        ``prefix`` goes before every name of the other.
+        ``prefix`` goes before every name of the other, whose gravity is not used.
         """
+        if not isinstance(other, Robot):
+            raise TypeError(f"with_attached: other is {other!r}; expected a robot")
         return self._edited(
             edit.with_attached(self._described(), other._described(), link, pose, prefix)
         )
@@ -277,7 +280,10 @@ class Robot(Functions):
         return self._edited(edit.with_joint(self._described(), joint, **fields))
 
     def rename(self, names: Mapping[str, str] | None = None, *, name: str | None = None) -> Robot:
-        """A robot whose links, joints and frames (``{old: new}``), or itself, have other names."""
+        """A robot whose links, joints and frames (``{old: new}``), or itself, have other names.
+
+        A link and a joint that share a name are renamed together. Names may be swapped.
+        """
         return self._edited(edit.rename(self._described(), names, name))
 
     def with_frame(self, name: str, link: str, pose: ArrayLike | None = None) -> Robot:
@@ -294,7 +300,8 @@ class Robot(Functions):
 
     def with_friction(self, friction: bool = True) -> Robot:
         """The robot whose dynamics uses its joints' damping and Coulomb friction, or not."""
-        return Robot(self._described(), dataclasses.replace(self._policy, friction=bool(friction)))
+        policy = dataclasses.replace(self._policy, friction=bool(friction))
+        return self._edited(self._described(), policy)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the robot as a URDF file, from which `load` makes one of the same dynamics.
@@ -310,8 +317,13 @@ class Robot(Functions):
             raise ValueError(f"robot {self.name!r} was made from a tree; expected a description")
         return self._description
 
-    def _edited(self, description: RobotDescription) -> Robot:
-        return Robot(description, self._policy)
+    def _edited(self, description: RobotDescription, policy: Policy | None = None) -> Robot:
+        policy = policy or self._policy
+        calls = Calls(build(description, policy), description.name)
+        robot = self._made(description, policy, calls)
+        if hasattr(self, "__dict__"):
+            robot.__dict__.update(self.__dict__)
+        return robot
 
     def _of_joints(self, field: str) -> Array:
         """A number of each joint's description, for each of its degrees of freedom."""

@@ -292,6 +292,38 @@ def test_json(path: Path) -> None:
     ]
 
 
+def test_the_base_is_a_body_where_it_flies(path: Path) -> None:
+    """As for `load`: a fixed base is never judged."""
+    body = '<mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy=".1" iyz="0" izz=".1"/>'
+    text = changed('<link name="base"/>', f'<link name="base"><inertial>{body}</inertial></link>')
+    assert run(path, text).exit_code == 0
+    result = run(path, text, "--base", "free")
+    assert result.exit_code == 1
+    assert f"{path}:5: error: <link name=\"base\">: the body moved by joint 'base'" in result.output
+    assert [p.code.name for p in lw.check(path, base="free")] == ["TRIANGLE"]
+    mended = path.with_name("mended.urdf")
+    assert run(path, text, "--base", "free", "--repair", str(mended)).exit_code == 0
+    assert lw.load(mended, base="free").nv == lw.load(path).nv + 6
+
+
+@pytest.mark.parametrize("end", ['<child link="tipp"/>', "<child/>", ""])
+def test_a_body_that_lost_a_part_is_not_judged(path: Path, end: str) -> None:
+    """Without its end, the arm breaks the triangle inequality."""
+    rest = 'ixy="0" ixz="0" iyz="0"/></inertial></link>'
+    mass = '<inertial><mass value="1"/><inertia'
+    text = (
+        '<robot name="r"><link name="base"/>'
+        f'<link name="a">{mass} ixx="1" iyy=".4" izz=".4" {rest}'
+        f'<link name="end">{mass} ixx="1" iyy="1" izz="1" {rest}'
+        '<joint name="j" type="continuous"><parent link="base"/><child link="a"/></joint>'
+        '<joint name="k" type="fixed"><parent link="a"/>{}</joint></robot>'
+    )
+    path.write_text(text.format('<child link="end"/>'))
+    assert lw.check(path) == []
+    path.write_text(text.format(end))
+    assert len(lw.check(path)) == 1
+
+
 def test_impossible_bodies_are_warnings_where_asked(path: Path) -> None:
     text = changed('iyy="0.2" iyz="0" izz="0.2"', 'iyy="0.2" iyz="0" izz="0.9"')
     result = run(path, text, "--no-strict")

@@ -502,6 +502,10 @@ def test_a_masked_array_is_refused(puma: lw.Robot, mask: Any) -> None:
     push = {"link6": masked}
     with pytest.raises(TypeError, match=r"f_ext\['link6'\] is a masked array"):
         puma.gravity_torque(np.ones(6), f_ext=push)
+    with pytest.raises(TypeError, match="integrate: dt is a masked array"):
+        puma.integrate(np.ones(6), np.ones(6), masked)
+    with pytest.raises(TypeError, match="operational_inertia: damping is a masked array"):
+        puma.operational_inertia(np.ones(6), "link6", damping=masked)
 
 
 def test_leading_axes_that_do_not_broadcast(puma: lw.Robot) -> None:

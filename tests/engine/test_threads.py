@@ -329,7 +329,7 @@ def used_robot() -> tuple[lw.Robot, list[bytes]]:
 
 def test_robots_pickle_after_use() -> None:
     robot, expected = used_robot()
-    for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
         again = pickle.loads(pickle.dumps(robot, protocol))
         assert repr(again) == repr(robot)
         assert everything(again) == expected

@@ -478,3 +478,10 @@ def test_a_free_joint_of_both_libraries_moves_alike() -> None:
     velocity = np.zeros(6)
     mujoco.mj_objectVelocity(model, data, mujoco.mjtObj.mjOBJ_XBODY, 1, velocity, 0)
     np.testing.assert_allclose(robot.jacobian(q, "a") @ qd, velocity, rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize("make", [lw.from_mujoco, lw.from_pinocchio])
+def test_what_is_no_model_is_refused(make: Any) -> None:
+    message = f"{make.__name__}: model is a 'str'; expected a .*Model .load takes files."
+    with pytest.raises(TypeError, match=message):
+        make("arm.xml")

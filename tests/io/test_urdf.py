@@ -439,6 +439,10 @@ DEFECTS: dict[str, tuple[int, str, str, str, tuple[str, ...]]] = {
         28, '<joint name="elbow">', 'type="Revolute"', 'did you mean "revolute"?',
         ('"continuous"', '"Revolute"'),
     ),
+    "joint type without its end": (
+        28, '<joint name="elbow">', 'type="revolut"', 'did you mean "revolute"?',
+        ('"continuous"', '"revolut"'),
+    ),
     "duplicate link": (
         19, '<link name="fore">', '"fore" is already used (line 18)', "expected a new name",
         ('<link name="hand"/>', '<link name="fore"/>'),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -539,6 +540,35 @@ def test_what_cannot_be_is_refused_with_its_name_and_value(case: str) -> None:
     with pytest.raises(ValueError) as caught:
         act(arm())
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [
+        (lambda r: r.lock("elbow"), "lock: configuration is 'elbow'; expected a mapping"),
+        (lambda r: r.rename("a"), "rename: names is 'a'; expected a mapping {old: new}"),
+        (lambda r: r.with_attached("pad", r), "with_attached: other is 'pad'; expected a robot"),
+    ],
+)
+def test_arguments_of_another_kind_are_refused(act: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(message)):
+        act(arm())
+
+
+class Mine(lw.Robot):
+    """A robot with something of its own."""
+
+    def __init__(self, robot: lw.Robot, note: str) -> None:
+        super().__init__(robot.description)
+        self.note = note
+
+
+def test_an_edited_robot_keeps_its_class_and_attributes() -> None:
+    mine = Mine(arm(), "kept")
+    for act in (lambda r: r.lock({"elbow": 0.0}), lambda r: r.with_friction()):
+        edited = act(mine)
+        assert type(edited) is Mine and edited.note == "kept"
+        assert edited == act(arm())
 
 
 def test_a_misspelt_field_is_refused() -> None:

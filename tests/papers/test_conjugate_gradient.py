@@ -130,7 +130,9 @@ def test_a_broken_state_is_flagged_and_alone(rng: np.random.Generator) -> None:
     ("options", "message"),
     [
         ({"method": "pcg", "tol": 2.0}, "tol is 2.0; expected a number between 0 and 1"),
+        ({"method": "pcg", "tol": "a"}, "tol is 'a'; expected a number between 0 and 1"),
         ({"method": "ccg", "max_iterations": 0}, "max_iterations is 0; expected a positive"),
+        ({"method": "ccg", "max_iterations": 1.5}, "max_iterations is 1.5; expected a positive"),
         ({"method": "aba", "tol": 1e-3}, "are for 'ccg', 'pcg'; not 'aba'"),
     ],
 )

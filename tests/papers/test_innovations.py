@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import mpmath
@@ -197,3 +198,13 @@ def test_bias_inside_keeps_digits_on_a_long_chain() -> None:
     assert error(aba.aba) < 1e-13
     assert error(operator_dynamics.fd3) < 1e-11
     assert error(operator_dynamics.fd1) > 10 * error(aba.aba)
+
+
+def test_factors_pickle() -> None:
+    robot = lw.load("puma560")
+    factors = robot.innovations(robot.random_q(1, 3))
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        again = pickle.loads(pickle.dumps(factors, protocol))
+        for found, wanted in zip(again, factors, strict=True):
+            assert np.array_equal(found, wanted)
+        assert np.array_equal(again.apply(np.ones(6)), factors.apply(np.ones(6)))

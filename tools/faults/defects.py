@@ -395,7 +395,12 @@ _BODIES = {
     "negative moment", "all moments negative", "indefinite inertia", "triangle inequality broken",
     "mass next to zero",
 }  # fmt: skip
-_APART = ((_LOSSES, _LOSSES), (_UNSURE, _BODIES), (_BODIES, _UNSURE))
+# a joint without name may be the one that is missing, and is what tells of a missing link
+_NAMELESS, _MISSING = {"a joint without name"}, {"a joint is missing", "a link is missing"}
+_APART = (
+    (_LOSSES, _LOSSES), (_UNSURE, _BODIES), (_BODIES, _UNSURE), (_NAMELESS, _MISSING),
+    (_MISSING, _NAMELESS),
+)  # fmt: skip
 
 
 def together(name: str, others: Collection[str]) -> bool:

@@ -9,23 +9,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import Unpack
 
 from linkwise.codes import ERROR
+from linkwise.engine.calls import show_options
 from linkwise.errors import Problem, collecting, strictness
 from linkwise.io.files import FileRoots
-from linkwise.io.read import TEXT, check_option, describe, is_text, parse
+from linkwise.io.read import TEXT, describe, is_text, parse
 from linkwise.io.xml import Node, PathLike
+from linkwise.load import USUAL, Options, changed, checked, policy_of
 from linkwise.model.bodies import Policy
 from linkwise.model.build import build, check_bodies
 from linkwise.model.description import RobotDescription
 
 
 def check(
-    source: PathLike,
-    *,
-    strict: bool = True,
-    package_dirs: Sequence[PathLike] = (),
-    loops: str = "refuse",
+    source: PathLike, *, package_dirs: Sequence[PathLike] = (), **options: Unpack[Options]
 ) -> list[Problem]:
     """Return every problem of a URDF or MJCF file (its path, or its text), in order of lines.
 
@@ -38,17 +37,15 @@ def check(
     ...     print(problem.code.name, problem.line, problem.severity)
     MISSPELT_ATTRIBUTE 1 error
     """
-    check_option("loops", loops)
-    return examine(source, strict=strict, package_dirs=package_dirs, loops=loops)[0]
+    return examine(source, package_dirs=package_dirs, **options)[0]
 
 
 def examine(
     source: PathLike,
     *,
-    strict: bool = True,
     beside: PathLike | None = None,
     package_dirs: Sequence[PathLike] = (),
-    loops: str = "refuse",
+    **options: Unpack[Options],
 ) -> tuple[list[Problem], Node | None, RobotDescription | None]:
     """The problems of a file, its elements, and what could be read of it.
 
@@ -56,10 +53,11 @@ def examine(
     """
     label, root, description = TEXT if is_text(source) else os.fspath(source), None, None
     files = FileRoots.of(beside or (None if is_text(source) else source), package_dirs)
-    with collecting() as notes, strictness(strict):
+    told = checked("check", options)
+    with collecting() as notes, strictness(told["strict"]):
         root = parse(source)
-        description = describe(root, files, loops)
-        _check_model(description, notes, Policy(strict=strict))
+        description = changed(describe(root, files, told["loops"], told["mimic"]), told)
+        _check_model(description, notes, policy_of(told))
     notes.sort(key=lambda p: (p.file != label, p.file, p.line or 0, p.severity))
     return notes, root, description
 
@@ -70,3 +68,6 @@ def _check_model(description: RobotDescription, notes: list[Problem], policy: Po
         check_bodies(description, policy)
     else:
         build(description, policy)
+
+
+show_options(check, Options, USUAL)

@@ -11,6 +11,7 @@ import click
 
 from linkwise.checking.collect import check as problems_of
 from linkwise.checking.mend import Repaired, repair
+from linkwise.cli.options import reading_options
 from linkwise.cli.output import say, say_json
 from linkwise.codes import ERROR, HINT, WARNING
 from linkwise.errors import Problem
@@ -23,13 +24,7 @@ MOST = 100  # problems that are printed
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--repair", "out", type=click.Path(dir_okay=False), metavar="OUT",
               help="Write a repaired file here, in its own format; list every change.")  # fmt: skip
-@click.option("--strict/--no-strict", default=True, show_default=True,
-              help="Whether a body that cannot exist is an error, or a warning.")  # fmt: skip
-@click.option("--loops", type=click.Choice(["refuse", "open"]), default="refuse",
-              help="Whether a constraint that closes a loop of an MJCF is an error, or a warning."
-              )  # fmt: skip
-@click.option("--package-dir", "package_dirs", type=click.Path(), multiple=True,
-              help="A further folder for files that FILE names; may be repeated.")  # fmt: skip
+@reading_options
 @click.pass_context
 def check(ctx: click.Context, /, file: str, as_json: bool, out: str | None, **options: Any) -> None:
     """Check the robot file FILE and print every problem with its place and a suggestion.

@@ -14,20 +14,24 @@ from linkwise.robot import Robot
 Command = Callable[..., Any]
 
 _USUAL = {
-    "base": "fixed", "mimic": "follow", "no_strict": False, "repair": None, "loops": "refuse",
+    "base": "fixed", "mimic": "follow", "strict": True, "repair": None, "loops": "refuse",
     "package_dirs": (),
 }  # fmt: skip
-_OPTIONS = (
+_REPAIR = click.option(
+    "--repair",
+    type=click.Choice(["nearest"]),
+    help="Replace bodies that cannot exist by the nearest ones that can.",
+)
+_READING = (
     click.option("--package-dir", "package_dirs", type=click.Path(), multiple=True,
-                 help="A further folder where files that ROBOT names may lie; may be repeated."),
+                 help="A further folder where files that the robot file names may lie; may be "
+                      "repeated."),
     click.option("--loops", type=click.Choice(["refuse", "open"]), default="refuse",
                  show_default=True,
                  help="Refuse an MJCF whose constraints close a loop, or leave these out."),
-    click.option("--repair", type=click.Choice(["nearest"]),
-                 help="Replace bodies that cannot exist by the nearest ones that can."),
-    click.option("--no-strict", is_flag=True,
-                 help="Take bodies that cannot exist as the file has them, with a warning, instead "
-                      "of refusing the file."),
+    click.option("--strict/--no-strict", default=True, show_default=True,
+                 help="Refuse bodies that cannot exist, or take them as the file has them, with a "
+                      "warning."),
     click.option("--mimic", type=click.Choice(["follow", "free"]), default="follow",
                  show_default=True,
                  help="Let mimic joints follow the joints they name, or move on their own."),
@@ -36,9 +40,14 @@ _OPTIONS = (
 )  # fmt: skip
 
 
+def reading_options(command: Command) -> Command:
+    """How to read: the base, mimic joints, loops, bodies that cannot exist, further folders."""
+    return reduce(lambda made, option: option(made), _READING, command)
+
+
 def robot_options(command: Command) -> Command:
-    """How to load: the base, mimic joints, loops, bodies that cannot exist, further folders."""
-    return reduce(lambda made, option: option(made), _OPTIONS, command)
+    """How to load: how to read, and what to do about bodies that cannot exist."""
+    return reading_options(_REPAIR(command))
 
 
 def refuse_robot_options(options: Mapping[str, Any]) -> None:
@@ -51,4 +60,4 @@ def refuse_robot_options(options: Mapping[str, Any]) -> None:
 
 def load_robot(name: str, **options: Any) -> Robot:
     """Load the robot that a command was given."""
-    return load(name, strict=not options.pop("no_strict"), **options)
+    return load(name, **options)

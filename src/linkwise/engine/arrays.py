@@ -73,11 +73,7 @@ def widened(values: Sequence[Any]) -> list[Array] | None:
 
 def read(function: str, name: str, size: int, value: ArrayLike) -> Array:
     """One argument as a float32 or float64 array with the right last axis."""
-    if isinstance(value, np.ndarray) and np.any(getattr(value, "mask", False)):
-        raise TypeError(
-            f"{function}: {name} is a masked array, and the numbers behind its mask would be used; "
-            f"expected a plain array (fill it first: {name}.filled(number))"
-        )
+    refuse_mask(function, name, value)
     try:
         array = np.asarray(value)
     except (ValueError, TypeError) as error:
@@ -99,6 +95,15 @@ def read(function: str, name: str, size: int, value: ArrayLike) -> Array:
             "which NumPy can broadcast (reshape it first)"
         )
     return array
+
+
+def refuse_mask(function: str, name: str, value: Any) -> None:
+    """Raise TypeError for a masked array in which numbers are masked."""
+    if isinstance(value, np.ndarray) and np.any(getattr(value, "mask", False)):
+        raise TypeError(
+            f"{function}: {name} is a masked array, and the numbers behind its mask would be used; "
+            f"expected a plain array (fill it first: {name}.filled(number))"
+        )
 
 
 def _rows(array: Array, shape: tuple[int, ...], dtype: np.dtype) -> Array:
@@ -168,6 +173,7 @@ def damping(value: ArrayLike | None, q: Any) -> Array | None:
     """Damping of six directions (..., 6), no wider than ``q`` if it is a plain number."""
     if value is None:
         return None
+    refuse_mask("operational_inertia", "damping", value)
     try:
         array = np.asarray(value)
         negative = bool((array < 0).any())
@@ -186,7 +192,10 @@ def damping(value: ArrayLike | None, q: Any) -> Array | None:
 
 def check_threads(threads: Any) -> None:
     """Raise ValueError unless threads is None or a positive integer."""
-    if threads is None:
-        return
-    if isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1:
-        raise ValueError(f"threads is {threads!r}; expected a positive integer or None")
+    check_count("threads", threads)
+
+
+def check_count(what: str, n: Any) -> None:
+    """Raise ValueError unless n is None or a positive integer."""
+    if n is not None and (isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1):
+        raise ValueError(f"{what} is {n!r}; expected a positive integer or None")

@@ -8,6 +8,7 @@ takes the usual arguments without Python, or in `Calls.general`, which takes all
 from __future__ import annotations
 
 import inspect
+import pickle
 from collections.abc import Callable, Mapping
 from functools import partial
 from math import prod
@@ -40,6 +41,7 @@ class Options(TypedDict, total=False):
 
 
 NONE = Options()
+USUAL = Options(out=None, threads=None, status=False, device=None)
 MOST_PLANS = 64  # of one kind of call: layouts of its arguments on devices
 # what users call the functions that stand behind another
 TITLES = {"dynamics_and_inverse": "operational_dynamics"} | dict.fromkeys(
@@ -87,6 +89,10 @@ class Calls:
         self.kernels = Kernels(tree, name)
         self._calls: dict[tuple[Any, ...], Call] = {}
         self._front: Front | None = None  # made with the first kernel, as is its ``handle``
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what kernels are made from; as bytes, since protocols 0 and 1 know no slots."""
+        return _unpickled, (pickle.dumps((self.tasks.tree, self.tasks.name)),)
 
     def run(
         self,
@@ -340,6 +346,10 @@ class Calls:
         return out, shaped
 
 
+def _unpickled(tree_and_name: bytes) -> Calls:
+    return Calls(*pickle.loads(tree_and_name))
+
+
 _announced: list[Methods] = []  # one: the class of robots
 
 
@@ -350,25 +360,21 @@ def announce(owner: type, slot: str, *names: str) -> None:
     """
     _announced.append(Methods(((owner, slot), (Calls, "handle")), names))
     for name in names:
-        method = getattr(owner, name)
-        method.__signature__ = _shown(inspect.signature(method))
+        show_options(getattr(owner, name), Options, USUAL)
 
 
-def _shown(signature: inspect.Signature) -> inspect.Signature:
-    """A signature with the options in place of ``**options``."""
+def show_options(function: Any, options: type, usual: Mapping[str, Any]) -> None:
+    """Give a function the signature that has its options in place of ``**options``."""
+    signature = inspect.signature(function)
     own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-    named = inspect.Parameter.KEYWORD_ONLY
-    defaults = {"status": False}
+    kinds = {name: getattr(x, "__forward_arg__", x) for name, x in options.__annotations__.items()}
     more = [
         inspect.Parameter(
-            name,
-            named,
-            default=defaults.get(name),
-            annotation=getattr(kind, "__forward_arg__", kind),
+            name, inspect.Parameter.KEYWORD_ONLY, default=usual[name], annotation=kind
         )
-        for name, kind in Options.__annotations__.items()
+        for name, kind in kinds.items()
     ]
-    return signature.replace(parameters=own + more)
+    function.__signature__ = signature.replace(parameters=own + more)
 
 
 def _unpacked(function: str, options: Options) -> tuple[Any, int | None, bool, str | None]:

@@ -510,6 +510,7 @@ def times(q: Any, v: Any, dt: Any) -> Any:
     if elsewhere((q, v)) and not isinstance(dt, np.ndarray):
         return np.asarray(dt)[..., None].tolist()
     if type(dt) not in (int, float):
+        arrays.refuse_mask("integrate", "dt", dt)
         return np.asarray(dt)[..., None]
     narrow = all(getattr(x, "dtype", None) == np.float32 for x in (q, v))
     return np.array([dt], np.float32 if narrow else np.float64)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from linkwise.algorithms import FUNCTIONS
 from linkwise.backends.base import BATCH, Backend
-from linkwise.engine.arrays import Batch
+from linkwise.engine.arrays import Batch, check_count
 from linkwise.engine.devices import DeviceBatch
 from linkwise.engine.kernels import Kernels
 from linkwise.trace.status import Status
@@ -39,10 +39,9 @@ class Stop(NamedTuple):
     def numbers(self, dtype: str, nv: int) -> tuple[float, int]:
         """The tolerance and the most steps; raises for numbers that no iteration can use."""
         tol, most = self
-        if tol is not None and not 0.0 < tol < 1.0:
+        if tol is not None and not (isinstance(tol, float | np.floating) and 0.0 < tol < 1.0):
             raise ValueError(f"tol is {tol!r}; expected a number between 0 and 1")
-        if most is not None and most < 1:
-            raise ValueError(f"max_iterations is {most!r}; expected a positive integer")
+        check_count("max_iterations", most)
         return tol or TOLERANCE[dtype], most or 4 * nv + 20
 
 

@@ -49,9 +49,7 @@ CONVENTIONS = ("standard", "modified")
 KINDS = ("revolute", "prismatic")
 
 
-def describe_dh(
-    rows: Sequence[Row], convention: str, name: str, gravity: Sequence[float]
-) -> RobotDescription:
+def describe_dh(rows: Sequence[Row], convention: str, name: str) -> RobotDescription:
     """Turn a table into a description: links ``base``, ``link1`` ... ``linkN``."""
     table = Where(f"<DH table {name!r}>")
     if convention not in CONVENTIONS:
@@ -68,9 +66,7 @@ def describe_dh(
         links += new_links
         joints += new_joints
     _check_names(joints)
-    with _located(table):
-        pull = values.triple("gravity", gravity)
-    return RobotDescription(name, tuple(links), tuple(joints), pull, table, "base")
+    return RobotDescription(name, tuple(links), tuple(joints), where=table, base="base")
 
 
 @contextmanager

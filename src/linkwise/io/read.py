@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from linkwise.codes import Code
 from linkwise.errors import plain
@@ -27,11 +27,12 @@ OTHERS = {
 }
 
 
-def check_option(option: str, value: object) -> None:
+def check_words(options: Mapping[str, object]) -> None:
     """Refuse a word that is none of an option's."""
-    one, other = WORDS[option]
-    if value not in (one, other):
-        raise ValueError(f"{option} {value!r}: expected {one!r} or {other!r}")
+    for option, (one, other) in WORDS.items():
+        value = options.get(option, one)
+        if value not in (one, other):
+            raise ValueError(f"{option} {value!r}: expected {one!r} or {other!r}")
 
 
 def is_text(source: PathLike) -> bool:

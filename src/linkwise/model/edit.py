@@ -1,4 +1,7 @@
-"""Editing: descriptions in, new descriptions out. Nothing is changed in place."""
+"""Editing: descriptions in, new descriptions out. Nothing is changed in place.
+
+The methods of `Robot` have the same names and arguments, and say what they mean.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ UNIT = 1e-6  # how far from 1 the length of a quaternion may be
 
 
 def with_gravity(robot: RobotDescription, gravity: ArrayLike) -> RobotDescription:
-    """The same robot under another gravity, m/s² in base axes."""
+    """The same robot under another gravity."""
     return replace(robot, gravity=values.triple("gravity", gravity))
 
 
@@ -46,7 +49,7 @@ def free_mimics(robot: RobotDescription) -> RobotDescription:
 
 
 def with_free_base(robot: RobotDescription, joint: str = "base") -> RobotDescription:
-    """The same robot on a free-flying base: a free joint between a new link and the old base."""
+    """The same robot with a free joint between a new link and the old base."""
     world = _unused("world", [link.name for link in robot.links])
     name = _unused(joint, [j.name for j in robot.joints])
     fly = JointDescription(name, "free", world, robot.base, where=robot.where)
@@ -55,13 +58,10 @@ def with_free_base(robot: RobotDescription, joint: str = "base") -> RobotDescrip
 
 
 def rename(
-    robot: RobotDescription, names: Mapping[str, str] | None = None, name: str | None = None
+    robot: RobotDescription, names: Mapping[str, str] | None, name: str | None
 ) -> RobotDescription:
-    """The same robot with links, joints and frames called otherwise, and perhaps itself.
-
-    A link and a joint that share a name are renamed together. Names may be swapped.
-    """
-    names = dict(names or {})
+    """The same robot with links, joints and frames called otherwise, and perhaps itself."""
+    names = values.mapping("rename: names", {} if names is None else names, "{old: new}")
     known = names_of(robot)
     for old, new in names.items():
         if old not in known:
@@ -82,15 +82,11 @@ def rename(
 def with_inertia(
     robot: RobotDescription,
     link: str,
-    mass: float | None = None,
-    com: ArrayLike | None = None,
-    inertia: ArrayLike | None = None,
+    mass: float | None,
+    com: ArrayLike | None,
+    inertia: ArrayLike | None,
 ) -> RobotDescription:
-    """The same robot with another mass, centre of mass (link axes) or inertia about it on a link.
-
-    The inertia is (xx, yy, zz), (xx, xy, xz, yy, yz, zz) or a 3 by 3 matrix. What is not given
-    stays.
-    """
+    """The same robot with another body on a link; what is None stays."""
     own = find_link(robot, link)
     old = own.inertia or BodyInertia(0.0)
     make = values.body if inertia is None else values.new_body
@@ -111,14 +107,11 @@ def with_payload(
     robot: RobotDescription,
     link: str,
     mass: float,
-    com: ArrayLike = (0.0, 0.0, 0.0),
-    inertia: ArrayLike = (0.0, 0.0, 0.0),
-    name: str = "payload",
+    com: ArrayLike,
+    inertia: ArrayLike,
+    name: str,
 ) -> RobotDescription:
-    """The robot with a rigid body fixed to a link: a new link ``name`` in the same place.
-
-    ``com`` is in the link's axes; ``inertia`` about the centre of mass, zero for a point mass.
-    """
+    """The robot with a body of its own link ``name``, in the same place as a link."""
     find_link(robot, link)
     _check_new(robot, "payload", name)
     payload = LinkDescription(
@@ -129,9 +122,9 @@ def with_payload(
 
 
 def with_frame(
-    robot: RobotDescription, name: str, link: str, pose: ArrayLike | Pose | None = None
+    robot: RobotDescription, name: str, link: str, pose: ArrayLike | Pose | None
 ) -> RobotDescription:
-    """The robot with one more named frame, at a pose (4, 4) on a link."""
+    """The robot with one more frame on a link."""
     find_link(robot, link)
     _check_new(robot, "frame", name)
     frame = FrameDescription(name, link, values.pose(f"pose of frame {name!r}", pose))
@@ -152,7 +145,7 @@ def with_joint(
     damping: float | None = None,
     friction: float | None = None,
 ) -> RobotDescription:
-    """The same robot with other limits (lower, upper), rotor inertia or friction on a joint."""
+    """The same robot with other numbers on a joint; what is None stays."""
     own = find_joint(robot, joint)
     what = f"joint {joint!r}"
     if own.kind == FIXED:
@@ -174,12 +167,10 @@ def with_joint(
 
 
 def lock(robot: RobotDescription, configuration: Mapping[str, ArrayLike]) -> RobotDescription:
-    """The robot with joints held for good: a number each, or as many as the joint has in ``q``.
-
-    Joints that follow a locked one are held where that puts them.
-    """
+    """The robot with joints held for good, and those that follow them where that puts them."""
     held: dict[str, Array] = {}
-    for name, value in configuration.items():
+    given = values.mapping("lock: configuration", configuration, "{joint: value}")
+    for name, value in given.items():
         joint = find_joint(robot, name)
         if joint.kind == FIXED:
             raise ValueError(f"lock: joint {name!r} is fixed; expected one that moves")
@@ -229,13 +220,10 @@ def with_attached(
     robot: RobotDescription,
     other: RobotDescription,
     link: str,
-    pose: ArrayLike | Pose | None = None,
-    prefix: str = "",
+    pose: ArrayLike | Pose | None,
+    prefix: str,
 ) -> RobotDescription:
-    """Two robots in one: the other's base fixed at a pose (4, 4) on a link of this one.
-
-    ``prefix`` goes before every name of the other, whose gravity is not used.
-    """
+    """Two robots in one: the other's base is fixed on a link of this one."""
     find_link(robot, link)
     if prefix:
         other = _renamed(other, {name: prefix + name for name in names_of(other)})
@@ -258,10 +246,7 @@ def with_attached(
 
 
 def sub_chain(robot: RobotDescription, base: str, tip: str) -> RobotDescription:
-    """The links from one to another further out, and what is fixed to them, as a robot.
-
-    Gravity is that of the base link with every joint inboard of it at rest.
-    """
+    """The links from one to another further out, and what is fixed to them, as a robot."""
     way, inboard = way_to(robot, tip), way_to(robot, base)
     path = {joint.name for joint in way[len(inboard) :]}
     if way[: len(inboard)] != inboard or not path:
@@ -288,9 +273,7 @@ def sub_chain(robot: RobotDescription, base: str, tip: str) -> RobotDescription:
 def change_base(robot: RobotDescription, link: str) -> RobotDescription:
     """The same machine held by another link: joints on the way to it are turned round.
 
-    Every joint variable and every link's frame keep their meaning; the order of ``q`` follows the
-    new tree. A turned joint moves a link without mass, on which the old parent is fixed. Gravity
-    keeps its direction at rest.
+    A turned joint moves a link without mass, on which the old parent is fixed.
     """
     find_link(robot, link)
     way = way_to(robot, link)

@@ -11,11 +11,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import nan
 from typing import TypeVar
 
 from linkwise.codes import Code
 from linkwise.errors import HOLE, Where, quote, suggestion
-from linkwise.model.description import JointDescription, LinkDescription
+from linkwise.model.description import BodyInertia, JointDescription, LinkDescription
 
 FOLLOWING = ("revolute", "continuous", "prismatic", "helical")
 
@@ -92,14 +93,18 @@ class _Ends:
             self.links[name] = replace(link, name=name)
 
     def hold(self, joint: JointDescription) -> None:
-        """Note which link a joint holds, and report what is wrong with its ends."""
+        """Note which link a joint holds, and report what is wrong with its ends.
+
+        A link that cannot be known has an inertia that is not known: NaN.
+        """
         parent, child = self._end(joint, "parent"), self._end(joint, "child")
         if parent == child is not HOLE:
             joint.where.report(Code.OWN_PARENT, name=child)
             parent = HOLE
         if child is HOLE:
             self.stumps.append(parent)
-            return
+            child = f"{_UNNAMED}{joint.where}"
+            self.links[child] = LinkDescription(child, BodyInertia(nan), where=joint.where)
         first = self.parents.setdefault(child, replace(joint, parent=parent, child=child))
         if first.where is not joint.where:
             facts = {"child": child, "joint": first.name, "line": _line(first.where)}

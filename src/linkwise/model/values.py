@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -196,6 +196,13 @@ def inverse(place: Pose) -> Pose:
         return pose_of(np.eye(3), -np.array(place.translation))
     R = np.array(place.rotation)
     return pose_of(R.T, -R.T @ np.array(place.translation))
+
+
+def mapping(what: str, value: Any, of: str) -> dict[Any, Any]:
+    """A mapping, copied."""
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{what} is {value!r}; expected a mapping {of}")
+    return dict(value)
 
 
 def name(what: str, value: Any) -> str:

@@ -8,8 +8,6 @@ from linkwise.io.dh import DHRow, describe_dh
 from linkwise.model.description import RobotDescription
 from linkwise.models import iiwa14, puma560
 
-GRAVITY = (0.0, 0.0, -9.81)
-
 
 @dataclass(frozen=True)
 class Bundled:
@@ -22,7 +20,7 @@ class Bundled:
 
     def describe(self) -> RobotDescription:
         """The robot as a description."""
-        return describe_dh(self.rows, self.convention, self.name, GRAVITY)
+        return describe_dh(self.rows, self.convention, self.name)
 
 
 BUNDLED = {

@@ -27,7 +27,7 @@ def generic_chain(
     if kind not in (*KINDS, "mixed"):
         raise ValueError(f"kind {kind!r}: expected 'revolute', 'prismatic' or 'mixed'")
     rows = [_row(i, np.random.default_rng((seed, i)), kind, length) for i in range(n)]
-    return describe_dh(rows, "modified", f"generic{n}", (0.0, 0.0, -9.81))
+    return describe_dh(rows, "modified", f"generic{n}")
 
 
 def _row(i: int, rng: np.random.Generator, kind: str, length: float) -> DHRow:
