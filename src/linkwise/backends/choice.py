@@ -67,9 +67,7 @@ def _assembly(program: Program, dtype: str, robot: str) -> str:
 
 
 def _cuda(program: Program, dtype: str, robot: str) -> str:
-    from linkwise.backends.cuda.render import render_cuda
-
-    return render_cuda(program, dtype)
+    return gpu(0).render(program, dtype, BATCH)
 
 
 _TEXTS = {

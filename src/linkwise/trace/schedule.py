@@ -14,7 +14,8 @@ Orders that are made of the nodes, arguments always before users:
 Which is best depends on the equations. With many states side by side, registers are what is short:
 `together` takes the order that spills fewest values. One state alone waits for results, because
 there is no other to work on meanwhile: `alone` takes the spread order of fewest estimated cycles.
-A GPU has registers for all values or slows down: `lean` takes the order of fewest values alive.
+A GPU has registers for all values or slows down: `lean` takes the order of fewest values alive,
+where that fits; results that leave in groups are alive until their group is complete.
 Constants and inputs count nowhere: they are read from memory where they are used.
 """
 
@@ -22,14 +23,16 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from linkwise.trace.expr import Expr
 from linkwise.trace.program import Block, Program, Region
 
 Order = Callable[[tuple[Expr, ...]], tuple[Expr, ...]]
 
+END = "end"  # of a group of results: no operation of a program
 FREE = frozenset(("const", "input", "carry"))
 AT_ONCE = FREE | {"read", "sin", "cos"}  # not waited for: backends compute sines at a block's start
 LATENCY = {"fma": 4, "fms": 4, "fnma": 4, "div": 13, "sqrt": 15}  # cycles; any other takes three
@@ -49,9 +52,13 @@ def alone(program: Program) -> Program:
     return _reordered(program, _for_one)
 
 
-def lean(program: Program) -> Program:
-    """The same program in an order of few values alive, sines and cosines where they are used."""
-    return _reordered(program, _lean)
+def lean(program: Program, most: int, groups: Sequence[tuple[Expr, ...]] = ()) -> Program:
+    """The same program in an order of few values alive, sines and cosines where they are used.
+
+    Where more than ``most`` are alive in any order, it is that for many states, unless results
+    leave in ``groups``: then few alive is best in any case.
+    """
+    return _reordered(program, partial(_lean, most=most, groups=groups))
 
 
 def _reordered(program: Program, order: Order) -> Program:
@@ -79,10 +86,29 @@ def _for_one(nodes: tuple[Expr, ...]) -> tuple[Expr, ...]:
     return min(_spread(nodes), _spread(_frugal(nodes)), key=cycles)
 
 
-def _lean(nodes: tuple[Expr, ...]) -> tuple[Expr, ...]:
-    begun = [schedule(nodes), _frugal(nodes), _branchwise(nodes)]
-    orders = [begun[0], *(tuple(_Spread(some, 0, FREE | {"read"}).order()) for some in begun[1:])]
-    return min(orders, key=peak_live)
+def _lean(
+    nodes: tuple[Expr, ...], most: int, groups: Sequence[tuple[Expr, ...]]
+) -> tuple[Expr, ...]:
+    wide = schedule(nodes)
+    ends = _ends(nodes, groups)
+    orders = [] if ends else [wide]
+    for end in (ends, ends[::-1]) if ends else [()]:
+        full = nodes + end
+        begun = (_frugal(full), _branchwise(full))
+        orders += [] if not ends else list(begun)
+        orders += [tuple(_Spread(some, 0, FREE | {"read"}).order()) for some in begun]
+    best = min(orders, key=peak_live)
+    if not ends and peak_live(best) > most:
+        return wide
+    return tuple(node for node in best if node.op != END)
+
+
+def _ends(nodes: tuple[Expr, ...], groups: Sequence[tuple[Expr, ...]]) -> tuple[Expr, ...]:
+    """A node for each group, which uses those of its values that are made here."""
+    made = {node.id for node in nodes}
+    here = [tuple(v for v in dict.fromkeys(group) if v.id in made) for group in groups]
+    ids = range(-1, -1 - len(here), -1)
+    return tuple(Expr(v[0].graph, k, END, v, None) for k, v in zip(ids, here, strict=True) if v)
 
 
 def _spread(nodes: tuple[Expr, ...]) -> tuple[Expr, ...]:
@@ -227,6 +253,12 @@ def peak_live(nodes: tuple[Expr, ...]) -> int:
         peak = max(peak, alive)
         alive -= len(ending[i])
     return peak
+
+
+def alive(program: Program) -> int:
+    """Most values alive at once in any block of a program."""
+    blocks = [r if isinstance(r, Block) else r.body for r in program.regions]
+    return max((peak_live(block.nodes) for block in blocks), default=0)
 
 
 class _Spread:

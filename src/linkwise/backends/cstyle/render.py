@@ -7,11 +7,23 @@ multiply-adds.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from linkwise.backends.cstyle.functions import EXPRESSIONS, Dialect, functions
 from linkwise.errors import printable
 from linkwise.trace.expr import At, Expr, Write
-from linkwise.trace.program import BYTE, NUMBER, Array, Block, For, Program, Region, Repeat
+from linkwise.trace.program import (
+    BYTE,
+    NUMBER,
+    Array,
+    Block,
+    For,
+    Output,
+    Program,
+    Region,
+    Repeat,
+)
 
 DIALECTS = {"float64": Dialect(64), "float32": Dialect(32)}
 
@@ -42,20 +54,49 @@ def render_c(program: Program, robot: str, dtype: str = "float64") -> str:
     return "\n".join((*head, state_function(program, dialect, "void", word(program.name))))
 
 
-def state_function(program: Program, dialect: Dialect, declared: str, name: str) -> str:
-    """A function of one state, and before it the functions that it calls."""
-    writer = _Writer(dialect)
+class Leaving(NamedTuple):
+    """How an output leaves in groups of consecutive numbers, each when it is complete."""
+
+    argument: str  # its declaration; {0}: the name of the output, here and below
+    size: int  # numbers of a group
+    store: str  # one number: {1} its place in the group, {2} its value
+    leave: str  # a complete group: {1} its first number, {2} how many
+
+
+AT_THE_END: Mapping[str, Leaving] = {}
+
+
+def state_function(
+    program: Program,
+    dialect: Dialect,
+    declared: str,
+    name: str,
+    leaving: Mapping[str, Leaving] = AT_THE_END,
+) -> str:
+    """A function of one state, and before it the functions that it calls.
+
+    Outputs are written at the end, except for those that are ``leaving`` in groups.
+    """
     T = dialect.number
     kinds = {NUMBER: T, BYTE: "unsigned char"}
     inputs = [f"const {T} {word(p.name)}[{p.size}]" for p in program.inputs]
-    outputs = [f"{kinds[o.kind]} {word(o.name)}[{o.slot.size}]" for o in program.outputs]
+    outputs = [
+        leaving[o.name].argument.format(word(o.name))
+        if o.name in leaving
+        else f"{kinds[o.kind]} {word(o.name)}[{o.slot.size}]"
+        for o in program.outputs
+    ]
+    early = (_groups(o, leaving[o.name]) for o in program.outputs if o.name in leaving)
+    writer = _Writer(dialect, [group for groups in early for group in groups])
     for array in program.arrays:
         writer.array(array)
     for region in program.regions:
         writer.region(region)
+    writer.leave([group for group in writer.groups if not group.left])
     stores = [
         f"    {word(output.name)}[{i}] = {writer.value(value)};"
         for output in program.outputs
+        if output.name not in leaving
         for i, value in enumerate(output.values)
     ]
     tables = [f"    {line}" for line in writer.tables]
@@ -64,15 +105,50 @@ def state_function(program: Program, dialect: Dialect, declared: str, name: str)
     return "\n".join((head, "{", *tables, *writer.lines, *stores, "}", ""))
 
 
+class _Group:
+    """Numbers of an output that leave together, as soon as none is missing."""
+
+    def __init__(self, name: str, start: int, values: Sequence[Expr], how: Leaving) -> None:
+        self.name, self.start, self.values, self.how = name, start, values, how
+        self.missing = {v.id for v in values if v.op not in ("const", "input")}
+        self.left = False
+
+
+def _groups(output: Output, how: Leaving) -> Iterator[_Group]:
+    for start in range(0, len(output.values), how.size):
+        yield _Group(word(output.name), start, output.values[start : start + how.size], how)
+
+
 class _Writer:
-    def __init__(self, dialect: Dialect) -> None:
-        self.dialect, self.T = dialect, dialect.number
+    def __init__(self, dialect: Dialect, groups: Sequence[_Group]) -> None:
+        self.dialect, self.T, self.groups = dialect, dialect.number, groups
         eps = dialect.literal(2.0 ** (-52 if dialect.bits == 64 else -23))
         self.words = {"f": dialect.suffix, "eps": eps}
         self.lines: list[str] = []
         self.names: dict[int, str] = {}
         self.places: dict[tuple[int, ...], str] = {}  # lists of elements by step
         self.tables: list[str] = []
+        self.waiting: dict[int, list[_Group]] = {}  # groups that miss a value
+        for group in groups:
+            for id_ in group.missing:
+                self.waiting.setdefault(id_, []).append(group)
+
+    def _made(self, node: Expr) -> None:
+        """A value is known from here on: groups that missed only it leave."""
+        groups = self.waiting.pop(node.id, [])
+        for group in groups:
+            group.missing.discard(node.id)
+        self.leave([group for group in groups if not group.missing])
+
+    def leave(self, groups: Sequence[_Group]) -> None:
+        """Write groups that are complete."""
+        for group in groups:
+            for k, value in enumerate(group.values):
+                line = group.how.store.format(group.name, k, self.value(value))
+                self.lines.append(f"    {line}")
+            line = group.how.leave.format(group.name, group.start, len(group.values))
+            self.lines.append(f"    {line}")
+            group.left = True
 
     def block(self, block: Block, indent: str = "    ") -> None:
         pairs: dict[int, dict[str, str]] = {}  # names of sine and cosine, by angle
@@ -89,6 +165,7 @@ class _Writer:
             if node.op == "read" or node.op in OPS:
                 self.names[node.id] = f"v{node.id}"
                 self.lines.append(f"{indent}const {self.T} v{node.id} = {self._expression(node)};")
+            self._made(node)
 
     def _expression(self, node: Expr) -> str:
         if node.op == "read":

@@ -9,15 +9,14 @@ import numpy as np
 
 from linkwise.backends.base import Array, Rows
 from linkwise.backends.cuda.driver import Driver, Memory, driver
-from linkwise.backends.cuda.render import LONG_INPUTS, LONG_ROWS, render_cuda
-from linkwise.trace.program import NUMBER, Block, Program, Signature
-from linkwise.trace.schedule import lean, peak_live, together
+from linkwise.backends.cuda.render import groups, render_cuda
+from linkwise.trace.program import NUMBER, Program, Signature
+from linkwise.trace.schedule import alive, lean
 
 REGISTERS = 65_536  # of a multiprocessor
-ALIVE = {"float64": 120, "float32": 240}  # values that the registers of a thread hold
-CROWD = 4  # blocks of 128 threads beside each other that hide each other's waiting
+ALIVE = {"float64": 160, "float32": 320}  # values that registers and a little memory hold
+CROWD = 3  # blocks of 128 threads beside each other that hide each other's waiting
 CROWD_SPILLS = 128  # bytes a thread may lose to memory for their sake
-FULL = 512  # bytes beyond which spilled values need the cache that staged rows would take
 
 
 class Cuda:
@@ -43,33 +42,24 @@ class Cuda:
 
     def ordered(self, program: Program, dtype: str, form: str) -> Program:
         """In an order of few values alive, if registers then hold all; else early loads pay."""
-        short = lean(program)
-        blocks = [r if isinstance(r, Block) else r.body for r in short.regions]
-        alive = max((peak_live(block.nodes) for block in blocks), default=0)
-        return short if alive <= ALIVE[dtype] else together(program)
+        return lean(program, ALIVE[dtype], [g for o in groups(program, dtype).values() for g in o])
 
     def render(self, program: Program, dtype: str, form: str) -> str:
         """The program as CUDA C."""
-        return render_cuda(program, dtype)
+        return render_cuda(program, dtype, alive(program) > ALIVE[dtype])
 
     def build(self, text: str, *, apart: bool = False) -> bytes:
         """CUDA C -> machine code, compiled again where its registers suggest it.
 
-        Rules from measurements (docs/gpu.md). A kernel that leaves room for fewer than four blocks
-        is told to make room, if hardly anything is spilled for it. Long rows go through shared
-        memory, unless spilled values need the cache that this takes.
+        A rule from measurements (docs/gpu.md): a kernel that leaves room for fewer than three
+        blocks is told to make room, if hardly anything is spilled for it.
         """
         device = self.driver
-        code, macros = device.compile(text, {}), {}
+        code = device.compile(text, {})
         facts = device.load(code).facts
-        stage = 0 if facts.spilled > FULL else 2 if LONG_INPUTS in text else 1
-        if stage != 1 and LONG_ROWS in text:
-            macros["STAGE"] = stage
-            code = device.compile(text, macros)
-            facts = device.load(code).facts
         blocks = CROWD * 128 // facts.threads
         if facts.registers * facts.threads * blocks > REGISTERS and not facts.spilled:
-            crowded = device.compile(text, {**macros, "BLOCKS": blocks})
+            crowded = device.compile(text, {"BLOCKS": blocks})
             if device.load(crowded).facts.spilled <= CROWD_SPILLS:
                 return crowded
         return code

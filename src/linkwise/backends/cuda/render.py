@@ -3,38 +3,44 @@
 The function of one state is the C of ``cstyle``, so a state has the bits that it has on the CPU, if
 the compiler neither fuses nor reorders, and divides and takes roots with correct rounding.
 
-Short rows are read into registers before anything else, and written, where they are: caches absorb
-the stride. Long rows (more than ``SHORT`` numbers) go through shared memory: the threads of a warp
-copy their rows side by side, and each then works in its own. A row has an odd number of places
-there, so that all threads of a warp meet different banks. A result may take the place of an input,
-of which each thread has read its own row by then.
+The 32 threads of a warp have 32 rows of every array. There are three ways to them:
 
-Two things are left to whoever compiles, and no result depends on them: ``STAGE`` says which long
-rows go through shared memory (0: none, 1: results, 2: inputs too), ``BLOCKS`` how many blocks shall
-share a multiprocessor.
+    straight   each thread reads or writes its own row; caches absorb the stride of short rows
+    staged     the warp copies long rows through shared memory, side by side. A row has an odd
+               number of places there, so that all threads of a warp meet different banks
+    tiled      results too long for shared memory leave in groups of consecutive numbers, each by
+               a tile of shared memory as soon as it is complete
 
-A warp without a state ends at once. In the last warp, threads without a state only copy.
+A staged result may take the place of an input in shared memory, of which each thread has read its
+own row by then; a tile takes nobody's.
+
+One thing is left to whoever compiles, and no result depends on it: ``BLOCKS``, how many blocks
+shall share a multiprocessor.
+
+A warp without a state ends at once. In the last warp, threads without a state only copy; where
+results are tiled, they compute the last state once more, because all copy each group.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Container
+from dataclasses import dataclass, replace
 
 from linkwise.backends.cstyle.functions import Dialect
-from linkwise.backends.cstyle.render import comment, state_function, word
+from linkwise.backends.cstyle.render import Leaving, comment, state_function, word
+from linkwise.trace.expr import Expr
 from linkwise.trace.program import NUMBER, Program
 
 DIALECTS = {
     f"float{bits}": Dialect(bits, "static __forceinline__", "static __noinline__")
     for bits in (64, 32)
 }
-SHORT = 12  # numbers of a row that is read or written in place
+SHORT = 12  # numbers of a row that is read or written straight
 AT_ONCE = 32  # numbers of a state, up to which all are read before anything else
+GROUP = 256  # bytes of a group of results
+UNROLLED = 8  # rows of a group that are under way at once
 SHARED = 48 * 1024  # bytes that a block may have
 THREADS = (128, 64, 32)  # of a block: as many as the shared memory allows
-
-LONG_ROWS, LONG_INPUTS = "for (int k = lane", "#if STAGE == 2\n    for"  # where a kernel has such
 
 PRELUDE = """\
 #ifdef __CUDACC_RTC__
@@ -53,74 +59,108 @@ typedef unsigned long long uint64_t;
 #else
 #define BOUNDS __launch_bounds__(THREADS)
 #endif
-#ifndef STAGE
-#define STAGE 1
-#endif
+
+"""
+
+# a result on its way from the threads of a warp to their rows
+TILED = """\
+struct Tile {{
+    {T}* const rows;
+    {T}* const target;
+    const int size, count, lane;
+    __forceinline__ void put(int k, {T} value) const {{ rows[lane * {pitch} + k] = value; }}
+    __forceinline__ void leave(int start, int width) const
+    {{
+        __syncwarp();
+#pragma unroll {unrolled}
+        for (int row = 0; row < count; ++row)
+            for (int k = lane; k < width; k += WARP)
+                target[(long long)row * size + start + k] = rows[row * {pitch} + k];
+        __syncwarp();
+    }}
+}};
 
 """
 
 
 @dataclass(frozen=True)
 class Argument:
-    """An array of a kernel: numbers of a state, and their type in C."""
+    """An array of a kernel: numbers of a state, their type in C, and the way to them."""
 
     name: str
     size: int
     type: str
-
-    @property
-    def pitch(self) -> int:
-        """Places of a row in shared memory."""
-        return self.size | 1
+    way: str = "straight"
+    place: int = 0  # of a row in shared memory, and places from one row to the next
+    pitch: int = 0
 
 
-def render_cuda(program: Program, dtype: str) -> str:
-    """CUDA source of the program: a kernel named ``linkwise``."""
-    dialect = DIALECTS[dtype]
-    types = {True: dialect.number, False: "unsigned char"}
-    inputs = [Argument(word(port.name), port.size, dialect.number) for port in program.inputs]
-    outputs = [
-        Argument(slot.name, slot.size, types[slot.kind == NUMBER])
-        for slot in program.signature.outputs
-    ]
-    state = state_function(program, dialect, "static __forceinline__ void", "state")
+def groups(program: Program, dtype: str) -> dict[str, list[tuple[Expr, ...]]]:
+    """Results that leave in groups, by their names."""
+    most, size = _most(dtype), _group(dtype)
+    return {
+        o.name: [o.values[k : k + size] for k in range(0, len(o.values), size)]
+        for o in program.outputs
+        if o.kind == NUMBER and len(o.values) | 1 > most
+    }
+
+
+def _most(dtype: str) -> int:
+    """Numbers of a state that shared memory has room for."""
+    return SHARED // (THREADS[-1] * DIALECTS[dtype].bits // 8)
+
+
+def _group(dtype: str) -> int:
+    """Numbers of a group of results."""
+    return GROUP // (DIALECTS[dtype].bits // 8)
+
+
+def render_cuda(program: Program, dtype: str, crowded: bool = False) -> str:
+    """CUDA source of the program: a kernel named ``linkwise``.
+
+    ``crowded``: registers do not hold its values, which need the cache that staged rows would take.
+    """
+    dialect, size = DIALECTS[dtype], _group(dtype)
+    how = Leaving("const Tile {0}", size, "{0}.put({1}, {2});", "{0}.leave({1}, {2});")
+    leaving = dict.fromkeys(groups(program, dtype), how)
+    state = state_function(program, dialect, "static __forceinline__ void", "state", leaving)
+    tile = TILED.format(T=dialect.number, pitch=size | 1, unrolled=UNROLLED) if leaving else ""
+    kernel = _Kernel(program, dtype, leaving, crowded)
     title = comment(f"{program.name}: a thread per state")
-    return "\n".join((title, PRELUDE + state, *_Kernel(inputs, outputs, dialect).lines(), ""))
+    return "\n".join((title, PRELUDE + tile + state, *kernel.lines(), ""))
 
 
 class _Kernel:
     """The kernel around the function of one state."""
 
-    def __init__(self, inputs: list[Argument], outputs: list[Argument], dialect: Dialect) -> None:
-        self.inputs, self.outputs, self.type = inputs, outputs, dialect.number
-        most = SHARED // (THREADS[-1] * dialect.bits // 8)  # places for one state
-        self.places: dict[str, int] = {}  # of long rows, in the room of one state
-        self.pitches: dict[str, int] = {}
-        long = [rows for rows in inputs if rows.size > SHORT]
-        if sum(rows.pitch for rows in long) <= most:
-            for rows in long:
-                self._place(rows, self._end(), rows.pitch)
-        for rows in outputs:
-            if rows.size > SHORT and rows.type == self.type:
-                self._place_output(rows, long, most)
-        self.bytes = dialect.bits // 8
+    def __init__(self, program: Program, dtype: str, tiled: Container[str], crowded: bool) -> None:
+        self.type, self.bytes = DIALECTS[dtype].number, DIALECTS[dtype].bits // 8
+        self.room = 0  # places of a state in shared memory
+        self.most = 0 if crowded else _most(dtype)
+        tile = _group(dtype) | 1
+        self.most -= tile * sum(o.name in tiled for o in program.outputs)
+        self.inputs = [self._argument(word(p.name), p.size) for p in program.inputs]
+        free = {x.size: x for x in reversed(self.inputs) if x.way == "staged"}
+        self.outputs = []
+        for slot in program.signature.outputs:
+            if slot.kind != NUMBER:
+                rows = Argument(slot.name, slot.size, "unsigned char")
+            elif slot.name in tiled:
+                rows = Argument(slot.name, slot.size, self.type, "tiled", self.room, tile)
+                self.room += tile
+            elif slot.size in free:  # in the place of an input that is as long
+                rows = replace(free.pop(slot.size), name=slot.name)
+            else:
+                rows = self._argument(slot.name, slot.size)
+            self.outputs.append(rows)
 
-    def _end(self, names: Sequence[str] | None = None) -> int:
-        chosen = self.places if names is None else [n for n in names if n in self.places]
-        return max((self.places[name] + self.pitches[name] for name in chosen), default=0)
-
-    def _place(self, rows: Argument, at: int, pitch: int) -> None:
-        self.places[rows.name], self.pitches[rows.name] = at, pitch
-
-    def _place_output(self, rows: Argument, long: list[Argument], most: int) -> None:
-        """In the place of an input that is as long, or behind all others, if there is room."""
-        for other in long:
-            taken = [self.places[r.name] for r in self.outputs if r.name in self.places]
-            at = self.places.get(other.name)
-            if at is not None and at not in taken and other.pitch >= rows.pitch:
-                return self._place(rows, at, other.pitch)
-        if self._end() + rows.pitch <= most:
-            self._place(rows, self._end(), rows.pitch)
+    def _argument(self, name: str, size: int) -> Argument:
+        """An array, behind the others in shared memory if its rows are long and there is room."""
+        pitch, place = size | 1, self.room
+        if size <= SHORT or place + pitch > self.most:
+            return Argument(name, size, self.type)
+        self.room += pitch
+        return Argument(name, size, self.type, "staged", place, pitch)
 
     def lines(self) -> list[str]:
         """The kernel as text."""
@@ -129,8 +169,10 @@ class _Kernel:
         for r in self.inputs:
             arguments += [f"const {T}* __restrict__ {r.name}", f"const long long {r.name}_row"]
         arguments += [f"{r.type}* __restrict__ {r.name}" for r in self.outputs]
+        threads = next(n for n in THREADS if n * self.room * self.bytes <= SHARED)
+        alone = "" if any(r.way == "tiled" for r in self.outputs) else "if (lane < count) "
         return [
-            *self._sizes(),
+            f"#define THREADS {threads}",
             'extern "C" __global__ void BOUNDS',
             f"linkwise({', '.join(arguments)})",
             "{",
@@ -140,43 +182,33 @@ class _Kernel:
             "    const int count = (int)(states - first < WARP ? states - first : WARP);",
             "    if (count <= 0) return;",
             "    const int own = lane < count ? lane : count - 1;",
-            f"    __shared__ {T} room[ROOM ? THREADS * ROOM : 1];",
-            f"    {T}* const warp = room + (threadIdx.x - lane) * ROOM;",
+            *self._shared(),
             *self._read(),
-            f"    if (lane < count) state({', '.join(f'own_{r.name}' for r in all_rows)});",
+            *map(self._goal, self.outputs),
+            f"    {alone}state({', '.join(f'own_{r.name}' for r in all_rows)});",
             *self._write(),
             "}",
         ]
 
-    def _sizes(self) -> list[str]:
-        """Threads of a block, and places of a state in shared memory, with inputs there or not."""
-        results = self._end([r.name for r in self.outputs])
-        sizes = {"#if STAGE == 2": self._end(), "#elif STAGE == 1": results, "#else": 0}
-        return [*(line for k, room in sizes.items() for line in (k, *self._size(room))), "#endif"]
-
-    def _size(self, room: int) -> list[str]:
-        threads = next(n for n in THREADS if n * room * self.bytes <= SHARED)
-        return [f"#define ROOM {room}", f"#define THREADS {threads}"]
+    def _shared(self) -> list[str]:
+        if not self.room:
+            return []
+        return [
+            f"    __shared__ {self.type} room[THREADS * {self.room}];",
+            f"    {self.type}* const warp = room + (threadIdx.x - lane) * {self.room};",
+        ]
 
     def _read(self) -> list[str]:
-        """Every thread's own rows of the inputs, and places for its results."""
-        staged = [r for r in self.inputs if r.name in self.places]
-        straight = {r.name: self._straight(r) for r in self.inputs}
-        lines = [straight[r.name] for r in self.inputs if r not in staged]
-        if staged:
-            lines += ["#if STAGE == 2", *map(self._copy_in, staged), "    __syncwarp();"]
-            lines += [
-                f"    const {r.type}* const own_{r.name} = {self._row(r, 'own')};" for r in staged
-            ]
-            lines += ["#else", *(straight[r.name] for r in staged), "#endif"]
-        for r in self.outputs:
-            there = f"    {r.type}* const own_{r.name} = {r.name} + (first + own) * {r.size};"
-            if r.name in self.places:
-                here = f"    {r.type}* const own_{r.name} = {self._row(r, 'lane')};"
-                lines += ["#if STAGE", here, "#else", there, "#endif"]
-            else:
-                lines.append(there)
-        return lines
+        """Every thread's own rows of the inputs."""
+        staged = [r for r in self.inputs if r.way == "staged"]
+        lines = [self._straight(r) for r in self.inputs if r.way == "straight"]
+        for r in staged:
+            outside = f"{r.name}[(first + k / {r.size}) * {r.name}_row + k % {r.size}]"
+            lines.append(f"    {self._each(r)} {self._inside(r)} = {outside};")
+        lines += ["    __syncwarp();"] if staged else []
+        return lines + [
+            f"    const {r.type}* const own_{r.name} = {self._row(r, 'own')};" for r in staged
+        ]
 
     def _straight(self, rows: Argument) -> str:
         """A row where it is: all of it now, where states have few numbers."""
@@ -187,27 +219,30 @@ class _Kernel:
         numbers = ", ".join(f"{row}{k}]" for k in range(rows.size))
         return f"    const {self.type} own_{rows.name}[] = {{{numbers}}};"
 
-    def _row(self, rows: Argument, lane: str) -> str:
-        return f"warp + {self.places[rows.name]} * WARP + {lane} * {self.pitches[rows.name]}"
-
-    def _copy_in(self, rows: Argument) -> str:
-        """The rows of a warp, from global to shared memory."""
-        n, size = rows.name, rows.size
-        outside = f"{n}[(first + k / {size}) * {n}_row + k % {size}]"
-        return f"    {self._each(rows)} {self._inside(rows)} = {outside};"
+    def _goal(self, rows: Argument) -> str:
+        """Where the function of a state writes a result."""
+        name, size, at = rows.name, rows.size, self._row(rows, "lane")
+        if rows.way == "tiled":
+            tile = f"warp + {rows.place} * WARP, {name} + first * {size}, {size}, count, lane"
+            return f"    const Tile own_{name} = {{{tile}}};"
+        if rows.way == "straight":
+            at = f"{name} + (first + own) * {size}"
+        return f"    {rows.type}* const own_{name} = {at};"
 
     def _write(self) -> list[str]:
         """The results of a warp, from shared to global memory."""
-        staged = [r for r in self.outputs if r.name in self.places]
-        copies = [
+        lines = [
             f"    {self._each(r)} {r.name}[first * {r.size} + k] = {self._inside(r)};"
-            for r in staged
+            for r in self.outputs
+            if r.way == "staged"
         ]
-        return ["#if STAGE", "    __syncwarp();", *copies, "#endif"] if staged else []
+        return ["    __syncwarp();", *lines] if lines else []
+
+    def _row(self, rows: Argument, lane: str) -> str:
+        return f"warp + {rows.place} * WARP + {lane} * {rows.pitch}"
 
     def _each(self, rows: Argument) -> str:
         return f"for (int k = lane; k < count * {rows.size}; k += WARP)"
 
     def _inside(self, rows: Argument) -> str:
-        at, pitch = self.places[rows.name], self.pitches[rows.name]
-        return f"warp[{at} * WARP + k / {rows.size} * {pitch} + k % {rows.size}]"
+        return f"warp[{rows.place} * WARP + k / {rows.size} * {rows.pitch} + k % {rows.size}]"
