@@ -86,13 +86,17 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
 @pytest.fixture(scope="session", autouse=True)
 def private_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A kernel cache for this run alone: a program is compiled once, whichever worker needs it."""
+    """A kernel cache for this run alone: a program is compiled once, whichever worker needs it.
+
+    Nor does work that takes long on a busy machine say so among what tests read.
+    """
     base = tmp_path_factory.getbasetemp()
     run = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     folder = run / "kernels"
     folder.mkdir(mode=0o700, exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LINKWISE_CACHE", str(folder))
+        patch.setenv("LINKWISE_PROGRESS", "off")
         yield folder
 
 

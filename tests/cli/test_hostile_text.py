@@ -6,6 +6,8 @@ import json
 import shutil
 import subprocess
 import warnings
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,9 @@ from linkwise.backends.cstyle import render
 from linkwise.bench.selfcheck import Check
 from linkwise.bench.states import exists, tip
 from linkwise.cli.main import main
+from linkwise.engine import build
 from linkwise.errors import Problem, Where, printable, quote
+from linkwise.study.generic import generic_chain
 
 # what can be written in XML 1.0: ends of lines, C1 controls (CSI), direction marks, nothing widths
 SPITE = "\n\x9b31m\u202egnp.exe\u2066\u200b\u2028\u0085\ufeff\U000e0041\ufe0f"
@@ -124,6 +128,21 @@ def test_commands_print_only_what_is_seen(
     assert result.exit_code in (0, 1, 2)
     assert result.exception is None or isinstance(result.exception, SystemExit)
     assert result.output and seen(result.output)
+
+
+def test_long_work_names_the_robot_in_one_seen_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+
+    def progress(what: str, estimate: float = 0.0) -> AbstractContextManager[None]:
+        told.append(what)
+        return nullcontext()
+
+    monkeypatch.setattr(build, "_progress", progress)
+    monkeypatch.setenv("LINKWISE_CACHE", "off")
+    robot = lw.Robot(replace(generic_chain(2), name=WORST))
+    robot.gravity_torque(np.zeros((2, 2)))
+    assert [what.split()[0] for what in told] == ["tracing", "compiling"]
+    assert all(printable(what) == what and "int main" in what for what in told)
 
 
 @pytest.mark.parametrize("command", ["info", "ops", "check"])

@@ -150,6 +150,7 @@ def told(monkeypatch: pytest.MonkeyPatch, estimate: float, until: str, tty: bool
 
 
 def test_long_work_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LINKWISE_PROGRESS")
     monkeypatch.setattr(build, "LONG", 0.1)
     text = told(monkeypatch, 30.0, "30 s\n", tty=False)
     assert text.startswith("linkwise: compiling x: about 30 s\n") and "done in" in text
@@ -160,6 +161,7 @@ def test_long_work_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_short_work_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LINKWISE_PROGRESS")
     monkeypatch.setattr(build, "LONG", 60.0)
     assert told(monkeypatch, 0.0, "", tty=True) == ""
 
@@ -168,6 +170,7 @@ def test_a_closed_stream_is_no_reason_to_fail(monkeypatch: pytest.MonkeyPatch) -
     stream = io.StringIO()
     stream.close()
     build._say(stream, "text")
+    monkeypatch.delenv("LINKWISE_PROGRESS")
     monkeypatch.setattr(sys, "stderr", None)
     monkeypatch.setattr(build, "LONG", 0.01)
     with build._progress("x", 5.0):

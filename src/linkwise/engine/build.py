@@ -17,7 +17,7 @@ from typing import TextIO
 
 from linkwise.backends.base import Backend
 from linkwise.backends.process import exiting
-from linkwise.errors import ProgramTooLarge
+from linkwise.errors import ProgramTooLarge, quote
 from linkwise.model.tree import Tree
 from linkwise.trace.expr import TooManyNodes
 from linkwise.trace.program import Program
@@ -32,12 +32,12 @@ MODERATE = 60_000  # operations at which one takes twice as long
 def traced(task: Task, tree: Tree, robot: str) -> Program:
     """The program of a task; refused where it could not be compiled in this machine's memory."""
     most = free_memory() // (BYTES_TRACING + BYTES_COMPILING)
-    with _progress(f"tracing {task.name} of {robot!r}"):
+    with _progress(f"tracing {task.name} of {quote(robot)}"):
         try:
             return trace(task, tree, most)
         except TooManyNodes:
             raise ProgramTooLarge(
-                f"{task.name} of {robot!r}: more than {most:,} operations, which cannot be "
+                f"{task.name} of {quote(robot)}: more than {most:,} operations, which cannot be "
                 f"compiled in the free memory ({free_memory() / 2**30:.1f} GiB); expected a "
                 "smaller robot (robot.lock, robot.sub_chain), a method that takes fewer "
                 "operations ('aba' and 'fd3' grow with the links, not with their square), or "
@@ -48,7 +48,7 @@ def traced(task: Task, tree: Tree, robot: str) -> Program:
 def built(backend: Backend, program: Program, dtype: str, form: str, robot: str) -> bytes:
     """Render and compile a program."""
     size = sum(1 for _ in program.nodes())
-    label = f"compiling {program.name} of {robot!r} ({size:,} operations)"
+    label = f"compiling {program.name} of {quote(robot)} ({size:,} operations)"
     estimate = SECONDS * size * (1.0 + size / MODERATE)
     with _progress(label, estimate):
         text = backend.render(program, dtype, form)
