@@ -9,6 +9,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -37,17 +38,18 @@ LINK = """<link name="{name}"><inertial><origin xyz="0.1 0.2 0.3"/><mass value="
 JOINT = """<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>
 <origin xyz="0.3 0.1 0.2" rpy="0.3 0.5 -0.2"/><axis xyz="0 0.6 0.8"/>
 <limit lower="-1" upper="1" effort="10" velocity="5"/></joint>"""
-TINY = ("--seconds", "0.01", "--batch", "64")
+TINY = ("--seconds", "0.001", "--batch", "64")
 
 
 def run(*arguments: str) -> Result:
     return CliRunner().invoke(main, list(arguments))
 
 
-@pytest.fixture(autouse=True)
-def no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a busy machine, work that takes long says so among what is printed."""
-    monkeypatch.setenv("LINKWISE_PROGRESS", "off")
+@cache
+def info_of_puma() -> str:
+    result = run("info", "puma560")
+    assert result.exit_code == 0
+    return result.output
 
 
 def linkwise(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -68,6 +70,22 @@ def branching(folder: Path, ixx: float = 0.2, kind: str = "revolute") -> str:
     path = folder / "branching.urdf"
     path.write_text("\n".join(('<robot name="branching">', *links, *joints, "</robot>")))
     return str(path)
+
+
+@pytest.fixture
+def pendulum(tmp_path: Path) -> str:
+    """A URDF of two joints, for what asks for nothing more of a robot."""
+    body = {"mass": 1.0, "com": (0.0, 0.1, -0.5), "inertia": (0.1, 0.1, 0.01)}
+    builder = lw.Builder("double_pendulum").link("base", **body)
+    builder.link("upper", **body).link("lower", **body)
+    builder.joint("shoulder", "revolute", parent="base", child="upper", axis=(0, 1, 0))
+    builder.joint("elbow", "revolute", parent="upper", child="lower", axis=(1, 0, 0))
+    builder.build().save(tmp_path / "pendulum.urdf")
+    return str(tmp_path / "pendulum.urdf")
+
+
+# six degrees of freedom in one joint: with it, even a pendulum has every function
+FLYING = ("--base", "free")
 
 
 # -- help and version ----------------------------------------------------------------------------
@@ -96,20 +114,18 @@ def test_version() -> None:
 
 
 def test_info_shows_the_robot() -> None:
-    result = run("info", "puma560")
-    robot = lw.load("puma560")
-    assert result.exit_code == 0
-    assert str(robot) in result.output
-    assert robot.tree.digest in result.output
+    robot, text = lw.load("puma560"), info_of_puma()
+    assert str(robot) in text
+    assert robot.tree.digest in text
     for function in FUNCTIONS:
-        assert f"\n{function} " in result.output
+        assert f"\n{function} " in text
 
 
-def test_info_json_counts_what_the_robot_counts() -> None:
-    facts = json.loads(run("info", "puma560", "--json").output)
-    assert facts["nv"] == 6
+def test_info_json_counts_what_the_robot_counts(pendulum: str) -> None:
+    facts = json.loads(run("info", pendulum, "--json").output)
+    assert facts["nv"] == 2
     chosen = {c["function"]: c for c in facts["operations"] if c["chosen"]}
-    count = lw.load("puma560").operation_count("forward_dynamics")
+    count = lw.load(pendulum).operation_count("forward_dynamics")
     assert chosen["forward_dynamics"]["multiplications"] == count.multiplications
 
 
@@ -120,7 +136,7 @@ def test_info_of_a_short_robot_leaves_out_what_it_cannot_have(tmp_path: Path) ->
 
 
 def test_info_shows_what_auto_picks_and_points_to_the_rest() -> None:
-    text = run("info", "puma560").output
+    text = info_of_puma()
     assert re.search(r"\nforward_dynamics +crba ", text)
     assert "pcg" not in text
     assert text.endswith("Every method: linkwise ops puma560\n")
@@ -129,10 +145,10 @@ def test_info_shows_what_auto_picks_and_points_to_the_rest() -> None:
 # -- ops -----------------------------------------------------------------------------------------
 
 
-def test_ops_counts_every_method() -> None:
-    result = run("ops", "puma560")
+def test_ops_counts_every_method(pendulum: str) -> None:
+    result = run("ops", pendulum, *FLYING)
     assert result.exit_code == 0
-    robot = lw.load("puma560")
+    robot = lw.load(pendulum, base="free")
     rows = {tuple(line.split()[:2]): line.split() for line in result.output.splitlines() if line}
     for function, methods in FUNCTIONS.items():
         for method in methods:
@@ -146,11 +162,10 @@ def test_ops_counts_every_method() -> None:
     assert rows["forward_dynamics", "pcg,"][2:5] == ["an", "iteration", str(body.multiplications)]
 
 
-def test_ops_json_is_what_the_robot_counts(tmp_path: Path) -> None:
-    path = branching(tmp_path)
-    facts = json.loads(run("ops", path, "--json").output)
+def test_ops_json_is_what_the_robot_counts(pendulum: str) -> None:
+    facts = json.loads(run("ops", pendulum, "--json").output)
     rows = {(c["function"], c["method"]): c for c in facts["operations"]}
-    count = lw.load(path).operation_count("forward_dynamics", "ccg")
+    count = lw.load(pendulum).operation_count("forward_dynamics", "ccg")
     assert rows["forward_dynamics", "ccg"]["square_roots"] == 0
     assert rows["forward_dynamics", "ccg"]["additions"] == count.additions
     assert rows["forward_dynamics", "ccg"]["iteration"]["divisions"] == 2
@@ -158,12 +173,12 @@ def test_ops_json_is_what_the_robot_counts(tmp_path: Path) -> None:
 
 
 def test_ops_of_a_general_arm_stand_beside_the_claims() -> None:
-    result = run("ops", "--generic", "6", "--seed", "0")
+    result = run("ops", "--generic", "3", "--seed", "0")
     assert result.exit_code == 0
-    assert result.output.startswith("A general arm of 6 joints (revolute, seed 0)")
+    assert result.output.startswith("A general arm of 3 joints (revolute, seed 0)")
     claim = next(line for line in result.output.splitlines() if "CRBA" in line)
-    ours = lw.Robot(generic_chain(6)).operation_count("mass_matrix", "crba")
-    assert "460 / 395" in claim and "above" not in claim
+    ours = lw.Robot(generic_chain(3)).operation_count("mass_matrix", "crba")
+    assert "124 / 122" in claim and "above" not in claim
     assert f" {ours.multiplications} / {ours.additions} " in claim
 
 
@@ -185,8 +200,8 @@ def test_ops_of_the_papers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {row["n"] for row in facts["papers"]} == {6}
 
 
-def test_a_robot_without_six_joints_has_counts(tmp_path: Path) -> None:
-    assert run("ops", branching(tmp_path)).exit_code == 0
+def test_a_robot_without_six_joints_has_counts(pendulum: str) -> None:
+    assert run("ops", pendulum).exit_code == 0
 
 
 # -- errors --------------------------------------------------------------------------------------
@@ -328,7 +343,7 @@ def test_source_of_a_frame_in_float32() -> None:
     assert "float32" in result.stdout
 
 
-def test_info_lists_every_link_without_mass(tmp_path: Path) -> None:
+def test_info_lists_every_link_without_mass(tmp_path: Path, pendulum: str) -> None:
     """Twelve links on a line, of which ten have no mass, and the last one carries a body."""
     empty = "".join(f'<link name="l{k}"/>' for k in range(11))
     body = LINK.format(name="l11", mass=1, ixx=0.2)
@@ -347,7 +362,7 @@ def test_info_lists_every_link_without_mass(tmp_path: Path) -> None:
     result = run("info", str(path))
     assert result.exit_code == 0
     assert "\nlinks without mass  l9, l10\n" in result.output
-    assert "links without mass" not in run("info", "iiwa14").output
+    assert "links without mass" not in run("info", pendulum).output
 
 
 # -- cache ---------------------------------------------------------------------------------------
@@ -381,8 +396,8 @@ def test_bench_prints_a_table() -> None:
     assert "timing forward_dynamics" in result.stderr
 
 
-def test_bench_json() -> None:
-    result = run("bench", "puma560", *TINY, "--json", "--dtype", "float32", "--threads", "2")
+def test_bench_json(pendulum: str) -> None:
+    result = run("bench", pendulum, *TINY, "--json", "--dtype", "float32", "--threads", "2")
     facts = json.loads(result.stdout)
     modes = {(row["function"], row["mode"]) for row in facts["rows"]}
     assert {("forward_dynamics", "batch"), ("forward_dynamics", "call")} <= modes
@@ -390,18 +405,8 @@ def test_bench_json() -> None:
     assert facts["settings"]["threads"] == 2
 
 
-def double_pendulum(path: Path) -> str:
-    links = {"mass": 1.0, "com": (0.0, 0.1, -0.5), "inertia": (0.1, 0.1, 0.01)}
-    builder = lw.Builder("double_pendulum").link("upper", **links).link("lower", **links)
-    builder.joint("shoulder", "revolute", parent="base", child="upper", axis=(0, 1, 0))
-    builder.joint("elbow", "revolute", parent="upper", child="lower", axis=(1, 0, 0))
-    builder.build().save(path)
-    return str(path)
-
-
-def test_bench_of_call_styles(tmp_path: Path) -> None:
-    robot = double_pendulum(tmp_path / "robot.urdf")
-    result = run("bench", robot, "--calls", "--seconds", "0.001", "--json")
+def test_bench_of_call_styles(pendulum: str) -> None:
+    result = run("bench", pendulum, "--calls", "--seconds", "0.001", "--json")
     facts = json.loads(result.stdout)
     rows = {(row["function"], row["style"]): row for row in facts["rows"]}
     assert all(row["ours"] > 0 for row in rows.values()) and facts["empty"]["ours"] > 0
@@ -524,7 +529,12 @@ def test_peers_get_subtrees_in_one_piece(tmp_path: Path) -> None:
 # -- demo ----------------------------------------------------------------------------------------
 
 
-def test_demo_passes_its_self_check(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "arguments", [FLYING, pytest.param(("puma560",), marks=pytest.mark.full)], ids=" ".join
+)
+def test_demo_passes_its_self_check(
+    arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, pendulum: str
+) -> None:
     checks: list[Check] = []
 
     def checked(robot: lw.Robot) -> list[Check]:
@@ -532,7 +542,8 @@ def test_demo_passes_its_self_check(monkeypatch: pytest.MonkeyPatch) -> None:
         return checks
 
     monkeypatch.setattr("linkwise.cli.demo.self_check", checked)
-    result = run("demo", "puma560", "--seconds", "0.01")
+    robot = () if "puma560" in arguments else (pendulum,)
+    result = run("demo", *robot, *arguments, "--seconds", "0.001")
     assert result.exit_code == 0
     for title in ("Robot", "A worked state", "Self-check", "Operation counts", "Speed"):
         assert f"\n{title}\n{'=' * len(title)}\n" in result.stdout
@@ -552,18 +563,21 @@ def test_self_check_of_a_tree() -> None:
     assert all(check.ok for check in self_check(builder.build()))
 
 
-def test_demo_fails_when_a_check_does(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_demo_fails_when_a_check_does(monkeypatch: pytest.MonkeyPatch, pendulum: str) -> None:
     bad = [Check("bias", "nothing", 1.0), Check("bias", "nothing", float("nan"))]
     monkeypatch.setattr("linkwise.cli.demo.self_check", lambda robot: bad)
-    result = run("demo", branching(tmp_path), "--seconds", "0.01")
+    result = run("demo", pendulum, "--seconds", "0.001")
     assert result.exit_code == 1
     assert "2 of 2 checks FAILED" in result.stdout
 
 
-def test_self_check_notices_a_wrong_function(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_self_check_notices_a_wrong_function(
+    monkeypatch: pytest.MonkeyPatch, pendulum: str
+) -> None:
+    robot = lw.load(pendulum, base="free")
     right = lw.Robot.kinetic_energy
     monkeypatch.setattr(lw.Robot, "kinetic_energy", lambda self, q, qd: 1.001 * right(self, q, qd))
-    failed = {check.function for check in selfcheck.self_check(lw.load("puma560")) if not check.ok}
+    failed = {check.function for check in selfcheck.self_check(robot) if not check.ok}
     assert failed == {"kinetic_energy"}
 
 
@@ -640,9 +654,9 @@ def test_process_ends_quietly_when_nobody_reads() -> None:
     assert done.stderr == ""
 
 
-def test_cache_that_cannot_be_used_is_a_warning(tmp_path: Path) -> None:
+def test_cache_that_cannot_be_used_is_a_warning(tmp_path: Path, pendulum: str) -> None:
     place = tmp_path / "a file"
     place.write_text("in the way")
-    done = linkwise("bench", branching(tmp_path), *TINY, LINKWISE_CACHE=str(place))
+    done = linkwise("bench", pendulum, *TINY, LINKWISE_CACHE=str(place))
     assert done.returncode == 0, done.stderr
     assert "linkwise: warning: kernel cache not used" in done.stderr
