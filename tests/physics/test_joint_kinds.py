@@ -232,12 +232,8 @@ TREES = {
 CASES = [*KINDS, "continuous", *(f"{kind} chain" for kind in KINDS), *TREES]
 
 
-def half(which: int) -> pytest.MarkDecorator:
-    """Every other case, each kind alone or in a chain, and fewer trees; a full run has all."""
-    groups = (CASES[:8], 2), (CASES[8:15], 2), (CASES[15:], 4)
-    short = {
-        name for k, (group, step) in enumerate(groups) for name in group[(k + which) % 2 :: step]
-    }
+def only(*short: str) -> pytest.MarkDecorator:
+    """These cases; a full run has all."""
     cases = [pytest.param(x, marks=() if x in short else pytest.mark.full) for x in CASES]
     return pytest.mark.parametrize("case", cases, indirect=True)
 
@@ -258,7 +254,9 @@ one_method = pytest.mark.parametrize(
 def case(
     request: pytest.FixtureRequest, random_robot: Any, random_states: Any, evaluate: Any
 ) -> Case:
-    """Trees run uncompiled where equations are tested; `compiled` compiles them, too."""
+    """Single joints run as kernels. Chains and trees run uncompiled where equations are tested;
+    `compiled` compiles them, too.
+    """
     return case_of(request.param, random_robot, random_states, evaluate)
 
 
@@ -273,7 +271,7 @@ def case_of(name: str, random_robot: Any, random_states: Any, evaluate: Any) -> 
     assert not options.get("mimic") or any(joint.mimic for joint in description.joints)
     robot, model = Robot(description), pin_model(description)
     states = random_states(robot, rng, STATES)
-    return Case(robot, model, model.createData(), *states, evaluate if name in TREES else None)
+    return Case(robot, model, model.createData(), *states, evaluate if len(kinds) > 1 else None)
 
 
 def test_the_cases_have_every_kind(all_kinds: Any) -> None:
@@ -454,7 +452,8 @@ def same_results(
         assert_close(actual[name], result, cond=cond if solves else 1.0, scale=size, dtype=dtype)
 
 
-@half(0)
+# every kind alone or in a chain of more, and a tree
+@only("revolute", "helical", "planar", "free", "universal chain", "spherical chain", "followers")
 def test_float32(case: Case, assert_close: Any) -> None:
     single = [x.astype(np.float32) for x in (case.q, case.qd, case.u)]
     double = [x.astype(np.float64) for x in single]
@@ -462,7 +461,8 @@ def test_float32(case: Case, assert_close: Any) -> None:
     same_results(case, compiled(case.robot, *single), expected, np.float32, assert_close)
 
 
-@half(1)
+# what the test above has alone is in a chain or a tree here, and the other way round
+@only("prismatic", "universal", "spherical", "continuous", "helical chain", "flight in a tree")
 def test_one_state_is_a_row_of_the_batch(case: Case, assert_close: Any) -> None:
     batch = compiled(case.robot, case.q, case.qd, case.u)
     rows = [compiled(case.robot, *state) for state in zip(case.q, case.qd, case.u, strict=True)]
@@ -487,6 +487,7 @@ def test_a_quaternion_of_any_length_is_the_turn_it_stands_for(
     same_results(case, actual, expected, np.float64, assert_close)
 
 
+@only("revolute", "spherical", "free", "universal chain", "free chain", "tree", "free base")
 def test_status_says_that_a_quaternion_is_not_unit(case: Case) -> None:
     balls = [link for link in case.robot.tree.links if link.kind in ("spherical", "free")]
     q = case.q.copy()
