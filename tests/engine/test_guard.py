@@ -145,7 +145,8 @@ def test_a_result_is_guarded_where_it_is_made() -> None:
     ]  # fmt: skip
     late = Program("late", (Port("x", 1),), (Block(nodes),), outputs, pivots=(values[1],))
     assert [n.op for n in guard(late).nodes()] == [
-        "input", "mul", "neg", "sqrt", "sub", "const", "select", "add", "add",
+        "input", "mul", "neg", "sqrt", "sub", "const", "sub", "add", "const", "sub", "select",
+        "add", "add",
     ]  # fmt: skip
 
 

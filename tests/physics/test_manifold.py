@@ -154,3 +154,17 @@ def test_results_go_where_they_are_wanted(ship: lw.Robot, rng: Any) -> None:
     assert ship.difference(q, out, out=rates) is rates
     with pytest.raises(ValueError, match="out"):
         ship.normalize(q, out=np.empty((5, ship.nq + 1)))
+
+
+@pytest.mark.parametrize("scale", [10.0**k for k in (-160, -155, -150, -140, 140, 150, 155, 200)])
+def test_a_length_out_of_range_is_right_or_no_number(scale: float) -> None:
+    """Squares of such lengths overflow, or lose their digits to underflow."""
+    robot = lw.Builder().link("a", mass=1.0, inertia=(1, 1, 1))
+    robot = robot.joint("j", "spherical", parent="base", child="a").build()
+    q = np.array([0.5, 0.1, -0.7, 0.5])
+    found, status = robot.normalize(scale * q, status=True)
+    assert status and np.array_equal(found, robot.normalize(scale * q), equal_nan=True)
+    if 1e-145 < scale < 1e153:
+        np.testing.assert_allclose(found, q, rtol=4e-16)
+    else:
+        assert np.isnan(found).all()

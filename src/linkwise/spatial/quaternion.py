@@ -15,6 +15,7 @@ from linkwise.spatial.scalar import Scalar, Vector, atan2, reciprocal, select, s
 from linkwise.spatial.vec3 import Vec3, cross
 
 NEAR = 1e-30  # squares of angles below which two terms of a series are used
+SHORT = 2.0**-440  # beside it, a length whose square loses digits to underflow is zero
 
 
 class Quaternion(NamedTuple):
@@ -44,7 +45,7 @@ class Quaternion(NamedTuple):
 
     def unit(self) -> Quaternion:
         """The same turn at unit length; NaN where there is no length."""
-        return self.scaled(reciprocal(sqrt(self.w * self.w + self.v.dot(self.v))))
+        return self.scaled(reciprocal(sqrt(self.w * self.w + self.v.dot(self.v)), SHORT))
 
     @property
     def back(self) -> Quaternion:

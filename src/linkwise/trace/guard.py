@@ -22,6 +22,8 @@ from dataclasses import replace
 from linkwise.trace.expr import At, Expr, Graph
 from linkwise.trace.program import NUMBER, Block, Carry, For, Output, Program, Region
 
+SHORTEST = 2.0**-486  # squares of shorter lengths lose digits to underflow; 0 in float32
+
 
 def guard(program: Program) -> Program:
     """The same program with NaN in states that have no answer; it has no pivots left to watch."""
@@ -154,11 +156,16 @@ class _Writer:
         return self._guard
 
     def _unless_singular(self, guard: Expr) -> Expr:
-        """The guard where every pivot is positive, else NaN."""
+        """The guard where every pivot is positive, and every length neither tiny nor infinite."""
         if not self.program.pivots:
             return guard
         nan = self._emit(self.graph.const(float("nan")))
         for pivot in self.program.pivots:
+            if pivot.op == "sqrt":  # a length, whose square may have overflowed or underflowed
+                infinite = self._emit(self.graph.node("sub", pivot, pivot))
+                guard = self._emit(self.graph.node("add", guard, infinite))
+                least = self._emit(self.graph.const(SHORTEST))
+                pivot = self._emit(self.graph.node("sub", pivot, least))
             guard = self._emit(self.graph.node("select", pivot, guard, nan))
         return guard
 
