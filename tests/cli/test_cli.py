@@ -660,3 +660,13 @@ def test_cache_that_cannot_be_used_is_a_warning(tmp_path: Path, pendulum: str) -
     done = linkwise("bench", pendulum, *TINY, LINKWISE_CACHE=str(place))
     assert done.returncode == 0, done.stderr
     assert "linkwise: warning: kernel cache not used" in done.stderr
+
+
+@pytest.mark.parametrize("command", [["ops"], ["bench"], ["bench", "--calls"], ["demo"]])
+def test_a_robot_without_joints_has_nothing_to_measure(tmp_path: Path, command: list[str]) -> None:
+    path = tmp_path / "box.urdf"
+    path.write_text('<robot name="box"><link name="base"/></robot>')
+    result = CliRunner().invoke(main, [*command, str(path)])
+    assert result.exit_code == 2
+    assert "box has no joint that moves: there is nothing to count or to measure" in result.output
+    assert CliRunner().invoke(main, ["info", str(path)]).exit_code == 0

@@ -13,7 +13,7 @@ from linkwise.bench.gpu import Gpu
 from linkwise.bench.speed import MEASURED, SEVERAL, Speed
 from linkwise.bench.states import exists, tip
 from linkwise.bench.suite import Suite
-from linkwise.cli.options import load_robot, refuse_robot_options, robot_options
+from linkwise.cli.options import load_moving, refuse_robot_options, robot_options
 from linkwise.cli.output import say, say_json
 from linkwise.robot import Robot
 from linkwise.text import progress
@@ -65,12 +65,12 @@ def bench(
         raise click.UsageError("Missing argument 'ROBOT' (or --suite).")
     elif device == "cuda":
         _refuse_others(settings, "--device cuda")
-        _run(Gpu(load_robot(robot, **options)), as_json)
+        _run(Gpu(load_moving(robot, **options)), as_json)
     elif calls:
         _refuse_others(settings, "--calls", "seconds")
-        _run(Calls(load_robot(robot, **options), settings.seconds), as_json)
+        _run(Calls(load_moving(robot, **options), settings.seconds), as_json)
     else:
-        _run(_functions(load_robot(robot, **options), settings), as_json)
+        _run(_functions(load_moving(robot, **options), settings), as_json)
 
 
 def _run(table: Bench[Measured], as_json: bool) -> None:

@@ -11,7 +11,7 @@ from linkwise.bench.operations import operation_table
 from linkwise.bench.selfcheck import Check, check_table, self_check
 from linkwise.bench.speed import Speed
 from linkwise.bench.worked import worked_state
-from linkwise.cli.options import load_robot, robot_options
+from linkwise.cli.options import load_moving, robot_options
 from linkwise.cli.output import heading, say
 from linkwise.text import progress
 
@@ -29,7 +29,7 @@ def demo(ctx: click.Context, /, robot: str, seconds: float, **loading: Any) -> N
 
     ROBOT is iiwa14 unless given. The exit code is 1 if a check fails.
     """
-    loaded = load_robot(robot, **loading)
+    loaded = load_moving(robot, **loading)
     heading("Robot")
     say(loaded)
     heading("A worked state")

@@ -8,7 +8,7 @@ import click
 
 from linkwise.bench.operations import operation_facts, operation_table
 from linkwise.bench.states import tip
-from linkwise.cli.options import load_robot, refuse_robot_options, robot_options
+from linkwise.cli.options import load_moving, refuse_robot_options, robot_options
 from linkwise.cli.output import say, say_json
 from linkwise.errors import printable
 from linkwise.robot import Robot
@@ -48,7 +48,7 @@ def ops(robot: str | None, as_json: bool, **options: Any) -> None:
         refuse_robot_options(options)
     arm = {"seed": seed or 0, "kind": kind or "revolute"}
     if robot is not None:
-        _one_robot(load_robot(robot, **options), as_json)
+        _one_robot(load_moving(robot, **options), as_json)
     elif generic is not None:
         _one_arm(generic, arm, as_json)
     else:

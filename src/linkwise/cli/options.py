@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from linkwise.errors import printable
 from linkwise.load import load
 from linkwise.robot import Robot
 
@@ -61,3 +62,14 @@ def refuse_robot_options(options: Mapping[str, Any]) -> None:
 def load_robot(name: str, **options: Any) -> Robot:
     """Load the robot that a command was given."""
     return load(name, **options)
+
+
+def load_moving(name: str, **options: Any) -> Robot:
+    """Load the robot that a command was given, which has joints to count or to measure."""
+    robot = load_robot(name, **options)
+    if not robot.nv:
+        raise click.UsageError(
+            f"{printable(robot.name)} has no joint that moves: there is nothing to count or to "
+            "measure. linkwise info shows what it is; --base free lets it move."
+        )
+    return robot

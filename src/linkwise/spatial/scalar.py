@@ -130,7 +130,7 @@ def repeat(step: Step, state: Sequence[Scalar], limit: Scalar) -> list[Scalar]:
     With several states side by side (an array, a traced batch) each stops on its own and keeps what
     it has.
     """
-    for x in state:
+    for x in (*state, limit):
         rule = _repeat.dispatch(type(x))
         if rule is not _repeat.dispatch(object):
             return rule(x, step, state, limit)
