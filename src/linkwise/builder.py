@@ -72,7 +72,8 @@ class Builder:
         """
         values.name("link: name", name)
         body = None if mass is None else values.body(f"link {name!r}", mass, com, inertia)
-        shapes, solids = tuple(visuals), tuple(collisions)
+        shapes = _shapes(f"link {name!r}: visuals", visuals)
+        solids = _shapes(f"link {name!r}: collisions", collisions)
         self._links.append(
             LinkDescription(name, body, shapes, solids, self._where(f"link {quote(name)}"))
         )
@@ -107,6 +108,8 @@ class Builder:
         what = f"joint {values.name('joint: name', name)!r}"
         if kind not in KINDS:
             raise ValueError(f"{what}: kind is {kind!r}; expected one of {', '.join(KINDS)}")
+        for end, link in (("parent", parent), ("child", child)):
+            values.name(f"{what}: {end}", link)
         first, second = _axes(what, kind, axis, second_axis)
         follows = None if mimic is None else _mimic(what, mimic)
         self._joints.append(
@@ -174,8 +177,8 @@ def _axes(what: str, kind: str, axis: ArrayLike, second: ArrayLike) -> tuple[Tri
 
 
 def _mimic(what: str, mimic: str | tuple[str, float, float]) -> Mimic:
-    parts = (mimic, 1.0, 0.0) if isinstance(mimic, str) else tuple(mimic)
-    if len(parts) != 3 or not isinstance(parts[0], str):
+    parts = (mimic, 1.0, 0.0) if isinstance(mimic, str) else mimic
+    if not isinstance(parts, tuple | list) or len(parts) != 3 or not isinstance(parts[0], str):
         raise ValueError(
             f"{what}: mimic is {mimic!r}; expected a joint's name, or (name, multiplier, offset)"
         )
@@ -185,6 +188,14 @@ def _mimic(what: str, mimic: str | tuple[str, float, float]) -> Mimic:
         values.number(f"{what}: mimic multiplier", multiplier),
         values.number(f"{what}: mimic offset", offset),
     )
+
+
+def _shapes(what: str, shapes: Iterable[Geometry]) -> tuple[Geometry, ...]:
+    found = tuple(shapes) if isinstance(shapes, Iterable) else (shapes,)
+    for shape in found:
+        if not isinstance(shape, Geometry):
+            raise TypeError(f"{what} has {shape!r}; expected linkwise.model.description.Geometry")
+    return found
 
 
 def _pose(what: str, xyz: ArrayLike, rpy: ArrayLike) -> Pose:

@@ -364,6 +364,8 @@ class Functions:
         `jacobian` and H `kinematic_hessian`, in base axes. ``out`` is a pair of arrays; with
         ``status=True`` the result is ``((G, H), status bits)``.
         """
+        if out is not None and not (isinstance(out, tuple | list) and len(out) == 2):
+            raise TypeError(f"kic: out is a {type(out).__name__}; expected two arrays, G and H")
         first, second = (None, None) if out is None else out
         G = self.jacobian(q, frame, out=first, threads=threads)
         if not status:

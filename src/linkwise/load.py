@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypedDict, Unpack
 
 from linkwise.engine.calls import show_options
-from linkwise.errors import RobotFileError, one_warning_per_kind, strictness
+from linkwise.errors import RobotFileError, one_warning_per_kind, printable, strictness
 from linkwise.io.dh import Row, describe_dh
 from linkwise.io.mjequality import Reading
 from linkwise.io.read import check_words, is_text, read
@@ -76,7 +76,8 @@ def load(
         return _bundled(source, told)
     if not is_text(source) and not os.path.exists(os.fspath(source)):
         names = ", ".join(sorted(BUNDLED))
-        raise RobotFileError(f"{source or repr(source)}: no such file; bundled robots are {names}")
+        place = printable(str(source)) or repr(source)
+        raise RobotFileError(f"{place}: no such file; bundled robots are {names}")
     return make(lambda: read(source, package_dirs, told["loops"], told["mimic"]), told)
 
 

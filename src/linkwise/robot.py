@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
@@ -63,6 +63,11 @@ class Robot(Functions):
     __slots__ = ("__weakref__", "_description", "_policy", "_tree")
 
     def __init__(self, description: RobotDescription, policy: Policy | None = None) -> None:
+        if not isinstance(description, RobotDescription):
+            raise TypeError(
+                f"Robot: description is {description!r}; expected a RobotDescription, which "
+                "robot.description is (lw.load takes files and names)"
+            )
         policy = policy or Policy()
         self._set(description, policy, Calls(build(description, policy), description.name))
 
@@ -300,6 +305,8 @@ class Robot(Functions):
 
     def with_friction(self, friction: bool = True) -> Robot:
         """The robot whose dynamics uses its joints' damping and Coulomb friction, or not."""
+        if friction not in (True, False):
+            raise ValueError(f"with_friction: friction is {friction!r}; expected True or False")
         policy = dataclasses.replace(self._policy, friction=bool(friction))
         return self._edited(self._described(), policy)
 
@@ -355,8 +362,7 @@ class Robot(Functions):
         dtype: str = "float64",
     ) -> str:
         """Generated code: ``"c"`` (readable), ``"llvm"`` or ``"cuda"`` (compiled), ``"asm"``."""
-        if dtype not in ("float64", "float32"):
-            raise ValueError(f"dtype {dtype!r}: expected 'float64' or 'float32'")
+        _check_dtype(dtype)
         task = self._calls.tasks.task(Key(function, method, frame), dtype)
         text = text_of(backend)
         program = self._calls.kernels.ready(task, lambda p: text.order(p, dtype))
@@ -370,7 +376,16 @@ class Robot(Functions):
         With mpmath numbers (after ``import linkwise.spatial.precise``) the result has as many
         digits as asked for; with NumPy arrays as scalars it is a slow second opinion.
         """
-        return evaluate(self._calls.tasks.task(Key(function, method, frame)), self._tree, *values)
+        task = self._calls.tasks.task(Key(function, method, frame))
+        given = [len(x) if isinstance(x, Sized) else x for x in values]
+        wanted = [(port.name, port.size) for port in task.ports(self._tree)]
+        least = len(task.algorithm.inputs)  # iterations also take a tolerance and a limit
+        inputs = ", ".join(f"{name} ({size})" for name, size in wanted[:least])
+        if len(given) < least or given != [size for _, size in wanted[: len(given)]]:
+            raise ValueError(
+                f"evaluate: {function} was given values of length {given}; expected {inputs}"
+            )
+        return evaluate(task, self._tree, *values)
 
     def method_for(
         self,
@@ -385,6 +400,7 @@ class Robot(Functions):
         It depends on the robot, the function, its frame and the number type, never on a batch.
         """
         devices.number(device)
+        _check_dtype(dtype)
         at = None if frame is None else self._calls.tasks.frame(frame)
         return self._calls.tasks.algorithm(function, "auto", dtype, at).method
 
@@ -420,6 +436,11 @@ class Robot(Functions):
 
 
 announce(Robot, "_calls", *names())
+
+
+def _check_dtype(dtype: str) -> None:
+    if dtype not in ("float64", "float32"):
+        raise ValueError(f"dtype {dtype!r}: expected 'float64' or 'float32'")
 
 
 def _relative(a: Frame, b: Frame) -> Array:

@@ -182,6 +182,19 @@ DEFECTS: dict[str, tuple[Any, str]] = {
         lambda b: b.joint("j", "revolute", parent="tip", child="a", mimic=("x",)),
         "joint 'j': mimic is ('x',); expected a joint's name, or (name, multiplier, offset)",
     ),
+    "mimic is a number": (
+        lambda b: b.joint("j", "revolute", parent="tip", child="a", mimic=3),
+        "joint 'j': mimic is 3; expected a joint's name",
+    ),
+    "parent": (
+        lambda b: b.joint("j", "revolute", parent=None, child="a"),
+        "joint 'j': parent is None; expected some text",
+    ),
+    "child": (
+        lambda b: b.joint("j", "revolute", parent="tip", child=["a"]),
+        "joint 'j': child is ['a']; expected some text",
+    ),
+    "visuals": (lambda b: b.link("a", visuals=3), "link 'a': visuals has 3; expected linkwise."),
     "mimic of nothing": (
         lambda b: b.link("a").joint("j", "revolute", parent="tip", child="a", mimic="sholder"),
         f'{PLACE}: joint "j": mimic: joint="sholder" does not exist; expected a name in this '
@@ -204,7 +217,7 @@ DEFECTS: dict[str, tuple[Any, str]] = {
 @pytest.mark.parametrize("case", DEFECTS)
 def test_what_cannot_be_is_refused(case: str) -> None:
     act, message = DEFECTS[case]
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises((ValueError, TypeError)) as caught:
         act(arm()).build()
     assert message in str(caught.value)
 

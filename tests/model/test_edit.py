@@ -548,11 +548,39 @@ def test_what_cannot_be_is_refused_with_its_name_and_value(case: str) -> None:
         (lambda r: r.lock("elbow"), "lock: configuration is 'elbow'; expected a mapping"),
         (lambda r: r.rename("a"), "rename: names is 'a'; expected a mapping {old: new}"),
         (lambda r: r.with_attached("pad", r), "with_attached: other is 'pad'; expected a robot"),
+        (lambda r: r.with_attached(r, "pad", prefix=3), "prefix is 3; expected some text"),
+        (lambda r: r.with_free_base(3), "with_free_base: joint is 3; expected some text"),
+        (lambda r: r.with_friction("no"), "friction is 'no'; expected True or False"),
+        (lambda r: r.with_gravity(np.ma.array([1, 2, 3], mask=[0, 1, 0])), "3 finite numbers"),
+        (lambda r: r.lock({"elbow": True}), "is True; expected a finite number or one in a list"),
+        (lambda r: lw.Robot("arm.urdf"), "description is 'arm.urdf'; expected a RobotDescription"),
+        (lambda r: lw.load("iiwa14", strict="no"), "strict 'no': expected True or False"),
+        (lambda r: lw.load("a\nb"), "a\\nb: no such file; bundled robots are iiwa14, puma560"),
+        (lambda r: r.random_q(0, 1.5), "random_q: size is 1.5; expected a number of states, or"),
+        (lambda r: r.compute([], [0.0]), "function []: expected one of inverse_dynamics"),
+        (lambda r: r.operation_count("bias", []), "method []: bias expects one of 'auto', 'rnea'"),
+        (lambda r: r.operation_count("bias", frame="pad"), "frame is 'pad'; this function takes"),
+        (lambda r: r.method_for("bias", dtype="f4"), "dtype 'f4': expected 'float64' or 'float32'"),
+        (lambda r: r.kic([0.0, 0.0], "pad", out=3), "kic: out is a int; expected two arrays"),
     ],
 )
 def test_arguments_of_another_kind_are_refused(act: Any, message: str) -> None:
-    with pytest.raises(TypeError, match=re.escape(message)):
+    with pytest.raises((TypeError, ValueError), match=re.escape(message)):
         act(arm())
+
+
+@pytest.mark.parametrize("values", [(), ([0.0],), ([0.0] * 3, [0.0] * 2), ([0.0] * 2,) * 3])
+def test_equations_take_as_many_numbers_as_there_are(values: tuple[list[float], ...]) -> None:
+    lengths = [len(x) for x in values]
+    message = f"evaluate: bias was given values of length {lengths}; expected q (2), qd (2)"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        arm().evaluate("bias", *values)
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    assert arm().random_q(0, np.int64(3)).shape == (3, 2)  # type: ignore[arg-type]
+    limited = arm().with_joint("elbow", effort=np.float32(np.inf))
+    assert limited.description == arm().with_joint("elbow", effort=np.inf).description
 
 
 class Mine(lw.Robot):

@@ -251,6 +251,7 @@ def test_doubtful_bodies_are_told(problem: str, convention: str) -> None:
 
 BAD_TABLES: dict[str, tuple[Any, dict[str, Any], str]] = {
     "convention": ([BODY], {"convention": "craig"}, "convention 'craig'; expected 'standard' or"),
+    "a number": (3, {}, "rows is 3; expected one DHRow or mapping per joint"),
     "no rows": ([], {}, "no rows; expected one per joint"),
     "same names": ([BODY | {"name": "j"}] * 2, {}, ":2: row 2: name 'j' is row 1's; expected"),
 }

@@ -45,12 +45,12 @@ class Tasks:
         self, function: str, method: str, dtype: str = "float64", frame: Frame | None = None
     ) -> Algorithm:
         """A function's method; ``auto`` takes the fastest."""
-        methods = FUNCTIONS.get(function)
+        methods = FUNCTIONS.get(function) if isinstance(function, str) else None
         if methods is None:
             raise ValueError(f"function {function!r}: expected one of {', '.join(FUNCTIONS)}")
         if method == "auto":
             method = choose_method(function, self.tree, dtype, frame)
-        if method not in methods:
+        if not isinstance(method, str) or method not in methods:
             names = ", ".join(repr(m) for m in ("auto", *methods))
             raise ValueError(f"method {method!r}: {function} expects one of {names}")
         return methods[method]
@@ -64,6 +64,8 @@ class Tasks:
             raise ValueError(f"axes {key.axes!r}: expected {' or '.join(map(repr, known))}")
         if algorithm.takes_frame and at is None:
             raise ValueError(f"{key.function}: expected a frame (robot.frame_names lists them)")
+        if at is not None and not algorithm.takes_frame:
+            raise ValueError(f"{key.function}: frame is {key.frame!r}; this function takes none")
         self._check_applies(algorithm, key, at)
         wrenches = tuple(self.frame(name) for name in key.external)
         return Task(algorithm, at, key.axes, wrenches, status=key.status, damped=key.damped)

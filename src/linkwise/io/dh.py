@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import Any
@@ -51,9 +51,11 @@ KINDS = ("revolute", "prismatic")
 
 def describe_dh(rows: Sequence[Row], convention: str, name: str) -> RobotDescription:
     """Turn a table into a description: links ``base``, ``link1`` ... ``linkN``."""
-    table = Where(f"<DH table {name!r}>")
+    table = Where(f"<DH table {values.name('from_dh: name', name)!r}>")
     if convention not in CONVENTIONS:
         raise table.error(f"convention {convention!r}; expected 'standard' or 'modified'")
+    if not isinstance(rows, Iterable):
+        raise table.error(f"rows is {rows!r}; expected one DHRow or mapping per joint")
     rows = list(rows)
     if not rows:
         raise table.error("no rows; expected one per joint")

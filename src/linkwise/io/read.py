@@ -13,7 +13,9 @@ from linkwise.io.xml import DEFAULT_LIMITS, Node, PathLike, ReadLimits, parse_xm
 from linkwise.model.description import RobotDescription
 
 # what options of reading may be
-WORDS: dict[str, tuple[str | None, str]] = {
+WORDS: dict[str, tuple[str | bool | None, str | bool]] = {
+    "strict": (True, False),
+    "friction": (False, True),
     "base": ("fixed", "free"),
     "mimic": ("follow", "free"),
     "repair": (None, "nearest"),

@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -56,14 +57,18 @@ def _range(link: Link) -> tuple[Array, Array]:
 
 def random(tree: Tree, rng: np.random.Generator, size: int | tuple[int, ...]) -> Array:
     """Configurations within limits, drawn one after another."""
-    shape = (size,) if isinstance(size, int) else tuple(size)
+    try:
+        shape = tuple(size) if isinstance(size, Iterable) else (index(size),)
+        out = np.empty((*shape, tree.nq))
+    except (TypeError, ValueError):
+        message = f"random_q: size is {size!r}; expected a number of states, or a shape"
+        raise ValueError(message) from None
     if not any(link.joint.quasi for link, _, _ in _own(tree)):
         low, high = np.hstack([np.empty((2, 0)), *(_range(link) for link, _, _ in _own(tree))])
         return np.asarray(rng.uniform(low, high, (*shape, tree.nq)))  # the same draws, at once
-    out = np.empty((*shape, tree.nq))
-    for index in np.ndindex(*shape):
+    for state in np.ndindex(*shape):
         for link, q, _ in _own(tree):
-            out[(*index, q)] = _random(link, rng)
+            out[(*state, q)] = _random(link, rng)
     return out
 
 

@@ -51,7 +51,8 @@ def free_mimics(robot: RobotDescription) -> RobotDescription:
 def with_free_base(robot: RobotDescription, joint: str = "base") -> RobotDescription:
     """The same robot with a free joint between a new link and the old base."""
     world = _unused("world", [link.name for link in robot.links])
-    name = _unused(joint, [j.name for j in robot.joints])
+    named = values.name("with_free_base: joint", joint)
+    name = _unused(named, [j.name for j in robot.joints])
     fly = JointDescription(name, "free", world, robot.base, where=robot.where)
     links = (LinkDescription(world, where=robot.where), *robot.links)
     return replace(robot, links=links, joints=(fly, *robot.joints), base=world)
@@ -226,6 +227,7 @@ def with_attached(
     """Two robots in one: the other's base is fixed on a link of this one."""
     find_link(robot, link)
     if prefix:
+        values.name("with_attached: prefix", prefix)
         other = _renamed(other, {name: prefix + name for name in names_of(other)})
     taken = names_of(robot)
     both = [name for name in names_of(other) if name in taken]

@@ -35,7 +35,7 @@ def numbers(what: str, value: Any, *shapes: tuple[int, ...]) -> Array:
     wanted = " or ".join(_shape_words(shape) for shape in shapes)
     try:
         array = np.asarray(value)
-        if array.dtype.kind not in "fiu":
+        if array.dtype.kind not in "fiu" or np.ma.is_masked(value):
             raise TypeError
         array = array.astype(np.float64)
     except (TypeError, ValueError):
@@ -50,6 +50,8 @@ def numbers(what: str, value: Any, *shapes: tuple[int, ...]) -> Array:
 def _shape_words(shape: tuple[int, ...]) -> str:
     if shape == ():
         return "a finite number"
+    if shape == (1,):
+        return "one in a list"
     if len(shape) == 1:
         return f"{shape[0]} finite numbers"
     return f"a {' by '.join(map(str, shape))} array of finite numbers"
@@ -66,8 +68,8 @@ def number(what: str, value: Any) -> float:
 
 def positive(what: str, value: Any, *, unbounded: bool = False) -> float:
     """A number that is zero or more, and finite unless it may be unbounded."""
-    if unbounded and isinstance(value, float) and value == math.inf:
-        return value
+    if unbounded and isinstance(value, float | np.floating) and value == math.inf:
+        return math.inf
     checked = number(what, value)
     if checked < 0.0:
         raise ValueError(f"{what} is {checked:g}; expected zero or more")
