@@ -145,7 +145,7 @@ def test_frames_come_back_as_frames(tmp_path: Path) -> None:
 
 def test_edited_robots_come_back(random_robot: Any, tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
-    described = edit.with_inertia(random_robot(rng, 8), "base", 1.0, inertia=(0.1, 0.1, 0.1))
+    described = edit.with_inertia(random_robot(rng, 8), "base", 1.0, None, (0.1, 0.1, 0.1))
     robot = lw.Robot(edit.with_gravity(described, (0, 0, -9.81)))
     robot = robot.change_base("l5").with_payload("l2", 1.0, (0.1, 0, 0))
     robot = robot.with_gravity((0, 0, -9.81)).with_free_base()
@@ -216,7 +216,7 @@ def test_names_are_escaped(name: str) -> None:
 @pytest.mark.parametrize("name", ["bell\x07", "lone \ud800", "xacro ${x}"])
 def test_names_that_no_file_can_hold_are_refused(name: str) -> None:
     with pytest.raises(ValueError, match=r"link name .* cannot be written"):
-        write_urdf(edit.rename(one(), {"b": name}))
+        write_urdf(edit.rename(one(), {"b": name}, None))
 
 
 def test_shapes_come_back() -> None:
