@@ -15,6 +15,7 @@ state that is passed in, never a case inside a body.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import singledispatch
 from typing import Any
 
 from linkwise.model.joints import JointState
@@ -27,6 +28,7 @@ PerLink = Sequence[Any] | Mapping[int, Any]
 NO_JOINT = JointState(Transform(Vec3.zero()), ())
 
 
+@singledispatch
 def base_to_tip(tree: Tree, body: Body, base: Any, *per_link: PerLink) -> list[Any]:
     """``body(link, state_of_parent, *inputs_of_link) -> state``; returns each link's state."""
     states: list[Any] = []
@@ -36,6 +38,7 @@ def base_to_tip(tree: Tree, body: Body, base: Any, *per_link: PerLink) -> list[A
     return states
 
 
+@singledispatch
 def tip_to_base(tree: Tree, body: Body, empty: Any, *per_link: PerLink) -> tuple[list[Any], Any]:
     """``body(link, sum_over_children, *inputs_of_link) -> (out, to_parent)``.
 
@@ -61,15 +64,22 @@ def added(a: Any, b: Any) -> Any:
     return a + b
 
 
+@singledispatch
 def each_link(tree: Tree, body: Body, *per_link: PerLink) -> list[Any]:
     """``body(link, *inputs_of_link) -> out``; returns each link's ``out``."""
     return [body(link, *(x[i] for x in per_link)) for i, link in enumerate(tree.links)]
 
 
-def sum_links(tree: Tree, body: Body, total: Any, *per_link: PerLink) -> Any:
-    """``body(link, total, *inputs_of_link) -> total`` with this link's part added, link by link."""
-    for i, link in enumerate(tree.links):
-        total = body(link, total, *(x[i] for x in per_link))
+@singledispatch
+def sum_links(
+    tree: Tree, body: Body, total: Any, *per_link: PerLink, inward: bool = False
+) -> Any:
+    """``body(link, total, *inputs_of_link) -> total`` with this link's part added, link by link,
+    the first or the last link first.
+    """
+    order = range(len(tree.links))
+    for i in reversed(order) if inward else order:
+        total = body(tree.links[i], total, *(x[i] for x in per_link))
     return total
 
 
@@ -102,6 +112,7 @@ def each_pair(
             yield (j, i), out
 
 
+@singledispatch
 def along_path(
     tree: Tree, last: int, body: Body, base: Any, *per_link: PerLink
 ) -> tuple[dict[int, Any], Any]:
@@ -134,6 +145,7 @@ def joint_states_from_roots(tree: Tree, q: Sequence[Scalar]) -> list[JointState]
     ]
 
 
+@singledispatch
 def at_links(tree: Tree, empty: Any, given: Iterable[tuple[int, Any]]) -> list[Any]:
     """The sum of the values given for each link; values given for the base are left out."""
     sums = [empty] * len(tree.links)

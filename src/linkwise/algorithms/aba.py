@@ -84,9 +84,14 @@ def accelerate(
     return Acceleration(a, qdd)
 
 
+def of_joint(_link: Link, state: Acceleration) -> list[Scalar]:
+    """The joint's part of a link's acceleration."""
+    return state.qdd
+
+
 def joint_accelerations(tree: Tree, states: list[Acceleration]) -> list[Scalar]:
     """The joints' accelerations, by degree of freedom."""
-    return tree.gather([state.qdd for state in states])
+    return tree.gather(each_link(tree, of_joint, states))
 
 
 def sweeps(tree: Tree, q: Vector, qd: Vector, tau: Vector, external: External) -> list[Scalar]:

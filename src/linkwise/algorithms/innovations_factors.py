@@ -19,7 +19,7 @@ from linkwise.algorithms.tied import inverse_with_ties
 from linkwise.model.joints import JointState
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial import Force, Matrix, Scalar, Vector
-from linkwise.sweep import base_to_tip, joint_states, tip_to_base
+from linkwise.sweep import base_to_tip, each_link, joint_states, tip_to_base
 
 
 def apply(
@@ -93,7 +93,11 @@ def factor_inverse(tree: Tree, q: Vector) -> Matrix:
 
 def pivots(tree: Tree, q: Vector) -> list[Scalar]:
     """The diagonal of D."""
-    return tree.gather([[gain.d for gain in gains] for gains in _at(tree, q).gains])
+    return tree.gather(each_link(tree, _pivots, _at(tree, q).gains))
+
+
+def _pivots(_link: Link, gains: list[Gain]) -> list[Scalar]:
+    return [gain.d for gain in gains]
 
 
 def _mass_matrix_inverse(tree: Tree, q: Vector) -> Matrix:

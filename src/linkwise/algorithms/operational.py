@@ -20,9 +20,10 @@ from linkwise.algorithms.crba import crba
 from linkwise.algorithms.grip import grip
 from linkwise.algorithms.innovations import factored
 from linkwise.algorithms.kinematics import jacobian_columns
+from linkwise.algorithms.riccati import Gain
 from linkwise.model.tree import Frame, Link, Tree
 from linkwise.spatial import Force, Matrix, Vector
-from linkwise.sweep import along_path, at_links, joint_states
+from linkwise.sweep import along_path, at_links, joint_states, sum_links
 
 # a full 6x6 matrix is the mass matrix of a six-joint chain
 CHAIN_OF_SIX = tuple(range(-1, 5))
@@ -57,11 +58,13 @@ def recursive_inverse(tree: Tree, q: Vector, *, frame: Frame, axes: str = "base"
     f, pushes = factored(tree, joint_states(tree, q)), grip(tree, q, frame, axes).pushes()
     loads = [at_links(tree, Force.zero(), [(frame.link, push)]) for push in pushes]
     epsilons = [f.filtered([0.0] * tree.nv, load) for load in loads]  # by push, by link
-    total = dense.zero(6, 6)
-    for own, gains in zip(reversed(dense.transpose(epsilons)), reversed(f.gains), strict=True):
-        part = dense.square(dense.transpose(own), [gain.inv_d for gain in gains])
-        total = dense.plus(total, part)
-    return total
+    return sum_links(tree, add_squares, dense.zero(6, 6), f.gains, *epsilons, inward=True)
+
+
+def add_squares(_link: Link, total: Matrix, gains: list[Gain], *epsilons: Vector) -> Matrix:
+    """``ε D⁻¹ εᵀ`` of a link, a row of ε per push."""
+    part = dense.square(dense.transpose(epsilons), [gain.inv_d for gain in gains])
+    return dense.plus(total, part)
 
 
 def inverted(inverse: Callable[..., Matrix]) -> Callable[..., Matrix]:

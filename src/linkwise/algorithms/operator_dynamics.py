@@ -19,7 +19,7 @@ from linkwise.algorithms.external import External, external_forces
 from linkwise.algorithms.grip import grip
 from linkwise.algorithms.innovations import factored
 from linkwise.algorithms.kinematics import jacobian_dot_qd
-from linkwise.algorithms.rates import at_rest, move
+from linkwise.algorithms.rates import at_rest, joint_of, move
 from linkwise.algorithms.rnea import unbiased
 from linkwise.algorithms.tied import tied, with_ties
 from linkwise.algorithms.wrenches import needed
@@ -48,7 +48,7 @@ def bias_filtered(
     motions = base_to_tip(tree, move, at_rest(tree.base_acceleration), q_, qd_, still)
     forces = each_link(tree, needed, motions, external_forces(tree, q, external))
     driven = tree.gather(each_link(tree, drive, tau_, qd_))
-    return factored(tree, [m.J for m in motions]).solved(driven, forces)
+    return factored(tree, each_link(tree, joint_of, motions)).solved(driven, forces)
 
 
 def _dynamics(states: States) -> Callable[..., list[Scalar]]:

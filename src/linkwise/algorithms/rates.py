@@ -38,6 +38,11 @@ def at_rest(a: Vec3) -> Rates:
     return Rates(NO_JOINT, Vec3.zero(), Vec3.zero(), a, Mat3.zero())
 
 
+def joint_of(_link: Link, m: Rates) -> JointState:
+    """The joint of a link that moves."""
+    return m.J
+
+
 def move(link: Link, parent: Rates, q: Vector, qd: Vector, qdd: Vector) -> Rates:
     """Rates of a link from its parent's and the joint's own motion."""
     J = link.joint_state(q)

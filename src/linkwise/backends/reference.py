@@ -62,8 +62,10 @@ class _Run:
         self.batch = next(iter(inputs.values())).shape[0]
         self.state: dict[int, Any] = {}  # by node
         # what counted loops read and write, by name: (batch, size) each; NaN until written
-        tables = {a.name: np.tile(a.values, (self.batch, 1)) for a in program.arrays if a.values}
-        sizes = {a.name: a.size for a in program.arrays if not a.values}
+        self.lists = program.lists
+        numbers = [(a.name, a.values) for a in program.tables if not a.lists_places]
+        tables = {name: np.broadcast_to(x, (self.batch, len(x))) for name, x in numbers}
+        sizes = {a.name: a.size for a in program.arrays if a.values is None}
         sizes |= {o.name: o.slot.size for o in program.outputs if not o.values}
         room = {name: np.full((self.batch, n), np.nan, self.dtype) for name, n in sizes.items()}
         self.memory = inputs | tables | room
@@ -95,17 +97,20 @@ class _Run:
             return self.memory[port][:, index]
         if node.op == "read":
             array, at = node.value
-            return self.memory[array][:, at.element(step)].astype(self.dtype)
+            return self.memory[array][:, at.element(step, self.lists)].astype(self.dtype)
         return OPS[node.op](*(self.state[a.id] for a in node.args))
 
     def _for(self, loop: For) -> None:
         for k in range(loop.count):
-            self._block(loop.body, k)
-            for write in loop.writes:
+            case = loop.cases[loop.which.element(k, self.lists) if loop.which else 0]
+            self._block(case.body, k)
+            for write in case.writes:
                 if (k + 1) % write.every == 0:
-                    column = self.memory[write.array][:, write.at.element(k // write.every)]
+                    element = write.at.element(k // write.every, self.lists)
+                    column = self.memory[write.array][:, element]
                     column[...] = (column if write.add else 0.0) + self.state[write.value.id]
-            self.state |= {c.value.id: self.state[c.next.id] for c in loop.carries}
+            pairs = zip(loop.carries, case.nexts, strict=True)
+            self.state |= {c.value.id: self.state[x.id] for c, x in pairs}
 
     def _repeat(self, loop: Repeat) -> None:
         for k in itertools.count():

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linkwise.trace.expr import Counted, Expr, Graph, Loop, reachable
+from linkwise.trace.expr import Counted, Done, Expr, Graph, Loop, reachable
 from linkwise.trace.fuse import fuse
-from linkwise.trace.program import Block, Carry, For, Region, Repeat
+from linkwise.trace.program import Block, Carry, Case, For, Region, Repeat
 
 
 def assemble(
@@ -45,13 +45,18 @@ def needed(results: Sequence[Expr], known: frozenset[int] = frozenset()) -> tupl
 
 
 def _region(loop: Loop | Counted, known: frozenset[int]) -> Region:
-    carries = tuple(map(Carry, loop.carries, loop.starts, loop.nexts))
+    nexts = loop.cases[0].nexts if isinstance(loop, Counted) else loop.nexts
+    carries = tuple(map(Carry, loop.carries, loop.starts, nexts))
     if isinstance(loop, Counted):
-        body = needed([*loop.nexts, *(write.value for write in loop.writes)], known)
-        return For(loop.steps, carries, Block(body), tuple(loop.writes))
+        return For(loop.steps, carries, tuple(_case(c, known) for c in loop.cases), loop.which)
     return Repeat(
         loop.limit, carries, Block(needed([*loop.nexts, loop.active], known)), loop.active
     )
+
+
+def _case(case: Done, known: frozenset[int]) -> Case:
+    body = Block(needed(case.roots(), known))
+    return Case(body, tuple(case.nexts), tuple(case.writes))
 
 
 def _dependent(stepped: set[int], roots: Sequence[Expr]) -> set[int]:

@@ -9,7 +9,7 @@ and ``b - a``, are one node plus a sign, which a sum absorbs.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from linkwise.spatial.scalar import (
@@ -168,16 +168,35 @@ class Loop(NamedTuple):
         return Loop(next(roots), self.carries, starts, nexts, active)
 
 
+class Order(NamedTuple):
+    """The item that step k of a counted loop is about: ``first + step k``."""
+
+    first: int = 0
+    step: int = 1
+
+    def item(self, k: int) -> int:
+        """The item of a step."""
+        return self.first + self.step * k
+
+
+FORTH = Order()
+
+
 class At(NamedTuple):
-    """The element that step k of a counted loop touches."""
+    """The element of an array that step k of a counted loop touches.
+
+    ``start + stride x``, where x is the step's item, or what a list of places has for the item.
+    """
 
     start: int
     stride: int = 0
-    where: tuple[int, ...] = ()  # by step, beside ``start``; in place of the stride
+    places: str = ""  # name of the list
+    order: Order = FORTH
 
-    def element(self, k: int) -> int:
-        """``start + stride k``, or ``start + where[k]``."""
-        return self.start + (self.where[k] if self.where else self.stride * k)
+    def element(self, k: int, lists: Mapping[str, Sequence[int]]) -> int:
+        """The element of a step."""
+        item = self.order.item(k)
+        return self.start + self.stride * int(lists[self.places][item] if self.places else item)
 
 
 class Write(NamedTuple):
@@ -190,24 +209,42 @@ class Write(NamedTuple):
     add: bool = False  # to what is there (scratch only)
 
 
-class Counted(NamedTuple):
-    """A loop of a fixed number of steps, as it was traced."""
+class Done(NamedTuple):
+    """What a step of a counted loop ends with: carried values, and elements to write."""
 
-    steps: int
-    carries: list[Expr]
-    starts: list[Expr]
     nexts: list[Expr]
     writes: list[Write]
 
     def roots(self) -> list[Expr]:
+        """Every node that the step needs."""
+        return [*self.nexts, *(write.value for write in self.writes)]
+
+    def renamed(self, roots: Iterator[Expr]) -> Done:
+        """The same with the next nodes in place of its roots."""
+        nexts = [next(roots) for _ in self.nexts]
+        return Done(nexts, [write._replace(value=next(roots)) for write in self.writes])
+
+
+class Counted(NamedTuple):
+    """A loop of a fixed number of steps, as it was traced; which of its cases a step is, a list of
+    places says.
+    """
+
+    steps: int
+    carries: list[Expr]
+    starts: list[Expr]
+    cases: list[Done]
+    which: At | None = None
+
+    def roots(self) -> list[Expr]:
         """Every node that the loop needs."""
-        return [*self.starts, *self.nexts, *(write.value for write in self.writes)]
+        return [*self.starts, *(root for case in self.cases for root in case.roots())]
 
     def renamed(self, roots: Iterator[Expr]) -> Counted:
         """The same loop with the next nodes in place of its roots."""
-        starts, nexts = ([next(roots) for _ in some] for some in (self.starts, self.nexts))
-        writes = [write._replace(value=next(roots)) for write in self.writes]
-        return Counted(self.steps, self.carries, starts, nexts, writes)
+        starts = [next(roots) for _ in self.starts]
+        cases = [case.renamed(roots) for case in self.cases]
+        return self._replace(starts=starts, cases=cases)
 
 
 class TooManyNodes(MemoryError):

@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from linkwise.trace.expr import At, Expr, Graph
-from linkwise.trace.program import NUMBER, Block, Carry, For, Output, Program, Region
+from linkwise.trace.program import NUMBER, Block, Carry, Case, For, Output, Program, Region
 
 SHORTEST = 2.0**-486  # squares of shorter lengths lose digits to underflow; 0 in float32
 
@@ -61,6 +61,9 @@ class _Writer:
             self._block(region, finish=False)
             self._close()
         else:
+            if isinstance(region, For) and self._writes_results(region):
+                self._finished()  # what makes a state singular is known by now
+                self._close()
             self.regions.append(self._for(region) if isinstance(region, For) else region)
 
     def sum_in_loops(self) -> None:
@@ -74,22 +77,26 @@ class _Writer:
             self._known.add(self._sum.id)
             more = self._plus(x)
             carry = Carry(self._sum, start, more)
-            self.regions.append(For(port.size, (carry,), Block((x, more)), ()))
+            self.regions.append(For(port.size, (carry,), (Case(Block((x, more)), (more,), ()),)))
         self._unseen.clear()
-        self._finished()
-        self._close()
+
+    def _writes_results(self, loop: For) -> bool:
+        return any(o.name == w.array for o in self.program.outputs for w in loop.writes)
 
     def _for(self, loop: For) -> For:
         """A counted loop with guarded writes to outputs."""
+        return replace(loop, cases=tuple(map(self._case, loop.cases)))
+
+    def _case(self, case: Case) -> Case:
         numbers = {o.name for o in self.program.outputs if o.kind == NUMBER}
-        nodes, writes = list(loop.body.nodes), []
-        for write in loop.writes:
+        nodes, writes = list(case.body.nodes), []
+        for write in case.writes:
             if write.array in numbers:
                 value = self.graph.node("add", write.value, self._finished())
                 nodes += [value] if value not in nodes else []
                 write = write._replace(value=value)
             writes.append(write)
-        return replace(loop, body=Block(tuple(nodes)), writes=tuple(writes))
+        return replace(case, body=Block(tuple(nodes)), writes=tuple(writes))
 
     def last(self, region: Region) -> None:
         """The last region; results are guarded as they come, or after the last pivot."""

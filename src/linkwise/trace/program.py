@@ -9,10 +9,14 @@ one, so nothing assumes that a program is one block.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from linkwise.trace.expr import Expr, Write, reachable
+from numpy.typing import NDArray
+
+from linkwise.trace.expr import At, Expr, Write, reachable
 
 
 @dataclass(frozen=True)
@@ -59,20 +63,32 @@ class Output:
 
 
 @dataclass(frozen=True)
-class Signature:
-    """The arrays of a kernel: every input, then every output."""
-
-    inputs: tuple[Port, ...]
-    outputs: tuple[Slot, ...]
-
-
-@dataclass(frozen=True)
 class Array:
-    """Memory of a program beside its ports, for counted loops."""
+    """Memory of a program beside its ports, for counted loops.
+
+    A table has values, numbers or whole numbers (a list of places), the same for every state. It is
+    no part of the code: a kernel is given it when it is loaded. Scratch has none, and each state
+    has its own.
+    """
 
     name: str
     size: int
-    values: tuple[float, ...] = ()  # of a table of constants; none: scratch, each state its own
+    values: NDArray[Any] | None = field(default=None, compare=False)
+
+    @property
+    def lists_places(self) -> bool:
+        """Whether the values are whole numbers, for `At`."""
+        return self.values is not None and self.values.dtype.kind == "i"
+
+
+@dataclass(frozen=True)
+class Signature:
+    """The arrays of a kernel: every input, then every output; and the tables it reads."""
+
+    inputs: tuple[Port, ...]
+    outputs: tuple[Slot, ...]
+    tables: tuple[Array, ...] = ()
+    rolled: bool = False  # whether there are counted loops, with scratch or tables
 
 
 @dataclass(frozen=True)
@@ -106,20 +122,41 @@ class Repeat:
 
 
 @dataclass(frozen=True)
-class For:
-    """Run ``body`` exactly ``count`` times, with carried values; see rolled.py.
+class Case:
+    """One way a step of a counted loop can go: its nodes, what it carries on, what it writes."""
 
-    Nodes of op "read" take elements of inputs, tables or scratch by the number of the step; writes
-    are done at its end, in order.
-    """
-
-    count: int
-    carries: tuple[Carry, ...]
     body: Block
+    nexts: tuple[Expr, ...]  # one per carried value
     writes: tuple[Write, ...]
 
 
+@dataclass(frozen=True)
+class For:
+    """Take exactly ``count`` steps, with carried values; see rolled.py.
+
+    Nodes of op "read" take elements of inputs, tables or scratch by the number of the step; writes
+    are done at its end, in order. Which case a step is, a list of places says.
+    """
+
+    count: int
+    carries: tuple[Carry, ...]  # their ``next`` is that of the first case
+    cases: tuple[Case, ...]
+    which: At | None = None  # needed by several cases
+
+    @property
+    def writes(self) -> tuple[Write, ...]:
+        """What any of the cases writes."""
+        return tuple(write for case in self.cases for write in case.writes)
+
+
 Region = Block | Repeat | For
+
+
+def blocks(region: Region) -> tuple[Block, ...]:
+    """The straight-line parts of a region."""
+    if isinstance(region, For):
+        return tuple(case.body for case in region.cases)
+    return (region,) if isinstance(region, Block) else (region.body,)
 
 
 @dataclass(frozen=True)
@@ -136,7 +173,18 @@ class Program:
     @property
     def signature(self) -> Signature:
         """The arrays that a kernel of this program reads and writes."""
-        return Signature(self.inputs, tuple(output.slot for output in self.outputs))
+        slots = tuple(output.slot for output in self.outputs)
+        return Signature(self.inputs, slots, self.tables, bool(self.arrays))
+
+    @property
+    def tables(self) -> tuple[Array, ...]:
+        """Constants beside the code."""
+        return tuple(array for array in self.arrays if array.values is not None)
+
+    @property
+    def lists(self) -> dict[str, NDArray[Any]]:
+        """The lists of places by name."""
+        return {a.name: a.values for a in self.tables if a.lists_places and a.values is not None}
 
     @property
     def results(self) -> tuple[Expr, ...]:
@@ -146,7 +194,8 @@ class Program:
     def nodes(self) -> Iterator[Expr]:
         """Every computed node, in order of execution; those in a loop once."""
         for region in self.regions:
-            yield from region.nodes if isinstance(region, Block) else region.body.nodes
+            for block in blocks(region):
+                yield from block.nodes
 
 
 @dataclass(frozen=True)
@@ -200,14 +249,27 @@ def count_operations(program: Program) -> OperationCount:
     needed = [*program.results, *program.pivots]
     for region in program.regions:
         needed += [c for x in getattr(region, "carries", ()) for c in (x.start, x.next)]
-        needed += [write.value for write in getattr(region, "writes", ())]
+        for case in region.cases if isinstance(region, For) else ():
+            needed += [*case.nexts, *(write.value for write in case.writes)]
     # a threshold that only the test at a loop's end looks at is part of that test
     counted = {n.id for n in (*bodies, *reachable(needed))}
-    total = _count([n for n in program.nodes() if n.id in counted])
+    straight = [r for r in program.regions if not isinstance(r, For)]
+    total = _count([n for r in straight for b in blocks(r) for n in b.nodes if n.id in counted])
     for region in program.regions:
-        if isinstance(region, For):  # all its steps, of which one is counted already
-            total = replace(total, iteration=_count(region.body.nodes)).iterated(region.count)
+        for times, case in _taken(program, region) if isinstance(region, For) else ():
+            once = replace(total, iteration=_count(case.body.nodes))
+            total = once.iterated(times + 1)
     return replace(total, iteration=_count(bodies) if bodies else None)
+
+
+def _taken(program: Program, loop: For) -> Iterator[tuple[int, Case]]:
+    """How often each case of a loop is taken."""
+    if loop.which is None:
+        yield loop.count, loop.cases[0]
+        return
+    lists = program.lists
+    taken = Counter(loop.which.element(k, lists) for k in range(loop.count))
+    yield from ((taken[k], case) for k, case in enumerate(loop.cases))
 
 
 def _count(nodes: Iterable[Expr]) -> OperationCount:

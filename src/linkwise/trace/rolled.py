@@ -1,7 +1,8 @@
 """Counted loops, written down: a walk over many links, or many steps of one state.
 
-The body is traced once, on carried values, and may read and write elements of arrays whose index
-depends on the step (`At`). A step reads first and writes last, so it never sees its own writes.
+The body is traced once for each case of it, on carried values, and may read and write elements of
+arrays whose index depends on the step (`At`). A step reads first and writes last, so it never sees
+its own writes.
 
     a walk over links     tables hold the constants of each link, scratch its state; the state of
                           the parent is read by index; inward walks add to the parent's element
@@ -12,21 +13,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from linkwise.spatial import select
 from linkwise.trace.assemble import assemble
-from linkwise.trace.expr import At, Counted, Expr, Graph, Write
+from linkwise.trace.expr import FORTH, At, Counted, Done, Expr, Graph, Order, Write
 from linkwise.trace.program import Array, Output, Port, Program, Slot
 
 
 class Step:
     """What the body of a counted loop may do beside arithmetic."""
 
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+    def __init__(self, graph: Graph, order: Order = FORTH) -> None:
+        self.graph, self.order = graph, order
         self.writes: list[Write] = []
 
-    def read(self, array: str, start: int = 0, stride: int = 0, where: Sequence[int] = ()) -> Expr:
-        """An element of an input, a table or scratch; step k takes the one that `At` says."""
-        return self.graph.node("read", value=(array, At(start, stride, tuple(where))))
+    def read(self, array: str, start: int = 0, stride: int = 0, places: str = "") -> Expr:
+        """An element of an input, a table or scratch; each step takes the one that `At` says."""
+        return self.graph.node("read", value=(array, At(start, stride, places, self.order)))
 
     def write(
         self,
@@ -34,7 +36,7 @@ class Step:
         value: Expr | float,
         start: int = 0,
         stride: int = 0,
-        where: Sequence[int] = (),
+        places: str = "",
         *,
         every: int = 1,
         add: bool = False,
@@ -44,20 +46,45 @@ class Step:
         With ``every`` only each so many steps, the first time at the end of step ``every - 1``;
         the index then counts the writes.
         """
-        at = At(start, stride, tuple(where))
+        at = At(start, stride, places, self.order)
         self.writes.append(Write(array, at, self.graph.lift(value), every, add))
 
 
 Body = Callable[[Step, list[Expr]], Sequence[Expr | float]]
 
 
-def loop(graph: Graph, count: int, state: Sequence[Expr | float], body: Body) -> list[Expr]:
-    """Run ``body(step, state) -> next state`` exactly ``count`` times; returns the last state."""
-    carries = [graph.node("carry", value=(len(graph.loops), k)) for k in range(len(state))]
-    step = Step(graph)
-    nexts = [graph.lift(x) for x in body(step, list(carries))]
-    starts = [graph.lift(x) for x in state]
-    graph.loops.append(Counted(count, carries, starts, nexts, step.writes))
+def loop(
+    graph: Graph,
+    count: int,
+    state: Sequence[Expr | float],
+    *bodies: Body,
+    which: At | None = None,
+    order: Order = FORTH,
+) -> list[Expr]:
+    """Run ``body(step, state) -> next state`` exactly ``count`` times; returns the last state.
+
+    Of several bodies each step takes the one that ``which`` says. Pivots of the bodies become one
+    number that is carried along, positive as long as they all were.
+    """
+    number = len(graph.loops)
+    carries = [graph.node("carry", value=(number, k)) for k in range(len(state))]
+    sound = graph.node("carry", value=(number, "sound"))
+    before, cases, watched = list(graph.pivots), [], False
+    for body in bodies:
+        step, graph.pivots = Step(graph, order), []
+        nexts = [graph.lift(x) for x in body(step, list(carries))]
+        still = sound
+        for pivot in dict.fromkeys(pivot for pivot, _ in graph.pivots):
+            still, watched = graph.lift(select(pivot, still, -1.0)), True
+        cases.append(Done([*nexts, still], step.writes))
+    starts = [*(graph.lift(x) for x in state), graph.one]
+    if watched:
+        graph.pivots = [*before, (sound, graph.zero)]
+    else:
+        graph.pivots, starts = before, starts[:-1]
+        cases = [Done(case.nexts[:-1], case.writes) for case in cases]
+    held = [*carries, sound] if watched else carries
+    graph.loops.append(Counted(count, held, starts, cases, which))
     return carries
 
 
@@ -70,7 +97,9 @@ def program(
     results: Sequence[Expr] = (),
 ) -> Program:
     """The program of a graph with loops: outputs that loops write, and a row of results."""
-    regions, roots = assemble(graph, list(results))
+    pivots = [pivot for pivot, _ in graph.pivots]
+    regions, roots = assemble(graph, [*results, *pivots])
+    roots, pivots = roots[: len(results)], roots[len(results) :]
     outputs = [Output(slot.name, slot.shape, (), slot.kind) for slot in written]
     outputs += [Output("result", (len(roots),), tuple(roots))] if roots else []
-    return Program(name, tuple(ports), regions, tuple(outputs), arrays=tuple(arrays))
+    return Program(name, tuple(ports), regions, tuple(outputs), tuple(pivots), tuple(arrays))

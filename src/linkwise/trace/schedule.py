@@ -28,7 +28,7 @@ from dataclasses import replace
 from functools import partial
 
 from linkwise.trace.expr import Expr
-from linkwise.trace.program import Block, Program, Region
+from linkwise.trace.program import Block, For, Program, Region
 
 Order = Callable[[tuple[Expr, ...]], tuple[Expr, ...]]
 
@@ -68,6 +68,9 @@ def _reordered(program: Program, order: Order) -> Program:
     def reordered(region: Region) -> Region:
         if isinstance(region, Block):
             return block(region)
+        if isinstance(region, For):
+            cases = (replace(case, body=block(case.body)) for case in region.cases)
+            return replace(region, cases=tuple(cases))
         return replace(region, body=block(region.body))
 
     return replace(program, regions=tuple(map(reordered, program.regions)))

@@ -72,6 +72,13 @@ def evaluate(task: Task, tree: Tree, *values: Sequence[Any]) -> Any:
 
     Values are in the order of the task's ports; ``tol`` and ``limit`` may be left out.
     """
+    like = next((x for numbers in values for x in numbers), 0.0)
+    given = dict(zip((port.name for port in task.ports(tree)), values, strict=False))
+    return run(task, task.tree(tree.with_constants_like(like), given), values)
+
+
+def run(task: Task, tree: Tree, values: Sequence[Any]) -> Any:
+    """Run the task's driver on a tree as it is; returns what the driver does."""
     arguments = len(task.algorithm.inputs)
     given = dict(zip((port.name for port in task.ports(tree)), values, strict=False))
     options: dict[str, Any] = {}
@@ -86,9 +93,7 @@ def evaluate(task: Task, tree: Tree, *values: Sequence[Any]) -> Any:
         options["external"] = tuple(zip(task.external, wrenches, strict=True))
     if task.damped:
         options["damping"] = given["damping"]
-    like = next((x for numbers in values for x in numbers), 0.0)
-    prepared = task.tree(tree.with_constants_like(like), given)
-    return task.algorithm.driver(prepared, *values[:arguments], **options)
+    return task.algorithm.driver(tree, *values[:arguments], **options)
 
 
 class Equations(NamedTuple):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from linkwise.trace.expr import ARITY, At, Expr, Write
 from linkwise.trace.program import BYTE, NUMBER, Block, Carry, For, Output, Program, Repeat
@@ -12,11 +13,30 @@ class IllegalProgram(ValueError):
     """A program breaks a rule that backends rely on."""
 
 
+Lists = Mapping[str, Sequence[int]]
+
+
+class _Reads(NamedTuple):
+    """What the steps of a case may read: sizes of arrays, the steps, and lists of places."""
+
+    sizes: Mapping[str, int]
+    steps: Sequence[int]
+    lists: Lists
+
+    def within(self, array: str, at: At) -> bool:
+        """Whether every step reads an element that is there."""
+        return _within(at, self.steps, self.sizes.get(array, 0), self.lists)
+
+
 def verify(program: Program) -> Program:
     """Return the program, or say which rule which node breaks."""
     sizes = {port.name: port.size for port in program.inputs}
     if len(sizes) != len(program.inputs):
         raise IllegalProgram(f"{program.name}: two inputs share a name")
+    everything = [*sizes, *(o.name for o in program.outputs), *(a.name for a in program.arrays)]
+    for array in program.arrays:
+        if everything.count(array.name) != 1:
+            raise IllegalProgram(f"{program.name}: two arrays are named {array.name!r}")
     known: set[int] = set()
     for region in program.regions:
         if isinstance(region, Block):
@@ -56,8 +76,7 @@ def _block(
     block: Block,
     sizes: dict[str, int],
     known: set[int],
-    reads: Mapping[str, int] | None = None,
-    steps: int = 0,
+    reads: _Reads | None = None,
 ) -> set[int]:
     """Ids the block makes; each node once, after its arguments."""
     made: set[int] = set()
@@ -72,8 +91,8 @@ def _block(
         if node.op == "read":
             _require(reads is not None, "an element by step belongs to a counted loop", node)
             array, at = node.value
-            size = (reads or {}).get(array, 0)
-            _require(_within(at, range(steps), size), f"read outside of {array!r}", node)
+            inside = reads is not None and reads.within(array, at)
+            _require(inside, f"read outside of {array!r}", node)
         made.add(node.id)
     return made
 
@@ -86,39 +105,57 @@ def _for(program: Program, loop: For, sizes: dict[str, int], known: set[int]) ->
     """A counted loop reads inputs, tables and scratch, and writes scratch and outputs."""
     if loop.count < 1:
         raise IllegalProgram(f"a counted loop has {loop.count} steps; expected at least one")
-    if program.pivots:
-        raise IllegalProgram("a program of counted loops has pivots; expected none yet")
-    scratch = {a.name: a.size for a in program.arrays if not a.values}
+    scratch = {a.name: a.size for a in program.arrays if a.values is None}
     outputs = {o.name: o.slot.size for o in program.outputs if not o.values}
     _carries(loop.carries, known)
-    inside = known | _block(loop.body, sizes, known, reads=_readable(program), steps=loop.count)
-    for carry in loop.carries:
-        _require(carry.next.id in inside, "needed by a loop, never computed", carry.next)
-    for write in loop.writes:
-        _require(write.value.id in inside, "written by a loop, never computed", write.value)
-        into = scratch if write.add else scratch | outputs
-        _require(write.array in into, f"no loop may write to {write.array!r}", write.value)
-        _require(write.every >= 1, f"written every {write.every} steps", write.value)
-        times = range(loop.count // write.every)
-        inside_array = _within(write.at, times, into[write.array])
-        _require(inside_array, f"written outside of {write.array!r}", write.value)
+    lists = program.lists
+    for number, case in enumerate(loop.cases):
+        steps = _steps(loop, number, lists)
+        reads = _Reads(_readable(program), steps, lists)
+        inside = known | _block(case.body, sizes, known, reads)
+        if len(case.nexts) != len(loop.carries):
+            raise IllegalProgram("a case of a loop carries on another number of values")
+        for node in case.nexts:
+            _require(node.id in inside, "needed by a loop, never computed", node)
+        for write in case.writes:
+            _require(write.value.id in inside, "written by a loop, never computed", write.value)
+            into = scratch if write.add else scratch | outputs
+            _require(write.array in into, f"no loop may write to {write.array!r}", write.value)
+            _require(write.every >= 1, f"written every {write.every} steps", write.value)
+            times = steps if write.every == 1 else range(loop.count // write.every)
+            inside_array = _within(write.at, times, into[write.array], lists)
+            _require(inside_array, f"written outside of {write.array!r}", write.value)
+
+
+def _steps(loop: For, case: int, lists: Lists) -> Sequence[int]:
+    """The steps that are a case."""
+    if loop.which is None:
+        if len(loop.cases) != 1:
+            raise IllegalProgram("nothing says which case a step of a loop is")
+        return range(loop.count)
+    known = [loop.which.element(k, lists) for k in range(loop.count)]
+    if not all(0 <= k < len(loop.cases) for k in known):
+        raise IllegalProgram("a step of a loop is a case that is not there")
+    return [k for k, which in enumerate(known) if which == case]
 
 
 def _readable(program: Program) -> dict[str, int]:
     """Sizes of what a step may read."""
     for array in program.arrays:
-        if array.values and len(array.values) != array.size:
+        if array.values is not None and array.values.size != array.size:
             raise IllegalProgram(
-                f"table {array.name!r} has {len(array.values)} values; expected {array.size}"
+                f"table {array.name!r} has {array.values.size} values; expected {array.size}"
             )
     ports = {port.name: port.size for port in program.inputs}
-    return ports | {array.name: array.size for array in program.arrays}
+    return ports | {array.name: array.size for array in program.arrays if not array.lists_places}
 
 
-def _within(at: At, steps: range, size: int) -> bool:
-    if at.where and len(at.where) < len(steps):
-        return False
-    return all(0 <= at.element(k) < size for k in steps)
+def _within(at: At, steps: Sequence[int], size: int, lists: Lists) -> bool:
+    if at.places:
+        items = [at.order.item(k) for k in steps]
+        if at.places not in lists or not all(0 <= i < len(lists[at.places]) for i in items):
+            return False
+    return all(0 <= at.element(k, lists) < size for k in steps)
 
 
 def _leaf(node: Expr, sizes: dict[str, int]) -> None:

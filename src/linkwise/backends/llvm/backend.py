@@ -55,11 +55,13 @@ class Llvm:
         """The program as LLVM IR: a tile, a way in, and the declarations they need."""
         lanes, register = self.lanes(dtype, form), self.lanes(dtype, BATCH)
         wrap = render_one if form == ONE else render_batch
+        renderer = Renderer(program, lanes, register, self.target.fused)
         return "\n".join(
             (
                 f"; {program.name}, {dtype}, {lanes.width} state(s) side by side",
                 f'target triple = "{self.target.triple}"',
-                Renderer(program, lanes, register, self.target.fused).tile(),
+                renderer.memory.globals() if program.arrays else "",
+                renderer.tile(),
                 wrap(program.signature, lanes),
                 _declarations(lanes, register),
                 _attributes(self.target),
@@ -79,7 +81,9 @@ class Llvm:
     def load(self, code: bytes, signature: Signature, dtype: str, form: str) -> LlvmKernel:
         """Object code -> a kernel."""
         width = self.lanes(dtype, form).width
-        return LlvmKernel(Loaded(code, self.target, [form]), signature, dtype, form, width)
+        beside = ["tables", "short"] if signature.rolled else []
+        loaded = Loaded(code, self.target, [form, *beside])
+        return LlvmKernel(loaded, signature, dtype, form, width)
 
     def compile(self, program: Program, dtype: str, form: str) -> LlvmKernel:
         """A kernel of a program, all three steps."""

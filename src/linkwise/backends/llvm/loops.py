@@ -12,6 +12,7 @@ same tile function computes every state and nothing is read or written out of bo
 
 from __future__ import annotations
 
+from linkwise.backends.llvm.memory import Rooms
 from linkwise.backends.llvm.rows import pitch
 from linkwise.backends.llvm.types import Lanes, Lines
 from linkwise.trace.program import BYTE, Port, Signature, Slot
@@ -37,13 +38,14 @@ def render_batch(signature: Signature, lanes: Lanes) -> str:
     inputs = signature.inputs
     outputs = [_Out(k, slot, lanes) for k, slot in enumerate(signature.outputs, len(inputs))]
     k, count = len(inputs), len(inputs) + len(outputs)
-    rooms = [f"  %pad{i} = alloca [{W * p.size} x {T}], align 64" for i, p in enumerate(inputs)]
+    sizes = {f"%pad{i}": W * p.size * b for i, p in enumerate(inputs)}
     copies = "".join(map(_copy_function, sorted({x.T for x in outputs})))
-    rooms += [f"  %pad{x.i} = alloca [{W * x.pitch} x {x.T}], align 64" for x in outputs]
+    sizes |= {f"%pad{x.i}": W * x.pitch * (1 if x.T == "i8" else b) for x in outputs}
+    rooms = Rooms(sizes, heap=signature.rolled)
     return f"""
 define void @batch(ptr %ports, ptr %steps, i64 %begin, i64 %end) #2 {{
 entry:
-{chr(10).join(rooms)}
+{rooms.begin()}
 {_bases(count)}
   %last = sub i64 %end, 1
 {"".join(_prepare(i, port, b) for i, port in enumerate(inputs))}
@@ -69,7 +71,7 @@ pad:
 {"".join(x.copy("%left", "%row") for x in outputs)}
   br label %done
 done:
-  ret void
+{rooms.end()}  ret void
 }}
 {_gather_function(lanes)}{copies}"""
 

@@ -1,7 +1,9 @@
 """Arrays that counted loops read and write by step: inputs, outputs, tables and scratch.
 
-Inputs and outputs are rows in memory, one per state. A table is a constant of the module, the same
-for every state. Scratch is on the stack, the states of a tile side by side in each element.
+Inputs and outputs are rows in memory, one per state. A table is the same for every state, and no
+part of the code: its address is put into ``@tables`` when the kernel is loaded. Scratch has the
+states of a tile side by side in each element. It is on the stack, or where it is large, from
+``malloc``, whose address is put into ``@tables`` too; ``@short`` says that there was none to be had.
 """
 
 from __future__ import annotations
@@ -11,7 +13,9 @@ from linkwise.backends.llvm.types import Lanes, Lines
 from linkwise.trace.expr import At, Write
 from linkwise.trace.program import BYTE, Program
 
-MOST_SCRATCH = 256 * 1024  # bytes on the stack of a tile
+MOST_SCRATCH = 64 * 1024  # bytes on the stack
+MALLOC, FREE = 0, 1  # where their addresses are in @tables; tables come after
+FIRST_TABLE = 2
 
 
 class Memory:
@@ -22,46 +26,45 @@ class Memory:
         ports = [(port.name, (f"%in{k}", port.size)) for k, port in enumerate(program.inputs)]
         slots = [(o.name, (f"%out{k}", o.slot.size)) for k, o in enumerate(program.outputs)]
         self._rows = dict((*ports, *slots))  # pointer and length of a row
-        self._tables = {a.name: f"@table{k}" for k, a in enumerate(program.arrays) if a.values}
-        self._scratch = {a.name: f"%room{k}" for k, a in enumerate(program.arrays) if not a.values}
-        self._arrays = {a.name: a for a in program.arrays}
+        tables = enumerate(program.tables)
+        self._tables = {a.name: f"%table{k}" for k, a in tables}
+        scratch = [a for a in program.arrays if a.values is None]
+        self._scratch = {a.name: f"%room{k}" for k, a in enumerate(scratch)}
+        width, number = lanes.width, lanes.number
+        sizes = [(self._scratch[a.name], a.size * width * number.bytes) for a in scratch]
+        self.rooms = Rooms(dict(sizes))
         self._bytes = {o.name for o in program.outputs if o.kind == BYTE}
-        self._places: dict[tuple[int, ...], str] = {}  # lists of elements by step
 
-    def rooms(self) -> str:
-        """Scratch, at the start of the tile."""
-        number, width = self.lanes.number, self.lanes.width
-        sizes = {name: self._arrays[name].size * width for name in self._scratch}
-        needed = sum(sizes.values()) * number.bytes
-        if needed > MOST_SCRATCH:
-            raise ValueError(
-                f"a program needs {needed} bytes of scratch for {width} states; expected at most "
-                f"{MOST_SCRATCH}"
-            )
-        return "".join(
-            f"  {self._scratch[name]} = alloca [{size} x {number.llvm}], align 64\n"
-            for name, size in sizes.items()
+    def begin(self) -> str:
+        """Addresses of tables and scratch, at the start of the tile."""
+        addresses = [_address(t, FIRST_TABLE + k) for k, t in enumerate(self._tables.values())]
+        return "".join(addresses) + self.rooms.begin()
+
+    def globals(self) -> str:
+        """What a kernel is given when it is loaded."""
+        return (
+            f"@tables = global [{FIRST_TABLE + len(self._tables)} x ptr] zeroinitializer\n"
+            "@short = global i64 0\n"
         )
 
-    def constants(self) -> str:
-        """Tables and lists of elements, beside the tile."""
-        T = self.lanes.number.llvm
-        lines = []
-        for name, symbol in self._tables.items():
-            values = [f"{T} {self.lanes.number.constant(x)}" for x in self._arrays[name].values]
-            lines.append(_constant(symbol, T, values))
-        for where, symbol in self._places.items():
-            lines.append(_constant(symbol, "i64", [f"i64 {k}" for k in where]))
-        return "".join(lines)
+    def which(self, at: At, step: str) -> str:
+        """The case that a step is."""
+        return self._index(at, step)
 
     def _index(self, at: At, step: str) -> str:
-        """The element that a step touches."""
-        if at.where:
-            table = self._places.setdefault(at.where, f"@where{len(self._places)}")
-            base = self.out.load("i64", table, step)
-        else:
-            base = self.out.let(f"mul i64 {step}, {at.stride}")
-        return self.out.let(f"add i64 {base}, {at.start}")
+        """The element that a step touches: its item, or the item's place, times the stride."""
+        out, (first, by) = self.out, at.order
+        item = step if by == 1 else out.let(f"mul i64 {step}, {by}")
+        if at.places:
+            item = out.let(f"add i64 {item}, {first}") if first else item
+            place = out.load("i64", self._tables[at.places], item)
+            return self._linear(place, at.stride, at.start)
+        return self._linear(item, at.stride, at.start + at.stride * first)
+
+    def _linear(self, x: str, stride: int, start: int) -> str:
+        """``start + stride x``."""
+        scaled = x if stride == 1 else self.out.let(f"mul i64 {x}, {stride}")
+        return self.out.let(f"add i64 {scaled}, {start}") if start else scaled
 
     def read(self, array: str, at: At, step: str) -> str:
         """One element of every state."""
@@ -99,7 +102,49 @@ class Memory:
         return base, [self.out.let(f"add i64 {index}, {row * size}") for row in rows]
 
 
-def _constant(symbol: str, kind: str, values: list[str]) -> str:
-    return (
-        f"{symbol} = private unnamed_addr constant [{len(values)} x {kind}] [{', '.join(values)}]\n"
-    )
+class Rooms:
+    """Memory that a function uses while it runs, by name and bytes."""
+
+    def __init__(self, sizes: dict[str, int], *, heap: bool = True) -> None:
+        self._sizes = {name: -(-size // 64) * 64 for name, size in sizes.items()}
+        self._total = sum(self._sizes.values())
+        self.on_heap = heap and self._total > MOST_SCRATCH
+
+    def begin(self) -> str:
+        """Take it; a function that gets none returns at once."""
+        if not self.on_heap:
+            return "".join(
+                f"  {name} = alloca [{size} x i8], align 64\n"
+                for name, size in self._sizes.items()
+            )
+        lines = [
+            _address("%malloc", MALLOC),
+            _address("%free", FREE),
+            f"  %heap = call ptr %malloc(i64 {self._total + 64})\n",
+            "  %none = icmp eq ptr %heap, null\n",
+            "  br i1 %none, label %nothing, label %roomy\n",
+            "nothing:\n  store i64 1, ptr @short\n  ret void\nroomy:\n",
+            "  %unaligned = ptrtoint ptr %heap to i64\n",
+            "  %above = add i64 %unaligned, 63\n",
+            "  %aligned = and i64 %above, -64\n",
+            "  %rooms = inttoptr i64 %aligned to ptr\n",
+        ]
+        start = 0
+        for name, size in self._sizes.items():
+            lines.append(f"  {name} = getelementptr i8, ptr %rooms, i64 {start}\n")
+            start += size
+        return "".join(lines)
+
+    @property
+    def block(self) -> str:
+        """The label of the block that `begin` ends in."""
+        return "roomy" if self.on_heap else "entry"
+
+    def end(self) -> str:
+        """Give it back."""
+        return "  call void %free(ptr %heap)\n" if self.on_heap else ""
+
+
+def _address(name: str, k: int) -> str:
+    at = f"getelementptr (ptr, ptr @tables, i64 {k})"
+    return f"  {name} = load ptr, ptr {at}\n"

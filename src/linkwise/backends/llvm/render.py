@@ -24,7 +24,7 @@ from linkwise.backends.llvm.rows import (
 from linkwise.backends.llvm.sincos import cold_reduction, emit_sincos
 from linkwise.backends.llvm.types import Code, Lanes, Lines
 from linkwise.trace.expr import Expr, Write
-from linkwise.trace.program import BYTE, Block, For, Output, Program, Repeat
+from linkwise.trace.program import BYTE, Block, Case, For, Output, Program, Repeat, blocks
 
 MANY = 1500  # results beyond which storing them is a function, for the compiler's sake
 
@@ -55,6 +55,7 @@ class Renderer:
         self.chosen: dict[int, Expr] = {}  # what it is
         self.turned: dict[tuple[str, ...], list[str]] = {}
         self.memory, self.step = Memory(program, lanes, self.out), ""
+        self.out.current = self.memory.rooms.block
         self.stores = [_Stores(k, output, lanes) for k, output in enumerate(program.outputs)]
 
     def tile(self) -> str:
@@ -73,12 +74,11 @@ class Renderer:
         arguments = ", ".join(f"ptr noalias %{name}" for name in names)
         body = "\n".join(self.out.text)
         rooms, reduction = self._large_angles()
-        rooms += self.memory.rooms()
-        reduction += self.memory.constants()
+        rooms += self.memory.begin()
         reduction += "".join(put(x.put, self.lanes, x.pitch) for x in self.stores if x.put)
         return (
             f"define internal void @tile({arguments}) #0 {{\n"
-            f"entry:\n{rooms}{body}\n  ret void\n}}\n{reduction}"
+            f"entry:\n{rooms}{body}\n{self.memory.rooms.end()}  ret void\n}}\n{reduction}"
         )
 
     def _large_angles(self) -> tuple[str, str]:
@@ -203,15 +203,42 @@ class Renderer:
 
         def body(step: str) -> Stepped:
             self.step = step
-            self._block(loop.body.nodes)
-            values = [self._value(c.next) for c in loop.carries]
-            for write in loop.writes:
-                self._write(write, self._value(write.value))
+            first, *others = loop.cases
+            values = self._cases(loop) if others else self._case(first)
             count = self.out.let(f"add i64 {step}, 1")
             more = self.out.let(f"icmp ult i64 {count}, {loop.count}")
             return Stepped(more, count, values)
 
         self._loop(loop, "i64", "0", body)
+
+    def _case(self, case: Case) -> list[str]:
+        """One step, as one case of it goes; returns the values it carries on."""
+        self._block(case.body.nodes)
+        values = [self._value(x) for x in case.nexts]
+        for write in case.writes:
+            self._write(write, self._value(write.value))
+        return values
+
+    def _cases(self, loop: For) -> list[str]:
+        """A step that is one of several cases, the same for all states."""
+        assert loop.which is not None  # a legal program says which case a step is
+        out, T = self.out, self.lanes.type
+        labels, join = [out.label("case") for _ in loop.cases], out.label("join")
+        targets = " ".join(f"i64 {k}, label %{name}" for k, name in enumerate(labels))
+        which = self.memory.which(loop.which, self.step)
+        out.add(f"  switch i64 {which}, label %{labels[0]} [ {targets} ]")
+        ends: list[tuple[str, list[str]]] = []
+        for name, case in zip(labels, loop.cases, strict=True):
+            out.start(name)
+            values = self._case(case)
+            ends.append((out.current, values))
+            out.add(f"  br label %{join}")
+            self._forget(case.body)
+        out.start(join)
+        return [
+            out.let(f"phi {T} {', '.join(f'[ {v[k]}, %{block} ]' for block, v in ends)}")
+            for k in range(len(loop.carries))
+        ]
 
     def _loop(
         self, loop: Repeat | For, counter: str, first: str, body: Callable[[str], Stepped]
@@ -234,9 +261,14 @@ class Renderer:
         ]
         out.add(f"  br i1 {more}, label %{head}, label %{done}")
         out.start(done)
-        for node in loop.body.nodes:  # of the last step: no use after the loop
-            self.values.pop(node.id, None)
+        for block in blocks(loop):  # of the last step: no use after the loop
+            self._forget(block)
         self._carry(loop, values)
+
+    def _forget(self, block: Block) -> None:
+        for node in block.nodes:
+            self.values.pop(node.id, None)
+            self.masks.pop(node.id, None)
 
     def _carry(self, loop: Repeat | For, values: list[str]) -> None:
         for carry, value in zip(loop.carries, values, strict=True):

@@ -33,6 +33,7 @@ class LlvmKernel:
     ) -> None:
         self.signature, self.dtype, self.form, self.width = signature, dtype, form, width
         self._loaded, self.address = loaded, loaded.address[form]
+        self._short = self._give_tables() if signature.rolled else None
         self._one, self._batch = _ONE_TYPE(self.address), _BATCH_TYPE(self.address)
         number = np.dtype(dtype)
         self._inputs = [(port.name, number, port.size) for port in signature.inputs]
@@ -57,11 +58,32 @@ class LlvmKernel:
         steps = (ctypes.c_int64 * (2 * len(inputs)))(*(s for a in inputs for s in a.strides))
         if self.form == ONE:
             self._one(ctypes.addressof(ports))
+            self._had_memory()
             return
         held = (ports, steps, *inputs, *outputs)
         worth = int(states * self.cost / WORTH_A_THREAD)
         count = 1 if threads == 1 else min(worth, threads or available_cores())
         _run_slices(self._slices(states, max(count, 1)), count, lambda b, e: self._part(held, b, e))
+        self._had_memory()
+
+    def _give_tables(self) -> ctypes.c_int64:
+        """Tell the code where its tables are, and where memory comes from; returns its complaint."""
+        number = np.dtype(self.dtype)
+        kinds = [(t.values, np.dtype(np.int64) if t.lists_places else number) for t in
+                 self.signature.tables]  # fmt: skip
+        self._tables = [np.ascontiguousarray(values, dtype) for values, dtype in kinds]
+        libc = ctypes.pythonapi
+        taken = [ctypes.cast(f, ctypes.c_void_p).value for f in (libc.PyMem_RawMalloc, libc.PyMem_RawFree)]
+        addresses = [*taken, *(table.ctypes.data for table in self._tables)]
+        at = (ctypes.c_void_p * len(addresses)).from_address(self._loaded.address["tables"])
+        at[:] = addresses
+        return ctypes.c_int64.from_address(self._loaded.address["short"])
+
+    def _had_memory(self) -> None:
+        """Raise where the code got no memory for what it keeps per link."""
+        if self._short is not None and self._short.value:
+            self._short.value = 0
+            raise MemoryError("no memory for what a walk over the links keeps of each of them")
 
     def _part(self, held: tuple[object, ...], begin: int, end: int) -> None:
         """One slice; holds the arrays while it runs, even if the caller was interrupted."""

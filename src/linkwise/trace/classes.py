@@ -1,0 +1,114 @@
+"""Links in classes: what is alike in many links, and tables of the numbers in which they differ.
+
+A class has one kind of joint, one pattern of turns between parent and link, and the same zeros,
+ones and minus ones. A number that is the same in all its links is a constant of the code; any other
+is read from a table, a row per link. There are at most `MOST` classes: of rarer patterns each joint
+kind has one class that is general, whose turns are matrices.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwise.model.joints import Helical, Joint
+from linkwise.model.tree import Follows, Link, Tree
+from linkwise.spatial import Mat3, Rotation, Transform, Vec3
+from linkwise.trace.records import leaves
+
+MOST = 8
+ALIKE = (0.0, 1.0, -1.0)  # numbers that make a pattern: arithmetic with them costs nothing
+
+
+@dataclass(frozen=True)
+class LinkClass:
+    """Links that are computed by the same code; any one of them as an example."""
+
+    example: Link
+    columns: tuple[int | None, ...]  # of each number: its column of the table; None: a constant
+
+
+@dataclass(frozen=True)
+class Classes:
+    """The classes of a tree, the class of each link, and the table of the links' numbers."""
+
+    classes: tuple[LinkClass, ...]
+    of_link: NDArray[np.int64]
+    table: NDArray[np.float64]  # (links, columns)
+
+
+def numbers(link: Link) -> tuple[Any, ...]:
+    """Everything of a link that bodies compute with, as a record."""
+    follows = link.follows
+    tie = (follows.multiplier, follows.offset) if follows else ()
+    pitch = link.joint.pitch if isinstance(link.joint, Helical) else ()
+    own = (link.rotor_turn, link.damping, link.friction)
+    return (link.placement, link.inertia, link.armature, own, pitch, tie)
+
+
+def with_numbers(link: Link, record: tuple[Any, ...]) -> Link:
+    """The link with other numbers."""
+    placement, inertia, armature, (turn, damping, friction), pitch, tie = record
+    joint: Joint = Helical(pitch) if isinstance(link.joint, Helical) else link.joint
+    follows = Follows(link.follows.link, *tie) if link.follows else None
+    return replace(
+        link, joint=joint, placement=placement, inertia=inertia, armature=armature,
+        rotor_turn=turn, damping=damping, friction=friction, follows=follows,
+    )  # fmt: skip
+
+
+def general(link: Link) -> Link:
+    """The same link with its turns multiplied out."""
+    rows = [link.placement.rotate(Vec3(*unit)) for unit in np.eye(3).tolist()]
+    turn = Rotation(Mat3(*rows).T)
+    return replace(link, placement=Transform(link.placement.r, (turn,)))
+
+
+def classes_of(tree: Tree) -> Classes:
+    """Put the links of a tree into classes."""
+    links = list(tree.links)
+    patterns = [_pattern(link) for link in links]
+    common = {p for p, _ in Counter(patterns).most_common(_room(links, patterns))}
+    for i, pattern in enumerate(patterns):
+        if pattern not in common:
+            links[i] = general(links[i])
+            patterns[i] = (type(links[i].joint), "general", links[i].follows is not None)
+    order = {pattern: k for k, pattern in enumerate(dict.fromkeys(patterns))}
+    of_link = np.array([order[p] for p in patterns], np.int64)
+    values = [leaves(numbers(link)) for link in links]
+    found, width = [], 0
+    for k in range(len(order)):
+        own = np.flatnonzero(of_link == k)
+        rows = np.array([values[i] for i in own], float)
+        varies = (rows != rows[0]).any(0)
+        places = iter(range(int(varies.sum())))
+        found.append(LinkClass(links[own[0]], tuple(next(places) if v else None for v in varies)))
+        width = max(width, int(varies.sum()))
+    table = np.zeros((len(links), width))
+    for i, k in enumerate(of_link):
+        kept = [x for x, c in zip(values[i], found[k].columns, strict=True) if c is not None]
+        table[i, : len(kept)] = kept
+    return Classes(tuple(found), of_link, table)
+
+
+def _room(links: list[Link], patterns: list[Any]) -> int:
+    """How many patterns can have a class of their own."""
+    if len(set(patterns)) <= MOST:
+        return MOST
+    kinds = {(type(link.joint), link.follows is not None) for link in links}
+    return max(MOST - len(kinds), 0)
+
+
+def _pattern(link: Link) -> tuple[Any, ...]:
+    record = numbers(link)
+    alike = tuple(x if x in ALIKE else None for x in leaves(record))
+    return (type(link.joint), _made(link.placement.turns), link.follows is not None, alike)
+
+
+def _made(turns: tuple[Any, ...]) -> tuple[str, ...]:
+    """How turns are written: axes, or matrices."""
+    return tuple(getattr(turn, "axis", "matrix") for turn in turns)
