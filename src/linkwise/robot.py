@@ -310,6 +310,16 @@ class Robot(Functions):
         policy = dataclasses.replace(self._policy, friction=bool(friction))
         return self._edited(self._described(), policy)
 
+    def with_loops(self, loops: bool | None = True) -> Robot:
+        """The same robot whose code is loops over its links (True), or written out link by link.
+
+        Loops compile in a fraction of a second whatever the number of links; code written out for
+        each link is faster where a robot has few. None leaves it to that number, as usual.
+        Methods that cannot be loops are written out all the same.
+        """
+        tree = dataclasses.replace(self._tree, loops=loops)
+        return type(self)._made(self._description, self._policy, tree)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the robot as a URDF file, from which `load` makes one of the same dynamics.
 

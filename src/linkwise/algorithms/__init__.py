@@ -59,6 +59,8 @@ class Algorithm:
     iterates: bool = False  # also returns iterations and the squared relative residual
     needs: tuple[Callable[[Tree], str], ...] = DIVIDES
     needs_of_frame: Callable[[Tree, Frame], str] | None = None  # unless there is damping
+    # why its walks cannot be loops over the links of a robot; None: of no robot
+    rolls: Callable[[Tree], str] | None = None
 
     @property
     def takes_axes(self) -> bool:
@@ -73,6 +75,10 @@ class Algorithm:
         if not reason and frame and self.needs_of_frame and not damped:
             return self.needs_of_frame(tree, frame)
         return reason
+
+    def can_roll(self, tree: Tree) -> bool:
+        """Whether its walks can be loops: code whose size does not depend on the robot's."""
+        return self.rolls is not None and not self.rolls(tree)
 
     def exists_for(self, tree: Tree, frame: Frame | None = None) -> bool:
         """Whether the algorithm applies to a robot, and to a frame of it."""
@@ -102,6 +108,8 @@ _frame: Own = {"takes_frame": True, "axes": ("base", "body")}
 _moving: Own = _frame | {"axes": ("base", "body", kinematics.MOVING)}
 _regrouped: Own = {"regrouped": True}
 _iterated: Own = {"inputs": (_q, _qd, _tau, _qdd0), "iterates": True} | _regrouped
+_rolls: Own = {"rolls": lambda tree: ""}
+_rolls_alone: Own = {"rolls": tied.why_not}
 _damped: Own = {"takes_damping": True}
 _kinematic: Own = {"needs": ()}
 _mass: Own = {"needs": (unmoved.no_inertia,)}
@@ -119,17 +127,18 @@ def _methods(
 
 _TABLE = [
     Algorithm("inverse_dynamics", "rnea", rnea.rnea, (_q, _qd, _qdd), (V,), **_forced, **_mass,
-              **_regrouped),
-    Algorithm("bias", "rnea", rnea.bias, (_q, _qd), (V,), **_forced, **_mass, **_regrouped),
+              **_regrouped, **_rolls),
+    Algorithm("bias", "rnea", rnea.bias, (_q, _qd), (V,), **_forced, **_mass, **_regrouped,
+              **_rolls),
     Algorithm("gravity_torque", "rnea", rnea.gravity_torque, (_q,), (V,), **_forced, **_mass,
-              **_regrouped),
+              **_regrouped, **_rolls),
     *_methods("forward_dynamics", (_q, _qd, _tau), (V,), _forced,
               ("crba", crba.forward_dynamics, _regrouped),
-              ("aba", aba.aba, {}),
+              ("aba", aba.aba, _rolls_alone),
               ("fd1", operator_dynamics.fd1, {}),
               ("fd2", operator_dynamics.fd1, {}),
-              ("fd3", operator_dynamics.fd3, {}),
-              ("fd4", aba.aba, {}),
+              ("fd3", operator_dynamics.fd3, _rolls_alone),
+              ("fd4", aba.aba, _rolls_alone),
               ("ccg", conjugate_gradient.ccg, _iterated),
               ("pcg", conjugate_gradient.pcg, _iterated),
               ("schur", schur.forward_dynamics, _inverts_inertias),
@@ -145,44 +154,51 @@ _TABLE = [
               ("aba", aba.mass_matrix_inverse, {}),
               ("innovations", factors.mass_matrix_inverse, {}),
               ("schur", schur_inverses.mass_matrix_inverse, _inverts_inertias)),
-    Algorithm("kinetic_energy", "sweep", energy.kinetic_energy, (_q, _qd), (), **_mass),
-    Algorithm("potential_energy", "sweep", energy.potential_energy, (_q,), (), **_mass),
+    Algorithm("kinetic_energy", "sweep", energy.kinetic_energy, (_q, _qd), (), **_mass,
+              **_rolls),
+    Algorithm("potential_energy", "sweep", energy.potential_energy, (_q,), (), **_mass,
+              **_rolls),
     Algorithm("forward_kinematics", "sweep", kinematics.forward_kinematics, (_q,), (4, 4),
-              takes_frame=True, **_kinematic),
+              takes_frame=True, **_kinematic, **_rolls),
     Algorithm("jacobian", "sweep", kinematics.jacobian, (_q,), (6, V), **_frame, **_kinematic),
     Algorithm("jacobian_dot_qd", "sweep", kinematics.jacobian_dot_qd, (_q, _qd), (6,), **_moving,
-              **_kinematic),
+              **_kinematic, **_rolls),
     *_methods("operational_inertia", (_q,), (6, 6),
               _frame | {"needs_of_frame": operational.too_few_directions},
               ("crba", operational.operational_inertia, _regrouped | _damped),
               ("schur", schur_inverses.operational_inertia, _inverts_inertias | _damped),
               ("schur-direct", schur_inverses.direct_operational_inertia, _inverts_inertias),
-              ("recursive", operational.recursive_inertia, _no_followers | _damped)),
+              ("recursive", operational.recursive_inertia,
+               _no_followers | _damped | _rolls_alone)),
     *_methods("tip_acceleration", (_q, _qd, _tau), (6,), _forced | _moving,
               ("fd3", operator_dynamics.fd3_tip, {}),
               ("fd2", operator_dynamics.fd2_tip, {})),
-    Algorithm("solve_mass", "innovations", innovations.solve_mass, (_q, ("rhs", V)), (V,)),
+    Algorithm("solve_mass", "innovations", innovations.solve_mass, (_q, ("rhs", V)), (V,),
+              **_rolls_alone),
     # M = F D Fᵀ, behind Robot.innovations
-    Algorithm("pivots", "innovations", factors.pivots, (_q,), (V,), **_no_followers),
+    Algorithm("pivots", "innovations", factors.pivots, (_q,), (V,), **_no_followers,
+              **_rolls_alone),
     Algorithm("factor", "innovations", factors.factor, (_q,), (V, V), **_no_followers),
     Algorithm("factor_inverse", "innovations", factors.factor_inverse, (_q,), (V, V),
               **_no_followers),
-    Algorithm("apply_factor", "innovations", factors.apply_factor, (_q, _x), (V,), **_no_followers),
+    Algorithm("apply_factor", "innovations", factors.apply_factor, (_q, _x), (V,), **_no_followers,
+              **_rolls_alone),
     Algorithm("apply_factor_inverse", "innovations", factors.apply_factor_inverse, (_q, _x), (V,),
-              **_no_followers),
+              **_no_followers, **_rolls_alone),
     Algorithm("apply_factor_transpose", "innovations", factors.apply_factor_transpose, (_q, _x),
-              (V,), **_no_followers),
+              (V,), **_no_followers, **_rolls_alone),
     Algorithm("apply_factor_inverse_transpose", "innovations",
-              factors.apply_factor_inverse_transpose, (_q, _x), (V,), **_no_followers),
+              factors.apply_factor_inverse_transpose, (_q, _x), (V,), **_no_followers,
+              **_rolls_alone),
     *_methods("operational_inertia_inverse", (_q,), (6, 6), _frame,
               ("crba", operational.operational_inertia_inverse, _regrouped),
               ("schur", schur_inverses.operational_inertia_inverse, _inverts_inertias),
-              ("recursive", operational.recursive_inverse, _no_followers)),
+              ("recursive", operational.recursive_inverse, _no_followers | _rolls_alone)),
     Algorithm("dynamics_and_inverse", "schur", schur_inverses.dynamics_and_inverse, (_q, _qd, _tau),
               (lambda tree: tree.nv + 36,), needs=(*DIVIDES, tied.why_not, mobility.why_not),
               **_forced, **_frame),
     Algorithm("joint_wrenches", "rnea", wrenches.joint_wrenches, (_q, _qd, _qdd), (LINKS, 6),
-              **_forced, **_mass),
+              **_forced, **_mass, **_rolls),
     *_methods("coriolis_matrix", (_q, _qd), (V, V), _regrouped | _mass,
               ("composite", coriolis.coriolis_matrix, {}),
               ("mixed", mixed.coriolis_matrix, {})),
@@ -193,10 +209,11 @@ _TABLE = [
               ("per-link", kic.per_link, {})),
     # the configuration manifold
     Algorithm("integrate", "exponential", configurations.integrate, (_q, ("v", V), ("dt", 1)),
-              (Q,), **_kinematic),
+              (Q,), **_kinematic, **_rolls),
     Algorithm("difference", "logarithm", configurations.difference, (("q0", Q), ("q1", Q)), (V,),
-              **_kinematic),
-    Algorithm("normalize", "length", configurations.normalize, (_q,), (Q,), **_kinematic),
+              **_kinematic, **_rolls),
+    Algorithm("normalize", "length", configurations.normalize, (_q,), (Q,), **_kinematic,
+              **_rolls),
     Algorithm("kinematic_hessian", "sweep", kic.kinematic_hessian, (_q,), (6, V, V),
               takes_frame=True, **_kinematic),
 ]  # fmt: skip

@@ -10,6 +10,8 @@ moves along a screw, its twist held in link axes (spatial/quaternion.py).
 
 from __future__ import annotations
 
+from functools import partial
+
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial import Scalar, Vector
 from linkwise.sweep import each_link
@@ -19,12 +21,12 @@ FUNCTIONS = ("integrate", "difference", "normalize")
 
 def integrate(tree: Tree, q: Vector, v: Vector, dt: Vector) -> list[Scalar]:
     """The configuration after a time dt."""
-    q_, step = tree.per_link_q(q), tree.per_link_v([rate * dt[0] for rate in v])
-    return tree.own_numbers(each_link(tree, _integrate, q_, step))
+    body = partial(_integrate, dt[0])
+    return tree.own_numbers(each_link(tree, body, tree.per_link_q(q), tree.per_link_v(v)))
 
 
-def _integrate(link: Link, q: Vector, step: Vector) -> list[Scalar]:
-    return link.joint.integrate(q, step)
+def _integrate(dt: Scalar, link: Link, q: Vector, v: Vector) -> list[Scalar]:
+    return link.joint.integrate(q, [rate * dt for rate in v])
 
 
 def difference(tree: Tree, q0: Vector, q1: Vector) -> list[Scalar]:

@@ -30,11 +30,16 @@ CANDIDATES: dict[str, tuple[str, ...]] = {
     "operational_inertia_inverse": ("crba", "recursive"),
 }
 
+MOST_UNROLLED = 64  # links beyond which code is loops over them, where a method can be
+
 
 def choose_method(
     function: str, tree: Tree, dtype: str = "float64", frame: Frame | None = None
 ) -> str:
     """The method to use for this robot."""
+    if tree.n_links > MOST_UNROLLED:
+        methods = FUNCTIONS[function]
+        return next((name for name, m in methods.items() if m.can_roll(tree)), next(iter(methods)))
     if function not in CANDIDATES:
         return next(iter(FUNCTIONS[function]))
     extra = extra_time(function, tree, dtype, frame)

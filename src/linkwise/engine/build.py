@@ -21,6 +21,7 @@ from linkwise.errors import ProgramTooLarge, quote
 from linkwise.model.tree import Tree
 from linkwise.trace.expr import TooManyNodes
 from linkwise.trace.program import Program
+from linkwise.trace.roll import trace_rolled
 from linkwise.trace.tracer import Task, trace
 
 LONG = 2.0  # seconds beyond which work says that it goes on
@@ -31,6 +32,8 @@ MODERATE = 60_000  # operations at which one takes twice as long
 
 def traced(task: Task, tree: Tree, robot: str) -> Program:
     """The program of a task; refused where it could not be compiled in this machine's memory."""
+    if task.rolled:
+        return trace_rolled(task, tree)
     most = free_memory() // (BYTES_TRACING + BYTES_COMPILING)
     with _progress(f"tracing {task.name} of {quote(robot)}"):
         try:

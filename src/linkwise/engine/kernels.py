@@ -46,8 +46,17 @@ class Kernels:
             program = self.ready(task, partial(backend.ordered, dtype=dtype, form=form))
             return built(backend, program, dtype, form, self.name)
 
+        if task.rolled:
+            return self._new_rolled(task, dtype, form, backend)
         code = cached(backend, (self.tree.digest, *_content(task), dtype, form), make)
         return backend.load(code, task.signature(self.tree), dtype, form)
+
+    def _new_rolled(self, task: Task, dtype: str, form: str, backend: Backend) -> Kernel:
+        """Code of loops is the same for all robots of as many links of the same classes."""
+        program = self.ready(task, partial(backend.ordered, dtype=dtype, form=form))
+        text = backend.render(program, dtype, form)
+        code = cached(backend, (text, dtype, form), lambda: backend.build(text))
+        return backend.load(code, program.signature, dtype, form)
 
     def program(self, task: Task) -> Program:
         """The traced program of a task; kept for its next kernel, where it is not too large."""
@@ -83,5 +92,5 @@ def cached(backend: Backend, parts: tuple[Any, ...], make: Callable[[], bytes]) 
 
 def _content(task: Task) -> tuple[Any, ...]:
     """All that makes the program of one task differ from another's on the same tree."""
-    asked = (task.external, task.status, task.damped, task.parameters)
+    asked = (task.external, task.status, task.damped, task.parameters)  # rolled: see _new_rolled
     return (task.name, task.frame, task.axes, *asked)

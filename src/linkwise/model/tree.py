@@ -113,6 +113,8 @@ class Tree:
     gravity: tuple[Scalar, Scalar, Scalar] = (0.0, 0.0, -9.81)
     frames: dict[str, Frame] = field(default_factory=dict)
     unmoved: tuple[str, ...] = ()  # joints that move no inertia; none with strict=False
+    # whether code is loops over the links, or written out for each; None: as their number says
+    loops: bool | None = None
 
     def __post_init__(self) -> None:
         """Hold the tree to its contract: parents first, slices in order."""

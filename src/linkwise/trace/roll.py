@@ -5,64 +5,120 @@ Its size does not depend on the number of links.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
+from linkwise.model.joints import Free, Spherical
 from linkwise.model.tree import Tree
 from linkwise.trace.assemble import assemble
 from linkwise.trace.classes import classes_of
 from linkwise.trace.expr import Expr, Graph
-from linkwise.trace.program import Output, Program
+from linkwise.trace.program import BYTE, Output, Program
 from linkwise.trace.rolled import Step, loop
+from linkwise.trace.status import bits, not_unit
 from linkwise.trace.tracer import Task, flatten, run
-from linkwise.trace.walks import Gathered, Input, RolledTree, Visit
+from linkwise.trace.walks import Gathered, Input, PerLink, Place, RolledTree, Visit
 
 
 def trace_rolled(task: Task, tree: Tree) -> Program:
     """The program of a task, every walk a loop; not yet guarded (see guard.py)."""
     graph = Graph()
     rolled = RolledTree.of(tree, classes_of(tree), graph)
-    values: list[Any] = []
-    for port in task.ports(tree):
-        by_link = port.name in dict(task.algorithm.inputs)
-        values.append(
-            Input(port.name) if by_link else [graph.input(port.name, k) for k in range(port.size)]
-        )
+    sizes = dict(task.algorithm.inputs)
+    values: list[Any] = [
+        Input(port.name)
+        if isinstance(sizes.get(port.name), str)
+        else [graph.input(port.name, k) for k in range(port.size)]
+        for port in task.ports(tree)
+    ]
     result = run(task, rolled, values)
-    slots = task.slots(tree)
-    written: Sequence[Expr] = ()
-    if isinstance(result, Gathered):
-        _write(rolled, result, slots[0].name)
+    slot = task.slots(tree)[0]
+    written = isinstance(result, (Gathered, PerLink))
+    if written:
+        broken = _write(rolled, result, slot.name, slot.size)
+        results = []
     else:
-        written = [graph.lift(x) for x in flatten(result)]
+        results = [graph.lift(x) for x in flatten(result)]
+        broken = _sum([1.0 - graph.node("finite", x) for x in results], graph)
     pivots = list(dict.fromkeys(pivot for pivot, _ in graph.pivots))
-    regions, roots = assemble(graph, [*written, *pivots])
-    outputs = (Output(slots[0].name, slots[0].shape, tuple(roots[: len(written)])),)
-    rest = tuple(roots[len(written) :])
-    return Program(task.name, task.ports(tree), regions, outputs, rest, rolled.arrays())
+    status = [_status(rolled, task, broken, pivots)] if task.status else []
+    regions, roots = assemble(graph, [*results, *pivots], status)
+    count, rest = len(results), len(results) + len(pivots)
+    outputs = [Output(slot.name, slot.shape, tuple(roots[:count]))]
+    outputs += [Output("status", (), tuple(roots[rest:]), BYTE)] if status else []
+    ports, arrays = task.ports(tree), rolled.arrays()
+    return Program(task.name, ports, regions, tuple(outputs), tuple(roots[count:rest]), arrays)
 
 
-def _write(tree: RolledTree, vector: Gathered, name: str) -> None:
-    """A loop that writes a vector, each number at its degree of freedom.
+def _write(tree: RolledTree, result: Gathered | PerLink, name: str, size: int) -> Expr:
+    """A loop that writes a vector, or a row per link; returns how many numbers are not finite.
 
     Where joints follow others, their forces are added up first.
     """
-    start, stride, places = tree.dofs
-    into = tree.cleared(tree.nv) if tree.coupled else name
+    if isinstance(result, PerLink):
+        start, stride, places = 0, size // tree.n_links, ""
+        per_link, added = result, False
+    else:
+        configuration = not result.added and size == tree.nq
+        start, stride, places = tree.places_of_q if configuration else tree.dofs
+        per_link, added = result.per_link, result.added and tree.coupled
+    if not added and tree.divides(per_link):  # a state may turn out to have no answer on the way
+        into, later = tree.room(size), True
+    else:
+        into, later = (tree.cleared(size), True) if added else (name, False)
 
-    def body(visit: Visit, _: list[Expr]) -> list[Expr]:
-        follows = visit.link.follows
-        for k, value in enumerate(vector.per_link.at(visit)):
-            own = value * follows.multiplier if follows else value
-            visit.step.write(into, own, start + k, stride, places, add=tree.coupled)
-        return []
+    def body(visit: Visit, state: list[Expr]) -> list[Expr]:
+        follows, (broken,) = visit.link.follows, state
+        if follows and not added and isinstance(result, Gathered):
+            return state
+        for k, value in enumerate(per_link.at(visit)):
+            own = value * follows.multiplier if follows and added else value
+            visit.step.write(into, own, start + k, stride, places, add=added)
+            broken = broken + (1.0 - tree.graph.node("finite", tree.graph.lift(own)))
+        return [broken]
 
-    tree.walk(tree.all, [], body)
-    if tree.coupled:
-        loop(tree.graph, tree.nv, [], lambda step, _: copied(step, into, name))
+    (broken,) = tree.walk(tree.all, [0.0], body)
+    if later:
+        loop(tree.graph, size, [], lambda step, _: _copied(step, into, name))
+    return broken
 
 
-def copied(step: Step, source: str, target: str) -> list[Expr]:
-    """One element from an array to another."""
+def _copied(step: Step, source: str, target: str) -> list[Expr]:
     step.write(target, step.read(source, 0, 1), 0, 1)
     return []
+
+
+def _status(tree: RolledTree, task: Task, broken: Expr, pivots: list[Expr]) -> Expr:
+    """The status of a state, by loops over what it depends on."""
+    graph = tree.graph
+
+    def count(step: Step, state: list[Expr], port: str) -> list[Expr]:
+        return [state[0] + (1.0 - graph.node("finite", step.read(port, 0, 1)))]
+
+    ports = [port for port in task.ports(tree) if port.size]
+    given = [
+        loop(graph, port.size, [0.0], lambda step, s, name=port.name: count(step, s, name))[0]  # type: ignore[misc]
+        for port in ports
+    ]
+    turned = _not_unit(tree, ports[0].name) if ports[0].size == tree.nq else None
+    singular = [1.0 - graph.node("flag", pivot) for pivot in pivots]
+    return bits(graph, _sum(given, graph), turned, _sum(singular, graph), broken)
+
+
+def _not_unit(tree: RolledTree, port: str) -> Expr:
+    """How many quaternions of a configuration are not of unit length."""
+    start, stride, places = tree.places_of_q
+
+    def body(visit: Visit, state: list[Expr]) -> list[Expr]:
+        if not isinstance(visit.link.joint, (Spherical, Free)):
+            return state
+        own = [visit.read(Place(port, start + k, stride, places)) for k in range(4)]
+        return [state[0] + not_unit(tree.graph, own)]
+
+    return tree.walk(tree.all, [0.0], body)[0]
+
+
+def _sum(numbers: list[Expr], graph: Graph) -> Expr:
+    total = graph.zero
+    for x in numbers:
+        total = total + x
+    return total

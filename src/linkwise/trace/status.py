@@ -29,16 +29,28 @@ def status_of(
     graph: Graph, tree: Tree, values: Sequence[Sequence[Expr]], results: Sequence[Expr]
 ) -> Expr:
     """The status of a state as a traced scalar."""
-    not_finite = _any(graph, (_broken(graph, x) for value in values for x in value))
-    finite = 1.0 - not_finite
-    bits = [(Status.NOT_FINITE, not_finite)]
+    given = _sum(graph, (_broken(graph, x) for value in values for x in value))
+    turned = None
     if values and len(values[0]) == tree.nq:
-        bits.append((Status.NOT_UNIT, finite * _any(graph, _not_unit(graph, tree, values[0]))))
-    singular = finite * _any(graph, _bad_pivots(graph))
-    overflow = finite * _any(graph, (_broken(graph, r) for r in results))
-    bits += [(Status.SINGULAR, singular), (Status.OVERFLOW, (1.0 - singular) * overflow)]
+        turned = _sum(graph, _not_unit(graph, tree, values[0]))
+    result = _sum(graph, (_broken(graph, r) for r in results))
+    return bits(graph, given, turned, _sum(graph, _bad_pivots(graph)), result)
+
+
+def bits(graph: Graph, given: Expr, turned: Expr | None, pivots: Expr, result: Expr) -> Expr:
+    """A status from how many numbers are wrong of each sort: inputs and results that are not
+    finite, quaternions that are not of unit length, pivots that are not positive.
+    """
+    not_finite = _flag(graph, given)
+    finite = 1.0 - not_finite
+    found = [(Status.NOT_FINITE, not_finite)]
+    if turned is not None:
+        found.append((Status.NOT_UNIT, finite * _flag(graph, turned)))
+    singular = finite * _flag(graph, pivots)
+    overflow = finite * _flag(graph, result)
+    found += [(Status.SINGULAR, singular), (Status.OVERFLOW, (1.0 - singular) * overflow)]
     total = graph.zero
-    for bit, set_ in bits:
+    for bit, set_ in found:
         total = total + float(bit) * set_
     return total
 
@@ -50,9 +62,14 @@ def _broken(graph: Graph, x: Expr) -> Expr:
 def _not_unit(graph: Graph, tree: Tree, q: Sequence[Expr]) -> Iterator[Expr]:
     for link in tree.links:
         if isinstance(link.joint, (Spherical, Free)):
-            w, x, y, z = q[link.q_index : link.q_index + 4]
-            off = w * w + x * x + y * y + z * z - 1.0
-            yield graph.node("flag", off * off - (2.0 * UNIT_TOLERANCE) ** 2)
+            yield not_unit(graph, q[link.q_index : link.q_index + 4])
+
+
+def not_unit(graph: Graph, quaternion: Sequence[Expr]) -> Expr:
+    """1 where the length of a quaternion is not 1, else 0."""
+    w, x, y, z = quaternion
+    off = w * w + x * x + y * y + z * z - 1.0
+    return graph.node("flag", off * off - (2.0 * UNIT_TOLERANCE) ** 2)
 
 
 def _bad_pivots(graph: Graph) -> Iterator[Expr]:
@@ -61,8 +78,12 @@ def _bad_pivots(graph: Graph) -> Iterator[Expr]:
         yield 1.0 - graph.node("flag", pivot - least * scale)
 
 
-def _any(graph: Graph, flags: Iterator[Expr]) -> Expr:
+def _sum(graph: Graph, flags: Iterator[Expr]) -> Expr:
     total = graph.zero
     for flag in flags:
         total = total + flag
-    return total if total is graph.zero else graph.node("flag", total)
+    return total
+
+
+def _flag(graph: Graph, count: Expr) -> Expr:
+    return count if count is graph.zero else graph.node("flag", count)

@@ -30,6 +30,7 @@ class Task:
     damped: bool = False  # takes one more argument: six numbers beside the diagonal of an inverse
     # constants of the robot that are arguments of this task: "inertia", "gravity"
     parameters: tuple[str, ...] = ()
+    rolled: bool = False  # walks are loops over the links (roll.py), not written out link by link
 
     def ports(self, tree: Tree) -> tuple[Port, ...]:
         """Inputs of the program: arguments, wrenches by frame, damping, the robot's constants that

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwise import sweep
-from linkwise.model.tree import BASE, Link, Tree
+from linkwise.model.tree import BASE, Frame, Link, Tree
 from linkwise.spatial import Scalar
 from linkwise.trace.classes import Classes, numbers, with_numbers
 from linkwise.trace.expr import FORTH, At, Expr, Graph, Order
@@ -24,7 +24,7 @@ from linkwise.trace.program import Array
 from linkwise.trace.records import UNLIKE, joined, leaves, mapped
 from linkwise.trace.rolled import Step, loop
 
-LINKS = "links"  # the table of the links' numbers
+LINKS, FRAMES = "links", "frames"  # tables of numbers, a row per link
 
 
 class Place(NamedTuple):
@@ -131,14 +131,15 @@ class RolledTree(Tree):
     classes: Classes
     lists: dict[str, NDArray[np.int64]]
     scratch: dict[str, int]
+    tables: dict[str, NDArray[np.float64]]
 
     @staticmethod
     def of(tree: Tree, classes: Classes, graph: Graph) -> RolledTree:
         """Roll a tree up."""
         rolled = object.__new__(RolledTree)
         rolled.__dict__.update(tree.__dict__)
-        own = {"graph": graph, "classes": classes, "lists": {}, "scratch": {}}
-        rolled.__dict__.update(own)
+        table = {LINKS: classes.table.ravel()} if classes.table.size else {}
+        rolled.__dict__.update(graph=graph, classes=classes, lists={}, scratch={}, tables=table)
         return rolled
 
     # -- memory
@@ -168,10 +169,9 @@ class RolledTree(Tree):
 
     def arrays(self) -> tuple[Array, ...]:
         """Tables, lists and scratch of the program."""
-        table = self.classes.table
-        found = [Array(LINKS, table.size, table.ravel())] if table.size else []
-        found += [Array(name, len(own), own) for name, own in self.lists.items()]
-        return (*found, *(Array(name, size) for name, size in self.scratch.items()))
+        tables = (self.tables | self.lists).items()
+        scratch = (Array(name, size) for name, size in self.scratch.items())
+        return (*(Array(name, len(own), own) for name, own in tables), *scratch)
 
     def on(self, way: Way, place: Place) -> Place:
         """The place as the walk along a way finds it, by item."""
@@ -259,6 +259,13 @@ class RolledTree(Tree):
             template,
         )  # fmt: skip
 
+    def divides(self, per_link: PerLink) -> bool:
+        """Whether computing something of the links divides by pivots."""
+        before = list(self.graph.pivots)
+        self.traced(self.all, per_link.at)
+        new, self.graph.pivots = len(self.graph.pivots) > len(before), before
+        return new
+
     def traced(self, way: Way, body: Callable[[Visit], Any]) -> list[Any]:
         """What a body gives at a link of each class, to look at and throw away."""
         return [body(Visit(self, way, kind, Step(self.graph))) for kind in self.kinds(way)[0]]
@@ -267,7 +274,7 @@ class RolledTree(Tree):
 
     def per_link_q(self, q: Any) -> Any:
         """Each link's own part of a configuration."""
-        start, stride, places = self.listed("of q", [link.q_index for link in self.links])
+        start, stride, places = self.places_of_q
 
         def own(visit: Visit) -> list[Scalar]:
             link = visit.link
@@ -298,6 +305,11 @@ class RolledTree(Tree):
         return Lazy(own)
 
     @property
+    def places_of_q(self) -> tuple[int, int, str]:
+        """Where the numbers of each link are in a configuration: start, stride and list."""
+        return self.listed("of q", [link.q_index for link in self.links])
+
+    @property
     def dofs(self) -> tuple[int, int, str]:
         """Where the degrees of freedom of each link are in a vector: start, stride and list."""
         return self.listed("of v", [link.v_index for link in self.links])
@@ -311,17 +323,34 @@ class RolledTree(Tree):
         """Each link's joint forces, to be written by degree of freedom."""
         return Gathered(per_link)
 
+    def own_numbers(self, per_link: Any) -> Any:
+        """Each link's numbers, to be written one after another; followers have none."""
+        return Gathered(per_link, added=False)
+
+    @property
+    def joint_frames(self) -> Any:
+        """The frame of each joint, its numbers in a table."""
+        found = [self._joint_frame(i, link) for i, link in enumerate(self.links)]
+        rows = np.array([[*f.origin, *np.ravel(f.rotation)] for f in found])
+        self.tables[FRAMES] = rows.ravel()
+
+        def own(visit: Visit) -> Frame:
+            x = [visit.read(Place(FRAMES, k, 12)) for k in range(12)]
+            return Frame(BASE, (x[0], x[1], x[2]), tuple(tuple(x[k : k + 3]) for k in (3, 6, 9)))
+
+        return Lazy(own)
+
     def without_gravity(self) -> RolledTree:
         """The same tree, weightless."""
         return self._with(replace(self._plain, gravity=(0.0, 0.0, 0.0)))
 
     @property
     def _plain(self) -> Tree:
-        return Tree(self.links, self.gravity, self.frames, self.unmoved)
+        return Tree(self.links, self.gravity, self.frames, self.unmoved, self.loops)
 
     def _with(self, tree: Tree) -> RolledTree:
         other = RolledTree.of(tree, self.classes, self.graph)
-        other.__dict__.update(lists=self.lists, scratch=self.scratch)
+        other.__dict__.update(lists=self.lists, scratch=self.scratch, tables=self.tables)
         return other
 
 
@@ -332,9 +361,10 @@ class Input(NamedTuple):
 
 
 class Gathered(NamedTuple):
-    """A vector over degrees of freedom, by link."""
+    """A vector by link; numbers of followers are added to their drivers', or left out."""
 
     per_link: PerLink
+    added: bool = True
 
 
 def _constant(x: Any) -> Any:

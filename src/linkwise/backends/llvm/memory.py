@@ -8,7 +8,7 @@ states of a tile side by side in each element. It is on the stack, or where it i
 
 from __future__ import annotations
 
-from linkwise.backends.llvm.rows import pack, unpack
+from linkwise.backends.llvm.rows import pack, pitch, unpack
 from linkwise.backends.llvm.types import Lanes, Lines
 from linkwise.trace.expr import At, Write
 from linkwise.trace.program import BYTE, Program
@@ -24,7 +24,10 @@ class Memory:
     def __init__(self, program: Program, lanes: Lanes, out: Lines) -> None:
         self.lanes, self.out = lanes, out
         ports = [(port.name, (f"%in{k}", port.size)) for k, port in enumerate(program.inputs)]
-        slots = [(o.name, (f"%out{k}", o.slot.size)) for k, o in enumerate(program.outputs)]
+        slots = [
+            (o.name, (f"%out{k}", o.slot.size if o.kind == BYTE else pitch(lanes, o.slot.size)))
+            for k, o in enumerate(program.outputs)
+        ]
         self._rows = dict((*ports, *slots))  # pointer and length of a row
         tables = enumerate(program.tables)
         self._tables = {a.name: f"%table{k}" for k, a in tables}

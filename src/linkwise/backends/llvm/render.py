@@ -201,6 +201,11 @@ class Renderer:
     def _for(self, loop: For) -> None:
         """A loop of a fixed number of steps; every state takes all of them."""
 
+        for node in (node for block in blocks(loop) for node in block.nodes):
+            for arg in node.args:
+                if arg.op == "input":  # read once, where every step and every case sees it
+                    self._value(arg)
+
         def body(step: str) -> Stepped:
             self.step = step
             first, *others = loop.cases
