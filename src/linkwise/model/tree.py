@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
+
+import numpy as np
+from numpy.typing import NDArray
 
 from linkwise.model.description import IDENTITY, Limits
 from linkwise.model.joints import Joint, JointState
@@ -26,6 +29,7 @@ from linkwise.spatial import (
     sign,
 )
 
+Whole = NDArray[np.int64]
 UNLIMITED = Limits()
 BASE = -1  # index of the link that does not move
 
@@ -96,6 +100,19 @@ class Link:
         return [rotor * self.rotor_turn * x for rotor, x in zip(self.armature, swept, strict=True)]
 
 
+class Links(Sequence[Link]):
+    """Many links, of which arrays say what is asked of all of them; none of them follows another.
+
+    They hold to the contract of a tree.
+    """
+
+    nq: int
+    nv: int
+    parent: Whole
+    q_index: Whole
+    v_index: Whole
+
+
 @dataclass(frozen=True)
 class Frame:
     """A named frame fixed to a link: origin and axes in the link's frame."""
@@ -109,15 +126,17 @@ class Frame:
 class Tree:
     """Links in order, gravity in base axes, and named frames."""
 
-    links: tuple[Link, ...]
+    links: Sequence[Link]  # a tuple, or a table (linktable.py)
     gravity: tuple[Scalar, Scalar, Scalar] = (0.0, 0.0, -9.81)
-    frames: dict[str, Frame] = field(default_factory=dict)
+    frames: Mapping[str, Frame] = field(default_factory=dict)
     unmoved: tuple[str, ...] = ()  # joints that move no inertia; none with strict=False
     # whether code is loops over the links, or written out for each; None: as their number says
     loops: bool | None = None
 
     def __post_init__(self) -> None:
         """Hold the tree to its contract: parents first, slices in order."""
+        if isinstance(self.links, Links):
+            return
         nq = nv = 0
         for i, link in enumerate(self.links):
             if not BASE <= link.parent < i:
@@ -143,12 +162,36 @@ class Tree:
     @cached_property
     def nq(self) -> int:
         """Numbers in a configuration."""
+        if isinstance(self.links, Links):
+            return self.links.nq
         return sum(link.joint.nq for link in self.links if link.follows is None)
 
     @cached_property
     def nv(self) -> int:
         """Degrees of freedom."""
+        if isinstance(self.links, Links):
+            return self.links.nv
         return sum(link.joint.nv for link in self.links if link.follows is None)
+
+    @cached_property
+    def parent_numbers(self) -> Whole:
+        """The parent of each link."""
+        return self._of_links("parent")
+
+    @cached_property
+    def q_indices(self) -> Whole:
+        """Where each link's numbers begin in a configuration."""
+        return self._of_links("q_index")
+
+    @cached_property
+    def v_indices(self) -> Whole:
+        """Where each link's numbers begin in joint rates."""
+        return self._of_links("v_index")
+
+    def _of_links(self, field: str) -> Whole:
+        if isinstance(self.links, Links):
+            return np.asarray(getattr(self.links, field))
+        return np.array([getattr(link, field) for link in self.links], np.int64)
 
     @property
     def n_links(self) -> int:
@@ -239,7 +282,8 @@ class Tree:
     @cached_property
     def coupled(self) -> bool:
         """Whether some joint follows another."""
-        return any(link.follows is not None for link in self.links)
+        one_by_one = () if isinstance(self.links, Links) else self.links
+        return any(link.follows is not None for link in one_by_one)
 
     @property
     def first_follower(self) -> tuple[str, str]:
@@ -291,10 +335,10 @@ class Tree:
 
     def path(self, link: int) -> list[int]:
         """Links from the base out to ``link``, both ends included."""
-        links = []
+        links, parents = [], self.parent_numbers
         while link != BASE:
             links.append(link)
-            link = self.links[link].parent
+            link = int(parents[link])
         return links[::-1]
 
     @cached_property

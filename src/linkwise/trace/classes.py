@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.model.joints import Helical, Joint
-from linkwise.model.tree import Follows, Link, Tree
+from linkwise.model.linktable import LinkTable, numbers
+from linkwise.model.tree import Link, Tree
 from linkwise.spatial import Mat3, Rotation, Transform, Vec3
-from linkwise.trace.records import leaves
+from linkwise.spatial.records import leaves
 
 MOST = 8
 ALIKE = (0.0, 1.0, -1.0)  # numbers that make a pattern: arithmetic with them costs nothing
@@ -41,26 +41,6 @@ class Classes:
     table: NDArray[np.float64]  # (links, columns)
 
 
-def numbers(link: Link) -> tuple[Any, ...]:
-    """Everything of a link that bodies compute with, as a record."""
-    follows = link.follows
-    tie = (follows.multiplier, follows.offset) if follows else ()
-    pitch = link.joint.pitch if isinstance(link.joint, Helical) else ()
-    own = (link.rotor_turn, link.damping, link.friction)
-    return (link.placement, link.inertia, link.armature, own, pitch, tie)
-
-
-def with_numbers(link: Link, record: tuple[Any, ...]) -> Link:
-    """The link with other numbers."""
-    placement, inertia, armature, (turn, damping, friction), pitch, tie = record
-    joint: Joint = Helical(pitch) if isinstance(link.joint, Helical) else link.joint
-    follows = Follows(link.follows.link, *tie) if link.follows else None
-    return replace(
-        link, joint=joint, placement=placement, inertia=inertia, armature=armature,
-        rotor_turn=turn, damping=damping, friction=friction, follows=follows,
-    )  # fmt: skip
-
-
 def general(link: Link) -> Link:
     """The same link with its turns multiplied out."""
     rows = [link.placement.rotate(Vec3(*unit)) for unit in np.eye(3).tolist()]
@@ -70,6 +50,10 @@ def general(link: Link) -> Link:
 
 def classes_of(tree: Tree) -> Classes:
     """Put the links of a tree into classes."""
+    if isinstance(tree.links, LinkTable):
+        table = tree.links
+        rows = [(kind.example, kind.rows) for kind in table.kinds]
+        return _classes(rows, table.kind_of)
     links = list(tree.links)
     patterns = [_pattern(link) for link in links]
     common = {p for p, _ in Counter(patterns).most_common(_room(links, patterns))}
@@ -79,19 +63,22 @@ def classes_of(tree: Tree) -> Classes:
             patterns[i] = (type(links[i].joint), "general", links[i].follows is not None)
     order = {pattern: k for k, pattern in enumerate(dict.fromkeys(patterns))}
     of_link = np.array([order[p] for p in patterns], np.int64)
-    values = [leaves(numbers(link)) for link in links]
-    found, width = [], 0
-    for k in range(len(order)):
-        own = np.flatnonzero(of_link == k)
-        rows = np.array([values[i] for i in own], float)
-        varies = (rows != rows[0]).any(0)
+    members: list[list[Link]] = [[] for _ in order]
+    for link, k in zip(links, of_link, strict=True):
+        members[k].append(link)
+    rows = [(own[0], np.array([leaves(numbers(x)) for x in own], float)) for own in members]
+    return _classes(rows, of_link)
+
+
+def _classes(kinds: list[tuple[Link, NDArray[np.float64]]], of_link: NDArray[np.int64]) -> Classes:
+    """Classes from an example of each and the numbers of its links, a row per link."""
+    varying = [(rows != rows[:1]).any(0) for _, rows in kinds]
+    table = np.zeros((len(of_link), max((int(v.sum()) for v in varying), default=0)))
+    found = []
+    for k, ((example, rows), varies) in enumerate(zip(kinds, varying, strict=True)):
         places = iter(range(int(varies.sum())))
-        found.append(LinkClass(links[own[0]], tuple(next(places) if v else None for v in varies)))
-        width = max(width, int(varies.sum()))
-    table = np.zeros((len(links), width))
-    for i, k in enumerate(of_link):
-        kept = [x for x, c in zip(values[i], found[k].columns, strict=True) if c is not None]
-        table[i, : len(kept)] = kept
+        found.append(LinkClass(example, tuple(next(places) if v else None for v in varies)))
+        table[of_link == k, : int(varies.sum())] = rows[:, varies]
     return Classes(tuple(found), of_link, table)
 
 

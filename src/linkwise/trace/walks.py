@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwise import sweep
+from linkwise.model.linktable import numbers, with_numbers
 from linkwise.model.tree import BASE, Frame, Link, Tree
 from linkwise.spatial import Scalar
-from linkwise.trace.classes import Classes, numbers, with_numbers
+from linkwise.spatial.records import UNLIKE, joined, leaves, mapped, parts
+from linkwise.trace.classes import Classes
 from linkwise.trace.expr import FORTH, At, Expr, Graph, Order
 from linkwise.trace.program import Array
-from linkwise.trace.records import UNLIKE, joined, leaves, mapped
 from linkwise.trace.rolled import Step, loop
 
 LINKS, FRAMES = "links", "frames"  # tables of numbers, a row per link
@@ -199,7 +200,7 @@ class RolledTree(Tree):
     @property
     def _parents(self) -> NDArray[np.int64]:
         """The row of each link's parent; row 0 is the base's."""
-        return np.array([link.parent + 1 for link in self.links], np.int64)
+        return self.parent_numbers + 1
 
     def kinds(self, way: Way) -> tuple[list[int], At | None]:
         """The classes on a way, and where a step finds which of them its link is."""
@@ -307,12 +308,12 @@ class RolledTree(Tree):
     @property
     def places_of_q(self) -> tuple[int, int, str]:
         """Where the numbers of each link are in a configuration: start, stride and list."""
-        return self.listed("of q", [link.q_index for link in self.links])
+        return self.listed("of q", self.q_indices)
 
     @property
     def dofs(self) -> tuple[int, int, str]:
         """Where the degrees of freedom of each link are in a vector: start, stride and list."""
-        return self.listed("of v", [link.v_index for link in self.links])
+        return self.listed("of v", self.v_indices)
 
     @property
     def parents(self) -> tuple[int, int, str]:
@@ -381,8 +382,6 @@ def _shown(template: Any) -> str:
 
 
 def _count_unlike(x: Any) -> int:
-    from linkwise.trace.records import parts
-
     if x is UNLIKE:
         return 1
     return sum(_count_unlike(part) for part in parts(x) or ())

@@ -1,16 +1,14 @@
 """Records of numbers taken apart and put together again: what a walk keeps of each link.
 
-A record is made of vectors, inertias, frame changes, named tuples and lists; its leaves are numbers.
-The walks unrolled pass records from link to link as they are; the rolled ones keep their numbers in
-memory, and need to know which of them are constants.
+A record is made of vectors, inertias, frame changes, named tuples and lists; its leaves are numbers
+of any kind. Walks written out link by link pass records on as they are; loops over links keep their
+numbers in memory, and need to know which of them are constants.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
-
-from linkwise.trace.expr import Expr
 
 
 class Unlike:
@@ -24,21 +22,25 @@ class Unlike:
 
 
 UNLIKE = Unlike()
+_ALGEBRA = __name__.rpartition(".")[0]  # classes of this package are records
 
 
 def is_number(x: Any) -> bool:
     """Whether something is a leaf of a record."""
-    return isinstance(x, (Expr, float, int)) and not isinstance(x, bool)
+    return not (x is None or isinstance(x, (str, Unlike)) or parts(x) is not None)
 
 
 def parts(x: Any) -> tuple[Any, ...] | None:
     """The parts of a record; None of what is no record: numbers, names, nothing."""
     if isinstance(x, (tuple, list)):
         return tuple(x)
-    names = [n for kind in reversed(type(x).__mro__) for n in getattr(kind, "__slots__", ())]
-    if is_number(x) or isinstance(x, (str, Unlike)) or not names:
+    if not type(x).__module__.startswith(_ALGEBRA) or isinstance(x, Unlike):
         return None
-    return tuple(getattr(x, name) for name in names)
+    return tuple(getattr(x, name) for name in _slots(x))
+
+
+def _slots(x: Any) -> list[str]:
+    return [n for kind in reversed(type(x).__mro__) for n in getattr(kind, "__slots__", ())]
 
 
 def remade(x: Any, new: tuple[Any, ...]) -> Any:
@@ -47,9 +49,8 @@ def remade(x: Any, new: tuple[Any, ...]) -> Any:
         return list(new)
     if isinstance(x, tuple):
         return type(x)(*new) if hasattr(x, "_fields") else tuple(new)
-    names = [n for kind in reversed(type(x).__mro__) for n in getattr(kind, "__slots__", ())]
     record = object.__new__(type(x))
-    for name, part in zip(names, new, strict=True):
+    for name, part in zip(_slots(x), new, strict=True):
         object.__setattr__(record, name, part)
     return record
 

@@ -1,0 +1,122 @@
+"""Links in tables: a robot of a million links as arrays, each link made when it is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwise.model.joints import Helical, Joint
+from linkwise.model.tree import Follows, Frame, Link, Links, Whole
+from linkwise.spatial.records import mapped
+
+Numbers = NDArray[np.float64]
+
+
+def numbers(link: Link) -> tuple[Any, ...]:
+    """Everything of a link that equations compute with, as a record."""
+    follows = link.follows
+    tie = (follows.multiplier, follows.offset) if follows else ()
+    pitch = link.joint.pitch if isinstance(link.joint, Helical) else ()
+    own = (link.rotor_turn, link.damping, link.friction)
+    return (link.placement, link.inertia, link.armature, own, pitch, tie)
+
+
+def with_numbers(link: Link, record: tuple[Any, ...]) -> Link:
+    """The link with other numbers."""
+    placement, inertia, armature, (turn, damping, friction), pitch, tie = record
+    joint: Joint = Helical(pitch) if isinstance(link.joint, Helical) else link.joint
+    follows = Follows(link.follows.link, *tie) if link.follows else None
+    return replace(
+        link, joint=joint, placement=placement, inertia=inertia, armature=armature,
+        rotor_turn=turn, damping=damping, friction=friction, follows=follows,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Links that differ only in their numbers: an example, and a row of numbers per link."""
+
+    example: Link
+    rows: Numbers
+
+
+class LinkTable(Links):
+    """Links of a few kinds; none of their joints follows another.
+
+    ``kind_of`` says of which kind each link is; the rows of a kind are its links in order.
+    """
+
+    def __init__(
+        self,
+        kinds: Sequence[Kind],
+        kind_of: Whole,
+        parent: Whole,
+        names: Callable[[int], tuple[str, str]],
+    ) -> None:
+        self.kinds, self.kind_of, self.parent, self._names = tuple(kinds), kind_of, parent, names
+        if not ((parent >= -1) & (parent < np.arange(len(parent)))).all():
+            raise ValueError("links: expected every parent before its children")
+        self.row_of = np.empty(len(kind_of), np.int64)
+        for k, kind in enumerate(self.kinds):
+            own = np.flatnonzero(kind_of == k)
+            if len(own) != len(kind.rows):
+                raise ValueError(f"kind {k}: {len(kind.rows)} rows; expected {len(own)}")
+            self.row_of[own] = np.arange(len(own))
+        joints = [kind.example.joint for kind in self.kinds]
+        q_sizes, v_sizes = (
+            np.array([getattr(joint, n) for joint in joints], np.int64)[kind_of] for n in ("nq", "nv")
+        )
+        self.nq, self.nv = int(q_sizes.sum()), int(v_sizes.sum())
+        self.q_index, self.v_index = np.cumsum(q_sizes) - q_sizes, np.cumsum(v_sizes) - v_sizes
+
+    def __len__(self) -> int:
+        return len(self.kind_of)
+
+    @overload
+    def __getitem__(self, i: int) -> Link: ...
+    @overload
+    def __getitem__(self, i: slice) -> tuple[Link, ...]: ...
+    def __getitem__(self, i: int | slice) -> Link | tuple[Link, ...]:
+        """One link, or some of them."""
+        if isinstance(i, slice):
+            return tuple(self[k] for k in range(*i.indices(len(self))))
+        i = range(len(self))[i]
+        kind = self.kinds[self.kind_of[i]]
+        row = iter(kind.rows[self.row_of[i]].tolist())
+        link = with_numbers(kind.example, mapped(lambda _: next(row), numbers(kind.example)))
+        name, joint = self._names(i)
+        return replace(
+            link, name=name, joint_name=joint, parent=int(self.parent[i]), mass=link.inertia.m,
+            q_index=int(self.q_index[i]), v_index=int(self.v_index[i]),
+        )  # fmt: skip
+
+
+class LinkFrames(Mapping[str, Frame]):
+    """A frame per link, by its name and number, and a few others."""
+
+    def __init__(self, count: int, stem: str, others: Mapping[str, Frame]) -> None:
+        self._count, self._stem, self._others = count, stem, dict(others)
+
+    def __getitem__(self, name: str) -> Frame:
+        """A frame by its name."""
+        if name in self._others:
+            return self._others[name]
+        number = name.removeprefix(self._stem)
+        if name.startswith(self._stem) and number.isdecimal() and 1 <= int(number) <= self._count:
+            if number == str(int(number)):
+                return Frame(int(number) - 1, (0.0, 0.0, 0.0), AXES)
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        yield from (f"{self._stem}{i + 1}" for i in range(self._count))
+        yield from self._others
+
+    def __len__(self) -> int:
+        return self._count + len(self._others)
+
+
+AXES = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
