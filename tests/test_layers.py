@@ -13,11 +13,11 @@ ROOT = Path(linkwise.__file__).parent
 LAYERS = [
     "codes", "errors", "text", "spatial", "model", "io", "sweep", "algorithms", "trace", "backends",
     "engine", "factors", "functions", "summary", "models", "study", "robot", "load", "builder",
-    "checking", "bench", "cli",
+    "chain", "checking", "bench", "cli",
 ]  # fmt: skip
 EQUATIONS = ("sweep", "algorithms")  # no array library, no machine
 ALLOWED_IN_EQUATIONS = {
-    "__future__", "collections", "dataclasses", "itertools", "typing", "linkwise",
+    "__future__", "collections", "dataclasses", "functools", "itertools", "typing", "linkwise",
 }  # fmt: skip
 
 

@@ -7,6 +7,7 @@
 """
 
 from linkwise.builder import Builder
+from linkwise.chain import chain
 from linkwise.checking.collect import check
 from linkwise.engine.cache import CacheWarning
 from linkwise.errors import BackendUnavailable, RobotFileError, RobotFileWarning
@@ -28,6 +29,7 @@ __all__ = [
     "RobotFileError",
     "RobotFileWarning",
     "Status",
+    "chain",
     "check",
     "from_dh",
     "from_mujoco",

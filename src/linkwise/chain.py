@@ -49,7 +49,7 @@ def chain(
     ``("revolute", "prismatic", "spherical")``. ``damping`` and ``armature`` are every joint's.
 
     Links are named link1, link2 ..., joints joint1 ..., and the end of the last link is the frame
-    ``"tip"``. At rest the chain lies along the x axis of its base, and the first joint's axis across.
+    ``"tip"``. At rest the chain lies along the x axis of its base; the first joint's axis is -y.
     """
     kinds = [joints] if isinstance(joints, str) else list(joints)
     _check(n, shape, kinds)
@@ -61,9 +61,7 @@ def chain(
             raise ValueError(f"chain: {what} {value!r}; expected a number that is not negative")
     rods = _rods(n, shape, length, mass, seed)
     kind_of = np.arange(n) % len(kinds)
-    table = [
-        _kind(kind, rods[kind_of == k], damping, armature) for k, kind in enumerate(kinds)
-    ]
+    table = [_kind(kind, rods[kind_of == k], damping, armature) for k, kind in enumerate(kinds)]
     links = LinkTable(
         [t for t in table if len(t.rows)], kind_of, np.arange(n) - 1,
         lambda i: (f"link{i + 1}", f"joint{i + 1}"),
@@ -113,11 +111,11 @@ def _kind(kind: str, rods: NDArray[np.void], damping: float, armature: float) ->
     )  # fmt: skip
     c, s = np.cos(rods["turn"]), np.sin(rods["turn"])
     c[np.abs(rods["turn"]) == math.pi / 2] = 0.0  # a right angle is exact
-    m, l, r = rods["mass"], rods["length"], rods["radius"]
+    m, long, r = rods["mass"], rods["length"], rods["radius"]
     across = 0.25 * m * r * r  # second moment of a round rod across its axis
     columns = [
         *(rods["before"], 0.0, 0.0), *(c, s),
-        *(0.5 * m * l, 0.0, 0.0), m, *(m * l * l / 3.0, 0.0, 0.0, across, 0.0, across),
+        *(0.5 * m * long, 0.0, 0.0), m, *(m * long * long / 3.0, 0.0, 0.0, across, 0.0, across),
         *[armature] * joint.nv, *(0.0, damping, 0.0),
     ]  # fmt: skip
     rows = np.empty((len(rods), len(leaves(numbers(some)))))

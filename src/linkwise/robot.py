@@ -317,8 +317,10 @@ class Robot(Functions):
         each link is faster where a robot has few. None leaves it to that number, as usual.
         Methods that cannot be loops are written out all the same.
         """
+        if loops not in (True, False, None):
+            raise ValueError(f"with_loops: loops is {loops!r}; expected True, False or None")
         tree = dataclasses.replace(self._tree, loops=loops)
-        return type(self)._made(self._description, self._policy, tree)
+        return type(self)._made(self._description, self._policy, Calls(tree, self.name))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the robot as a URDF file, from which `load` makes one of the same dynamics.

@@ -71,9 +71,7 @@ def each_link(tree: Tree, body: Body, *per_link: PerLink) -> list[Any]:
 
 
 @singledispatch
-def sum_links(
-    tree: Tree, body: Body, total: Any, *per_link: PerLink, inward: bool = False
-) -> Any:
+def sum_links(tree: Tree, body: Body, total: Any, *per_link: PerLink, inward: bool = False) -> Any:
     """``body(link, total, *inputs_of_link) -> total`` with this link's part added, link by link,
     the first or the last link first.
     """

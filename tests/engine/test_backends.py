@@ -51,6 +51,7 @@ class CBackend:
 
     name = "c"
     apart = False
+    rolls = True
     identity = "cc -O1"
     sources: tuple[str, ...] = ("backends.cstyle",)
     front = None

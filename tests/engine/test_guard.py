@@ -13,7 +13,18 @@ from linkwise.backends.reference import interpret
 from linkwise.trace.assemble import needed
 from linkwise.trace.expr import At, Graph, Write
 from linkwise.trace.guard import guard
-from linkwise.trace.program import BYTE, Array, Block, Carry, For, Output, Port, Program, Repeat
+from linkwise.trace.program import (
+    BYTE,
+    Array,
+    Block,
+    Carry,
+    Case,
+    For,
+    Output,
+    Port,
+    Program,
+    Repeat,
+)
 from linkwise.trace.tracer import Task, trace
 from linkwise.trace.verify import verify
 
@@ -185,7 +196,7 @@ def copying(*, byte: bool) -> Program:
     if byte:
         writes.append(Write("sign", At(0, 1), positive))
         outputs.append(Output("sign", (2,), (), BYTE))
-    loop = For(2, (), Block((read, twice, positive)), tuple(writes))
+    loop = For(2, (), (Case(Block((read, twice, positive)), (), tuple(writes)),))
     ports = (Port("none", 0), Port("x", 2), Port("unused", 1))
     return verify(Program("copy", ports, (loop,), tuple(outputs), arrays=(Array("room", 2),)))
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from linkwise.trace import rolled
@@ -15,6 +16,7 @@ from linkwise.trace.program import (
     Array,
     Block,
     Carry,
+    Case,
     For,
     Output,
     Port,
@@ -50,7 +52,7 @@ def looping(before: tuple[Expr, ...] = (X, TWO), *, after: Region | None = None,
 
 
 READ = GRAPH.node("read", value=("x", At(0, 1)))
-COUNTED = For(2, (), Block((READ,)), (rolled.Write("out", At(0, 1), READ),))
+COUNTED = For(2, (), (Case(Block((READ,)), (), (rolled.Write("out", At(0, 1), READ),)),))
 
 
 def counted(loop: For = COUNTED, **changes: Any) -> Program:
@@ -59,8 +61,19 @@ def counted(loop: For = COUNTED, **changes: Any) -> Program:
     return replace(program, **changes)
 
 
+def case(carries: tuple[Carry, ...] = (), **changes: Any) -> For:
+    """The loop with another case."""
+    return replace(COUNTED, carries=carries, cases=(replace(COUNTED.cases[0], **changes),))
+
+
 def write(**changes: Any) -> For:
-    return replace(COUNTED, writes=(COUNTED.writes[0]._replace(**changes),))
+    return case(writes=(COUNTED.writes[0]._replace(**changes),))
+
+
+def listed(places: list[int], **changes: Any) -> Program:
+    """A program that writes by a list of places."""
+    arrays = (Array("list", len(places), np.array(places)),)
+    return counted(write(at=At(0, 1, "list"), **changes), arrays=arrays)
 
 
 def made(op: str, *args: Expr, value: Any = None) -> Expr:
@@ -82,13 +95,13 @@ LEGAL: dict[str, Callable[[], Program]] = {
     ),
     "counted": lambda: counted(),
     "to scratch": lambda: counted(
-        replace(COUNTED, writes=(*COUNTED.writes, *write(array="room", add=True).writes)),
+        case(writes=(*COUNTED.writes, *write(array="room", add=True).writes)),
         arrays=(Array("room", 2),),
     ),
     "the last element": lambda: counted(write(at=At(1, -1))),
-    "by a list": lambda: counted(write(at=At(0, 0, (1, 0)))),
+    "by a list": lambda: listed([1, 0]),
     "every second step": lambda: counted(write(every=2, at=At(1, 1))),
-    "a list longer than the writes": lambda: counted(write(every=2, at=At(0, 0, (1, 7)))),
+    "a list longer than the writes": lambda: listed([1, 7], every=2),
     "one step": lambda: counted(replace(COUNTED, count=1)),
 }
 
@@ -189,16 +202,16 @@ ILLEGAL: dict[str, tuple[Callable[[], Program], str]] = {
         lambda: counted(replace(COUNTED, count=0)),
         "a counted loop has 0 steps; expected at least one",
     ),
-    "pivots beside counted loops": (
-        lambda: counted(pivots=(READ,)), "has pivots; expected none yet",
+    "a pivot inside a counted loop": (
+        lambda: counted(pivots=(READ,)), "a pivot is never computed",
     ),
     "a carried start of a counted loop": (
-        lambda: counted(replace(COUNTED, carries=(Carry(STATE, X, READ),))),
+        lambda: counted(case((Carry(STATE, X, READ),), nexts=(READ,))),
         "start of a carried value is not known",
     ),
     "a counted step that is not computed": (
         lambda: counted(
-            regions=(Block((X,)), replace(COUNTED, carries=(Carry(STATE, X, INSIDE),)))
+            regions=(Block((X,)), case((Carry(STATE, X, INSIDE),), nexts=(INSIDE,)))
         ),
         "needed by a loop, never computed",
     ),
@@ -206,17 +219,17 @@ ILLEGAL: dict[str, tuple[Callable[[], Program], str]] = {
         lambda: counted(write(value=INSIDE)), "written by a loop, never computed",
     ),
     "a read of nothing": (
-        lambda: counted(replace(COUNTED, body=Block((made("read", value=("z", At(0))), READ)))),
+        lambda: counted(case(body=Block((made("read", value=("z", At(0))), READ)))),
         "read outside of 'z'",
     ),
     "a read of an output": (
-        lambda: counted(replace(COUNTED, body=Block((made("read", value=("out", At(0))), READ)))),
+        lambda: counted(case(body=Block((made("read", value=("out", At(0))), READ)))),
         "read outside of 'out'",
     ),
     "a read too far": (lambda: counted(replace(COUNTED, count=3)), "read outside of 'x'"),
     "a read before the first element": (
         lambda: counted(
-            replace(COUNTED, body=Block((made("read", value=("x", At(0, -1))), READ)))
+            case(body=Block((made("read", value=("x", At(0, -1))), READ)))
         ),
         "read outside of 'x'",
     ),
@@ -229,7 +242,7 @@ ILLEGAL: dict[str, tuple[Callable[[], Program], str]] = {
         "no loop may write to 'result'",
     ),
     "a write to a table": (
-        lambda: counted(write(array="table"), arrays=(Array("table", 2, (1.0, 2.0)),)),
+        lambda: counted(write(array="table"), arrays=(Array("table", 2, np.ones(2)),)),
         "no loop may write to 'table'",
     ),
     "adding to an output": (lambda: counted(write(add=True)), "no loop may write to 'out'"),
@@ -239,10 +252,10 @@ ILLEGAL: dict[str, tuple[Callable[[], Program], str]] = {
         lambda: counted(write(at=At(0, -1))), "written outside of 'out'",
     ),
     "a list too short": (
-        lambda: counted(write(at=At(0, 0, (1,)))), "written outside of 'out'",
+        lambda: listed([1]), "written outside of 'out'",
     ),
     "a table that is not full": (
-        lambda: counted(arrays=(Array("table", 2, (1.0,)),)),
+        lambda: counted(arrays=(Array("table", 2, np.ones(1)),)),
         "table 'table' has 1 values; expected 2",
     ),
 }  # fmt: skip

@@ -111,6 +111,7 @@ OTHERWISE: dict[str, Any] = {
 def test_every_field_of_a_task_is_in_the_key(workshop: Workshop) -> None:
     algorithm = FUNCTIONS["bias"]["rnea"]
     fields = [field.name for field in dataclasses.fields(Task)]
+    fields.remove("rolled")  # such kernels have their text for a key
     assert set(OTHERWISE) == set(fields), "a new field of a task needs a value here"
     plain = Task(algorithm)
     keys = {"plain": workshop.key(plain)}

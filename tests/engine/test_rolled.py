@@ -7,8 +7,8 @@ import dataclasses
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,120 +16,26 @@ import pytest
 import linkwise as lw
 from linkwise.algorithms import FUNCTIONS
 from linkwise.algorithms.aba import aba
-from linkwise.algorithms.rates import Rates, at_rest, move
-from linkwise.algorithms.rnea import load
 from linkwise.backends.base import BATCH
-from linkwise.backends.cstyle.render import render_c
+from linkwise.backends.cstyle.render import render_c, word
 from linkwise.backends.llvm.backend import Llvm
 from linkwise.backends.llvm.target import host
 from linkwise.backends.reference import interpret
-from linkwise.model.tree import Link, Tree
-from linkwise.spatial import Force, Mat3, RigidInertia, Rotation, Sym3, Transform, Vec3, rate_matrix
+from linkwise.spatial import RigidInertia
 from linkwise.study.generic import generic_chain
-from linkwise.sweep import NO_JOINT
 from linkwise.trace import rolled
-from linkwise.trace.expr import At, Expr, Graph, Write
+from linkwise.trace.classes import MOST, classes_of
+from linkwise.trace.expr import At, Expr, Graph, Order, Write
 from linkwise.trace.guard import guard
-from linkwise.trace.program import Array, Block, For, Port, Program, Slot, count_operations
+from linkwise.trace.program import Array, Block, For, Port, Program, Slot
+from linkwise.trace.roll import trace_rolled
 from linkwise.trace.rolled import Step, loop
 from linkwise.trace.tracer import Task, trace
 from linkwise.trace.verify import IllegalProgram, verify
 
-# -- a walk over links: inverse dynamics ----------------------------------------------------------
+# -- walks over links ----------------------------------------------------------------------------
 
-CONSTANTS = 25  # of a link: placement 12, inertia 10, rotor, damping, friction
-STATE = 9  # w, dw, a
-
-
-def constants(link: Link) -> list[float]:
-    """A link's numbers in the order in which `link_of` reads them."""
-    body, second = link.inertia, link.inertia.second
-    axes = [link.placement.rotate(Vec3(*unit)) for unit in np.eye(3).tolist()]
-    turn = [getattr(column, k) for k in "xyz" for column in axes]
-    inertia = [getattr(second, k) for k in ("xx", "xy", "xz", "yy", "yz", "zz")]
-    place, first = ([getattr(v, k) for k in "xyz"] for v in (link.placement.r, body.h))
-    rest = [*link.armature, link.damping, link.friction]
-    return [float(x) for x in (*place, *turn, body.m, *first, *inertia, *rest)]
-
-
-def link_of(kind: Link, numbers: Sequence[Expr]) -> Link:
-    """A link of the same kind whose numbers are read."""
-    place, rows, (m, *h) = numbers[:3], numbers[3:12], numbers[12:16]
-    turn = Rotation(Mat3(*(Vec3(*rows[k : k + 3]) for k in (0, 3, 6))))
-    return dataclasses.replace(
-        kind,
-        placement=Transform(Vec3(*place), (turn,)),
-        inertia=RigidInertia(m, Vec3(*h), Sym3(*numbers[16:22])),
-        armature=(numbers[22],),
-        damping=numbers[23],
-        friction=numbers[24],
-    )
-
-
-def entries(*vectors: Vec3) -> list[Expr]:
-    return [getattr(v, k) for v in vectors for k in "xyz"]
-
-
-class Walk:
-    """Inverse dynamics of revolute joints: one body outward, one inward, whatever the tree."""
-
-    def __init__(self, tree: Tree) -> None:
-        self.tree, self.kind, self.n = tree, tree.links[0], len(tree.links)
-        self.parents = [link.parent + 1 for link in tree.links]  # row 0 is the base
-        self.inward = list(reversed(range(self.n)))
-
-    def link(self, step: Step, links: Sequence[int]) -> Link:
-        where = [CONSTANTS * i for i in links]
-        return link_of(self.kind, [step.read("links", c, where=where) for c in range(CONSTANTS)])
-
-    def vectors(self, step: Step, rows: Sequence[int]) -> list[Vec3]:
-        where = [STATE * row for row in rows]
-        read = [step.read("motions", c, where=where) for c in range(STATE)]
-        return [Vec3(*read[k : k + 3]) for k in (0, 3, 6)]
-
-    def rest(self, step: Step, _: list[Expr]) -> list[Expr]:
-        base = at_rest(self.tree.base_acceleration)
-        for c, value in enumerate(entries(base.w, base.dw, base.a)):
-            step.write("motions", value, c)
-        return []
-
-    def clear(self, step: Step, _: list[Expr]) -> list[Expr]:
-        for c in range(6):
-            step.write("forces", 0.0, c, 6)
-        return []
-
-    def outward(self, step: Step, _: list[Expr]) -> list[Expr]:
-        link, (w, dw, a) = self.link(step, range(self.n)), self.vectors(step, self.parents)
-        q, qd, qdd = ([step.read(name, 0, 1)] for name in ("q", "qd", "qdd"))
-        m = move(link, Rates(NO_JOINT, w, dw, a, rate_matrix(w, dw)), q, qd, qdd)
-        for c, value in enumerate(entries(m.w, m.dw, m.a)):
-            step.write("motions", value, STATE + c, STATE)
-        return []
-
-    def homeward(self, step: Step, _: list[Expr]) -> list[Expr]:
-        link, last = self.link(step, self.inward), self.n - 1
-        w, dw, a = self.vectors(step, [i + 1 for i in self.inward])
-        q, qd, qdd = ([step.read(name, last, -1)] for name in ("q", "qd", "qdd"))
-        f = [step.read("forces", 6 * self.n + c, -6) for c in range(6)]
-        m = Rates(link.joint_state(q), w, dw, a, rate_matrix(w, dw))
-        (tau,), up = load(link, Force(Vec3(*f[:3]), Vec3(*f[3:])), m, Force.zero(), qd, qdd)
-        step.write("tau", tau, last, -1)
-        where = [6 * self.parents[i] for i in self.inward]
-        for c, value in enumerate(entries(up.ang, up.lin)):
-            step.write("forces", value, c, where=where, add=True)
-        return []
-
-
-def rolled_rnea(tree: Tree) -> Program:
-    graph, walk, n = Graph(), Walk(tree), len(tree.links)
-    bodies = ((1, walk.rest), (n + 1, walk.clear), (n, walk.outward), (n, walk.homeward))
-    for count, body in bodies:
-        loop(graph, count, [], body)
-    table = tuple(x for link in tree.links for x in constants(link))
-    arrays = (Array("links", n * CONSTANTS, table), Array("motions", (n + 1) * STATE),
-              Array("forces", (n + 1) * 6))  # fmt: skip
-    ports = [Port(name, n) for name in ("q", "qd", "qdd")]
-    return rolled.program(graph, "rolled", ports, arrays, [Slot("tau", (n,))])
+ROLLED = [(f, m) for f, methods in FUNCTIONS.items() for m, x in methods.items() if x.rolls]
 
 
 def branching(n: int) -> lw.Robot:
@@ -145,51 +51,155 @@ def branching(n: int) -> lw.Robot:
     return b.build()
 
 
-def states(robot: lw.Robot, count: int, dtype: str = "float64") -> dict[str, np.ndarray]:
+KINDS = ("free", "revolute", "prismatic", "spherical", "universal", "planar", "revolute", "helical",
+         "continuous", "revolute", "spherical")  # fmt: skip
+
+
+def every_kind(tied: bool = False) -> lw.Robot:
+    """Every kind of joint on a tree with two branches; with a joint that follows another."""
+    b, rng = lw.Builder("kinds"), np.random.default_rng(4)
+    for i, kind in enumerate(KINDS):
+        parent = "base" if i == 0 else f"l{i - 1 - 2 * (i == 7)}"
+        b = b.link(f"l{i}", mass=1.0 + 0.3 * i, com=rng.uniform(-0.3, 0.3, 3),
+                   inertia=rng.uniform(0.15, 0.2, 3))  # fmt: skip
+        more: dict[str, Any] = {} if kind in ("free", "spherical", "planar") else {
+            "axis": rng.normal(size=3)}  # fmt: skip
+        if kind == "universal":
+            more = {"axis": [0, 0, 1]}
+        more |= {"pitch": 0.2} if kind == "helical" else {}
+        more |= {"mimic": ("j1", 0.7, 0.1)} if tied and i == 6 else {}
+        more |= {"armature": 0.05} if kind == "revolute" else {}
+        b = b.joint(f"j{i}", kind, parent=parent, child=f"l{i}", xyz=rng.uniform(-0.4, 0.4, 3),
+                    rpy=rng.uniform(0.2, 1.2, 3), **more)  # fmt: skip
+    return b.build()
+
+
+ROBOTS = {
+    "chain": lambda: lw.Robot(generic_chain(9)),
+    "tree": lambda: branching(11),
+    "kinds": every_kind,
+    "tied": lambda: every_kind(tied=True),
+    "uniform": lambda: lw.chain(6),
+    "table": lambda: lw.chain(7, "random", joints=("revolute", "spherical", "prismatic")),
+}
+
+
+@pytest.fixture(scope="module", params=ROBOTS)
+def robot(request: pytest.FixtureRequest) -> lw.Robot:
+    return ROBOTS[request.param]()
+
+
+def arguments(robot: lw.Robot, program: Program, count: int = 5) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(3)
-    return {name: rng.normal(size=(count, robot.nv)).astype(dtype) for name in ("q", "qd", "qdd")}
+    given = {port.name: rng.normal(size=(count, port.size)) for port in program.inputs}
+    at = {name: robot.random_q(k, size=count) for k, name in enumerate(("q", "q0", "q1"))}
+    return given | {name: x for name, x in at.items() if name in given}
 
 
-@pytest.mark.parametrize("n", [0, 1, 4, 11])
-def test_a_rolled_walk_is_the_unrolled_one(n: int) -> None:
-    robot = branching(n) if n else lw.Robot(generic_chain(6))
-    rolled_up = verify(rolled_rnea(robot.tree))
-    unrolled = trace(Task(FUNCTIONS["inverse_dynamics"]["rnea"]), robot.tree)
-    given = states(robot, 5)
-    expected = interpret(unrolled, given)["result"]
-    for program in (rolled_up, verify(guard(rolled_up))):
-        found = interpret(program, given)["tau"]
-        assert np.abs(found - expected).max() <= 1e-13 * np.abs(expected).max()
+@pytest.mark.parametrize(("function", "method"), ROLLED)
+def test_loops_give_what_links_written_out_do(robot: lw.Robot, function: str, method: str) -> None:
+    """Every method that can be loops, on chains and trees of every joint kind, to rounding."""
+    algorithm, tree = FUNCTIONS[function][method], robot.tree
+    if algorithm.why_not(tree) or not algorithm.can_roll(tree):
+        pytest.skip("not for joints that follow others")
+    frame = tree.frames[robot.frame_names[-1]] if algorithm.takes_frame else None
+    forced = (tree.frames[robot.frame_names[-2]],) if algorithm.takes_external else ()
+    task = Task(algorithm, frame, "base", forced, status=True)
+    written_out, loops = trace(task, tree), verify(trace_rolled(task, tree))
+    given = arguments(robot, written_out)
+    given[written_out.inputs[0].name][3, 0] = np.nan
+    expected = interpret(guard(written_out), given)
+    found = interpret(verify(guard(loops)), given)
+    assert found["status"].tolist() == expected["status"].tolist()
+    healthy = np.arange(5) != 3
+    assert np.isnan(found["result"][3]).all()
+    size = np.abs(expected["result"][healthy]).max()
+    error = np.abs(found["result"][healthy] - expected["result"][healthy]).max()
+    # solves lose the condition of what they solve, in whatever order sums are taken
+    assert error <= (1e-11 if algorithm.needs else 1e-13) * size
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("width", [w for w in (16, 32, 64) if w <= host().register_bytes])
-def test_a_rolled_walk_compiled(dtype: str, width: int) -> None:
-    robot = branching(8)
+@pytest.mark.parametrize("name", ["kinds", "tree"])
+def test_loops_compiled(name: str, dtype: str, width: int) -> None:
+    robot = ROBOTS[name]()
+    task = Task(FUNCTIONS["forward_dynamics"]["aba"], status=True)
+    program = guard(trace_rolled(task, robot.tree))
     target = dataclasses.replace(host(), register_bytes=width)
-    kernel = Llvm(target).compile(guard(verify(rolled_rnea(robot.tree))), dtype, BATCH)
-    given = states(robot, 2 * kernel.width + 3, dtype)
+    kernel = Llvm(target).compile(program, dtype, BATCH)
+    given = arguments(robot, program, 2 * kernel.width + 3)
     given["qd"][1, -1] = np.nan
-    expected = robot.inverse_dynamics(*(x.astype(float) for x in given.values()))
-    tau = np.empty_like(given["q"])
-    kernel(list(given.values()), [tau], 1)
-    good = np.arange(len(tau)) != 1
-    scale = np.abs(expected[good]).max()
-    assert np.abs(tau[good] - expected[good]).max() <= 200 * np.finfo(dtype).eps * scale
-    assert np.isnan(tau[1]).all(), "loops that write are guarded too"
+    rows = [x.astype(dtype) for x in given.values()]
+    expected = interpret(program, dict(zip(given, (x.astype(float) for x in rows), strict=True)))
+    qdd, status = np.empty((len(rows[0]), robot.nv), dtype), np.empty((len(rows[0]), 1), np.uint8)
+    kernel(rows, [qdd, status], 1)
+    assert status.ravel().tolist() == expected["status"].tolist()
+    good = np.arange(len(qdd)) != 1
+    scale = np.abs(expected["result"][good]).max()
+    assert np.abs(qdd[good] - expected["result"][good]).max() <= 1e5 * np.finfo(dtype).eps * scale
+    assert np.isnan(qdd[1]).all()
+
+
+def test_a_state_alone_and_in_a_batch_has_the_same_bits() -> None:
+    robot = every_kind().with_loops()
+    q, rng = robot.random_q(0, size=19), np.random.default_rng(1)
+    qd, tau = rng.normal(size=(2, 19, robot.nv))
+    together = robot.forward_dynamics(q, qd, tau)
+    for k in (0, 7, 18):
+        assert (robot.forward_dynamics(q[k], qd[k], tau[k]) == together[k]).all()
+    assert (robot.forward_dynamics(q, qd, tau, threads=3) == together).all()
 
 
 def test_code_does_not_grow_with_the_number_of_links() -> None:
     def instructions(n: int) -> int:
-        text = Llvm().render(guard(rolled_rnea(branching(n).tree)), "float64", BATCH)
-        return sum(" = " in line for line in text.splitlines() if not line.startswith("@"))
+        program = guard(trace_rolled(Task(FUNCTIONS["forward_dynamics"]["aba"]), lw.chain(n).tree))
+        return Llvm().render(program, "float64", BATCH).count(" = ")
 
-    assert instructions(6) == instructions(60)
+    assert instructions(600) == instructions(60_000)
 
 
 def test_operations_of_all_steps_are_counted() -> None:
-    totals = [count_operations(rolled_rnea(branching(n).tree)).total for n in (4, 5, 6)]
-    assert totals[2] - totals[1] == totals[1] - totals[0] > 100, "as many for each link"
+    def total(n: int) -> int:
+        return lw.chain(n).with_loops().operation_count("inverse_dynamics").total
+
+    assert total(7) - total(6) == total(6) - total(5) > 80, "as many for each link"
+
+
+def test_rare_patterns_use_the_general_body_of_their_joint() -> None:
+    """A hundred links of a hundred patterns are at most eight classes."""
+    tree = lw.Robot(generic_chain(20)).tree
+    links = [
+        dataclasses.replace(link, damping=float(i % 2), friction=float(i % 3 == 0),
+                            armature=(float(i % 5 == 0),), rotor_turn=float(i % 7 == 0))
+        for i, link in enumerate(tree.links)
+    ]  # fmt: skip
+    odd = tree.with_links(links)
+    found = classes_of(odd)
+    assert len({(x.damping, x.friction, x.armature, x.rotor_turn) for x in links}) > MOST
+    assert len(found.classes) <= MOST
+    task = Task(FUNCTIONS["inverse_dynamics"]["rnea"])
+    given = arguments(lw.Robot.from_tree(odd), trace(task, odd))
+    expected = interpret(trace(task, odd), given)["result"]
+    found_torques = interpret(trace_rolled(task, odd), given)["result"]
+    assert np.abs(found_torques - expected).max() <= 1e-13 * np.abs(expected).max()
+
+
+def test_singular_states_are_theirs_alone() -> None:
+    """A chain whose last link has no inertia about its joint has no answer; the others have."""
+    tree = lw.Robot(generic_chain(5)).tree
+    *links, last = tree.links
+    bare = dataclasses.replace(last, inertia=RigidInertia.zero(), armature=(0.0,))
+    robot = lw.Robot.from_tree(tree.with_links([*links, bare])).with_loops()
+    rows, status = robot.forward_dynamics(*np.ones((3, 4, 5)), method="aba", status=True)
+    assert np.isnan(rows).all() and (status == lw.Status.SINGULAR).all()
+
+
+def test_devices_say_that_loops_are_for_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    robot = lw.chain(100)
+    monkeypatch.setattr(Llvm, "rolls", False)
+    with pytest.raises(ValueError, match=r"100 links are computed by loops, which run on the proc"):
+        robot.inverse_dynamics(*np.zeros((3, 100)))
 
 
 # -- steps of one state: a rollout ----------------------------------------------------------------
@@ -248,8 +258,9 @@ def test_a_rollout_is_a_loop_around_forward_dynamics() -> None:
 
 @pytest.mark.skipif(shutil.which("cc") is None or sys.platform == "win32", reason="no C compiler")
 def test_counted_loops_in_c(tmp_path: Path) -> None:
-    robot = branching(5)
-    walk, roll = guard(rolled_rnea(robot.tree)), guard(rollout(branching(1), 9))
+    robot = every_kind()
+    task = Task(FUNCTIONS["inverse_dynamics"]["rnea"])
+    walk, roll = guard(trace_rolled(task, robot.tree)), guard(rollout(branching(1), 9))
     (tmp_path / "k.c").write_text(render_c(walk, "nobody") + render_c(roll, "nobody"))
     command = ["cc", "-O1", "-shared", "-fPIC", "-Wall", "-Werror", "-o", "k.so", "k.c", "-lm"]
     subprocess.run(command, cwd=tmp_path, check=True, timeout=120)
@@ -260,7 +271,7 @@ def test_counted_loops_in_c(tmp_path: Path) -> None:
         expected = interpret(program, given)
         out = {o.name: np.empty(o.slot.size) for o in program.outputs}
         arrays = [*(x[0].copy() for x in given.values()), *out.values()]
-        library[program.name](*(ctypes.c_void_p(a.ctypes.data) for a in arrays))
+        library[word(program.name)](*(ctypes.c_void_p(a.ctypes.data) for a in arrays))
         for name, value in out.items():
             np.testing.assert_allclose(value, expected[name].ravel(), rtol=1e-12, atol=1e-12)
 
@@ -279,20 +290,38 @@ def doubling(steps: int = 5) -> Program:
         return [x + x]
 
     (end,) = loop(graph, steps, [graph.input("x", 0)], body)
-    arrays = (Array("room", 5), Array("table", 5, (1.0, 2.0, 3.0, 4.0, 5.0)))
+    arrays = (Array("room", 5), Array("table", 5, np.arange(1.0, 6.0)))
     return rolled.program(graph, "twice", [Port("x", 1)], arrays, [Slot("out", (2,))], [end])
 
 
-def changed(**changes: object) -> Program:
+def changed(count: int = 5, **changes: object) -> Program:
+    """The loop with other steps, or with another case."""
     program = doubling()
     place = next(k for k, r in enumerate(program.regions) if isinstance(r, For))
-    regions = list(program.regions)
-    regions[place] = dataclasses.replace(regions[place], **changes)  # type: ignore[type-var]
+    regions, loop = list(program.regions), the_loop()
+    cases = (dataclasses.replace(loop.cases[0], **changes),)  # type: ignore[arg-type]
+    regions[place] = dataclasses.replace(loop, count=count, cases=cases)
     return dataclasses.replace(program, regions=tuple(regions))
 
 
 def the_loop() -> For:
     return next(r for r in doubling().regions if isinstance(r, For))
+
+
+def listed(values: list[int], at: At, **changes: object) -> Program:
+    """The loop with a list of places, by which it writes."""
+    program = changed(writes=write(at=at), **changes)
+    lists = Array("list", len(values), np.array(values))
+    return dataclasses.replace(program, arrays=(*program.arrays, lists))
+
+
+def cases(which: list[int]) -> Program:
+    """The loop with two cases."""
+    program, loop = doubling(), the_loop()
+    two = dataclasses.replace(loop, cases=loop.cases * 2, which=At(0, 1, "list") if which else None)
+    lists = (Array("list", 5, np.array(which)),) if which else ()
+    regions = tuple(two if isinstance(r, For) else r for r in program.regions)
+    return dataclasses.replace(program, regions=regions, arrays=(*program.arrays, *lists))
 
 
 def test_a_loop_by_hand() -> None:
@@ -337,13 +366,21 @@ def write(**changes: object) -> tuple[Write, ...]:
     return (first._replace(**changes), *rest)  # type: ignore[arg-type]
 
 
-SHORT = (Array("room", 5), Array("table", 5, (1.0,)))
+SHORT = (Array("room", 5), Array("table", 5, np.ones(1)))
 ILLEGAL = {
     "no steps": (lambda: changed(count=0), "has 0 steps; expected at least one"),
     "too many steps": (lambda: changed(count=6), "read outside of 'table'"),
     "an element too far": (lambda: changed(writes=write(at=At(1, 1))), "written outside of 'room'"),
     "before the first": (lambda: changed(writes=write(at=At(3, -1))), "written outside of 'room'"),
-    "a list too short": (lambda: changed(writes=write(at=At(0, 0, (1, 2)))), "written outside of"),
+    "a list too short": (lambda: listed([1, 2], At(0, 1, "list")), "written outside of"),
+    "a list of places too far": (lambda: listed([0, 1, 2, 3, 5], At(0, 1, "list")), "written outs"),
+    "no such list": (lambda: changed(writes=write(at=At(0, 1, "other"))), "written outside of"),
+    "beyond a list": (lambda: listed([0] * 5, At(0, 1, "list", Order(1, 1))), "written outside of"),
+    "a case that is not there": (lambda: cases([0, 1, 2, 1, 0]), "a case that is not there"),
+    "nothing says which case": (lambda: cases([]), "nothing says which case"),
+    "a case that carries less": (lambda: changed(nexts=()), "carries on another number of values"),
+    "one name twice": (lambda: dataclasses.replace(doubling(), arrays=(*SHORT, SHORT[0])),
+                       "two arrays are named 'room'"),
     "to a table": (lambda: changed(writes=write(array="table")), "no loop may write to 'table'"),
     "to an input": (lambda: changed(writes=write(array="x")), "no loop may write to 'x'"),
     "adding to an output": (lambda: changed(writes=write(array="out", add=True)), "may write to"),
@@ -355,10 +392,8 @@ ILLEGAL = {
     "a body cut short": (lambda: changed(body=Block(())), "needed by a loop, never computed"),
     "a table cut short": (lambda: dataclasses.replace(doubling(), arrays=SHORT),
                           "table 'table' has 1 values; expected 5"),
-    "a read outside": (lambda: dataclasses.replace(doubling(), regions=(the_loop().body,)),
+    "a read outside": (lambda: dataclasses.replace(doubling(), regions=(the_loop().cases[0].body,)),
                        "belongs to"),
-    "pivots": (lambda: dataclasses.replace(doubling(), pivots=(doubling().results[0],)),
-               "has pivots; expected none yet"),
 }  # fmt: skip
 
 
@@ -369,7 +404,34 @@ def test_every_rule_of_a_counted_loop_is_named(name: str) -> None:
         verify(make())
 
 
-def test_scratch_that_does_not_fit_is_refused() -> None:
+def test_much_scratch_comes_from_the_heap() -> None:
     program = dataclasses.replace(doubling(), arrays=(*doubling().arrays, Array("much", 10**6)))
-    with pytest.raises(ValueError, match=r"bytes of scratch for \d+ states; expected at most"):
-        Llvm().render(program, "float64", BATCH)
+    text = Llvm().render(program, "float64", BATCH)
+    assert "call ptr %malloc" in text and "call void %free" in text
+    kernel, x = Llvm().compile(program, "float64", BATCH), np.arange(1.0, 12.0)[:, None]
+    out, end = np.empty((11, 2)), np.empty((11, 1))
+    kernel([x], [out, end], 1)
+    assert (end == 32.0 * x).all() and (out == x * [4.0, 32.0]).all()
+
+
+def test_no_memory_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where memory cannot be had, nothing is computed and the call says so."""
+    program = dataclasses.replace(doubling(), arrays=(*doubling().arrays, Array("much", 2**44)))
+    kernel = Llvm().compile(program, "float64", BATCH)
+    with pytest.raises(MemoryError, match="keeps of each"):
+        kernel([np.ones((3, 1))], [np.empty((3, 2)), np.empty((3, 1))], 1)
+
+
+def test_cases_by_hand() -> None:
+    """Odd steps double, even ones add one."""
+    graph = Graph()
+    bodies = (lambda step, s: [s[0] + 1.0], lambda step, s: [s[0] + s[0]])
+    which = At(0, 1, "parity", Order(4, -1))  # steps take items 4, 3, 2, 1, 0
+    (end,) = loop(graph, 5, [graph.input("x", 0)], *bodies, which=which)
+    arrays = [Array("parity", 5, np.array([0, 1, 0, 1, 1]))]
+    program = verify(rolled.program(graph, "cases", [Port("x", 1)], arrays, (), [end]))
+    expected = [[((3.0 * 2) * 2 + 1) * 2 + 1]]
+    assert interpret(program, {"x": np.array([[3.0]])})["result"].tolist() == expected
+    kernel, out = Llvm().compile(program, "float64", BATCH), np.empty((1, 1))
+    kernel([np.array([[3.0]])], [out], 1)
+    assert out.tolist() == expected

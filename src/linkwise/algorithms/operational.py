@@ -58,12 +58,14 @@ def recursive_inverse(tree: Tree, q: Vector, *, frame: Frame, axes: str = "base"
     f, pushes = factored(tree, joint_states(tree, q)), grip(tree, q, frame, axes).pushes()
     loads = [at_links(tree, Force.zero(), [(frame.link, push)]) for push in pushes]
     epsilons = [f.filtered([0.0] * tree.nv, load) for load in loads]  # by push, by link
-    return sum_links(tree, add_squares, dense.zero(6, 6), f.gains, *epsilons, inward=True)
+    total: Matrix = dense.zero(6, 6)
+    total = sum_links(tree, add_squares, total, f.gains, *epsilons, inward=True)
+    return total
 
 
 def add_squares(_link: Link, total: Matrix, gains: list[Gain], *epsilons: Vector) -> Matrix:
     """``ε D⁻¹ εᵀ`` of a link, a row of ε per push."""
-    part = dense.square(dense.transpose(epsilons), [gain.inv_d for gain in gains])
+    part = dense.square(dense.transpose(list(map(list, epsilons))), [g.inv_d for g in gains])
     return dense.plus(total, part)
 
 

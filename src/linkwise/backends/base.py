@@ -92,6 +92,7 @@ class Backend(Protocol):
 
     name: str
     apart: bool  # a build that takes long can run where an interrupt ends it
+    rolls: bool  # renders programs of counted loops over tables (`Program.arrays`)
     sources: tuple[str, ...]  # packages of linkwise that decide what `build` makes of a program
 
     @property

@@ -63,8 +63,7 @@ class _Run:
         self.state: dict[int, Any] = {}  # by node
         # what counted loops read and write, by name: (batch, size) each; NaN until written
         self.lists = program.lists
-        numbers = [(a.name, a.values) for a in program.tables if not a.lists_places]
-        tables = {name: np.broadcast_to(x, (self.batch, len(x))) for name, x in numbers}
+        tables = {a.name: np.tile(np.asarray(a.values), (self.batch, 1)) for a in program.tables}
         sizes = {a.name: a.size for a in program.arrays if a.values is None}
         sizes |= {o.name: o.slot.size for o in program.outputs if not o.values}
         room = {name: np.full((self.batch, n), np.nan, self.dtype) for name, n in sizes.items()}

@@ -53,6 +53,12 @@ class Kernels:
 
     def _new_rolled(self, task: Task, dtype: str, form: str, backend: Backend) -> Kernel:
         """Code of loops is the same for all robots of as many links of the same classes."""
+        if not backend.rolls:
+            raise ValueError(
+                f"{task.name} of {self.name!r}: {self.tree.n_links:,} links are computed by loops, "
+                f"which run on the processor only; expected arrays of NumPy, or for "
+                "a robot of few links robot.with_loops(False)"
+            )
         program = self.ready(task, partial(backend.ordered, dtype=dtype, form=form))
         text = backend.render(program, dtype, form)
         code = cached(backend, (text, dtype, form), lambda: backend.build(text))

@@ -38,7 +38,9 @@ def with_numbers(link: Link, record: tuple[Any, ...]) -> Link:
 
 @dataclass(frozen=True)
 class Kind:
-    """Links that differ only in their numbers: an example, and a row of numbers per link."""
+    """Links that differ only in their numbers: one whose numbers do not count, and a row of numbers
+    per link.
+    """
 
     example: Link
     rows: Numbers
@@ -68,13 +70,18 @@ class LinkTable(Links):
             self.row_of[own] = np.arange(len(own))
         joints = [kind.example.joint for kind in self.kinds]
         q_sizes, v_sizes = (
-            np.array([getattr(joint, n) for joint in joints], np.int64)[kind_of] for n in ("nq", "nv")
+            np.array([getattr(joint, n) for joint in joints], np.int64)[kind_of]
+            for n in ("nq", "nv")
         )
         self.nq, self.nv = int(q_sizes.sum()), int(v_sizes.sum())
         self.q_index, self.v_index = np.cumsum(q_sizes) - q_sizes, np.cumsum(v_sizes) - v_sizes
 
     def __len__(self) -> int:
         return len(self.kind_of)
+
+    def first_of(self, kind: int) -> Link:
+        """The first link of a kind."""
+        return self[int(np.argmax(self.kind_of == kind))]
 
     @overload
     def __getitem__(self, i: int) -> Link: ...

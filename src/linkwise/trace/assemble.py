@@ -20,10 +20,11 @@ def assemble(
     graph: Graph, results: Sequence[Expr], beside: Sequence[Expr] = ()
 ) -> tuple[tuple[Region, ...], list[Expr]]:
     """Regions that compute the results and what is wanted beside them; both, as named there."""
-    roots = [*results, *(root for loop in graph.loops for root in loop.roots())]
+    wanted = _live(graph.loops, [*results, *beside])
+    roots = [*results, *(root for loop in wanted for root in loop.roots())]
     fused = iter(fuse(graph, roots, beside))
     results = [next(fused) for _ in results]
-    loops = [loop.renamed(fused) for loop in graph.loops]
+    loops = [loop.renamed(fused) for loop in wanted]
     results += fused
     regions: list[Region] = []
     known: frozenset[int] = frozenset()
@@ -37,6 +38,37 @@ def assemble(
         regions.append(_region(loop, known))
     regions.append(Block(needed(results, known)))
     return tuple(regions), results
+
+
+def _live(loops: Sequence[Loop | Counted], roots: Sequence[Expr]) -> list[Loop | Counted]:
+    """The loops without carried values that nobody uses; a loop that does nothing is none."""
+    found: list[Loop | Counted] = []
+    used = list(roots)
+    for loop in reversed(loops):
+        if isinstance(loop, Counted):
+            loop = _used(loop, {node.id for node in reachable(used)})
+            if not (loop.carries or any(case.writes for case in loop.cases)):
+                continue
+        found.insert(0, loop)
+        used += loop.roots()
+    return found
+
+
+def _used(loop: Counted, after: set[int]) -> Counted:
+    """The loop with the carried values that are used after it, or by its own steps."""
+    wanted = [write.value for case in loop.cases for write in case.writes]
+    seen = after | {node.id for node in reachable(wanted)}
+    live: set[int] = set()
+    while True:
+        new = [k for k, carry in enumerate(loop.carries) if carry.id in seen and k not in live]
+        if not new:
+            break
+        live |= set(new)
+        seen |= {n.id for n in reachable([case.nexts[k] for case in loop.cases for k in new])}
+    kept = sorted(live)
+    cases = [case._replace(nexts=[case.nexts[k] for k in kept]) for case in loop.cases]
+    carries, starts = ([some[k] for k in kept] for some in (loop.carries, loop.starts))
+    return loop._replace(carries=carries, starts=starts, cases=cases)
 
 
 def needed(results: Sequence[Expr], known: frozenset[int] = frozenset()) -> tuple[Expr, ...]:

@@ -52,7 +52,7 @@ def classes_of(tree: Tree) -> Classes:
     """Put the links of a tree into classes."""
     if isinstance(tree.links, LinkTable):
         table = tree.links
-        rows = [(kind.example, kind.rows) for kind in table.kinds]
+        rows = [(table.first_of(k), kind.rows) for k, kind in enumerate(table.kinds)]
         return _classes(rows, table.kind_of)
     links = list(tree.links)
     patterns = [_pattern(link) for link in links]

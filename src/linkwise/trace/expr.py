@@ -193,7 +193,7 @@ class At(NamedTuple):
     places: str = ""  # name of the list
     order: Order = FORTH
 
-    def element(self, k: int, lists: Mapping[str, Sequence[int]]) -> int:
+    def element(self, k: int, lists: Mapping[str, Any]) -> int:
         """The element of a step."""
         item = self.order.item(k)
         return self.start + self.stride * int(lists[self.places][item] if self.places else item)

@@ -53,6 +53,7 @@ class _Writer:
         self._exact = any(output.kind != NUMBER for output in program.outputs)
         self._sum: Expr | None = None  # of the inputs met so far
         self._guard: Expr | None = None
+        self._watched: set[int] = set()  # pivots that the guard depends on
         self._wanted = {v.id for o in program.outputs if o.kind == NUMBER for v in o.values}
 
     def region(self, region: Region) -> None:
@@ -62,9 +63,10 @@ class _Writer:
             self._close()
         else:
             if isinstance(region, For) and self._writes_results(region):
-                self._finished()  # what makes a state singular is known by now
+                self._finished()
                 self._close()
             self.regions.append(self._for(region) if isinstance(region, For) else region)
+            self._known |= {carry.value.id for carry in region.carries}
 
     def sum_in_loops(self) -> None:
         """Add all inputs up before anything else, for counted loops that write as they go."""
@@ -85,18 +87,27 @@ class _Writer:
 
     def _for(self, loop: For) -> For:
         """A counted loop with guarded writes to outputs."""
-        return replace(loop, cases=tuple(map(self._case, loop.cases)))
+        if not self._writes_results(loop):
+            return loop
+        return replace(loop, cases=tuple(self._case(loop, case) for case in loop.cases))
 
-    def _case(self, case: Case) -> Case:
+    def _case(self, loop: For, case: Case) -> Case:
+        """A case that writes NaN where its state has no answer, from the step that shows it on."""
         numbers = {o.name for o in self.program.outputs if o.kind == NUMBER}
-        nodes, writes = list(case.body.nodes), []
+        nodes, guard, writes = list(case.body.nodes), self._finished(), []
+        nan = self.graph.const(float("nan"))
+        for carry, after in zip(loop.carries, case.nexts, strict=True):
+            if carry.value in self.program.pivots:
+                guard = self.graph.node("select", after, guard, nan)
+                nodes += [nan, guard]
         for write in case.writes:
             if write.array in numbers:
-                value = self.graph.node("add", write.value, self._finished())
-                nodes += [value] if value not in nodes else []
+                value = self.graph.node("add", write.value, guard)
+                nodes.append(value)
                 write = write._replace(value=value)
             writes.append(write)
-        return replace(case, body=Block(tuple(nodes)), writes=tuple(writes))
+        own = tuple(n for n in dict.fromkeys(nodes) if n.id not in self._known)
+        return replace(case, body=Block(own), writes=tuple(writes))
 
     def last(self, region: Region) -> None:
         """The last region; results are guarded as they come, or after the last pivot."""
@@ -158,22 +169,23 @@ class _Writer:
                 self._see(self.graph.input(name, k))
             assert self._sum is not None  # every program has inputs
             s = self._sum
-            zero = s if self._exact else self._emit(self.graph.node("sub", s, s))
-            self._guard = self._unless_singular(zero)
-        return self._guard
+            self._guard = s if self._exact else self._emit(self.graph.node("sub", s, s))
+        return self._unless_singular(self._guard)
 
     def _unless_singular(self, guard: Expr) -> Expr:
-        """The guard where every pivot is positive, and every length neither tiny nor infinite."""
-        if not self.program.pivots:
-            return guard
-        nan = self._emit(self.graph.const(float("nan")))
+        """The guard where every pivot known by now is positive, and every length neither tiny nor
+        infinite; else NaN.
+        """
         for pivot in self.program.pivots:
-            if pivot.op == "sqrt":  # a length, whose square may have overflowed or underflowed
-                infinite = self._emit(self.graph.node("sub", pivot, pivot))
-                guard = self._emit(self.graph.node("add", guard, infinite))
-                least = self._emit(self.graph.const(SHORTEST))
-                pivot = self._emit(self.graph.node("sub", pivot, least))
-            guard = self._emit(self.graph.node("select", pivot, guard, nan))
+            if pivot.id in self._known and pivot.id not in self._watched:
+                self._watched.add(pivot.id)
+                nan = self._emit(self.graph.const(float("nan")))
+                if pivot.op == "sqrt":  # a length, whose square may have overflowed or underflowed
+                    infinite = self._emit(self.graph.node("sub", pivot, pivot))
+                    guard = self._emit(self.graph.node("add", guard, infinite))
+                    least = self._emit(self.graph.const(SHORTEST))
+                    pivot = self._emit(self.graph.node("sub", pivot, least))
+                guard = self._guard = self._emit(self.graph.node("select", pivot, guard, nan))
         return guard
 
     def output(self, output: Output) -> Output:

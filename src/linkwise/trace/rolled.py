@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from linkwise.spatial import select
 from linkwise.trace.assemble import assemble
 from linkwise.trace.expr import FORTH, At, Counted, Done, Expr, Graph, Order, Write
+from linkwise.trace.guard import SHORTEST
 from linkwise.trace.program import Array, Output, Port, Program, Slot
 
 
@@ -75,6 +76,9 @@ def loop(
         nexts = [graph.lift(x) for x in body(step, list(carries))]
         still = sound
         for pivot in dict.fromkeys(pivot for pivot, _ in graph.pivots):
+            if pivot.op == "sqrt":  # a length: see guard.py
+                still = graph.lift(select(graph.node("finite", pivot), still, -1.0))
+                pivot = pivot - SHORTEST
             still, watched = graph.lift(select(pivot, still, -1.0)), True
         cases.append(Done([*nexts, still], step.writes))
     starts = [*(graph.lift(x) for x in state), graph.one]

@@ -28,7 +28,7 @@ from dataclasses import replace
 from functools import partial
 
 from linkwise.trace.expr import Expr
-from linkwise.trace.program import Block, For, Program, Region
+from linkwise.trace.program import Block, For, Program, Region, blocks
 
 Order = Callable[[tuple[Expr, ...]], tuple[Expr, ...]]
 
@@ -260,8 +260,8 @@ def peak_live(nodes: tuple[Expr, ...]) -> int:
 
 def alive(program: Program) -> int:
     """Most values alive at once in any block of a program."""
-    blocks = [r if isinstance(r, Block) else r.body for r in program.regions]
-    return max((peak_live(block.nodes) for block in blocks), default=0)
+    found = (block for region in program.regions for block in blocks(region))
+    return max((peak_live(block.nodes) for block in found), default=0)
 
 
 class _Spread:

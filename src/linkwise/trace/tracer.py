@@ -167,7 +167,7 @@ def _pivots(graph: Graph, results: list[Expr]) -> list[tuple[Expr, Expr]]:
 
     A pivot of constants alone that is not positive was folded to NaN; no other constant is NaN.
     """
-    inside = [x for loop in graph.loops for x in (*loop.starts, *loop.nexts)]
+    inside = [x for loop in graph.loops for x in loop.roots()]
     nodes = reachable([*results, *inside])
     never = [(n, graph.zero) for n in nodes if n.op == "const" and math.isnan(n.value)]
     used = {node.id for node in reachable(results)}

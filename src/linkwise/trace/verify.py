@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from linkwise.trace.expr import ARITY, At, Expr, Write
 from linkwise.trace.program import BYTE, NUMBER, Block, Carry, For, Output, Program, Repeat
@@ -13,7 +13,7 @@ class IllegalProgram(ValueError):
     """A program breaks a rule that backends rely on."""
 
 
-Lists = Mapping[str, Sequence[int]]
+Lists = Mapping[str, Any]  # whole numbers, by the name of the list
 
 
 class _Reads(NamedTuple):

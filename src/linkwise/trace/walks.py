@@ -40,13 +40,13 @@ class Place(NamedTuple):
 class Way(NamedTuple):
     """Links in the order in which a walk visits them."""
 
-    count: int
+    length: int
     order: Order = FORTH
     through: str = ""  # list of the links on a path; empty: an item is a link
 
     def backward(self) -> Way:
         """The same way from its end."""
-        return self._replace(order=Order(self.count - 1, -1))
+        return self._replace(order=Order(self.length - 1, -1))
 
 
 class Visit(NamedTuple):
@@ -88,7 +88,11 @@ class Lazy(PerLink):
     """Computed where it is read."""
 
     def __init__(self, compute: Callable[[Visit], Any]) -> None:
-        self.at = compute  # type: ignore[method-assign]
+        self._compute = compute
+
+    def at(self, visit: Visit) -> Any:
+        """The link's own, computed anew."""
+        return self._compute(visit)
 
 
 class Stored(PerLink):
@@ -100,6 +104,7 @@ class Stored(PerLink):
         self.way, self.records = way, records
 
     def at(self, visit: Visit) -> Any:
+        """The link's own, read from memory."""
         through = self.way.through
         if through and visit.way.through != through:
             raise TypeError("what was computed along a path is read by a walk over other links")
@@ -207,7 +212,7 @@ class RolledTree(Tree):
         own = self.classes.of_link
         if way.through:
             own = own[self.lists[way.through]]
-        present = np.unique(own[: way.count])
+        present = np.unique(own[: way.length])
         if len(present) == 1:
             return [int(present[0])], None
         name = f"class of {way.through}" if way.through else "class"
@@ -222,7 +227,7 @@ class RolledTree(Tree):
             return lambda step, state: body(Visit(self, way, kind, step), state)
 
         bodies = [of(kind) for kind in kinds]
-        return loop(self.graph, way.count, state, *bodies, which=which, order=way.order)
+        return loop(self.graph, way.length, state, *bodies, which=which, order=way.order)
 
     def once(self, body: Callable[[Step], Sequence[Expr | float]], count: int = 0) -> list[Expr]:
         """One step, to write elements of arrays, or to read ``count`` of them."""
@@ -337,7 +342,9 @@ class RolledTree(Tree):
 
         def own(visit: Visit) -> Frame:
             x = [visit.read(Place(FRAMES, k, 12)) for k in range(12)]
-            return Frame(BASE, (x[0], x[1], x[2]), tuple(tuple(x[k : k + 3]) for k in (3, 6, 9)))
+            rows: Any = tuple(tuple(x[k : k + 3]) for k in (3, 6, 9))
+            origin: Any = tuple(x[:3])
+            return Frame(BASE, origin, rows)
 
         return Lazy(own)
 
@@ -424,7 +431,7 @@ class _Rows:
     def finish(self, first_row: int) -> tuple[str, int, Stored]:
         """Scratch for the rows, numbers of a row, and what later walks see."""
         width = max(len(slots) for slots in self._slots.values())
-        rows = self.way.count + first_row
+        rows = self.way.length + first_row
         array = self.tree.room(max(width * rows, 1))
 
         def place(x: Any) -> Any:
@@ -586,9 +593,7 @@ def _(tree: RolledTree, body: sweep.Body, *per_link: Any) -> Any:
 
 
 @sweep.sum_links.register
-def _(
-    tree: RolledTree, body: sweep.Body, total: Any, *per_link: Any, inward: bool = False
-) -> Any:
+def _(tree: RolledTree, body: sweep.Body, total: Any, *per_link: Any, inward: bool = False) -> Any:
     def visited(visit: Visit, carried: list[Expr]) -> Sequence[Any]:
         summed = _filled(template, carried)
         return leaves(body(visit.link, summed, *(x.at(visit) for x in per_link)))

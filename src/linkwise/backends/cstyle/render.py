@@ -18,6 +18,8 @@ from linkwise.trace.program import (
     NUMBER,
     Array,
     Block,
+    Carry,
+    Case,
     For,
     Output,
     Program,
@@ -99,10 +101,9 @@ def state_function(
         if output.name not in leaving
         for i, value in enumerate(output.values)
     ]
-    tables = [f"    {line}" for line in writer.tables]
     called = functions({node.op for node in program.nodes()}, dialect)
     head = f"{called}{declared} {name}({', '.join((*inputs, *outputs))})"
-    return "\n".join((head, "{", *tables, *writer.lines, *stores, "}", ""))
+    return "\n".join((head, "{", *writer.lines, *stores, "}", ""))
 
 
 class _Group:
@@ -126,8 +127,6 @@ class _Writer:
         self.words = {"f": dialect.suffix, "eps": eps}
         self.lines: list[str] = []
         self.names: dict[int, str] = {}
-        self.places: dict[tuple[int, ...], str] = {}  # lists of elements by step
-        self.tables: list[str] = []
         self.waiting: dict[int, list[_Group]] = {}  # groups that miss a value
         for group in groups:
             for id_ in group.missing:
@@ -183,38 +182,55 @@ class _Writer:
             self.lines.append(f"    {self.T} c{carry.value.id} = {self.value(carry.start)};")
         most = region.count if isinstance(region, For) else self.value(region.limit)
         self.lines.append(f"    for (int k = 0; k < {most}; ++k) {{")
-        self.block(region.body, " " * 8)
         if isinstance(region, Repeat):
+            self.block(region.body, " " * 8)
             self.lines.append(f"        if (!({self.value(region.active)} > 0)) break;")
+            self._next(region.carries, [carry.next for carry in region.carries], " " * 8)
+        elif region.which is None:
+            self._case(region, region.cases[0], " " * 8)
         else:
-            self.lines += [self._write(write) for write in region.writes]
-        new = [
-            f"        const {self.T} n{c.value.id} = {self.value(c.next)};" for c in region.carries
-        ]
-        self.lines += new
-        self.lines += [f"        c{c.value.id} = n{c.value.id};" for c in region.carries]
+            self.lines.append(f"        switch ({self._index(region.which, 'k')}) {{")
+            for number, case in enumerate(region.cases):
+                self.lines.append(f"        case {number}: {{")
+                self._case(region, case, " " * 12)
+                self.lines += [" " * 12 + "break;", " " * 8 + "}"]
+            self.lines.append("        }")
         self.lines.append("    }")
+
+    def _case(self, loop: For, case: Case, indent: str) -> None:
+        """One step of a counted loop, as one case of it goes."""
+        self.block(case.body, indent)
+        self.lines += [indent + self._write(write) for write in case.writes]
+        self._next(loop.carries, case.nexts, indent)
+
+    def _next(self, carries: Sequence[Carry], nexts: Sequence[Expr], indent: str) -> None:
+        """Carry values on, all at once."""
+        pairs = list(zip(carries, nexts, strict=True))
+        self.lines += [f"{indent}const {self.T} n{c.value.id} = {self.value(x)};" for c, x in pairs]
+        self.lines += [f"{indent}c{c.value.id} = n{c.value.id};" for c, _ in pairs]
 
     def array(self, array: Array) -> None:
         """A table of constants, or room on the stack."""
-        values = ", ".join(map(self.dialect.literal, array.values))
-        kind, start = (f"static const {self.T}", f" = {{{values}}}") if values else (self.T, "")
-        self.lines.append(f"    {kind} {word(array.name)}[{array.size}]{start};")
+        name = f"{word(array.name)}[{array.size}]"
+        if array.values is None:
+            self.lines.append(f"    {self.T} {name};")
+            return
+        literal, kind = (str, "int") if array.lists_places else (self.dialect.literal, self.T)
+        values = ", ".join(map(literal, array.values.tolist()))
+        self.lines.append(f"    static const {kind} {name} = {{{values}}};")
 
     def _write(self, write: Write) -> str:
         count = "k" if write.every == 1 else f"(k / {write.every})"
         target = f"{word(write.array)}[{self._index(write.at, count)}]"
         due = "" if write.every == 1 else f"if (k % {write.every} == {write.every - 1}) "
-        return f"        {due}{target} {'+=' if write.add else '='} {self.value(write.value)};"
+        return f"{due}{target} {'+=' if write.add else '='} {self.value(write.value)};"
 
     def _index(self, at: At, step: str) -> str:
-        if not at.where:
-            return f"{at.start} + {at.stride} * {step}"
-        name = self.places.get(at.where)
-        if name is None:
-            name = self.places[at.where] = f"where{len(self.places)}"
-            self.tables.append(f"static const int {name}[] = {{{', '.join(map(str, at.where))}}};")
-        return f"{at.start} + {name}[{step}]"
+        first, by = at.order
+        item = step if by == 1 else f"{by} * {step}"
+        item = f"{first} + {item}" if first else item
+        item = f"{word(at.places)}[{item}]" if at.places else f"({item})"
+        return f"{at.start} + {at.stride} * {item}"
 
     def value(self, node: Expr) -> str:
         """How a node is written where it is used."""

@@ -24,6 +24,7 @@ class Cuda:
 
     name = "cuda"
     apart = False
+    rolls = False
     sources: tuple[str, ...] = ("backends.elementary", "backends.cstyle", "backends.cuda")
     front = None
 

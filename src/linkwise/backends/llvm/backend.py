@@ -27,6 +27,7 @@ class Llvm:
 
     name = "llvm"
     apart = True
+    rolls = True
     sources: tuple[str, ...] = ("backends.elementary", "backends.llvm")
 
     def __init__(self, target: Target | None = None) -> None:

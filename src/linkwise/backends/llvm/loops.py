@@ -34,7 +34,7 @@ entry:
 
 def render_batch(signature: Signature, lanes: Lanes) -> str:
     """IR of the loop over tiles."""
-    T, W, b = lanes.number.llvm, lanes.width, lanes.number.bytes
+    W, b = lanes.width, lanes.number.bytes
     inputs = signature.inputs
     outputs = [_Out(k, slot, lanes) for k, slot in enumerate(signature.outputs, len(inputs))]
     k, count = len(inputs), len(inputs) + len(outputs)

@@ -3,7 +3,7 @@
 Inputs and outputs are rows in memory, one per state. A table is the same for every state, and no
 part of the code: its address is put into ``@tables`` when the kernel is loaded. Scratch has the
 states of a tile side by side in each element. It is on the stack, or where it is large, from
-``malloc``, whose address is put into ``@tables`` too; ``@short`` says that there was none to be had.
+``malloc``, whose address is put into ``@tables`` too; ``@short`` says that there was none left.
 """
 
 from __future__ import annotations
@@ -117,8 +117,7 @@ class Rooms:
         """Take it; a function that gets none returns at once."""
         if not self.on_heap:
             return "".join(
-                f"  {name} = alloca [{size} x i8], align 64\n"
-                for name, size in self._sizes.items()
+                f"  {name} = alloca [{size} x i8], align 64\n" for name, size in self._sizes.items()
             )
         lines = [
             _address("%malloc", MALLOC),

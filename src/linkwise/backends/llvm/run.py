@@ -67,16 +67,19 @@ class LlvmKernel:
         self._had_memory()
 
     def _give_tables(self) -> ctypes.c_int64:
-        """Tell the code where its tables are, and where memory comes from; returns its complaint."""
-        number = np.dtype(self.dtype)
-        kinds = [(t.values, np.dtype(np.int64) if t.lists_places else number) for t in
-                 self.signature.tables]  # fmt: skip
-        self._tables = [np.ascontiguousarray(values, dtype) for values, dtype in kinds]
-        libc = ctypes.pythonapi
-        taken = [ctypes.cast(f, ctypes.c_void_p).value for f in (libc.PyMem_RawMalloc, libc.PyMem_RawFree)]
-        addresses = [*taken, *(table.ctypes.data for table in self._tables)]
+        """Tell the code where its tables are, and where memory comes from.
+
+        Returns the number by which it says that there was no memory.
+        """
+        self._tables = [
+            np.ascontiguousarray(t.values, np.int64 if t.lists_places else self.dtype)
+            for t in self.signature.tables
+        ]
+        memory = ctypes.pythonapi.PyMem_RawMalloc, ctypes.pythonapi.PyMem_RawFree
+        taken = [ctypes.cast(function, ctypes.c_void_p).value for function in memory]
+        addresses = (*taken, *(table.ctypes.data for table in self._tables))
         at = (ctypes.c_void_p * len(addresses)).from_address(self._loaded.address["tables"])
-        at[:] = addresses
+        at[:] = [ctypes.c_void_p(address) for address in addresses]
         return ctypes.c_int64.from_address(self._loaded.address["short"])
 
     def _had_memory(self) -> None:
