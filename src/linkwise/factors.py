@@ -9,8 +9,9 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from linkwise.algorithms.tied import why_not
-from linkwise.engine import arrays, devices
+from linkwise.engine import arrays
 from linkwise.engine.calls import Array, Calls
+from linkwise.engine.libraries import library_of
 
 
 class Innovations:
@@ -30,11 +31,11 @@ class Innovations:
             )
         self._calls, self._threads = calls, threads
         # a copy: F is formed when it is asked for
-        if devices.library_of(q) is None:
+        library = library_of(q)
+        if library is None:
             self._q: Any = arrays.read("innovations", "q", calls.tasks.tree.nq, q).copy()
         else:
-            there: Any = q
-            self._q = 1 * there
+            self._q = library.copied(q)
         self.inverse = inverse
         self._name = "factor_inverse" if inverse else "factor"
         self._pivots = self._run("pivots")

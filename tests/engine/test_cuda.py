@@ -12,7 +12,8 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,15 +24,16 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.backends.base import Rows
+from linkwise.backends.base import Rows, View
 from linkwise.backends.cstyle.render import DIALECTS
 from linkwise.backends.cuda import backend as backend_module
+from linkwise.backends.cuda import driver as driver_module
 from linkwise.backends.cuda.backend import Cuda
-from linkwise.backends.cuda.driver import Facts
+from linkwise.backends.cuda.driver import NOT_CURRENT, CudaFunction, Facts
 from linkwise.backends.cuda.render import render_cuda
-from linkwise.engine import calls, devices
-from linkwise.engine.devices import View
+from linkwise.engine import calls, devices, iterative, libraries
 from linkwise.engine.tasks import Key
+from linkwise.trace.verify import verify
 
 COMPILER = shutil.which("c++")
 # a warp as 32 fibers: each lane runs until it meets __syncwarp, then the next one does
@@ -110,9 +112,17 @@ class HostFunction:
         self.facts, self._launch = facts or Facts(own.threads(), 64, 0), own.launch
         self.launches: list[tuple[int, int]] = []
 
-    def launch(self, blocks: int, stream: int, arguments: Sequence[int]) -> None:
-        self.launches.append((blocks, stream))
-        self._launch(blocks, self.facts.threads, (ctypes.c_longlong * len(arguments))(*arguments))
+    def prepare(
+        self, blocks: int, arguments: Sequence[int | None]
+    ) -> Callable[[int, Sequence[int]], None]:
+        def start(stream: int, pointers: Sequence[int]) -> None:
+            left = iter(pointers)
+            whole = [next(left) if x is None else x for x in arguments]
+            assert next(left, None) is None, "a pointer that nobody takes"
+            self.launches.append((blocks, stream))
+            self._launch(blocks, self.facts.threads, (ctypes.c_longlong * len(whole))(*whole))
+
+        return start
 
 
 @cache
@@ -144,11 +154,20 @@ class HostDriver:
     """Compiles for the host; ``facts`` says what a compiler for GPUs would have needed."""
 
     identity = "host"
+    stream = 5
 
     def __init__(self, folder: Path, facts: Callable[[Mapping[str, int]], Facts] | None = None):
         self._folder, self._facts = folder, facts
         self.compiled: list[dict[str, int]] = []
         self.functions: list[HostFunction] = []
+        self.captured: set[int] = set()  # streams that record a graph
+        self.waits = 0
+
+    def wait(self) -> None:
+        self.waits += 1
+
+    def capturing(self, stream: int) -> bool:
+        return stream in self.captured
 
     def compile(self, text: str, macros: Mapping[str, int]) -> bytes:
         self.compiled.append(dict(macros))
@@ -167,21 +186,49 @@ class HostDriver:
         return self.functions[-1]
 
 
+class Drivers(dict[int, HostDriver]):
+    """Drivers of devices of this process, made when they are asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self._folder = folder
+        self.backends: dict[int, Cuda] = {}
+
+    def backend(self, device: int) -> Cuda:
+        if device not in self:
+            (self._folder / str(device)).mkdir()
+            self[device] = HostDriver(self._folder / str(device))
+            self.backends[device] = Cuda(device, self[device])
+        return self.backends[device]
+
+
 @pytest.fixture
-def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HostDriver:
-    """GPU 0 is this process; its arrays are those of the package ``fakegpu``."""
+def drivers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Drivers:
+    """Every GPU is this process; arrays are those of the package ``fakegpu``."""
     if COMPILER is None:
         pytest.skip("no C++ compiler")
-    driver = HostDriver(tmp_path)
-    backend = Cuda(0, driver)
-    monkeypatch.setattr(calls, "gpu", lambda device: backend)
+    made = Drivers(tmp_path)
+    for module in (calls, devices, libraries):
+        monkeypatch.setattr(module, "gpu", made.backend)
     package = ModuleType("fakegpu")
     package.ndarray = Fake  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "fakegpu", package)
-    monkeypatch.setitem(devices.KNOWN, "fakegpu", ("ndarray", FakeLibrary))
-    devices._library.cache_clear()
-    devices._library_of_class.cache_clear()
-    return driver
+    take(monkeypatch, FakeLibrary)
+    return made
+
+
+@pytest.fixture
+def host(drivers: Drivers) -> HostDriver:
+    """GPU 0."""
+    drivers.backend(0)
+    return drivers[0]
+
+
+def take(monkeypatch: pytest.MonkeyPatch, library: type[libraries.Library]) -> None:
+    """Let a library be that of the class `Fake`."""
+    monkeypatch.setitem(libraries.KNOWN, "fakegpu", ("ndarray", library))
+    libraries._library.cache_clear()
+    libraries.library_of_class.cache_clear()
 
 
 class Fake:
@@ -190,14 +237,15 @@ class Fake:
     def __init__(self, numbers: np.ndarray, device: int = 0) -> None:
         self.numbers, self.device = numbers, device
 
-    def reshape(self, shape: tuple[int, ...]) -> Fake:
-        return Fake(self.numbers.reshape(shape), self.device)
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.numbers.shape
 
     def __setitem__(self, key: Any, other: Fake) -> None:
         self.numbers[key] = other.numbers
 
 
-class FakeLibrary(devices.Library):
+class FakeLibrary(libraries.Library):
     name = "FakeGPU"
     xp = np
 
@@ -218,10 +266,38 @@ class FakeLibrary(devices.Library):
     def constant(self, numbers: np.ndarray, device: int) -> Fake:
         return Fake(numbers, device)
 
-    def rows(self, array: Fake, shape: tuple[int, ...], dtype: str) -> Fake:
-        size = array.numbers.shape[-1]
-        whole = np.broadcast_to(array.numbers.astype(dtype), (*shape, size))
-        return Fake(np.ascontiguousarray(whole).reshape(-1, size), array.device)
+    def rows(
+        self, array: Fake, view: View, shape: tuple[int, ...], dtype: str, stream: int
+    ) -> tuple[Fake, View]:
+        size = array.shape[-1]
+        whole = np.broadcast_to(array.numbers.astype(dtype, copy=False), (*shape, size))
+        rows = whole.reshape(-1, size)
+        made = Fake(rows if rows.strides[1] == rows.itemsize else rows.copy(), array.device)
+        return made, self.view(made, stream)
+
+    def typed(self, array: Fake, dtype: str) -> Fake:
+        return Fake(array.numbers.astype(dtype), array.device)
+
+    def copied(self, array: Fake) -> Fake:
+        return Fake(array.numbers.copy(), array.device)
+
+
+class Planning(FakeLibrary):
+    """One that tells all about its arrays at once, and counts how often it is asked for rows."""
+
+    looked: list[tuple[Any, ...]]
+
+    def look(self, values: Sequence[Any]) -> tuple[tuple[Any, ...], list[int]] | None:
+        if any(type(x) is not Fake for x in values):
+            return None
+        layout = tuple((x.shape, x.numbers.strides, x.numbers.dtype.str, x.device) for x in values)
+        return layout, [x.numbers.ctypes.data for x in values]
+
+
+def planned(robot: lw.Robot) -> dict[str, int]:
+    """How many layouts of each function have a plan."""
+    made = robot._calls._calls.values()
+    return {call.key.function: len(call.plans) for call in made if call.plans}
 
 
 def states(robot: lw.Robot, count: int, dtype: str = "float64") -> list[np.ndarray]:
@@ -413,18 +489,205 @@ def test_out_is_written(host: HostDriver) -> None:
     same(np.ascontiguousarray(gaps[:, ::2]), expected)
 
 
-def test_the_second_call_of_a_layout_only_reads_pointers(host: HostDriver) -> None:
+def test_the_second_call_of_a_layout_only_reads_pointers(
+    host: HostDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take(monkeypatch, Planning)
     robot = lw.load("puma560")
-    FakeLibrary.layout = lambda self, arrays: tuple(x.numbers.shape for x in arrays)  # type: ignore
-    FakeLibrary.pointer = lambda self, x: x.numbers.ctypes.data  # type: ignore
-    try:
-        for seed in (1, 2, 3):
-            q = robot.random_q(seed, 6)
-            same(robot.gravity_torque(Fake(q)).numbers, robot.gravity_torque(q))
-        (call,) = [c for c in robot._calls._calls.values() if c.plans]
-        assert list(call.plans) == [((6, 6),)]
-    finally:
-        del FakeLibrary.layout, FakeLibrary.pointer
+    for seed in (1, 2, 3):
+        q = robot.random_q(seed, 6)
+        same(robot.gravity_torque(Fake(q)).numbers, robot.gravity_torque(q))
+        if seed == 1:
+            monkeypatch.setattr(devices, "prepare", None)
+    assert planned(robot) == {"gravity_torque": 1}
+    found, bits = robot.compute("gravity_torque", Fake(q)), None
+    same(found.numbers, robot.gravity_torque(q))
+    assert bits is None
+
+
+@pytest.mark.parametrize("status", [False, True])
+@pytest.mark.parametrize("into", [False, True])
+def test_plans_of_every_kind_of_call(
+    host: HostDriver, monkeypatch: pytest.MonkeyPatch, status: bool, into: bool
+) -> None:
+    """Grids, rows that all states share, wrenches, a status, an ``out``: pointers are enough."""
+    take(monkeypatch, Planning)
+    robot = lw.load("puma560")
+    for turn in range(3):
+        q, qd, tau = states(robot, 12)
+        q, push = q.reshape(3, 4, 6) + turn, np.full(6, float(turn))
+        options: dict[str, Any] = {"status": status}
+        if into:
+            options["out"] = Fake(np.zeros((3, 4, 6)))
+        found = robot.forward_dynamics(
+            Fake(q), Fake(qd[0]), Fake(tau.reshape(3, 4, 6)), f_ext={"link6": Fake(push)}, **options
+        )
+        expected = robot.forward_dynamics(q, qd[0], tau.reshape(3, 4, 6), f_ext={"link6": push})
+        same((found[0] if status else found).numbers, expected)
+        if into:
+            assert (found[0] if status else found) is options["out"]
+        if status:
+            assert found[1].numbers.shape == (3, 4) and not found[1].numbers.any()
+        monkeypatch.setattr(devices, "prepare", None)
+    assert planned(robot) == {"forward_dynamics": 1}
+
+
+def test_a_plan_leaves_what_is_unusual_to_others(
+    host: HostDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take(monkeypatch, Planning)
+    robot = lw.load("puma560")
+    q = robot.random_q(0, 6)
+    out = Fake(np.zeros((6, 6)))
+    robot.gravity_torque(Fake(q), out=out)
+    robot.gravity_torque(Fake(q))
+    assert planned(robot) == {"gravity_torque": 2}
+    both = Fake(q.copy())
+    assert robot.gravity_torque(both, out=both) is both, "an out that overlaps"
+    same(both.numbers, robot.gravity_torque(q))
+    room = np.zeros(6 * 6 * 8 + 4, np.uint8)
+    askew = room[4:].view(np.float64).reshape(6, 6)
+    assert not askew.flags.aligned
+    with pytest.raises(ValueError, match="not at a whole float64"):
+        robot.gravity_torque(Fake(askew))
+    with pytest.raises(ValueError, match="leading axes do not broadcast"):
+        robot.bias(Fake(q), Fake(q[:5]))
+    with pytest.raises(TypeError, match="cuda:1"):
+        robot.gravity_torque(Fake(q), out=Fake(out.numbers, device=1))
+    strided = np.zeros((6, 12))
+    robot.gravity_torque(Fake(q), out=Fake(strided[:, ::2]))
+    same(np.ascontiguousarray(strided[:, ::2]), robot.gravity_torque(q))
+    assert planned(robot) == {"gravity_torque": 2}
+
+
+def test_plans_are_forgotten_before_they_are_too_many(
+    host: HostDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take(monkeypatch, Planning)
+    monkeypatch.setattr(devices, "MOST_PLANS", 4)
+    robot = lw.load("puma560")
+    for count in range(1, 11):
+        q = robot.random_q(0, count)
+        same(robot.gravity_torque(Fake(q)).numbers, robot.gravity_torque(q))
+    assert planned(robot) == {"gravity_torque": 2}
+
+
+def test_two_devices_have_kernels_of_their_own(
+    drivers: Drivers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take(monkeypatch, Planning)
+    robot = lw.load("puma560")
+    q = robot.random_q(0, 6)
+    for _ in range(2):
+        for device in (0, 1):
+            found = robot.gravity_torque(Fake(q, device))
+            assert found.device == device
+            same(found.numbers, robot.gravity_torque(q))
+    assert [sum(map(len, (f.launches for f in drivers[d].functions))) for d in (0, 1)] == [2, 2]
+    same(robot.gravity_torque(q, device="cuda:1"), robot.gravity_torque(q))
+    assert [stream for f in drivers[1].functions for _, stream in f.launches] == [7, 7, 5]
+
+
+class Driver:
+    """The functions of NVIDIA's driver that a launch calls, and ``current``, which it may need.
+
+    A context is the number of its device; 9 stands for none.
+    """
+
+    def __init__(self, current: int) -> None:
+        self.device = current
+        self.launched: list[tuple[int, int, int, int, list[int]]] = []
+
+    def current(self, place: Any) -> int:
+        place._obj.value = self.device
+        return 0
+
+    def launch(self, config: Any, handle: Any, places: Any, _: None) -> int:
+        if self.device == 9:
+            return NOT_CURRENT
+        c, at = config._obj, places._obj
+        values = [ctypes.c_longlong.from_address(x).value for x in at]
+        self.launched.append((self.device, c.blocks, c.threads, c.stream, values))
+        return 0
+
+    def switched(self, device: int) -> Any:
+        @contextmanager
+        def there() -> Iterator[None]:
+            before, self.device = self.device, device
+            yield
+            self.device = before
+
+        return there()
+
+
+@pytest.mark.parametrize("alone", [True, False])
+@pytest.mark.parametrize("current", [1, 0, 9])
+def test_a_kernel_is_started_on_its_device(
+    monkeypatch: pytest.MonkeyPatch, alone: bool, current: int
+) -> None:
+    """Device 1's, whichever is current, and that stays so; rooms for arguments are used again."""
+    if alone and current == 0:
+        pytest.skip("no other device to be current")
+    fake = Driver(current)
+    monkeypatch.setattr(driver_module, "current", fake.switched)
+    function = CudaFunction.__new__(CudaFunction)
+    for name, value in {"_device": 1, "_handle": None, "_context": 1, "_alone": alone,
+                        "_driver": fake, "facts": Facts(64, 32, 0)}.items():  # fmt: skip
+        setattr(function, name, value)
+    start = function.prepare(3, [170, None, 6, None, 0, None])
+    start(70, [1 << 40, 2 << 40, 3 << 40])
+    start(80, [4 << 40, 5 << 40, 6 << 40])
+    start(0, [7 << 40, 8 << 40, 9 << 40])
+    wanted = [
+        [170, (3 * k + 1) << 40, 6, (3 * k + 2) << 40, 0, (3 * k + 3) << 40] for k in range(3)
+    ]
+    streams = (70, 80, None)
+    assert fake.launched == [(1, 3, 64, s, x) for s, x in zip(streams, wanted, strict=True)]
+    assert fake.device == current
+
+
+def test_a_kernel_that_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = Driver(1)
+    monkeypatch.setattr(fake, "launch", lambda *_: 701)
+    function = CudaFunction.__new__(CudaFunction)
+    for name, value in {"_device": 1, "_handle": None, "_context": 1, "_alone": True,
+                        "_driver": fake, "facts": Facts(64, 32, 0)}.items():  # fmt: skip
+        setattr(function, name, value)
+    with pytest.raises(RuntimeError, match="refused a kernel of 3 blocks: CUDA error 701"):
+        function.prepare(3, [1, None])(0, [8])
+
+
+def test_graphs_record_calls_that_were_made_before(
+    host: HostDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is loaded, compiled or copied from the host while a stream records a graph."""
+    robot = lw.load("puma560")
+    q, qd, tau = map(Fake, states(robot, 6))
+    out = Fake(np.zeros((6, 6)))
+    host.captured.add(7)
+    with pytest.raises(RuntimeError, match=r"forward_dynamics: its kernel is not loaded.*once be"):
+        robot.forward_dynamics(q, qd, tau, out=out)
+    assert not host.compiled
+    host.captured.clear()
+    expected = robot.forward_dynamics(q, qd, tau).numbers
+    host.captured.add(7)
+    robot.forward_dynamics(q, qd, tau, out=out)
+    same(out.numbers, expected)
+    with pytest.raises(RuntimeError, match="tau is not on the GPU, and copies from the host"):
+        robot.forward_dynamics(q, qd, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    robot.forward_dynamics(q, qd, [0.0] * 6)  # made there
+    monkeypatch.setattr(FakeLibrary, "keeps_graphs", False)
+    robot.forward_dynamics(q, qd, tau, out=out)
+    needs = "forward_dynamics: needs room for {}, which FakeGPU does not keep for a graph"
+    with pytest.raises(RuntimeError, match=needs.format("an array for tau")):
+        robot.forward_dynamics(q, qd, [0.0] * 6)
+    with pytest.raises(RuntimeError, match=needs.format("a result beside out")):
+        robot.forward_dynamics(q, qd, tau, out=qd)
+    grid = Fake(tau.numbers[::2].reshape(3, 1, 6))
+    with pytest.raises(RuntimeError, match=needs.format("a copy of q")):
+        robot.forward_dynamics(q, qd, grid)
+    with pytest.raises(RuntimeError, match=needs.format("its iterations")):
+        robot.forward_dynamics(q, qd, tau, qdd0=tau, method="pcg")
 
 
 @pytest.mark.parametrize(
@@ -513,9 +776,8 @@ def test_arrays_elsewhere_are_not_moved(host: HostDriver) -> None:
     robot = lw.load("puma560")
     with pytest.raises(TypeError, match="gravity_torque: device= is for arrays of NumPy"):
         robot.gravity_torque(Fake(np.zeros((4, 6))), device="cuda")
-    zeros = [np.zeros(6)] * 3
-    with pytest.raises(ValueError, match="expected, for iterations on a GPU, arrays"):
-        robot.forward_dynamics(*zeros, method="pcg", device="cuda")
+    with pytest.raises(TypeError, match="forward_dynamics: device= is for arrays of NumPy"):
+        robot.forward_dynamics(*[Fake(np.zeros((4, 6)))] * 3, method="pcg", device="cuda")
 
 
 def test_the_method_that_auto_takes_is_named() -> None:
@@ -528,12 +790,12 @@ def test_the_method_that_auto_takes_is_named() -> None:
 
 
 def test_overlap_of_arrays_that_run_backward() -> None:
-    base = 1000 * 8
+    base, overlap = 1000 * 8, devices.overlap
     forward = View(base + 8 * 6, (5, 6), (6, 1), "float64")
     backward = View(base + 8 * 24, (5, 6), (-6, 1), "float64")  # rows 4 to 0
-    assert forward.overlaps(backward) and backward.overlaps(forward)
-    assert not backward.overlaps(View(base + 8 * 30, (5, 6), (6, 1), "float64"))
-    assert not forward.overlaps(View(base, (0, 6), (6, 1), "float64"))
+    assert overlap(forward, backward) and overlap(backward, forward)
+    assert not overlap(backward, View(base + 8 * 30, (5, 6), (6, 1), "float64"))
+    assert not overlap(forward, View(base, (0, 6), (6, 1), "float64"))
 
 
 def test_an_out_that_overlaps_backward_rows(host: HostDriver) -> None:
@@ -582,18 +844,137 @@ def test_steps_of_time_beside_arrays_elsewhere(host: HostDriver) -> None:
         same(robot.integrate(Fake(q), Fake(qd), dt).numbers, expected)
 
 
-def test_iterations_elsewhere(host: HostDriver, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(FakeLibrary, "finished", lambda self, x, shape, _: x.numbers.reshape(shape))
-    monkeypatch.setattr(Fake, "__array__", lambda self, *_, **__: self.numbers, raising=False)
+def agree(
+    found: tuple[Any, iterative.Iterations], expected: tuple[Any, iterative.Iterations]
+) -> None:
+    same(found[0].numbers, expected[0])
+    for own, other in zip(found[1], expected[1], strict=True):
+        np.testing.assert_array_equal(own.numbers, other)
+        assert own.numbers.dtype == other.dtype
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_iterations_elsewhere(host: HostDriver, dtype: str) -> None:
     robot = lw.load("puma560")
-    q, qd, tau = states(robot, 7)
+    q, qd, tau = states(robot, 8, dtype)
     q[2, 1] = np.nan
-    expected, info = robot.forward_dynamics(q, qd, tau, method="pcg", status=True)
-    found, there = robot.forward_dynamics(*map(Fake, (q, qd, tau)), method="pcg", status=True)
-    same(found, expected)
-    for own, other in zip(info, there, strict=True):
-        np.testing.assert_array_equal(own, other)
-        assert own.dtype == other.dtype
+    for options in ({}, {"max_iterations": 2}, {"tol": 1e-3, "f_ext": {"link6": [1.0] * 6}}):
+        found = robot.forward_dynamics(
+            *map(Fake, (q, qd, tau)), method="pcg", status=True, **options
+        )
+        pushed = {"f_ext": {"link6": np.ones(6, dtype)}} if "f_ext" in options else {}
+        expected = robot.forward_dynamics(
+            q, qd, tau, method="pcg", status=True, **{**options, **pushed}
+        )
+        agree(found, expected)
+        assert expected[1].status[2] == lw.Status.NOT_FINITE
+        if "max_iterations" in options:
+            assert (np.delete(expected[1].status, 2) == lw.Status.NOT_CONVERGED).all()
+    grid, out = q.reshape(2, 4, 6), Fake(np.zeros((2, 4, 6), dtype))
+    found = robot.forward_dynamics(
+        Fake(grid), Fake(qd[:4]), Fake(tau[0]), method="ccg", status=True, out=out
+    )
+    assert found[0] is out
+    agree(found, robot.forward_dynamics(grid, qd[:4], tau[0], method="ccg", status=True))
+
+
+def test_iterations_of_no_state_and_of_no_joint(host: HostDriver) -> None:
+    robot = lw.load("puma560")
+    none = np.zeros((0, 6))
+    found = robot.forward_dynamics(*[Fake(none)] * 3, method="pcg", status=True)
+    agree(found, robot.forward_dynamics(none, none, none, method="pcg", status=True))
+
+
+def test_arrays_of_numpy_are_moved_for_iterations(host: HostDriver) -> None:
+    robot = lw.load("puma560")
+    q, qd, tau = states(robot, 8)
+    for options in ({}, {"max_iterations": 2}):
+        found = robot.forward_dynamics(q, qd, tau, method="pcg", device="cuda", **options)
+        same(found, robot.forward_dynamics(q, qd, tau, method="pcg", **options))
+    assert host.functions
+
+
+def test_how_an_iteration_is_settled_is_a_legal_program() -> None:
+    verify(iterative.settled((6, 6, 6, 6, 1, 1), 6))
+
+
+class Foreign:
+    """An array of no library that linkwise knows: only the array interface."""
+
+    def __init__(self, numbers: np.ndarray) -> None:
+        self.numbers = numbers
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {**self.numbers.__array_interface__, "version": 3}
+
+
+def seen(array: Any, stream: int = -1) -> tuple[View, int | None]:
+    """What ``cuda-core`` tells of an array, for memory of the host."""
+    there = array.__cuda_array_interface__
+    dtype = np.dtype(there["typestr"])
+    strides = there["strides"]
+    own = tuple(s // dtype.itemsize for s in strides) if strides else None
+    shape = there["shape"]
+    return View(there["data"][0], shape, own or libraries.contiguous(shape), dtype.name), 0
+
+
+def numbers(block: Any) -> np.ndarray:
+    """A result of our own as NumPy's array."""
+    there = block.__cuda_array_interface__
+    assert there["stream"] == 5 and there["version"] == 3
+    plain = ModuleType("plain")
+    plain.__array_interface__ = {**there, "version": 3}  # type: ignore[attr-defined]
+    return np.array(plain)
+
+
+@pytest.fixture
+def exchange(host: HostDriver, monkeypatch: pytest.MonkeyPatch) -> HostDriver:
+    monkeypatch.setattr(libraries, "seen", seen)
+    return host
+
+
+def test_arrays_of_unknown_libraries(exchange: HostDriver) -> None:
+    """In any shape, number type and layout, broadcast, beside lists, into an ``out``."""
+    robot = lw.load("puma560")
+    q, qd, tau = states(robot, 12)
+    grid, wide = q.reshape(3, 1, 4, 6), qd.reshape(3, 4, 6)[:, None]
+    found = robot.forward_dynamics(Foreign(grid), Foreign(qd[:4]), [0.5] * 6)
+    same(numbers(found), robot.forward_dynamics(grid, qd[:4], [0.5] * 6))
+    narrow = tau.astype("float32")
+    for other in (narrow, tau[::-1], tau[0], np.asfortranarray(tau)):
+        found, bits = robot.inverse_dynamics(Foreign(q), Foreign(qd), Foreign(other), status=True)
+        same(numbers(found), robot.inverse_dynamics(q, qd, other))
+        assert not numbers(bits).any()
+    found = robot.forward_dynamics(Foreign(grid), Foreign(wide), Foreign(tau[0]))
+    same(numbers(found), robot.forward_dynamics(grid, wide, tau[0]))
+    out = np.zeros((6, 12))
+    assert robot.gravity_torque(Foreign(q), out=(there := Foreign(out.T))) is there
+    same(np.ascontiguousarray(out.T), robot.gravity_torque(q))
+    assert exchange.waits == 1, "nobody else knows our stream"
+    same(numbers(robot.mass_matrix(Foreign(q[0]))), robot.mass_matrix(q[0]))
+    assert numbers(robot.mass_matrix(Foreign(q[:0]))).shape == (0, 6, 6)
+    dt = np.linspace(0.0, 1.0, 12)
+    same(numbers(robot.integrate(Foreign(q), Foreign(qd), Foreign(dt))), robot.integrate(q, qd, dt))
+    factors = robot.innovations(Foreign(q))
+    same(numbers(factors.factor), robot.innovations(q).factor)
+    assert {stream for f in exchange.functions for _, stream in f.launches} == {5}
+
+
+def test_iterations_of_unknown_libraries(exchange: HostDriver) -> None:
+    robot = lw.load("puma560")
+    q, qd, tau = states(robot, 12)
+    q[5, 0] = np.inf
+    grid = q.reshape(3, 4, 6)
+    for method in ("ccg", "pcg"):
+        found, info = robot.forward_dynamics(
+            Foreign(grid), Foreign(qd[:4]), Foreign(tau[0]), method=method, status=True
+        )
+        expected, own = robot.forward_dynamics(grid, qd[:4], tau[0], method=method, status=True)
+        same(numbers(found), expected)
+        for a, b in zip(info, own, strict=True):
+            np.testing.assert_array_equal(numbers(a), b)
+            assert numbers(a).dtype == b.dtype
 
 
 class OnHost(FakeLibrary):
@@ -614,9 +995,7 @@ class OnHost(FakeLibrary):
 def test_arrays_of_another_library_on_the_cpu(
     host: HostDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(devices.KNOWN, "fakegpu", ("ndarray", OnHost))
-    devices._library.cache_clear()
-    devices._library_of_class.cache_clear()
+    take(monkeypatch, OnHost)
     robot = lw.load("puma560")
     q, qd, _ = states(robot, 4, "float32")
     found = robot.integrate(Fake(q), Fake(qd), 0.5)
@@ -624,7 +1003,7 @@ def test_arrays_of_another_library_on_the_cpu(
     out = Fake(np.zeros((4, 6), "float32"))
     assert robot.gravity_torque(Fake(q), out=out) is out
     same(out.numbers, robot.gravity_torque(q))
-    with pytest.raises(TypeError, match="out is a list; expected an array of Elsewhere"):
+    with pytest.raises(TypeError, match="out is a list; expected an array of Elsewhere on cpu"):
         robot.gravity_torque(Fake(q), out=[[0.0] * 6] * 4)
     result, bits = robot.gravity_torque(Fake(q), status=True)
     assert isinstance(result, Fake) and not bits.numbers.any()
@@ -637,9 +1016,7 @@ def test_constants_beyond_a_number_type() -> None:
 
 
 def test_iterations_of_arrays_on_the_cpu(host: HostDriver, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(devices.KNOWN, "fakegpu", ("ndarray", OnHost))
-    devices._library.cache_clear()
-    devices._library_of_class.cache_clear()
+    take(monkeypatch, OnHost)
     robot = lw.load("puma560")
     q, qd, tau = states(robot, 4, "float32")
     push = np.ones((4, 6), "float32")
@@ -654,10 +1031,7 @@ def test_iterations_of_arrays_on_the_cpu(host: HostDriver, monkeypatch: pytest.M
         np.testing.assert_array_equal(a.numbers, b)
 
 
-def test_factors_keep_the_configuration_they_were_made_at(
-    host: HostDriver, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Fake, "__rmul__", lambda self, k: Fake(k * self.numbers), raising=False)
+def test_factors_keep_the_configuration_they_were_made_at(host: HostDriver) -> None:
     robot = lw.load("puma560")
     q = robot.random_q(0, 3)
     expected = robot.innovations(q).factor

@@ -8,6 +8,7 @@ Bits are compared with the CPU's kernels where llvmlite is installed, else with 
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,6 +19,7 @@ import pytest
 
 import linkwise as lw
 
+os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"  # other tests need memory too
 cupy = pytest.importorskip("cupy")
 if not cupy.cuda.is_available():
     pytest.skip("no GPU", allow_module_level=True)
@@ -66,34 +68,242 @@ def test_round_trips_by_every_library() -> None:
     np.testing.assert_array_equal(robot.forward_dynamics(*seen).cpu().numpy(), expected)
 
 
-def test_arrays_of_jax() -> None:
-    jax = pytest.importorskip("jax")
-    jax.config.update("jax_enable_x64", True)
+@pytest.fixture
+def jax() -> Any:
+    found = pytest.importorskip("jax")
+    found.config.update("jax_enable_x64", True)
+    return found
+
+
+def test_arrays_of_jax(jax: Any) -> None:
     robot = lw.load("iiwa14")
     arrays = states(robot, 100)
     expected = cupy.asnumpy(robot.mass_matrix(cupy.asarray(arrays[0])))
     found, flags = robot.mass_matrix(jax.numpy.asarray(arrays[0]), status=True)
     assert isinstance(found, jax.Array) and found.devices() == jax.numpy.ones(1).devices()
     np.testing.assert_array_equal(np.asarray(found), expected)
-    assert not np.asarray(flags).any()
+    assert found.shape == (100, 7, 7) and not np.asarray(flags).any()
     with pytest.raises(TypeError, match="out is an array of JAX, which cannot be written"):
         robot.bias(*map(jax.numpy.asarray, arrays[:2]), out=jax.numpy.asarray(arrays[2]))
 
 
-def test_anything_with_the_array_interface() -> None:
-    class Plain:
-        def __init__(self, array: Any) -> None:
-            self.array = array
-
-        @property
-        def __cuda_array_interface__(self) -> dict[str, Any]:
-            return dict(self.array.__cuda_array_interface__)
-
+def test_jax_orders_calls_among_its_own_work(jax: Any) -> None:
+    """Arguments that are computed late, results that are used at once: nothing waits, all agree."""
     robot = lw.load("iiwa14")
-    q, qd, _ = (cupy.asarray(x) for x in states(robot, 33))
-    cupy.cuda.Device().synchronize()
-    found = cupy.asarray(robot.bias(Plain(q), Plain(qd)))
-    np.testing.assert_array_equal(cupy.asnumpy(found), cupy.asnumpy(robot.bias(q, qd)))
+    q, qd, tau = (jax.numpy.asarray(x) for x in states(robot, 1 << 14))
+    big = jax.numpy.ones((6000, 6000))
+    expected = np.asarray(robot.forward_dynamics(q, qd, tau)) * 2.0
+    for _ in range(5):
+        late = (big @ big)[0, 0] / 6000.0  # 1, after a while
+        found = robot.forward_dynamics(q * late, qd * late, tau * late) * 2.0
+        np.testing.assert_array_equal(np.asarray(found), expected)
+
+
+def test_calls_inside_jit(jax: Any) -> None:
+    robot = lw.load("iiwa14")
+    q, qd, tau = (jax.numpy.asarray(x) for x in states(robot, 50))
+
+    @jax.jit
+    def step(q: Any, qd: Any, tau: Any) -> Any:
+        qdd = robot.forward_dynamics(q, qd, tau)
+        return robot.integrate(q, qd + 0.01 * qdd, 0.01)
+
+    qdd = robot.forward_dynamics(q, qd, tau)
+    expected = robot.integrate(q, qd + 0.01 * qdd, 0.01)
+    np.testing.assert_allclose(np.asarray(step(q, qd, tau)), np.asarray(expected), rtol=1e-13)
+
+
+def test_jax_broadcasts_and_iterates(jax: Any) -> None:
+    robot = lw.load("iiwa14")
+    q, qd, tau = states(robot, 12)
+    for there, back in ((jax.numpy.asarray, np.asarray), (cupy.asarray, cupy.asnumpy)):
+        grid = there(q.reshape(3, 4, 7))
+        one = robot.forward_dynamics(grid, there(qd[:4]), [0.5] * 7)
+        found, info = robot.forward_dynamics(
+            grid, there(qd[:4]), there(tau[0]), method="pcg", status=True
+        )
+        results = [back(x) for x in (one, found, *info)]
+        if there is jax.numpy.asarray:
+            expected = results
+    for a, b in zip(results, expected, strict=True):
+        np.testing.assert_array_equal(a, b)
+        assert a.dtype == b.dtype
+
+
+class Interface:
+    """Only ``__cuda_array_interface__``."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return dict(self.array.__cuda_array_interface__)
+
+
+class Packed:
+    """Only DLPack."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self.array.__dlpack_device__()
+
+
+@pytest.mark.parametrize("kind", [Interface, Packed])
+def test_arrays_of_unknown_libraries(kind: Any) -> None:
+    robot = lw.load("iiwa14")
+    q, qd, tau = (cupy.asarray(x) for x in states(robot, 36))
+    grid, narrow = q.reshape(3, 12, 7), tau.astype("float32")
+    for arguments in ((q, qd, tau), (grid, qd[:12], narrow[0]), (q, qd[::-1], narrow)):
+        found = cupy.asarray(robot.forward_dynamics(*map(kind, arguments)))
+        assert (found == robot.forward_dynamics(*arguments)).all()
+        found, info = robot.forward_dynamics(*map(kind, arguments), method="pcg", status=True)
+        expected, own = robot.forward_dynamics(*arguments, method="pcg", status=True)
+        assert (cupy.asarray(found) == expected).all()
+        for a, b in zip(info, own, strict=True):
+            assert (cupy.asarray(a) == b).all() and cupy.asarray(a).dtype == b.dtype
+    found = cupy.asarray(robot.bias(kind(q), [0.5] * 7))
+    assert (found == robot.bias(q, [0.5] * 7)).all()
+    out = cupy.zeros((36, 14))[:, ::2]
+    robot.bias(kind(q), kind(qd), out=kind(out))
+    assert (out == robot.bias(q, qd)).all()
+
+
+def test_graphs_of_cupy() -> None:
+    robot = lw.load("iiwa14")
+    first, second = states(robot, 500), [x[::-1].copy() for x in states(robot, 500)]
+    on = [cupy.asarray(x) for x in first]
+    out, stream = cupy.empty_like(on[0]), cupy.cuda.Stream(non_blocking=True)
+    expected = [robot.forward_dynamics(*map(cupy.asarray, x)) for x in (first, second)]
+    with stream:
+        stream.begin_capture()
+        robot.forward_dynamics(*on, out=out)
+        graph = stream.end_capture()
+        for given, wanted in zip((first, second), expected, strict=True):
+            for array, numbers in zip(on, given, strict=True):
+                array.set(numbers)
+            out[...] = 0
+            graph.launch()
+            stream.synchronize()
+            assert (out == wanted).all()
+        stream.begin_capture()
+        try:
+            with pytest.raises(RuntimeError, match="tau is not on the GPU"):
+                robot.forward_dynamics(*on[:2], list(range(7)), out=out)
+            with pytest.raises(RuntimeError, match="needs room for a result beside out"):
+                robot.forward_dynamics(*on, out=on[1])
+            with pytest.raises(RuntimeError, match="mass_matrix: its kernel is not loaded"):
+                robot.mass_matrix(on[0])
+        finally:
+            stream.end_capture()
+
+
+def test_graphs_of_torch() -> None:
+    """Whole steps, with PyTorch's own operations, temporary arrays and iterations in between."""
+    robot = lw.load("iiwa14")
+    q, qd, tau = (torch.from_numpy(x).cuda() for x in states(robot, 500))
+
+    def step(q: Any, qd: Any) -> Any:
+        qdd = robot.forward_dynamics(q, qd, tau)
+        rest = robot.forward_dynamics(q, qd, tau[0], method="pcg")
+        return robot.integrate(q, qd + 1e-3 * (qdd + rest), 1e-3)
+
+    expected = [step(q, qd), step(q.flip(0), qd.flip(0))]
+    graph, side = torch.cuda.CUDAGraph(), torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        step(q, qd)
+    torch.cuda.current_stream().wait_stream(side)
+    with torch.cuda.graph(graph):
+        found = step(q, qd)
+    graph.replay()
+    assert torch.equal(found, expected[0])
+    q.copy_(q.flip(0))
+    qd.copy_(qd.flip(0))
+    graph.replay()
+    assert torch.equal(found, expected[1])
+
+
+def test_repeated_calls_read_the_arrays_they_are_given() -> None:
+    """The second call of a layout goes by a plan: new arrays, outs, streams, grids, statuses."""
+    robot = lw.load("iiwa14")
+    for there, back in (
+        (cupy.asarray, cupy.asnumpy),
+        (lambda x: torch.from_numpy(x).cuda(), lambda x: x.cpu().numpy()),
+    ):
+        for turn in range(3):
+            q, qd, tau = (x * (turn + 1.0) for x in states(robot, 24))
+            expected = cupy.asnumpy(robot.forward_dynamics(*map(cupy.asarray, (q, qd, tau))))
+            on = [there(x) for x in (q, qd, tau)]
+            found, flags = robot.forward_dynamics(*on, status=True)
+            np.testing.assert_array_equal(back(found), expected)
+            assert not back(flags).any()
+            np.testing.assert_array_equal(back(robot.forward_dynamics(*on)), expected)
+            out = there(np.zeros((24, 7)))
+            assert robot.forward_dynamics(*on, out=out) is out
+            np.testing.assert_array_equal(back(out), expected)
+            grid = [there(x.reshape(2, 12, 7)) for x in (q, qd, tau)]
+            found = robot.forward_dynamics(*grid)
+            np.testing.assert_array_equal(back(found).reshape(24, 7), expected)
+            matrix = back(robot.mass_matrix(on[0]))
+            assert matrix.shape == (24, 7, 7) and np.isfinite(matrix).all()
+
+
+@pytest.mark.parametrize("device", ["cuda", "cpu"])
+def test_tensors_that_are_not_plain(device: str) -> None:
+    robot = lw.load("iiwa14")
+    q = torch.zeros((4, 7), dtype=torch.float64, device=device)
+    if device == "cpu":
+        pytest.importorskip("llvmlite")
+    for _ in range(2):  # the second time there is a plan
+        for wrong, message in (
+            (q.bfloat16(), "q has dtype bfloat16; expected float32 or float64"),
+            (q.half(), "q has dtype float16; expected float32 or float64"),
+            (q.to_sparse(), r"q is a sparse tensor.*q\.to_dense\(\)"),
+            (torch.complex(q, q).conj().imag, r"negated.*expected q\.resolve_neg\(\)"),
+            (q.clone().requires_grad_(), r"expected q\.detach\(\)"),
+            (q[0, 0], r"q has shape \(\); expected \(\.\.\., 7\)"),
+            (q.to("meta"), "q is on meta; expected cpu or cuda"),
+        ):
+            with pytest.raises((TypeError, ValueError), match=message):
+                robot.gravity_torque(wrong)
+        with pytest.raises(TypeError, match="q has no memory, as inside"):
+            torch.vmap(robot.gravity_torque)(q)
+        with pytest.raises(TypeError, match=r"out requires a gradient.*out\.detach\(\)"):
+            robot.gravity_torque(q, out=q.clone().requires_grad_())
+        robot.gravity_torque(q)
+
+
+def test_damping_as_a_tensor() -> None:
+    robot = lw.load("iiwa14")
+    q = torch.zeros((4, 7), dtype=torch.float64, device="cuda")
+    frame = robot.frame_names[-1]
+    number = robot.operational_inertia(q, frame, damping=0.5)
+    for damping in (torch.full((6,), 0.5).cuda().double(), torch.tensor(0.5).cuda().double()):
+        assert torch.equal(robot.operational_inertia(q, frame, damping=damping), number)
+
+
+def test_two_devices() -> None:
+    if cupy.cuda.runtime.getDeviceCount() < 2:
+        pytest.skip("one GPU")
+    robot = lw.load("iiwa14")
+    q = states(robot, 100)[0]
+    found = []
+    for device in (0, 1, 0, 1):
+        with cupy.cuda.Device(device):
+            there = cupy.asarray(q)
+        tensor = torch.from_numpy(q).to(f"cuda:{device}")
+        for array in (there, tensor):
+            result = robot.mass_matrix(array)  # device 0 is current
+            assert result.device == array.device
+            found.append(result.get() if hasattr(result, "get") else result.cpu().numpy())
+    assert all((x == found[0]).all() for x in found)
+    assert cupy.cuda.runtime.getDevice() == 0
 
 
 def test_work_is_put_on_the_current_stream() -> None:
@@ -156,6 +366,20 @@ def test_out_of_memory_loses_nothing() -> None:
     assert (robot.mass_matrix(q) == before).all()
 
 
+def test_out_of_memory_of_other_libraries() -> None:
+    robot = lw.load("iiwa14")
+    q = torch.from_numpy(states(robot, 100)[0]).cuda()
+    before = robot.mass_matrix(q)
+    many = q[:1].expand(1 << 40, 7)  # no memory; M would take 431 TB
+    with pytest.raises(torch.OutOfMemoryError):
+        robot.mass_matrix(many)
+    assert torch.equal(robot.mass_matrix(q), before)
+    few = Interface(cupy.broadcast_to(cupy.zeros((1, 7)), (1 << 40, 7)))
+    with pytest.raises(MemoryError, match="the GPU has no room for 431008558088192 bytes"):
+        robot.mass_matrix(few)
+    assert torch.equal(robot.mass_matrix(q), before)
+
+
 def test_tensors_on_the_cpu_give_tensors_on_the_cpu() -> None:
     robot = lw.load("iiwa14")
     pytest.importorskip("llvmlite")
@@ -176,25 +400,6 @@ def test_arrays_of_numpy_are_moved_there_and_back() -> None:
     np.testing.assert_array_equal(found, expected)
     one = robot.forward_dynamics(q, qd[0], tau[0], device="cuda:0")
     np.testing.assert_array_equal(one[0], expected[0])
-
-
-def test_arrays_with_dlpack_alone() -> None:
-    class Plain:
-        def __init__(self, array: Any) -> None:
-            self.array = array
-
-        def __dlpack__(self, **options: Any) -> Any:
-            return self.array.__dlpack__(**options)
-
-        def __dlpack_device__(self) -> Any:
-            return self.array.__dlpack_device__()
-
-    robot = lw.load("iiwa14")
-    q, qd, _ = (cupy.asarray(x) for x in states(robot, 33))
-    found = cupy.asarray(robot.bias(Plain(q), Plain(qd)))
-    np.testing.assert_array_equal(cupy.asnumpy(found), cupy.asnumpy(robot.bias(q, qd)))
-    with pytest.raises(TypeError, match="expected arrays of CuPy, PyTorch or JAX"):
-        robot.bias(Plain(q), [0.0] * 7)
 
 
 def test_an_out_of_each_library() -> None:

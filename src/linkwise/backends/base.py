@@ -37,6 +37,15 @@ class Rows(NamedTuple):
     row: int  # numbers from one row to the next
 
 
+class View(NamedTuple):
+    """An array on a device: strides in numbers, not bytes."""
+
+    pointer: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: str
+
+
 class Kernel(Protocol):
     """Compiled code for one program, one number type and one form."""
 
@@ -49,6 +58,22 @@ class Kernel(Protocol):
 
         Rows of inputs may have any strides. Raises unless every array has the number of states,
         the size, the type and the alignment that the code relies on.
+        """
+
+
+class DeviceKernel(Kernel, Protocol):
+    """A kernel that also fills arrays that are on its device already."""
+
+    def launch(self, inputs: Sequence[Rows], outputs: Sequence[Rows], stream: int) -> None:
+        """Start filling the outputs on a stream; returns before that is done.
+
+        Raises for arrays that do not fit, as a call with arrays of the host does.
+        """
+
+    def starter(self, states: int, rows: Sequence[int]) -> Callable[[int, Sequence[int]], None]:
+        """Starts the kernel for so many states, and numbers from row to row of each input.
+
+        It is given a stream and pointers, to arrays known to fit: each input's, each output's.
         """
 
 
@@ -114,3 +139,48 @@ class Backend(Protocol):
     @property
     def front(self) -> Callable[[Methods, Keep], Front] | None:
         """Makes the front of one robot; None: this backend has no such thing."""
+
+
+class Block(Protocol):
+    """An array of our own on a device; it offers ``__cuda_array_interface__``."""
+
+    @property
+    def view(self) -> View:
+        """Where it is."""
+
+
+class DeviceMemory(Protocol):
+    """Arrays of our own on one device, made and filled on one stream of our own."""
+
+    @property
+    def stream(self) -> int:
+        """That stream."""
+
+    def wait(self) -> None:
+        """Until everything on the stream is done."""
+
+    def capturing(self, stream: int) -> bool:
+        """Whether work on a stream of anybody's is not done now but recorded for a graph."""
+
+    def empty(self, shape: tuple[int, ...], dtype: str) -> Block:
+        """A new array without gaps."""
+
+    def borrowed(self, view: View, owner: Any) -> Block:
+        """An array of somebody else's numbers."""
+
+    def sent(self, numbers: Array) -> Block:
+        """Numbers of the host as an array on the device."""
+
+    def copy(self, source: View, target: View) -> None:
+        """Copy numbers between arrays of one shape, whatever their strides and number types."""
+
+
+class DeviceBackend(Backend, Protocol):
+    """A machine with a memory of its own."""
+
+    @property
+    def memory(self) -> DeviceMemory:
+        """Its memory."""
+
+    def load(self, code: bytes, signature: Signature, dtype: str, form: str) -> DeviceKernel:
+        """Bring compiled code to the device."""

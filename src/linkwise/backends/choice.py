@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
-from linkwise.backends.base import BATCH, Backend
+from linkwise.backends.base import BATCH, Backend, DeviceBackend, View
 from linkwise.trace.program import Program
 from linkwise.trace.schedule import together
 
@@ -20,18 +20,21 @@ def cpu() -> Backend:
 
 
 @cache
-def gpu(device: int) -> Backend:
+def gpu(device: int) -> DeviceBackend:
     """An NVIDIA GPU of this machine, by its number."""
     from linkwise.backends.cuda.backend import Cuda
 
     return Cuda(device)
 
 
-def gpu_memory() -> Any:
-    """Memory and streams on GPUs, for arrays of libraries that offer neither."""
-    from linkwise.backends.cuda import memory
+def seen(array: Any, stream: int = -1) -> tuple[View, int | None]:
+    """An array that offers DLPack or ``__cuda_array_interface__``, and its GPU (None: the host's).
 
-    return memory
+    Work on the stream waits for the array; -1: nobody waits.
+    """
+    from linkwise.backends.cuda.memory import seen
+
+    return seen(array, stream)
 
 
 class Text(NamedTuple):

@@ -9,9 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwise.backends.base import Kernel
+
 Array = NDArray[Any]
 FLOATS = (np.dtype("float32"), np.dtype("float64"))
 MOST_AXES = 32  # leading ones, which NumPy can broadcast
+
+
+# what a call returns: the shape of each result for one state, and its dtype
+Outputs = Sequence[tuple[tuple[int, ...], str]]
 
 
 @dataclass(frozen=True)
@@ -26,6 +32,45 @@ class Batch:
     def states(self) -> int:
         """Rows of every input."""
         return int(self.rows[0].shape[0])
+
+    def with_constants(self, *numbers: float) -> Batch:
+        """The batch with inputs of one number each, the same in every state."""
+        more = (np.broadcast_to(np.asarray(x, self.dtype), (self.states, 1)) for x in numbers)
+        return Batch((*self.rows, *more), self.shape, self.dtype)
+
+    def without(self, *inputs: int) -> Batch:
+        """The batch without some of its inputs, counted from the first, or the last for -1."""
+        return Batch(tuple(left(self.rows, inputs)), self.shape, self.dtype)
+
+    def run(
+        self, kernel: Kernel | None, outputs: Outputs, out: Any = None, threads: int | None = None
+    ) -> list[Any]:
+        """Fill arrays (..., shape) by a kernel, the first one ``out`` where that is given.
+
+        None instead of a kernel: there is no state.
+        """
+        made = self._new(outputs, out)
+        if kernel is not None:
+            kernel(self.rows, [x.reshape(self.states, -1) for x in made], threads)
+        return [deliver(out, made[0]), *(deliver(None, x) for x in made[1:])]
+
+    def spread(self, numbers: Sequence[Array], outputs: Outputs, out: Any = None) -> list[Any]:
+        """Arrays (..., shape) with the same numbers in every state."""
+        made = self._new(outputs, out)
+        for array, same in zip(made, numbers, strict=True):
+            array[...] = same
+        return [deliver(out, made[0]), *(deliver(None, x) for x in made[1:])]
+
+    def _new(self, outputs: Outputs, out: Any) -> list[Array]:
+        (first, _), *rest = outputs
+        more = [np.empty((*self.shape, *shape), dtype) for shape, dtype in rest]
+        return [target(out, (*self.shape, *first), self), *more]
+
+
+def left(items: Sequence[Any], away: Sequence[int]) -> list[Any]:
+    """The items but those at some places, counted from the first, or the last for -1."""
+    gone = {k % len(items) for k in away}
+    return [item for k, item in enumerate(items) if k not in gone]
 
 
 def prepare(function: str, ports: Sequence[tuple[str, int]], values: Sequence[Any]) -> Batch:
@@ -116,12 +161,6 @@ def _rows(array: Array, shape: tuple[int, ...], dtype: np.dtype) -> Array:
     typed = array.astype(dtype, copy=False)
     rows = np.broadcast_to(typed, (*shape, size)).reshape(states, size)
     return rows if rows.flags.aligned and shape else rows.copy()
-
-
-def constant_rows(batch: Batch, *values: float) -> Batch:
-    """The batch with inputs of one number each, the same in every state."""
-    more = (np.broadcast_to(np.asarray(x, batch.dtype), (batch.states, 1)) for x in values)
-    return Batch((*batch.rows, *more), batch.shape, batch.dtype)
 
 
 def target(out: Any, shape: tuple[int, ...], batch: Batch) -> Array:

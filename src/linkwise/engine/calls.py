@@ -10,14 +10,22 @@ from __future__ import annotations
 import inspect
 import pickle
 from collections.abc import Callable, Mapping
-from functools import partial
-from math import prod
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwise.backends.base import BATCH, ONE, Backend, Front, Keep, Kernel, Methods, Site
+from linkwise.backends.base import (
+    BATCH,
+    ONE,
+    Backend,
+    DeviceBackend,
+    Front,
+    Keep,
+    Kernel,
+    Methods,
+    Site,
+)
 from linkwise.backends.choice import cpu, gpu
 from linkwise.backends.process import build_lock
 from linkwise.engine import arrays, devices, iterative
@@ -28,6 +36,7 @@ from linkwise.trace.tracer import Task, evaluate, flatten
 
 Array = NDArray[Any]
 Wrenches = Mapping[str, ArrayLike]
+AnyBatch = arrays.Batch | devices.DeviceBatch
 Result = Any  # an array; with ``status=True`` the pair (array, status bits)
 
 
@@ -42,7 +51,6 @@ class Options(TypedDict, total=False):
 
 NONE = Options()
 USUAL = Options(out=None, threads=None, status=False, device=None)
-MOST_PLANS = 64  # of one kind of call: layouts of its arguments on devices
 # what users call the functions that stand behind another
 TITLES = {"dynamics_and_inverse": "operational_dynamics"} | dict.fromkeys(
     ("pivots", "factor", "factor_inverse", "apply_factor", "apply_factor_inverse",
@@ -63,7 +71,7 @@ class Call:
         self.for_front = not (task.algorithm.iterates or task.rolled)  # until the front refuses it
         for k, name in enumerate(key.external, len(task.algorithm.inputs)):
             self.ports[k] = (f"f_ext[{name!r}]", 6)
-        self.plans: dict[Any, devices.Plan] = {}  # of arrays on devices, by their layout
+        self.plans: devices.Plans = {}  # of arrays on devices, by their layout
         self.site: Site | None = None  # from the first kernel on, where the front has one
 
     @property
@@ -124,6 +132,10 @@ class Calls:
             call = self.call(key)
         if device is not None:
             return self._moved(call, values, out, threads, devices.number(device))
+        if call.plans and threads is None:
+            result = devices.repeated(call.plans, values, out)
+            if result is not None:
+                return result
         if call.site is not None:
             run, plain = call.site.run, out is None and threads is None
             result = run(*values) if plain else run(*values, out=out, threads=threads)
@@ -153,29 +165,37 @@ class Calls:
 
     def general(self, call: Call, values: tuple[Any, ...], out: Any, threads: Any) -> Result:
         """Run a call with any dtype, layout, batch and ``out``."""
-        if devices.elsewhere(values):
-            return self._elsewhere(call, values, out, threads)
         wide = None if call.site is None else arrays.widened(values)
         if call.site is not None and wide is not None:
             found = call.site.run(*wide, out=out, threads=threads)
             if found is not NotImplemented:
                 return found
-        return self._run(call, values, out, threads, cpu())
+        return self._direct(call, values, out, threads)
 
-    def _run(
-        self, call: Call, values: tuple[Any, ...], out: Any, threads: Any, backend: Backend
+    def _direct(
+        self,
+        call: Call,
+        values: tuple[Any, ...],
+        out: Any,
+        threads: Any,
+        moved_to: Backend | None = None,
     ) -> Result:
-        arrays.check_threads(threads)
-        batch = arrays.prepare(call.title, call.ports, values)
-        result = arrays.target(out, (*batch.shape, *call.output), batch)
-        bits = np.empty(batch.shape, np.uint8) if call.key.status else None
-        if not self.tasks.tree.nv:
-            self._fill_without_joints(call, result, bits)
-        elif batch.states:
-            outputs = [x.reshape(batch.states, -1) for x in (result, bits) if x is not None]
-            self._kernel(call, batch, backend)(batch.rows, outputs, threads)
-        done = arrays.deliver(out, result)
-        return done if bits is None else (done, bits if bits.shape else bits[()])
+        """Run a call without the front."""
+
+        def run(batch: AnyBatch, backend: Backend, out: Any) -> Result:
+            outputs = [(call.output, batch.dtype)]
+            if call.key.status:
+                outputs.append(((), "uint8"))
+            if not self.tasks.tree.nv:
+                found = batch.spread(self._without_joints(call), outputs, out)
+            else:
+                task = call.task(batch.dtype)
+                kernel = self._kernel(call, task, batch, backend) if batch.states else None
+                found = batch.run(kernel, outputs, out, threads)
+                devices.keep_plan(call.plans, batch, kernel, outputs, values, out)
+            return found[0] if len(found) == 1 else tuple(found)
+
+        return self._where_they_are(call, call.ports, values, out, threads, run, moved_to)
 
     def _moved(
         self, call: Call, values: tuple[Any, ...], out: Any, threads: Any, number: int | None
@@ -183,68 +203,60 @@ class Calls:
         """Run a call with arrays of NumPy on a GPU, or on the CPU after all."""
         if number is None:
             return self.general(call, values, out, threads)
-        if devices.elsewhere(values):
+        return self._direct(call, values, out, threads, gpu(number))
+
+    def _where_they_are(
+        self,
+        call: Call,
+        ports: list[tuple[str, int]],
+        values: tuple[Any, ...],
+        out: Any,
+        threads: Any,
+        run: Callable[[AnyBatch, Backend, Any], Result],
+        moved_to: Backend | None,
+    ) -> Result:
+        """``run(batch, backend, out)`` with the arguments as a batch, on their device.
+
+        Arrays of NumPy can be moved to another; arrays of other libraries come back as theirs.
+        """
+        arrays.check_threads(threads)
+        if not devices.elsewhere(values):
+            batch = arrays.prepare(call.title, ports, values)
+            return run(batch, moved_to or cpu(), out)
+        if moved_to is not None:
             raise TypeError(
                 f"{call.title}: device= is for arrays of NumPy; arrays of other libraries are "
                 "computed where they are"
             )
-        return self._run(call, values, out, threads, gpu(number))
+        at = devices.where(call.title, [name for name, _ in ports], values)
+        if at.place != "cpu":
+            return run(devices.prepare(call.title, ports, values, at), gpu(at.device), out)
+        return devices.on_host(
+            at.library,
+            values,
+            out,
+            lambda host, out: run(arrays.prepare(call.title, ports, host), cpu(), out),
+        )
 
-    def _elsewhere(self, call: Call, values: tuple[Any, ...], out: Any, threads: Any) -> Result:
-        """Run a call with arrays of another library, which come back on their device."""
-        arrays.check_threads(threads)
-        library = devices.library_of(values[0])
-        layout = None if library is None or out is not None else library.layout(values)
-        plan = call.plans.get(layout)
-        if plan is not None:
-            found = plan.run(values)
-            return found[0] if len(found) == 1 else tuple(found)
-        at = devices.where(call.title, [name for name, _ in call.ports], values)
-        if at.place == "cpu":
-            return devices.on_host(at.library, values, out, partial(self.general, call), threads)
-        batch = devices.prepare(call.title, call.ports, values, at)
-        result = devices.target(out, (*batch.shape, *call.output), batch)
-        bits = batch.empty(1, "uint8") if call.key.status else None
-        if not self.tasks.tree.nv:
-            self._fill_elsewhere(call, batch, result, bits)
-        elif batch.states:
-            task = call.task(batch.dtype)
-            kernel = self.kernels.kernel(task, batch.dtype, BATCH, gpu(at.device))
-            batch.launch(kernel, [x for x in (result, bits) if x is not None])
-            shapes = ((*batch.shape, *call.output), *([batch.shape] if bits is not None else []))
-            if layout is not None:
-                self._keep_plan(call, layout, devices.plan(values, batch, kernel, *shapes))
-        done = batch.delivered(out, result, call.output)
-        return done if bits is None else (done, batch.delivered(None, bits, ()))
+    def _without_joints(self, call: Call) -> list[Array]:
+        """The results of a robot without joints, which are the same in every state."""
+        zeros = [[0.0] * size for size in call.sizes]
+        numbers = list(flatten(evaluate(call.task("float64"), self.tasks.tree, *zeros)))
+        result = np.array(numbers, float).reshape(call.output)
+        return [result, np.zeros(())] if call.key.status else [result]
 
-    def _keep_plan(self, call: Call, layout: Any, plan: devices.Plan | None) -> None:
-        if len(call.plans) >= MOST_PLANS:
-            call.plans.clear()
-        if plan is not None:
-            call.plans[layout] = plan
-
-    def _fill_elsewhere(self, call: Call, batch: devices.DeviceBatch, *outputs: Any) -> None:
-        """Write the numbers of a robot without joints."""
-        size = prod(call.output)
-        result, bits = np.empty((batch.states, size)), np.empty((batch.states, 1), np.uint8)
-        self._fill_without_joints(call, result.reshape(batch.states, *call.output), bits)
-        batch.fill(outputs[0], result)
-        if outputs[1] is not None:
-            batch.fill(outputs[1], bits)
-
-    def _fill_without_joints(self, call: Call, result: Array, bits: Array | None) -> None:
-        """Write the numbers of a robot without joints, which are the same in every state."""
-        if result.size:
-            zeros = [[0.0] * size for size in call.sizes]
-            numbers = list(flatten(evaluate(call.task("float64"), self.tasks.tree, *zeros)))
-            result[...] = np.array(numbers, float).reshape(call.output)
-        if bits is not None:
-            bits[...] = 0
-
-    def _kernel(self, call: Call, batch: arrays.Batch, backend: Backend) -> Kernel:
+    def _kernel(self, call: Call, task: Task, batch: AnyBatch, backend: Backend) -> Kernel:
         """The kernel for a batch; from now on the front of its backend has it too."""
+        if isinstance(batch, devices.DeviceBatch):
+            key = (task, batch.dtype, BATCH, backend)
+            if not self.kernels.loaded(*key) and devices.capturing(batch.where):
+                raise RuntimeError(
+                    f"{call.title}: its kernel is not loaded, which cannot be done while a graph "
+                    "is captured; call it once before, with arrays of these shapes and dtypes"
+                )
+            return self.kernels.kernel(*key)
         form = BATCH if batch.shape or batch.dtype != "float64" else ONE
-        kernel = self.kernels.kernel(call.task(batch.dtype), batch.dtype, form, backend)
+        kernel = self.kernels.kernel(task, batch.dtype, form, backend)
         if backend.front is not None and call.for_front:
             if call.site is None:
                 with build_lock:
@@ -278,72 +290,24 @@ class Calls:
     ) -> Result:
         """Forward dynamics by conjugate gradients; by articulated bodies where they fail."""
         out, threads, status, device = _unpacked("forward_dynamics", options)
-        if device is not None and devices.number(device) is not None:
-            raise ValueError(
-                f"device={device!r}: expected, for iterations on a GPU, arrays that are there"
-            )
+        number = None if device is None else devices.number(device)
         external, wrenches = arrays.wrenches(f_ext)
-        call = self.call(Key("forward_dynamics", method, external=external))
+        call, nv = self.call(Key("forward_dynamics", method, external=external)), self.tasks.tree.nv
+
+        def run(batch: AnyBatch, backend: Backend, out: Any) -> tuple[Any, iterative.Iterations]:
+            def kernel(task: Task) -> Kernel:
+                return self._kernel(call, task, batch, backend)
+
+            task = call.task(batch.dtype)
+            if isinstance(batch, devices.DeviceBatch):
+                there = cast(DeviceBackend, backend)
+                return iterative.solve_there(kernel, task, batch, stop, nv, out, there)
+            return iterative.solve(kernel, task, batch, stop, nv, out, threads)
+
+        moved_to = None if number is None else gpu(number)
         values = (*values, *wrenches)
-        if devices.elsewhere(values):
-            found = self._iterate_elsewhere(call, values, out, threads, stop)
-            return found if status else found[0]
-        arrays.check_threads(threads)
-        batch = arrays.prepare(call.title, call.ports[:-2], values)
-        tolerance, limit = stop.numbers(batch.dtype, self.tasks.tree.nv)
-        full = arrays.constant_rows(batch, tolerance, limit)
-        result = arrays.target(out, (*batch.shape, *call.output), batch)
-        task = call.task(batch.dtype)
-        info = iterative.solve(self.kernels, task, full, result, tolerance, threads)
-        found = arrays.deliver(out, result)
-        shaped = iterative.Iterations(*(x.reshape(batch.shape) for x in info))
-        return (found, shaped) if status else found
-
-    def _iterate_on_host(
-        self,
-        call: Call,
-        library: devices.Library,
-        values: tuple[Any, ...],
-        out: Any,
-        threads: Any,
-        stop: iterative.Stop,
-    ) -> tuple[Any, iterative.Iterations]:
-        """Iterate with arrays of another library on the CPU: NumPy sees their memory."""
-        host = devices.to_host(library, values)
-        options = Options(threads=threads, status=True)
-        if out is not None:
-            options["out"] = library.to_numpy(out)
-        start = len(host) - len(call.key.external)  # of the wrenches
-        f_ext = dict(zip(call.key.external, host[start:], strict=True))
-        found, info = self.iterate(tuple(host[:start]), options, call.key.method, f_ext, stop)
-        shared = iterative.Iterations(*map(library.from_numpy, info))
-        return (library.from_numpy(found) if out is None else out), shared
-
-    def _iterate_elsewhere(
-        self, call: Call, values: tuple[Any, ...], out: Any, threads: Any, stop: iterative.Stop
-    ) -> tuple[Any, iterative.Iterations]:
-        """Iterate with arrays of another library."""
-        ports = call.ports[:-2]
-        at = devices.where(call.title, [name for name, _ in ports], values)
-        if at.place == "cpu":
-            return self._iterate_on_host(call, at.library, values, out, threads, stop)
-        if not at.library.computes:
-            raise TypeError(
-                f"{call.title}: these are arrays of {at.library.name}; expected, for iterations, "
-                "arrays of NumPy, CuPy, PyTorch or JAX"
-            )
-        arrays.check_threads(threads)
-        batch = devices.prepare(call.title, ports, values, at)
-        tolerance, limit = stop.numbers(batch.dtype, self.tasks.tree.nv)
-        task, full = call.task(batch.dtype), batch.with_constants(tolerance, limit)
-        qdd, info = iterative.solve_elsewhere(self.kernels, task, full, tolerance, gpu(at.device))
-        shaped = iterative.Iterations(*(x.reshape(batch.shape) for x in info))
-        result = qdd.reshape((*batch.shape, *call.output))
-        if out is None:
-            return result, shaped
-        devices.check_out(out, result.shape, batch)
-        out[...] = result
-        return out, shaped
+        found = self._where_they_are(call, call.ports[:-2], values, out, threads, run, moved_to)
+        return found if status else found[0]
 
 
 def _unpickled(tree_and_name: bytes) -> Calls:

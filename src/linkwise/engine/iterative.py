@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.algorithms import FUNCTIONS
-from linkwise.backends.base import BATCH, Backend
+from linkwise.backends.base import BATCH, DeviceBackend, DeviceKernel, Kernel
+from linkwise.engine import arrays
 from linkwise.engine.arrays import Batch, check_count
-from linkwise.engine.devices import DeviceBatch
-from linkwise.engine.kernels import Kernels
+from linkwise.engine.devices import DeviceBatch, refuse_room
+from linkwise.engine.kernels import cached
+from linkwise.trace.expr import Graph, reachable
+from linkwise.trace.program import BYTE, Block, Output, Port, Program
 from linkwise.trace.status import Status
 from linkwise.trace.tracer import Task
 
@@ -48,65 +53,112 @@ class Stop(NamedTuple):
 ANY = Stop(None, None)
 
 
+Loaded = Callable[[Task], Kernel]  # the kernel of a task
+
+
 def solve(
-    kernels: Kernels, task: Task, batch: Batch, out: Array, tolerance: float, threads: int | None
-) -> Iterations:
-    """Fill ``out``; states that did not converge are solved by articulated bodies."""
-    qdd = out.reshape(batch.states, kernels.tree.nv)
-    steps, left = (np.zeros((batch.states, 1), batch.dtype) for _ in range(2))
-    if batch.states and kernels.tree.nv:
-        kernel = kernels.kernel(task, batch.dtype, BATCH)
-        kernel(batch.rows, [qdd, steps, left], threads)
+    kernel: Loaded, task: Task, batch: Batch, stop: Stop, nv: int, out: Any, threads: int | None
+) -> tuple[Any, Iterations]:
+    """Iterate; states that did not converge are solved by articulated bodies."""
+    tolerance, limit = stop.numbers(batch.dtype, nv)
+    full = batch.with_constants(tolerance, limit)
+    result = arrays.target(out, (*batch.shape, nv), batch)
+    dtype = batch.dtype
+    if batch.states and nv:
+        numbers = ((nv,), dtype), ((1,), dtype), ((1,), dtype)
+        _, steps, left = full.run(kernel(task), numbers, result, threads)
+    else:
+        steps = left = np.zeros((*batch.shape, 1), dtype)
     with np.errstate(invalid="ignore"):
-        residual = np.sqrt(left[:, 0])
-        failed = ~(residual <= STALLED * tolerance)
-    broken = ~np.all([np.isfinite(a).all(axis=-1) for a in batch.rows], axis=0)
+        residual = np.sqrt(left.reshape(-1))
+        failed = ~(residual <= STALLED * np.dtype(dtype).type(tolerance))
+    broken = ~np.all([np.isfinite(a).all(axis=-1) for a in full.rows], axis=0)
     again = np.flatnonzero(failed & ~broken)
     if again.size:
-        qdd[again] = _directly(kernels, task, batch, again, threads)
+        few = Batch(tuple(a[again] for a in full.rows), again.shape, dtype)
+        (qdd,) = _without_iterating(few, kernel, task, nv, threads)
+        result.reshape(batch.states, nv)[again] = qdd
     bits = np.where(broken, Status.NOT_FINITE, np.where(failed, Status.NOT_CONVERGED, Status.OK))
-    count = np.where(broken, 0, steps[:, 0]).astype(np.int64)
-    return Iterations(bits.astype(np.uint8), count, residual)
+    count = np.where(broken, 0, steps.reshape(-1)).astype(np.int64)
+    found = (bits.astype(np.uint8), count, residual)
+    return arrays.deliver(out, result), Iterations(*(x.reshape(batch.shape) for x in found))
 
 
-def solve_elsewhere(
-    kernels: Kernels, task: Task, batch: DeviceBatch, tolerance: float, backend: Backend
+def solve_there(
+    kernel: Loaded,
+    task: Task,
+    batch: DeviceBatch,
+    stop: Stop,
+    nv: int,
+    out: Any,
+    backend: DeviceBackend,
 ) -> tuple[Any, Iterations]:
     """The same on a device: what did not converge is not known here, so all states are solved
     by articulated bodies too, and each takes one of the two results.
     """
-    xp, size = batch.where.library.xp, kernels.tree.nv
-    outputs = [batch.empty(n, batch.dtype) for n in (size, 1, 1)]
-    direct = batch.empty(size, batch.dtype)
-    if batch.states and size:
-        batch.launch(kernels.kernel(task, batch.dtype, BATCH, backend), outputs)
-        safe = replace(task, algorithm=DIRECT)
-        rest = batch.without(3, -2, -1)  # no start, no tolerance, no limit
-        rest.launch(kernels.kernel(safe, batch.dtype, BATCH, backend), [direct])
-    n = batch.states
-    qdd, steps, left, other = (
-        batch.where.library.finished(x, (n, k), batch.where.device)
-        for x, k in zip((*outputs, direct), (size, 1, 1, size), strict=True)
-    )
-    residual = xp.sqrt(left[:, 0])
-    whole = xp.isfinite(batch.arrays[0]).all(-1)
-    for array in batch.arrays[1:-2]:
-        whole = whole & xp.isfinite(array).all(-1)
-    failed = ~(residual <= STALLED * tolerance) & whole
-    qdd = xp.where(failed[:, None], other, qdd)
-    bits = failed * int(Status.NOT_CONVERGED) + ~whole * int(Status.NOT_FINITE)
-    steps = xp.where(whole, steps[:, 0], xp.zeros_like(residual))
-    typed = batch.where.library.typed
-    return qdd, Iterations(typed(bits, "uint8"), typed(steps, "int64"), residual)
+    full, dtype = batch.with_constants(*stop.numbers(batch.dtype, nv)), batch.dtype
+    results = ((nv,), dtype), ((), "uint8"), ((), dtype), ((), dtype)
+    if not nv:
+        found = batch.spread([np.zeros(n) for n in (0, (), (), ())], results, out)
+    elif not batch.states:
+        found = batch.run(None, results, out)
+    else:
+        refuse_room(batch.function, "its iterations", batch.where)
+        numbers = ((nv,), dtype), ((1,), dtype), ((1,), dtype)
+        qdd, steps, left = full.run(kernel(task), numbers)
+        (direct,) = _without_iterating(full, kernel, task, nv)
+        known = full.plus(qdd, steps, left, direct)
+        sizes = tuple(view.shape[1] for view in full.views)
+        machine: Any = backend  # by identity
+        found = known.run(_settling(machine, sizes, nv, dtype), results, out)
+    qdd, bits, steps, residual = found
+    return qdd, Iterations(bits, batch.where.library.typed(steps, "int64"), residual)
 
 
-def _directly(
-    kernels: Kernels, task: Task, batch: Batch, which: Array, threads: int | None
-) -> Array:
+def _without_iterating(
+    batch: Batch | DeviceBatch, kernel: Loaded, task: Task, nv: int, threads: int | None = None
+) -> list[Any]:
     """The same states by articulated bodies, which has no iteration to fail."""
-    direct = replace(task, algorithm=DIRECT)
-    arguments = (*batch.rows[:3], *batch.rows[4:-2])  # no start, no tolerance, no limit
-    out = np.empty((which.size, kernels.tree.nv), batch.dtype)
-    kernel = kernels.kernel(direct, batch.dtype, BATCH)
-    kernel([a[which] for a in arguments], [out], threads)
-    return out
+    rest = batch.without(3, -2, -1)  # no start, no tolerance, no limit
+    return rest.run(kernel(replace(task, algorithm=DIRECT)), [((nv,), batch.dtype)], None, threads)
+
+
+@cache
+def _settling(backend: DeviceBackend, sizes: tuple[int, ...], nv: int, dtype: str) -> DeviceKernel:
+    program = settled(sizes, nv)
+    text = backend.render(program, dtype, BATCH)
+    code = cached(backend, (text, dtype), lambda: backend.build(text))
+    return backend.load(code, program.signature, dtype, BATCH)
+
+
+def settled(sizes: Sequence[int], nv: int) -> Program:
+    """Which of two results a state takes, and how its iteration went: `solve`, as a program.
+
+    Inputs are those of the iteration, by their sizes, tolerance and limit last, and what the
+    iteration and articulated bodies made of them.
+    """
+    graph = Graph()
+    given = [Port(f"x{k}", size) for k, size in enumerate(sizes)]
+    made = [Port("iterated", nv), Port("taken", 1), Port("left", 1), Port("direct", nv)]
+    x = {port.name: [graph.input(port.name, k) for k in range(port.size)] for port in given + made}
+    lost = graph.zero
+    for number in (number for port in given for number in x[port.name]):
+        lost = lost + (1.0 - graph.node("finite", number))
+    broken = graph.node("flag", lost)
+    residual = graph.node("sqrt", x["left"][0])
+    (tolerance,) = x[given[-2].name]
+    large = graph.node("flag", residual - STALLED * tolerance)
+    failed = (1.0 - broken) * (1.0 - (1.0 - large) * graph.node("finite", residual))
+    pairs = zip(x["direct"], x["iterated"], strict=True)
+    qdd = tuple(graph.node("select", failed, other, own) for other, own in pairs)
+    bits = float(Status.NOT_CONVERGED) * failed + float(Status.NOT_FINITE) * broken
+    steps = graph.node("select", broken, graph.zero, x["taken"][0])
+    outputs = (
+        Output("result", (nv,), qdd),
+        Output("status", (), (bits,), BYTE),
+        Output("steps", (), (steps,)),
+        Output("residual", (), (residual,)),
+    )
+    roots = [value for output in outputs for value in output.values]
+    block = Block(tuple(reachable(roots)))
+    return Program("iterations", (*given, *made), (block,), outputs)

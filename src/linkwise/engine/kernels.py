@@ -41,6 +41,10 @@ class Kernels:
                     found = self._kernels[key] = self._new(*key)
         return found
 
+    def loaded(self, task: Task, dtype: str, form: str, backend: Backend) -> bool:
+        """Whether a kernel is in memory."""
+        return (task, dtype, form, backend) in self._kernels
+
     def _new(self, task: Task, dtype: str, form: str, backend: Backend) -> Kernel:
         def make() -> bytes:
             program = self.ready(task, partial(backend.ordered, dtype=dtype, form=form))

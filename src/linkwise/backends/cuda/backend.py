@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
 
-from linkwise.backends.base import Array, Rows
-from linkwise.backends.cuda.driver import Driver, Memory, driver
+from linkwise.backends.base import Array, DeviceMemory, Rows
+from linkwise.backends.cuda.driver import Driver, driver
+from linkwise.backends.cuda.driver import Memory as Lent
+from linkwise.backends.cuda.memory import Memory
 from linkwise.backends.cuda.render import groups, render_cuda
 from linkwise.trace.program import NUMBER, Program, Signature
 from linkwise.trace.schedule import alive, lean
@@ -35,6 +37,11 @@ class Cuda:
     def driver(self) -> Driver:
         """The device's driver; raises `BackendUnavailable` where there is none."""
         return self._driver or driver(self.device)
+
+    @cached_property
+    def memory(self) -> DeviceMemory:
+        """Arrays of our own on the device."""
+        return Memory(self.driver)
 
     @property
     def identity(self) -> str:
@@ -88,11 +95,11 @@ class CudaKernel:
             Rows(room.pointer, len(array), array.shape[1], array.dtype.name, array.shape[1])
             for room, array in zip(rooms, outputs, strict=True)
         ]
-        self.launch([rows for rows, _ in given], filled, 0)
+        self.launch([rows for rows, _ in given], filled, self._driver.stream)
         for room, array in zip(rooms, outputs, strict=True):
             room.fetch(array)
 
-    def _sent(self, array: Array) -> tuple[Rows, Memory]:
+    def _sent(self, array: Array) -> tuple[Rows, Lent]:
         """An input on the device; of one that is the same in every state, a single row."""
         states, size = array.shape
         same = states > 1 and array.strides[0] == 0
@@ -114,15 +121,18 @@ class CudaKernel:
                 raise ValueError(
                     f"{slot.name}: rows {rows.row} numbers apart; expected {slot.size}"
                 )
-        arguments = [states]
-        for rows in inputs:
-            arguments += (rows.pointer, rows.row)
-        arguments += [rows.pointer for rows in outputs]
-        self.start(states, arguments, stream)
+        pointers = [rows.pointer for rows in (*inputs, *outputs)]
+        self.starter(states, [rows.row for rows in inputs])(stream, pointers)
 
-    def start(self, states: int, arguments: Sequence[int], stream: int) -> None:
-        """Start it with arguments that were checked: pointers, and rows of the inputs."""
-        self._function.launch(-(-states // self._threads), stream, arguments)
+    def starter(self, states: int, rows: Sequence[int]) -> Callable[[int, Sequence[int]], None]:
+        """Starts it for so many states and numbers from row to row of each input, on a stream and
+        with pointers that were checked.
+        """
+        arguments: list[int | None] = [states]
+        for row in rows:
+            arguments += (None, row)
+        arguments += [None] * len(self.signature.outputs)
+        return self._function.prepare(-(-states // self._threads), arguments)
 
 
 def _check(name: str, rows: Rows, states: int, size: int, dtype: str) -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, cached_property
+from struct import Struct
 from typing import Any, NamedTuple, Protocol
 
 from linkwise.backends.base import Array
 from linkwise.errors import BackendUnavailable
 
 KERNEL = "linkwise"  # the name of the kernel in every source
+IMPLICIT = 906  # the answer of the default stream while another one records
+NOT_CURRENT = 201  # the answer where a thread has no device yet
 NO_DRIVER = "no GPU can be used; expected an NVIDIA GPU and its driver (nvidia-smi shows both)"
 
 
@@ -23,13 +26,19 @@ class Facts(NamedTuple):
     spilled: int  # bytes of a thread that did not fit in its registers
 
 
+Start = Callable[[int, Sequence[int]], None]  # on a stream, with pointers
+
+
 class Function(Protocol):
     """A kernel that is loaded on a device."""
 
     facts: Facts
 
-    def launch(self, blocks: int, stream: int, arguments: Sequence[int]) -> None:
-        """Start it on a stream; arguments are pointers and whole numbers of 64 bits."""
+    def prepare(self, blocks: int, arguments: Sequence[int | None]) -> Start:
+        """Starts it on a stream, given pointers for those arguments that are None here.
+
+        Arguments are pointers and whole numbers of 64 bits.
+        """
 
 
 class Memory(Protocol):
@@ -41,13 +50,23 @@ class Memory(Protocol):
         """Copy an array without gaps from the host."""
 
     def fetch(self, numbers: Array) -> None:
-        """Copy to an array without gaps on the host, once all work on the device is done."""
+        """Copy to an array without gaps on the host, once all work on our stream is done."""
 
 
 class Driver(Protocol):
     """One device."""
 
     identity: str  # what compiled code depends on: kind of device, version of the compiler
+
+    @property
+    def stream(self) -> int:
+        """A stream of our own."""
+
+    def wait(self) -> None:
+        """Until everything on our stream is done."""
+
+    def capturing(self, stream: int) -> bool:
+        """Whether work on a stream is recorded for a graph instead of done."""
 
     def compile(self, text: str, macros: Mapping[str, int]) -> bytes:
         """Source code -> machine code."""
@@ -56,7 +75,7 @@ class Driver(Protocol):
         """Machine code -> a kernel on the device."""
 
     def lend(self, size: int) -> Memory:
-        """So many bytes on the device."""
+        """So many bytes on the device, for work on our stream."""
 
 
 @cache
@@ -85,37 +104,91 @@ class CudaDriver:
         with current(self._device.device_id):
             return CudaFunction(code, self._device.device_id)
 
+    @cached_property
+    def _stream(self) -> Any:
+        with current(self._device.device_id):
+            return self._device.create_stream()
+
+    @property
+    def stream(self) -> int:
+        """A stream of our own."""
+        return int(self._stream.handle)
+
+    def wait(self) -> None:
+        """Until everything on our stream is done."""
+        self._stream.sync()
+
+    def capturing(self, stream: int) -> bool:
+        """Whether work on a stream is recorded for a graph instead of done."""
+        state = ctypes.c_int()
+        with current(self._device.device_id):
+            refused = _shared_library().capturing(stream, ctypes.byref(state))
+        return refused == IMPLICIT or bool(state.value)
+
     def lend(self, size: int) -> CudaMemory:
         """From the device's own pool."""
-        return CudaMemory(size, self._device)
+        return CudaMemory(size, self._device, self._stream)
 
 
 class CudaMemory:
-    """Memory of a device of this machine, used on its default stream."""
+    """Memory of a device of this machine, used on our stream."""
 
-    def __init__(self, size: int, device: Any) -> None:
-        self._device, (_, self._low) = device.device_id, libraries()
-        with current(self._device):
-            stream = device.default_stream
-            self._buffer = device.memory_resource.allocate(max(size, 1), stream=stream)
-            stream.sync()
+    def __init__(self, size: int, device: Any, stream: Any) -> None:
+        self._device, self._stream = device.device_id, stream
+        try:
+            with current(self._device):
+                self._buffer = device.memory_resource.allocate(max(size, 1), stream=stream)
+        except Exception as error:  # its own exception is no public name
+            if "OUT_OF_MEMORY" not in str(error):
+                raise
+            raise MemoryError(f"the GPU has no room for {size} bytes") from None
         self.pointer = int(self._buffer.handle)
 
     def send(self, numbers: Array) -> None:
-        """Copy from the host."""
-        with current(self._device):
-            _done(self._low.cuMemcpyHtoD(self.pointer, numbers.ctypes.data, numbers.nbytes))
+        """Copy from the host, which may be overwritten at once."""
+        self._copy("cuMemcpyHtoDAsync", self.pointer, numbers.ctypes.data, numbers.nbytes)
 
     def fetch(self, numbers: Array) -> None:
-        """Copy to the host; waits for the default stream."""
+        """Copy to the host; waits for our stream."""
+        self._copy("cuMemcpyDtoHAsync", numbers.ctypes.data, self.pointer, numbers.nbytes)
+        self._stream.sync()
+
+    def _copy(self, function: str, *arguments: int) -> None:
+        _, low = libraries()
         with current(self._device):
-            _done(self._low.cuMemcpyDtoH(numbers.ctypes.data, self.pointer, numbers.nbytes))
+            (code,) = getattr(low, function)(*arguments, int(self._stream.handle))
+        if code:
+            raise RuntimeError(f"the GPU failed at a copy: {code.name}")
 
 
-def _done(answer: tuple[Any, ...]) -> None:
-    (code,) = answer
-    if code:
-        raise RuntimeError(f"the GPU failed at a copy: {code.name}")
+class _Config(ctypes.Structure):
+    """``CUlaunchConfig`` of the driver."""
+
+    _fields_ = (
+        ("blocks", ctypes.c_uint), ("blocks_y", ctypes.c_uint), ("blocks_z", ctypes.c_uint),
+        ("threads", ctypes.c_uint), ("threads_y", ctypes.c_uint), ("threads_z", ctypes.c_uint),
+        ("shared", ctypes.c_uint), ("stream", ctypes.c_void_p), ("attributes", ctypes.c_void_p),
+        ("attribute_count", ctypes.c_uint),
+    )  # fmt: skip
+
+
+class _Room:
+    """Memory for the arguments of a launch: pointers first, then what does not change."""
+
+    __slots__ = ("config", "config_at", "pack", "places", "places_at", "stream", "values")
+
+    def __init__(self, blocks: int, threads: int, arguments: Sequence[int | None]) -> None:
+        known = [x for x in arguments if x is not None]
+        free = len(arguments) - len(known)
+        self.values = (ctypes.c_longlong * len(arguments))(*[0] * free, *known)
+        self.pack = Struct(f"{free}q").pack_into
+        pointers, numbers = iter(range(free)), iter(range(free, len(arguments)))
+        order = [next(pointers if x is None else numbers) for x in arguments]
+        first = ctypes.addressof(self.values)
+        self.places = (ctypes.c_void_p * len(order))(*(first + 8 * k for k in order))
+        self.places_at = ctypes.byref(self.places)
+        self.config = _Config(blocks, 1, 1, threads, 1, 1, 0, None, None, 0)
+        self.config_at, self.stream = ctypes.byref(self.config), 0
 
 
 class CudaFunction:
@@ -125,31 +198,50 @@ class CudaFunction:
         core, low = libraries()
         self._device = device
         self._kernel = core.ObjectCode.from_cubin(code).get_kernel(KERNEL)
-        self._handle = int(self._kernel.handle)
+        self._handle = ctypes.c_void_p(int(self._kernel.handle))
         self._context = int(low.cuCtxGetCurrent()[1])
+        self._alone = int(low.cuDeviceGetCount()[1]) == 1
         self._driver = _shared_library()
         needs = self._kernel.attributes
         self.facts = Facts(needs.max_threads_per_block, needs.num_regs, needs.local_size_bytes)
 
-    def launch(self, blocks: int, stream: int, arguments: Sequence[int]) -> None:
-        """Start it; the stream belongs to its library, which keeps it alive."""
-        now = ctypes.c_void_p()
-        self._driver.cuCtxGetCurrent(ctypes.byref(now))
-        if now.value != self._context:
-            with current(self._device):
-                return self._start(blocks, stream, arguments)
-        return self._start(blocks, stream, arguments)
+    def prepare(self, blocks: int, arguments: Sequence[int | None]) -> Start:
+        """Starts it; the stream belongs to its library, which keeps it alive.
 
-    def _start(self, blocks: int, stream: int, arguments: Sequence[int]) -> None:
-        """By a plain call: what ``cuda-core`` does besides takes longer than many kernels."""
-        count, threads = len(arguments), self.facts.threads
-        values = (ctypes.c_longlong * count)(*arguments)
-        first = ctypes.addressof(values)
-        places = (ctypes.c_void_p * count)(*range(first, first + 8 * count, 8))
-        shape = (blocks, 1, 1, threads, 1, 1, 0)
-        code = self._driver.cuLaunchKernel(self._handle, *shape, stream, places, None)
-        if code:
-            raise RuntimeError(f"the GPU refused a kernel of {blocks} blocks: CUDA error {code}")
+        By a plain call of the driver, with arguments laid out once: what ``cuda-core`` does
+        besides takes longer than many kernels. Python's lock is released meanwhile, because the
+        driver waits where too much is under way, perhaps for a thread of Python.
+        """
+        launch, handle, threads = self._driver.launch, self._handle, self.facts.threads
+        rooms: list[_Room] = []  # that no thread uses now
+
+        def start(stream: int, pointers: Sequence[int]) -> None:
+            try:
+                room = rooms.pop()
+            except IndexError:
+                room = _Room(blocks, threads, arguments)
+            room.pack(room.values, 0, *pointers)
+            if stream != room.stream:
+                room.config.stream = room.stream = stream
+            code = NOT_CURRENT
+            if self._alone or self._is_current():
+                code = launch(room.config_at, handle, room.places_at, None)
+            if code == NOT_CURRENT:
+                with current(self._device):
+                    code = launch(room.config_at, handle, room.places_at, None)
+            rooms.append(room)
+            if code:
+                raise RuntimeError(
+                    f"the GPU refused a kernel of {blocks} blocks: CUDA error {code}"
+                )
+
+        return start
+
+    def _is_current(self) -> bool:
+        """Whether this thread works on the kernel's device."""
+        now = ctypes.c_void_p()
+        self._driver.current(ctypes.byref(now))
+        return now.value == self._context
 
 
 def compiled(text: str, arch: str, macros: Mapping[str, int]) -> bytes:
@@ -212,14 +304,19 @@ def libraries() -> tuple[Any, Any]:
     return core, low
 
 
+class _Functions:
+    """The driver's functions that every call needs, without a check of their arguments' types."""
+
+    def __init__(self, name: str) -> None:
+        library = ctypes.CDLL(name)
+        self.launch, self.current = library.cuLaunchKernelEx, library.cuCtxGetCurrent
+        self.capturing = library.cuStreamIsCapturing
+        self.capturing.argtypes = [ctypes.c_void_p] * 2
+
+
 @cache
-def _shared_library() -> Any:
-    """The driver's functions that every call needs."""
-    library = ctypes.CDLL("nvcuda.dll" if os.name == "nt" else "libcuda.so.1")
-    number, pointer = ctypes.c_uint, ctypes.c_void_p
-    library.cuLaunchKernel.argtypes = [pointer, *[number] * 7, pointer, pointer, pointer]
-    library.cuCtxGetCurrent.argtypes = [pointer]
-    return library
+def _shared_library() -> _Functions:
+    return _Functions("nvcuda.dll" if os.name == "nt" else "libcuda.so.1")
 
 
 def _compiler_version() -> str:

@@ -1,74 +1,144 @@
-"""Memory and streams on a GPU that are not another library's, through ``cuda-core``."""
+"""Arrays on a GPU that are not another library's: made, sent, copied; and others as we see them."""
 
 from __future__ import annotations
 
-from functools import cache
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from linkwise.backends.cuda.driver import current, libraries
+from linkwise.backends.base import Array, View
+from linkwise.backends.cuda.driver import Driver, Function, libraries
+
+NUMBERS = {"float32": "float", "float64": "double", "int64": "long long", "uint8": "unsigned char"}
+COPY = """\
+#define THREADS 128
+extern "C" __global__ void __launch_bounds__(THREADS)
+linkwise(const long long count, const {source}* from, {target}* to{arguments})
+{{
+    long long k = (long long)blockIdx.x * blockDim.x + threadIdx.x, at = 0, there = 0;
+    if (k >= count) return;
+{axes}
+    to[there] = ({target})from[at];
+}}
+"""
+AXIS = "    at += k % n{i} * from{i}; there += k % n{i} * to{i}; k /= n{i};"
+
+
+def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides of an array without gaps."""
+    return tuple(prod(shape[k + 1 :]) for k in range(len(shape)))
 
 
 class Block:
-    """An array (states, size) or of any other shape, made on our stream of a device."""
+    """An array on a device, for as long as this object lives."""
 
-    def __init__(self, shape: tuple[int, ...], dtype: str, device: int) -> None:
-        core, _ = libraries()
-        self.shape, self.dtype = shape, dtype
-        with current(device):
-            resource = core.Device(device).memory_resource
-            size = max(prod(shape) * np.dtype(dtype).itemsize, 1)
-            self.buffer = resource.allocate(size, stream=_stream(device))
-        self._stream = stream(device)
+    def __init__(self, view: View, stream: int, owner: Any) -> None:
+        self.view, self._stream, self._owner = view, stream, owner
 
     @property
-    def pointer(self) -> int:
-        """Where it is."""
-        return int(self.buffer.handle)
+    def shape(self) -> tuple[int, ...]:
+        """Its axes."""
+        return self.view.shape
 
-    def reshape(self, shape: tuple[int, ...]) -> Block:
-        """The same memory."""
-        self.shape = shape
-        return self
+    @property
+    def dtype(self) -> str:
+        """The type of its numbers."""
+        return self.view.dtype
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """For libraries that take it; they wait for the stream on which it is filled."""
+        dtype = np.dtype(self.dtype)
         return {
             "shape": self.shape,
-            "typestr": np.dtype(self.dtype).str,
-            "data": (self.pointer, False),
-            "strides": None,
+            "typestr": dtype.str,
+            "data": (self.view.pointer, False),
+            "strides": tuple(dtype.itemsize * s for s in self.view.strides),
             "stream": self._stream,
             "version": 3,
         }
 
 
-def seen(array: Any, stream: int = -1) -> Any:
-    """An array of another library: ``ptr``, ``shape``, ``strides``, ``dtype``, ``device_id``.
+class Memory:
+    """Arrays of our own on one device, made and filled on one stream of our own."""
 
-    Work on the stream waits for it; -1: nobody waits.
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+        self._copies: dict[tuple[str, str, int], Function] = {}
+
+    @property
+    def stream(self) -> int:
+        """That stream."""
+        return self._driver.stream
+
+    def wait(self) -> None:
+        """Until everything on the stream is done."""
+        self._driver.wait()
+
+    def capturing(self, stream: int) -> bool:
+        """Whether work on a stream of anybody's is not done now but recorded for a graph."""
+        return self._driver.capturing(stream)
+
+    def empty(self, shape: tuple[int, ...], dtype: str) -> Block:
+        """A new array without gaps."""
+        lent = self._driver.lend(prod(shape) * np.dtype(dtype).itemsize)
+        return self.borrowed(View(lent.pointer, shape, contiguous(shape), dtype), lent)
+
+    def borrowed(self, view: View, owner: Any) -> Block:
+        """An array of somebody else's numbers."""
+        return Block(view, self.stream, owner)
+
+    def sent(self, numbers: Array) -> Block:
+        """Numbers of the host as an array on the device."""
+        plain = np.ascontiguousarray(numbers)
+        lent = self._driver.lend(plain.nbytes)
+        lent.send(plain)
+        view = View(lent.pointer, numbers.shape, contiguous(numbers.shape), plain.dtype.name)
+        return self.borrowed(view, lent)
+
+    def copy(self, source: View, target: View) -> None:
+        """Copy numbers between arrays of one shape, whatever their strides and number types."""
+        count, axes = prod(target.shape), len(target.shape)
+        if not count:
+            return
+        function = self._copier(source.dtype, target.dtype, axes)
+        each = zip(target.shape, source.strides, target.strides, strict=True)
+        numbers = [number for axis in each for number in axis]
+        blocks = -(-count // function.facts.threads)
+        start = function.prepare(blocks, [count, None, None, *numbers])
+        start(self.stream, (source.pointer, target.pointer))
+
+    def _copier(self, source: str, target: str, axes: int) -> Function:
+        key = (source, target, axes)
+        found = self._copies.get(key)
+        if found is None:
+            code = self._driver.compile(copy_text(*key), {})
+            found = self._copies[key] = self._driver.load(code)
+        return found
+
+
+def copy_text(source: str, target: str, axes: int) -> str:
+    """CUDA source of a copy: a thread per number, whose place the axes tell, the last one first."""
+    words = [f", const long long {name}{i}" for i in range(axes) for name in ("n", "from", "to")]
+    steps = [AXIS.format(i=i) for i in reversed(range(axes))]
+    return COPY.format(
+        source=NUMBERS[source],
+        target=NUMBERS[target],
+        arguments="".join(words),
+        axes="\n".join(steps),
+    )
+
+
+def seen(array: Any, stream: int = -1) -> tuple[View, int | None]:
+    """An array of another library, and its GPU (None: memory of the host).
+
+    Work on the stream waits for the array; -1: nobody waits.
     """
     libraries()  # says what is missing
     from cuda.core.utils import StridedMemoryView
 
-    return StridedMemoryView.from_any_interface(array, stream_ptr=stream)
-
-
-def stream(device: int) -> int:
-    """Our own stream of a device."""
-    return int(_stream(device).handle)
-
-
-def wait(device: int) -> None:
-    """Until everything on our stream of a device is done."""
-    _stream(device).sync()
-
-
-@cache
-def _stream(device: int) -> Any:
-    core, _ = libraries()
-    with current(device):
-        return core.Device(device).create_stream()
+    found = StridedMemoryView.from_any_interface(array, stream_ptr=stream)
+    shape = tuple(found.shape)
+    view = View(int(found.ptr), shape, found.strides or contiguous(shape), str(found.dtype))
+    return view, found.device_id if found.is_device_accessible else None
