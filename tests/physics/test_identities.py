@@ -771,7 +771,9 @@ CUBIC = ["christoffel", "inertial_power"]  # programs of a million operations at
 
 
 @pytest.mark.parametrize("function", FRAMELESS + OF_FRAMES)
-@pytest.mark.parametrize("joints", [1, 2, 7, pytest.param(30, marks=pytest.mark.full)])
+@pytest.mark.parametrize(
+    "joints", [1, 4, *(pytest.param(n, marks=pytest.mark.full) for n in (7, 30))]
+)
 def test_compiled_kernels_agree(
     joints: int,
     function: str,
