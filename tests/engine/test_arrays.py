@@ -20,7 +20,7 @@ from linkwise.backends.llvm.backend import Llvm
 from linkwise.backends.llvm.layout import layout
 from linkwise.engine import arrays
 
-ROBOTS = ("puma560", "iiwa14")
+ROBOTS = ("puma560", "seven joints")
 LANES = Llvm().lanes("float64", BATCH).width
 SIZES = sorted({1, 2, 3, LANES - 1, LANES, LANES + 1, 2 * LANES + 1, 1000})
 LARGE = 100_003  # prime: no thread count divides it
@@ -33,7 +33,19 @@ needs_fast_path = pytest.mark.skipif(
 
 @cache
 def robot_named(name: str) -> lw.Robot:
-    return lw.load(name)
+    return seven_joints() if name == "seven joints" else lw.load(name)
+
+
+def seven_joints() -> lw.Robot:
+    """Rows of an odd length, and few operations: every other joint slides, along axes."""
+    builder, parent = lw.Builder("seven"), "base"
+    for k in range(7):
+        name, axis = f"link{k}", np.eye(3)[k * k % 3]
+        builder.link(name, mass=1.0, com=(0.1, 0.0, 0.2), inertia=(0.1, 0.2, 0.15))
+        kind = "prismatic" if k % 2 else "revolute"
+        builder.joint(f"joint{k}", kind, parent=parent, child=name, axis=axis, xyz=(0, 0.2, 0.3))
+        parent = name
+    return builder.build()
 
 
 @pytest.fixture(params=ROBOTS)
@@ -61,10 +73,15 @@ def same_bits(a: Any, b: Any) -> bool:
 
 def arguments_of(robot: lw.Robot, function: str, given: tuple[np.ndarray, ...]) -> tuple:
     """As many of the given arrays as the function takes, and a frame where it wants one."""
-    wanted = inspect.signature(getattr(lw.Robot, function)).parameters
+    wanted = parameters(function)
     count = sum(name in ("q", "qd", "qdd", "tau") for name in wanted)
     frame = (robot.frame_names[-1],) if "frame" in wanted else ()
     return (*given[:count], *frame)
+
+
+@cache
+def parameters(function: str) -> tuple[str, ...]:
+    return tuple(inspect.signature(getattr(lw.Robot, function)).parameters)
 
 
 FUNCTIONS = (

@@ -164,14 +164,25 @@ def task_of(algorithm: Algorithm, robot: lw.Robot, axes: str = "base") -> Task |
     frame = robot.tree.frames[robot.frame_names[-1]] if algorithm.takes_frame else None
     if algorithm.function == "operational_inertia":
         assert frame is not None
-        if len(robot.tree.path(frame.link)) < 6:
+        path = robot.tree.path(frame.link)
+        if sum(robot.tree.links[i].joint.nv for i in path) < 6:
             return None
     return Task(algorithm, frame, axes)
 
 
+@cache
+def flight() -> lw.Robot:
+    """A tool that turns on a flying base: the smallest robot that has every function."""
+    builder = lw.Builder("flight")
+    for name, kind, parent in (("hull", "free", "base"), ("tool", "revolute", "hull")):
+        builder.link(name, mass=1.5, com=(0.1, 0.0, -0.1), inertia=(0.2, 0.3, 0.25))
+        builder.joint(name, kind, parent=parent, child=name, axis=(0.6, 0, 0.8), xyz=(0, 0.2, 0.3))
+    return builder.build()
+
+
 def sizes(algorithm: Algorithm, size: str) -> list[lw.Robot]:
-    """A tree of four joints, or all trees; what needs six joints at least gets them."""
-    small = trees()[2] if task_of(algorithm, trees()[2]) else trees()[0]
+    """A tree of four joints, or all trees; what asks for six degrees of freedom gets them."""
+    small = trees()[2] if task_of(algorithm, trees()[2]) else flight()
     return trees() if size == "all" else [small]
 
 
@@ -277,20 +288,29 @@ def test_every_operation_on_every_target(target: Target, dtype: str, name: str) 
     assert_close(result, interpret(program, {"x": x.astype(float)}), TOLERANCE[dtype])
 
 
+@cache
+def on_target(
+    algorithm: Algorithm, target: Target, dtype: str, tree: int = 2
+) -> tuple[Program, LlvmKernel]:
+    """A program of one of the trees, and its kernel for a target."""
+    robot = trees()[tree]
+    program = trace(task_of(algorithm, robot) or Task(algorithm), robot.tree)
+    return program, compiled(program, target, dtype)
+
+
 @pytest.mark.parametrize("methods", ["usual", pytest.param("all", marks=pytest.mark.full)])
 @each_target
 @each_dtype
 def test_every_target_agrees_with_the_interpreter(target: Target, dtype: str, methods: str) -> None:
     """Every other of the usual methods on a target, and on the next one the others; or all."""
-    robot, turn = trees()[2], TARGETS.index(target) + DTYPES.index(dtype)
+    turn = TARGETS.index(target) + DTYPES.index(dtype)
     for algorithm in ALL if methods == "all" else USUAL[turn % 2 :: 2]:
-        task = task_of(algorithm, robot)
-        if task is None:
+        if task_of(algorithm, trees()[2]) is None:
             continue
-        program = trace(task, robot.tree)
+        program, kernel = on_target(algorithm, target, dtype)
         rng = np.random.default_rng(3)
         inputs = [rng.uniform(-2, 2, (11, p.size)).astype(dtype) for p in program.inputs]
-        result = run_kernel(compiled(program, target, dtype), *inputs)
+        result = run_kernel(kernel, *inputs)
         wide = {p.name: a.astype(float) for p, a in zip(program.inputs, inputs, strict=True)}
         expected = interpret(program, wide)
         assert_close(result, expected, TOLERANCE[dtype], _condition(algorithm, expected))
@@ -299,15 +319,13 @@ def test_every_target_agrees_with_the_interpreter(target: Target, dtype: str, me
 @pytest.mark.parametrize("methods", ["usual", pytest.param("all", marks=pytest.mark.full)])
 @each_dtype
 def test_lane_width_does_not_change_a_bit(dtype: str, methods: str) -> None:
-    robot = trees()[0 if methods == "all" else 2]
+    tree = 0 if methods == "all" else 2
+    targets = [replace(host(), register_bytes=width) for width in WIDTHS]
     for algorithm in ALL if methods == "all" else USUAL:
-        program = trace(task_of(algorithm, robot) or Task(algorithm), robot.tree)
+        pairs = [on_target(algorithm, target, dtype, tree) for target in targets]
         rng = np.random.default_rng(4)
-        inputs = [rng.uniform(-2, 2, (19, p.size)).astype(dtype) for p in program.inputs]
-        results = [
-            run_kernel(compiled(program, replace(host(), register_bytes=w), dtype), *inputs)
-            for w in WIDTHS
-        ]
+        inputs = [rng.uniform(-2, 2, (19, p.size)).astype(dtype) for p in pairs[0][0].inputs]
+        results = [run_kernel(kernel, *inputs) for _, kernel in pairs]
         assert all(same_bits(r, results[0]) for r in results), algorithm.function
 
 
@@ -813,10 +831,12 @@ def run_c(library: ctypes.CDLL, name: str, *inputs: np.ndarray, size: int) -> np
 
 @needs_c
 @pytest.mark.parametrize("methods", ["one", pytest.param("all", marks=pytest.mark.full)])
-@pytest.mark.parametrize("name", ["puma560", pytest.param("iiwa14", marks=pytest.mark.full)])
+@pytest.mark.parametrize(
+    "name", ["flight", *(pytest.param(x, marks=pytest.mark.full) for x in ("puma560", "iiwa14"))]
+)
 def test_generated_c_computes_the_same(name: str, methods: str, tmp_path: Path) -> None:
     """One method of every function, or all."""
-    robot = lw.load(name)
+    robot = flight() if name == "flight" else lw.load(name)
     frame = robot.frame_names[-1]
     first = {a.function: a for a in reversed(ALL)}.values()
     wanted = ALL if methods == "all" else first
@@ -1053,7 +1073,10 @@ def count(program: Program, *ops: str) -> int:
     return sum(n.op in ops for n in program.nodes())
 
 
-@pytest.mark.parametrize("seed", range(40))
+SEEDS = [pytest.param(k, marks=() if k < 16 else pytest.mark.full) for k in range(40)]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_fusing_changes_nothing_but_rounding(seed: int) -> None:
     graph, results = random_graph(seed)
     plain = program_of(results, Port("x", 4))
