@@ -65,11 +65,20 @@ QUICK = (
 )  # fmt: skip
 
 
+def _quick(path: Path) -> bool:
+    return path.relative_to(Path(__file__).parent).as_posix().startswith(QUICK)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """`make quick` does not even import the other tests; None leaves the decision to pytest."""
+    wanted = not config.option.markexpr.startswith("quick") or _quick(collection_path)
+    return None if wanted or collection_path.is_dir() else True
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of `make quick`."""
-    here = Path(__file__).parent
     for item in items:
-        if item.path.relative_to(here).as_posix().startswith(QUICK):
+        if _quick(item.path):
             item.add_marker("quick")
 
 

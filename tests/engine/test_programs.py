@@ -7,6 +7,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.algorithms import FUNCTIONS
+from linkwise.study.generic import generic_chain
 from linkwise.trace.assemble import needed
 from linkwise.trace.expr import Expr, Graph, reachable
 from linkwise.trace.fuse import fuse
@@ -26,7 +27,7 @@ from linkwise.trace.verify import IllegalProgram, verify
 ALL = [a for methods in FUNCTIONS.values() for a in methods.values()]
 
 
-@pytest.mark.parametrize("name", ["puma560", "iiwa14"])
+@pytest.mark.parametrize("name", ["puma560", pytest.param("iiwa14", marks=pytest.mark.full)])
 @pytest.mark.parametrize("algorithm", ALL, ids=lambda a: f"{a.function}-{a.method}")
 def test_every_traced_function_is_legal(name, algorithm):
     robot = lw.load(name)
@@ -204,11 +205,13 @@ def test_orders_are_better_than_that_of_creation():
     assert spills[0] < 0.9 * spills[1] and time[0] < 0.85 * time[1]
 
 
-@pytest.mark.parametrize("name", ["puma560", pytest.param("iiwa14", marks=pytest.mark.full)])
+@pytest.mark.parametrize(
+    "name", ["arm of 3", *(pytest.param(x, marks=pytest.mark.full) for x in ("puma560", "iiwa14"))]
+)
 @pytest.mark.parametrize("algorithm", ALL, ids=lambda a: f"{a.function}-{a.method}")
 def test_a_program_in_another_order_is_the_same_program(name, algorithm):
-    robot = lw.load(name)
-    frame = robot.tree.frames["link6"] if algorithm.takes_frame else None
+    robot = lw.Robot(generic_chain(3, kind="mixed")) if name == "arm of 3" else lw.load(name)
+    frame = robot.tree.frames[robot.frame_names[-1]] if algorithm.takes_frame else None
     program = trace(Task(algorithm, frame), robot.tree)
     for reordered in (verify(alone(program)), verify(together(program))):
         for before, after in zip(program.regions, reordered.regions, strict=True):
