@@ -193,7 +193,13 @@ class Robot(Functions):
 
     def __reduce__(self) -> tuple[Any, ...]:
         made_of = (self._description, self._policy, self._calls)
-        return type(self)._made, made_of, getattr(self, "__dict__", None)
+        return type(self)._made, made_of, (None, self._attributes())
+
+    def _attributes(self) -> dict[str, Any]:
+        """What a subclass keeps besides what every robot has."""
+        kept: Any = object.__getstate__(self)  # of the instance's dictionary, and of slots
+        common = (*Functions.__slots__, *Robot.__slots__)
+        return {k: x for part in kept for k, x in (part or {}).items() if k not in common}
 
     # -- other robots ---------------------------------------------------------------------------
 
@@ -340,8 +346,8 @@ class Robot(Functions):
         policy = policy or self._policy
         calls = Calls(build(description, policy), description.name)
         robot = self._made(description, policy, calls)
-        if hasattr(self, "__dict__"):
-            robot.__dict__.update(self.__dict__)
+        for name, value in self._attributes().items():
+            setattr(robot, name, value)
         return robot
 
     def _of_joints(self, field: str) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 import re
 from dataclasses import replace
@@ -586,17 +587,20 @@ def test_numbers_of_numpy_are_numbers() -> None:
 class Mine(lw.Robot):
     """A robot with something of its own."""
 
+    __slots__ = ("__dict__", "mark")
+
     def __init__(self, robot: lw.Robot, note: str) -> None:
         super().__init__(robot.description)
-        self.note = note
+        self.note = self.mark = note
 
 
 def test_an_edited_robot_keeps_its_class_and_attributes() -> None:
     mine = Mine(arm(), "kept")
     for act in (lambda r: r.lock({"elbow": 0.0}), lambda r: r.with_friction()):
         edited = act(mine)
-        assert type(edited) is Mine and edited.note == "kept"
         assert edited == act(arm())
+        for each in (edited, copy.copy(edited), pickle.loads(pickle.dumps(edited))):
+            assert type(each) is Mine and each.note == each.mark == "kept"
 
 
 def test_a_misspelt_field_is_refused() -> None:
