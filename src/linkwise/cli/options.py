@@ -9,15 +9,11 @@ from typing import Any
 import click
 
 from linkwise.errors import printable
-from linkwise.load import load
+from linkwise.load import USUAL, load
 from linkwise.robot import Robot
 
 Command = Callable[..., Any]
 
-_USUAL = {
-    "base": "fixed", "mimic": "follow", "strict": True, "repair": None, "loops": "refuse",
-    "package_dirs": (),
-}  # fmt: skip
 _REPAIR = click.option(
     "--repair",
     type=click.Choice(["nearest"]),
@@ -53,7 +49,7 @@ def robot_options(command: Command) -> Command:
 
 def refuse_robot_options(options: Mapping[str, Any]) -> None:
     """Raise if any of `robot_options` was given, for a command without a robot."""
-    if options != _USUAL:
+    if any(value != USUAL.get(name, ()) for name, value in options.items()):
         raise click.UsageError(
             "--base, --mimic, --no-strict, --repair, --loops and --package-dir are for a ROBOT."
         )

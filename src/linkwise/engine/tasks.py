@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Any, NamedTuple
 
 from linkwise.algorithms import FUNCTIONS, Algorithm
 from linkwise.engine.auto import MOST_UNROLLED, choose_method
 from linkwise.model.tree import Frame, Tree
+from linkwise.model.values import unknown
 from linkwise.trace.tracer import Task
 
 
@@ -33,12 +33,7 @@ class Tasks:
         """A frame by its name."""
         frame = self.tree.frames.get(name) if isinstance(name, str) else None
         if frame is None:
-            near = difflib.get_close_matches(str(name), self.tree.frames, 3)
-            hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-            raise ValueError(
-                f"frame {name!r}: robot {self.name!r} has no such frame{hint} "
-                "(robot.frame_names lists them)"
-            )
+            raise unknown("frame", name, self.name, self.tree.frames)
         return frame
 
     def algorithm(

@@ -30,7 +30,7 @@ from linkwise.model.description import (
     RobotDescription,
 )
 
-GRAVITY = (0.0, 0.0, -9.81)
+GRAVITY = RobotDescription.gravity
 TYPES = {kind: named for named, kind in JOINT_KINDS.items()}
 SIZES = {
     "box": ("size",),

@@ -32,16 +32,15 @@ UNBOUNDED = (-math.inf, math.inf)
 
 def numbers(what: str, value: Any, *shapes: tuple[int, ...]) -> Array:
     """An array of finite real numbers of one of some shapes."""
-    wanted = " or ".join(_shape_words(shape) for shape in shapes)
     try:
         array = np.asarray(value)
-        if array.dtype.kind not in "fiu" or np.ma.is_masked(value):
-            raise TypeError
-        array = array.astype(np.float64)
+        real = array.dtype.kind in "fiu" and not np.ma.is_masked(value)
     except (TypeError, ValueError):
-        raise ValueError(f"{what} is {value!r}; expected {wanted}") from None
-    if array.shape not in shapes or not np.isfinite(array).all():
+        real = False
+    if not real or array.shape not in shapes or not np.isfinite(array).all():
+        wanted = " or ".join(_shape_words(shape) for shape in shapes)
         raise ValueError(f"{what} is {value!r}; expected {wanted}")
+    array = array.astype(np.float64)
     if np.abs(array).max(initial=0.0) > LARGEST:
         raise ValueError(f"{what} is {value!r}; expected at most {LARGEST:g}")
     return array + 0.0
