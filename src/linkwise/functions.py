@@ -33,7 +33,11 @@ class Functions:
         return self._calls.run("difference", (q0, q1), options)
 
     def normalize(self, q: ArrayLike, **options: Unpack[Options]) -> Result:
-        """The configuration (..., nq) with every quaternion at unit length."""
+        """The configuration (..., nq) with every quaternion at unit length.
+
+        NaN where a quaternion has no length, or one whose square overflows or underflows: above
+        1e153 or below 1e-146; in float32 above 1e18, and below 1e-19 it loses digits.
+        """
         return self._calls.run("normalize", (q,), options)
 
     # -- dynamics -------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ which changes no bit of an answer:
 
     s = x_1 + x_2 + ... + x_n,    guard = s - s,    or NaN where a pivot is not positive
 
+A pivot that is a length, a square root, must also be finite and no shorter than `SHORTEST`.
 Finite inputs whose sum overflows are refused with the rest. A program that writes a status says
 which inputs are not finite, so there the guard is the sum of 0 times each input, which no finite
 one overflows; additions are cheaper where multiply-adds are what a processor is busy with.
