@@ -91,7 +91,7 @@ def from_mujoco(model: Any, *, name: str = "", **options: Unpack[Options]) -> Ro
     told = checked("from_mujoco", options)
     from linkwise.io.mjmodel import describe_mjmodel
 
-    _check_model("from_mujoco", model, "mujoco.MjModel", "name_bodyadr")
+    _check_model("from_mujoco", model, "mujoco.MjModel", "name_bodyadr", name)
     reading = Reading(told["loops"], told["mimic"] == "follow")
     return make(lambda: describe_mjmodel(model, name, reading=reading), told)
 
@@ -107,7 +107,7 @@ def from_pinocchio(model: Any, *, name: str = "", **options: Unpack[Options]) ->
     told = checked("from_pinocchio", options)
     from linkwise.io.pinocchio import describe_pinocchio
 
-    _check_model("from_pinocchio", model, "pinocchio.Model", "jointPlacements")
+    _check_model("from_pinocchio", model, "pinocchio.Model", "jointPlacements", name)
     return make(lambda: describe_pinocchio(model, name), told)
 
 
@@ -155,11 +155,13 @@ def checked(function: str, options: Options) -> Options:
     return USUAL | options
 
 
-def _check_model(function: str, model: Any, kind: str, part: str) -> None:
+def _check_model(function: str, model: Any, kind: str, part: str, name: str) -> None:
     """Refuse what is no model of the library: something without a part that every model has."""
     if not hasattr(model, part):
         given = type(model).__name__
         raise TypeError(f"{function}: model is a {given!r}; expected a {kind} (load takes files)")
+    if not isinstance(name, str):
+        raise TypeError(f"{function}: name is {name!r}; expected text")
 
 
 def _bundled(name: str, options: Options) -> Robot:

@@ -97,6 +97,12 @@ def test_folders_pipes_and_nothing(tmp_path: Path) -> None:
             lw.load(tmp_path / "pipe")
 
 
+def test_a_text_may_begin_with_a_byte_order_mark() -> None:
+    """As that of a file of some editors does, once it is read as UTF-8."""
+    assert lw.load("\ufeff" + URDF).nv == lw.load(URDF).nv
+    assert lw.check("\ufeff" + URDF) == lw.check(URDF)
+
+
 def test_a_text_is_read_as_a_file_is(tmp_path: Path) -> None:
     assert lw.load(URDF) == lw.load(write(tmp_path, "arm.urdf", URDF))
     with pytest.raises(lw.RobotFileError, match='<text>:4: <link name="a"> <mass>: value="x"'):

@@ -485,3 +485,8 @@ def test_what_is_no_model_is_refused(make: Any) -> None:
     message = f"{make.__name__}: model is a 'str'; expected a .*Model .load takes files."
     with pytest.raises(TypeError, match=message):
         make("arm.xml")
+
+
+def test_a_name_is_text() -> None:
+    with pytest.raises(TypeError, match="from_pinocchio: name is 3; expected text"):
+        lw.from_pinocchio(pin.Model(), name=3)  # type: ignore[arg-type]

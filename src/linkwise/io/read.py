@@ -39,7 +39,7 @@ def check_words(options: Mapping[str, object]) -> None:
 
 def is_text(source: PathLike) -> bool:
     """Whether a robot is given as XML itself, not as the path of a file."""
-    return isinstance(source, str) and source.lstrip().startswith("<")
+    return isinstance(source, str) and source.removeprefix("\ufeff").lstrip().startswith("<")
 
 
 def parse(source: PathLike) -> Node:
