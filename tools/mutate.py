@@ -46,7 +46,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "linkwise"
 PAGE = ROOT / "docs" / "mutation.md"
 PATIENCE = 15.0  # seconds that the tests of one mutant take without it; slower ones are left out
-SECONDS = 60  # of processor time that they may take with it; more is a hang
+SECONDS = 30  # of processor time that they may take with it; more is a hang
 WAITING = 20  # times longer on the clock
 SMALL = 60  # mutants of a module that are all judged before any of larger ones
 FATES = ROOT / ".mutants.jsonl"  # what was noticed before is not judged again
@@ -55,7 +55,17 @@ NOTICED = {KILLED: "noticed", HUNG: "noticed", SURVIVED: "not noticed"}
 
 JUDGES = tuple(
     f"tests/engine/test_{name}.py"
-    for name in ("passes", "programs", "illegal", "key", "identity", "guard", "diff", "rolled")
+    for name in (
+        "passes",
+        "schedule",
+        "programs",
+        "illegal",
+        "key",
+        "identity",
+        "guard",
+        "diff",
+        "rolled",
+    )
 )
 # over every method, for minutes: what they notice, a quick one should
 LEFT_OUT = (
