@@ -220,3 +220,23 @@ def test_derivatives_cost_no_more_than_they_did(function: str, method: str) -> N
     tree, task = lw.load("iiwa14").tree, Task(FUNCTIONS[function][method])
     derived = count_operations(trace_jacobian(task, tree, ("q", "qd"))).total
     assert derived <= RATIOS[function, method] * count_operations(trace(task, tree)).total
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+def test_inputs_may_depend_on_each_other(mode: Mode) -> None:
+    """Derivatives by a value and by what it is made of are partial: the other one stays."""
+    graph = Graph()
+    x = graph.input("x", 0)
+    square = x * x
+    (row,) = jacobian([3.0 * square + x], [x, square], mode)
+    assert valued(row, (5.0,)).tolist() == [1.0, 3.0]
+
+
+def test_every_input_has_a_direction_and_every_output_a_weight() -> None:
+    graph = Graph()
+    x, y = graph.input("x", 0), graph.input("x", 1)
+    for numbers in ([1.0], [1.0, 2.0, 3.0]):
+        with pytest.raises(ValueError, match="zip"):
+            jvp([x * y], [x, y], numbers)
+        with pytest.raises(ValueError, match="zip"):
+            vjp([x * y, x + y], [x, y], numbers)

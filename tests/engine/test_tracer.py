@@ -1,0 +1,51 @@
+"""Tracing: what a task adds to its equations, judged without running the equations again."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.algorithms import FUNCTIONS
+from linkwise.backends.reference import interpret
+from linkwise.spatial.scalar import reciprocal, repeat
+from linkwise.trace.expr import Expr, Graph
+from linkwise.trace.tracer import Task, _pivots, trace
+from linkwise.trace.verify import verify
+
+
+def test_wrenches_take_off_their_generalised_forces() -> None:
+    """In the order of their frames: tau = bias - J1ᵀ f1 - J2ᵀ f2."""
+    tree = lw.load("puma560").tree
+    frames = tree.frames["link6"], tree.frames["link3"]
+    rng = np.random.default_rng(3)
+    values = {name: rng.uniform(-1, 1, (2, 6)) for name in ("q", "qd", "f_ext[0]", "f_ext[1]")}
+    bias = FUNCTIONS["bias"]["rnea"]
+    program = verify(trace(Task(bias, external=frames), tree))
+    assert [(p.name, p.size) for p in program.inputs] == [(name, 6) for name in values]
+    motion = {name: values[name] for name in ("q", "qd")}
+    expected = interpret(trace(Task(bias), tree), motion)["result"]
+    for k, frame in enumerate(frames):
+        jacobian = trace(Task(FUNCTIONS["jacobian"]["sweep"], frame), tree)
+        J = interpret(jacobian, {"q": values["q"]})["result"]
+        expected = expected - np.einsum("bij,bi->bj", J, values[f"f_ext[{k}]"])
+    np.testing.assert_allclose(interpret(program, values)["result"], expected, 1e-12, 1e-12)
+
+
+@pytest.mark.parametrize("where", ["a result", "a start", "a step"])
+def test_a_pivot_of_constants_that_is_never_positive_is_watched(where: str) -> None:
+    """Also where only a loop needs it: what a loop carries has no arguments to look at."""
+    graph = Graph()
+    x = graph.input("x", 0)
+    never = reciprocal(graph.const(-1.0))
+    start = never if where == "a start" else x
+
+    def step(state: list[Expr]) -> tuple[list[Expr], Expr]:
+        return [state[0] * (never if where == "a step" else x)], x
+
+    (end,) = repeat(step, [start], 3.0)
+    result = end + never if where == "a result" else end
+    ((pivot, scale),) = _pivots(graph, [result])
+    assert math.isnan(pivot.value) and scale is graph.zero
