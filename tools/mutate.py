@@ -47,26 +47,15 @@ SOURCE = ROOT / "src" / "linkwise"
 PAGE = ROOT / "docs" / "mutation.md"
 PATIENCE = 15.0  # seconds that the tests of one mutant take without it; slower ones are left out
 SECONDS = 30  # of processor time that they may take with it; more is a hang
+SLOWER = 5  # times longer than without a mutant, and three seconds, is a hang of one test
 WAITING = 20  # times longer on the clock
 SMALL = 60  # mutants of a module that are all judged before any of larger ones
 FATES = ROOT / ".mutants.jsonl"  # what was noticed before is not judged again
 KILLED, HUNG, SURVIVED = "killed", "hung", "survived"
 NOTICED = {KILLED: "noticed", HUNG: "noticed", SURVIVED: "not noticed"}
 
-JUDGES = tuple(
-    f"tests/engine/test_{name}.py"
-    for name in (
-        "passes",
-        "schedule",
-        "programs",
-        "illegal",
-        "key",
-        "identity",
-        "guard",
-        "diff",
-        "rolled",
-    )
-)
+NAMES = "passes schedule tracer counting programs illegal key identity guard diff rolled"
+JUDGES = tuple(f"tests/engine/test_{name}.py" for name in NAMES.split())
 # over every method, for minutes: what they notice, a quick one should
 LEFT_OUT = (
     "every_function_has_the_derivatives", "answers_alike", "every_traced_function",
@@ -339,9 +328,13 @@ class Profile:
 
     seconds: dict[str, float] = field(default_factory=dict)
     entered: dict[str, set[tuple[str, int]]] = field(default_factory=dict)  # file, first line
+    # tests that have noticed a mutant of a function: file, first line
+    noticing: dict[tuple[str, int | None], set[str]] = field(default_factory=dict)
 
     def tests_for(self, mutant: Mutant) -> list[str]:
-        """Tests that enter the changed function, the quickest first.
+        """Tests that enter the changed function: those that noticed another mutant of it, the rest.
+
+        Of each kind the quickest comes first.
 
         Any test may notice a change outside of functions; those that enter the module come first.
         """
@@ -353,8 +346,13 @@ class Profile:
             if file == path and mutant.function in (None, line)
         }
         tests = entering if mutant.function else set(self.seconds)
+        first = self.noticing.get((path, mutant.function), set())
         chosen, left = [], PATIENCE
-        for test in sorted(tests, key=lambda test: (test not in entering, self.seconds[test])):
+
+        def turn(test: str) -> tuple[bool, bool, float]:
+            return test not in entering, test not in first, self.seconds[test]
+
+        for test in sorted(tests, key=turn):
             left -= self.seconds[test]
             chosen += [test] if left > 0 else []
         return chosen
@@ -375,6 +373,7 @@ class Judge:
         self.results: list[tuple[Mutant, str]] = []
         self.profile = Profile()
         self.all = {target: list(mutants(target)) for target in targets}
+        self.note: Path | None = None  # where a child writes which test has failed
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -391,6 +390,18 @@ class Judge:
                 self._judge(session, mutant)
         return True
 
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """In a child: a test that hangs is ended by the system."""
+        if self.note is not None:
+            allowed = 3 + SLOWER * self.profile.seconds[item.nodeid]
+            end = math.ceil(time.process_time() + allowed)
+            resource.setrlimit(resource.RLIMIT_CPU, (min(end, SECONDS), SECONDS + 1))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """In a child: write down which test has noticed the mutant."""
+        if self.note is not None and report.failed:
+            self.note.write_text(report.nodeid, encoding="utf-8")
+
     def _in_turn(self) -> Iterator[Mutant]:
         """Mutants in random order: all of small modules, then one of each module after another."""
         shuffled = [random.Random(1).sample(found, len(found)) for found in self.all.values()]
@@ -403,10 +414,17 @@ class Judge:
     def _judge(self, session: pytest.Session, mutant: Mutant) -> None:
         known = _fates().get(mutant.key, SURVIVED)  # of an earlier run: more tests notice more
         tests = self.profile.tests_for(mutant) if known == SURVIVED else []
+        note = Path(session.config.option.basetemp + ".noticed")
+        note.unlink(missing_ok=True)
+        self.note = note  # only children, in which tests run, write it
         fate = self._forked(lambda: _run(session, mutant, tests)) if tests else known
+        if note.exists():
+            function = str(mutant.target.path), mutant.function
+            self.profile.noticing.setdefault(function, set()).add(note.read_text(encoding="utf-8"))
         self.results.append((mutant, fate))
-        with FATES.open("a", encoding="utf-8") as file:
-            print(json.dumps([mutant.key, fate]), file=file)
+        if tests or mutant.key not in _fates():
+            with FATES.open("a", encoding="utf-8") as file:
+                print(json.dumps([mutant.key, fate]), file=file)
         if fate == SURVIVED and not mutant.equivalent:
             print(f"{mutant.target.module}.py:{mutant.line}: {mutant.what}", flush=True)
 

@@ -54,6 +54,16 @@ def test_a_sine_and_a_cosine_of_an_angle_count_once() -> None:
     assert count_operations(straight(x, y, *nodes)).sincos == 2
 
 
+def test_a_pivot_counts_though_no_result_needs_it() -> None:
+    graph = Graph()
+    x = graph.input("x", 0)
+    pivot, idle = graph.node("sqrt", x), graph.node("neg", graph.node("mul", x, x))
+    nodes = (x, pivot, *idle.args, idle)
+    program = replace(straight(x), regions=(Block(nodes),))
+    assert count_operations(program) == NONE
+    assert count_operations(replace(program, pivots=(pivot,))) == replace(NONE, square_roots=1)
+
+
 def test_the_total_leaves_out_what_is_not_arithmetic() -> None:
     count = OperationCount(1, 20, 300, 4, 5, 6000, 7)
     assert count.total == 6321

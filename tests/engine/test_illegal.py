@@ -284,3 +284,8 @@ def test_a_rolled_program_is_legal() -> None:
     (end,) = rolled.loop(graph, 2, [graph.zero], copy)
     program = rolled.program(graph, "copy", [Port("x", 2)], [], [Slot("out", (2,))], [end])
     assert verify(program) is program
+
+
+@pytest.mark.parametrize("kind", ["number", "byte"])
+def test_kinds_of_outputs_are_written_as_the_message_says(kind: str) -> None:
+    verify(straight(X, Y, SUM, outputs=(replace(RESULT, kind=kind),)))

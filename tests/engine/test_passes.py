@@ -485,3 +485,16 @@ def test_everything_that_is_counted_is_iterated() -> None:
     total = dataclasses.replace(OperationCount(10, 20, 30, 40, 50, 60, 70), iteration=step)
     assert total.iterated(1) == total and step.iterated(9) is step
     assert dataclasses.astuple(total.iterated(3))[:7] == (12, 24, 36, 48, 60, 72, 84)
+
+
+def test_a_choice_by_a_constant_is_made_at_once() -> None:
+    graph = Graph()
+    x, y = graph.input("x", 0), graph.input("x", 1)
+    for condition, taken in ((2.0, x), (0.5, x), (0.0, y), (-1.0, y)):
+        assert select(graph.const(condition), x, y) is taken
+    assert select(x, y, y) is y
+
+
+def test_a_node_is_small() -> None:
+    """Long traces have millions: a node has no dictionary of its own."""
+    assert not hasattr(Graph().zero, "__dict__")

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.algorithms import FUNCTIONS
+from linkwise.algorithms import FUNCTIONS, Algorithm
 from linkwise.backends.reference import interpret
+from linkwise.model.tree import Tree
 from linkwise.spatial.scalar import reciprocal, repeat
 from linkwise.trace.expr import Expr, Graph
-from linkwise.trace.tracer import Task, _pivots, trace
+from linkwise.trace.tracer import Task, _pivots, evaluate, trace
 from linkwise.trace.verify import verify
 
 
@@ -49,3 +51,26 @@ def test_a_pivot_of_constants_that_is_never_positive_is_watched(where: str) -> N
     result = end + never if where == "a result" else end
     ((pivot, scale),) = _pivots(graph, [result])
     assert math.isnan(pivot.value) and scale is graph.zero
+
+
+def test_only_pivots_that_the_result_depends_on_are_watched() -> None:
+    def driver(tree: Tree, q: list[Any]) -> list[Any]:
+        reciprocal(q[0] + 1.0)
+        return [reciprocal(q[1] + 2.0) * q[2]]
+
+    program = verify(trace(Task(Algorithm("f", "m", driver, (("q", 3),), (1,))), Tree(())))
+    (pivot,) = program.pivots
+    assert {a.value for a in pivot.args} == {("q", 1), 2.0}
+    found = interpret(program, {"q": np.array([(-5.0, 2.0, 8.0)])})
+    assert found["result"].tolist() == [[2.0]]
+
+
+@pytest.mark.parametrize("method", ["ccg", "pcg"])
+def test_when_to_stop_may_be_left_out(method: str) -> None:
+    tree, what = lw.load("puma560").tree, Task(FUNCTIONS["forward_dynamics"][method])
+    assert [(p.name, p.size) for p in what.ports(tree)[-2:]] == [("tol", 1), ("limit", 1)]
+    rng = np.random.default_rng(2)
+    q, qd, tau = rng.uniform(-1, 1, (3, 6)).tolist()
+    qdd = evaluate(what, tree, q, qd, tau, [0.0] * 6)[:6]
+    expected = evaluate(Task(FUNCTIONS["forward_dynamics"]["crba"]), tree, q, qd, tau)
+    np.testing.assert_allclose(qdd, expected, 1e-6, 1e-6)
