@@ -240,3 +240,15 @@ def test_every_input_has_a_direction_and_every_output_a_weight() -> None:
             jvp([x * y], [x, y], numbers)
         with pytest.raises(ValueError, match="zip"):
             vjp([x * y, x + y], [x, y], numbers)
+
+
+def test_the_cheaper_mode_is_taken_unless_one_is_named() -> None:
+    graph = Graph()
+    x = [graph.input("x", k) for k in range(6)]
+    wide = [x[0] * x[1] * x[2] * x[3] * x[4] * x[5]]
+    tall = [sqrt(x[0] * x[0] + 1.0) * float(k) + x[0] * x[0] * x[k] for k in range(1, 6)]
+    for outputs, inputs, cheaper in ((wide, x, "reverse"), (tall, x[:1], "forward")):
+        rows = {mode: jacobian(outputs, inputs, mode) for mode in get_args(Mode)}
+        cost = {m: len(reachable(x for row in r for x in row)) for m, r in rows.items()}
+        assert cost["auto"] == cost[cheaper] < max(cost.values())
+        assert jacobian(outputs, inputs) == rows["auto"] == rows[cheaper]

@@ -19,7 +19,7 @@ from linkwise.algorithms import FUNCTIONS
 from linkwise.backends.reference import interpret
 from linkwise.model.tree import Tree
 from linkwise.spatial import atan2, select, sqrt
-from linkwise.spatial.scalar import reciprocal
+from linkwise.spatial.scalar import known, reciprocal
 from linkwise.trace.assemble import needed
 from linkwise.trace.expr import ARITY, Expr, Graph, TooManyNodes, reachable
 from linkwise.trace.fuse import fuse
@@ -498,3 +498,24 @@ def test_a_choice_by_a_constant_is_made_at_once() -> None:
 def test_a_node_is_small() -> None:
     """Long traces have millions: a node has no dictionary of its own."""
     assert not hasattr(Graph().zero, "__dict__")
+
+
+def test_angles_of_constants_are_folded() -> None:
+    graph = Graph()
+    x, one, two = graph.input("x", 0), graph.one, graph.const(2.0)
+    assert atan2(one, two) is graph.const(np.arctan2(1.0, 2.0))
+    assert atan2(x, two).args == (x, two) and atan2(two, x).args == (two, x)
+
+
+def test_a_pivot_without_a_scale_has_the_scale_zero() -> None:
+    graph = Graph()
+    x = graph.input("x", 0)
+    reciprocal(x)
+    assert graph.pivots == [(x, graph.zero)]
+
+
+def test_no_traced_scalar_is_known() -> None:
+    """Equations must not branch on one: a program is for every state."""
+    graph = Graph()
+    assert known(2.0) is True
+    assert known(graph.input("x", 0)) is False and known(graph.one) is False

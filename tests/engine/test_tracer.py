@@ -74,3 +74,42 @@ def test_when_to_stop_may_be_left_out(method: str) -> None:
     qdd = evaluate(what, tree, q, qd, tau, [0.0] * 6)[:6]
     expected = evaluate(Task(FUNCTIONS["forward_dynamics"]["crba"]), tree, q, qd, tau)
     np.testing.assert_allclose(qdd, expected, 1e-6, 1e-6)
+
+
+def test_the_axes_that_are_asked_for() -> None:
+    """Body axes are base axes turned by the frame's rotation."""
+    tree, q = lw.load("puma560").tree, np.random.default_rng(5).uniform(-2, 2, (3, 6))
+    frame = tree.frames["link6"]
+
+    def found(function: str, **options: str) -> np.ndarray:
+        (algorithm, *_) = FUNCTIONS[function].values()
+        return interpret(trace(Task(algorithm, frame, **options), tree), {"q": q})["result"]
+
+    R = found("forward_kinematics")[:, :3, :3]
+    base, body = found("jacobian"), found("jacobian", axes="body")
+    turned = np.concatenate([R.mT @ base[:, :3], R.mT @ base[:, 3:]], axis=1)
+    np.testing.assert_allclose(body, turned, 1e-12, 1e-12)
+
+
+def test_a_wrench_for_every_frame() -> None:
+    tree = lw.load("puma560").tree
+    frames = tree.frames["link6"], tree.frames["link3"]
+    with pytest.raises(ValueError, match="zip"):
+        evaluate(Task(FUNCTIONS["bias"]["rnea"], external=frames), tree, *[[0.0] * 6] * 3)
+
+
+@pytest.mark.parametrize("status", [False, True])
+def test_pivots_are_uses_and_a_status_is_none(status: bool) -> None:
+    """A product that a pivot needs beside the result is not fused; one that a status needs is."""
+
+    def driver(tree: Tree, q: list[Any]) -> list[Any]:
+        shared, own = q[0] * q[1], q[1] * q[2]
+        return [reciprocal(shared + q[2]), shared - q[1], own + q[0]]
+
+    task = Task(Algorithm("f", "m", driver, (("q", 3),), (3,)), status=status)
+    program = verify(trace(task, Tree(())))
+    inverse, rest, fused = program.outputs[0].values
+    (pivot,) = program.pivots
+    assert inverse.args[1] is pivot and pivot.op == "add" and rest.op == "sub"
+    assert rest.args[0] in pivot.args and rest.args[0].op == "mul" and fused.op == "fma"
+    assert len(program.outputs) == 1 + status
