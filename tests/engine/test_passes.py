@@ -519,3 +519,8 @@ def test_no_traced_scalar_is_known() -> None:
     graph = Graph()
     assert known(2.0) is True
     assert known(graph.input("x", 0)) is False and known(graph.one) is False
+
+
+def test_roots_of_constants_are_folded() -> None:
+    graph = Graph()
+    assert sqrt(graph.const(4.0)) is graph.const(2.0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -28,6 +28,7 @@ from linkwise.trace.schedule import (
     _branchwise,
     _frugal,
     _Spread,
+    alive,
     alone,
     cycles,
     latency,
@@ -350,10 +351,57 @@ def test_a_gpu_takes_the_order_of_fewest_values_alive(name: str) -> None:
     orders = [schedule(nodes), slim(_frugal(nodes)), slim(_branchwise(nodes))]
     most = list(map(peak_live, orders))
     assert most.index(min(most)) == best
-    assert reordered(lean, nodes) == ids(orders[best])
+    assert reordered(partial(lean, most=min(most)), nodes) == ids(orders[best])
+    short = reordered(partial(lean, most=min(most) - 1), nodes)
+    assert short == ids(orders[0]), "it does not fit: the order for many states"
 
 
-@pytest.mark.parametrize("way", [together, alone, lean])
+def alive_in_groups(order: Nodes, groups: Sequence[Nodes]) -> int:
+    """Values alive at worst, where those of a group are alive until the last of it is made."""
+    at = {node: k for k, node in enumerate(order)}
+    last = {n: max([at[u] for u in users(n, order)], default=-1) for n in values(order)}
+    for group in groups:
+        complete = max(at[v] for v in group)
+        last |= {v: max(last[v], complete) for v in group}
+    lives = [(at[n], end) for n, end in last.items() if end >= 0]
+    return max(sum(a <= k <= b for a, b in lives) for k in range(len(order)))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_results_that_leave_in_groups(seed: int) -> None:
+    """The best of all orders, with a node at the end of each group: first to last, or backward."""
+    nodes = scattered(seed, 120)
+    results = values(nodes)[-24:]
+    groups = [(*results[k::6], results[k]) for k in range(6)]
+    ends = [Expr(nodes[0].graph, -1 - k, "end", group, None) for k, group in enumerate(groups)]
+    tried: list[Nodes] = []
+    for some in (ends, ends[::-1]):
+        begun = [_frugal((*nodes, *some)), _branchwise((*nodes, *some))]
+        tried += [*begun, *map(slim, begun)]
+    best = min(tried, key=peak_live)
+    found = tuple(lean(Program("p", (), (Block(nodes),), ()), 0, groups).nodes())
+    assert ids(found) == [node.id for node in best if node.id >= 0]
+    assert sorted(ids(found)) == sorted(ids(nodes))
+    assert alive_in_groups(found, groups) <= peak_live(best)
+
+
+def test_groups_of_another_block_end_nothing() -> None:
+    nodes = reading(7)
+    program = Program("p", (), (Block(nodes),), ())
+    elsewhere = [(tangled(0)[-1],)]
+    with_none = lean(program, 99)
+    assert lean(program, 99, elsewhere) == with_none
+
+
+def test_a_program_is_as_wide_as_its_widest_region() -> None:
+    narrow, wider = Block(tangled(0)[:9]), Block(tangled(0))
+    assert peak_live(narrow.nodes) < peak_live(wider.nodes)
+    for regions in ((narrow, wider), (For(2, (), wider, ()), narrow)):
+        assert alive(Program("p", (), regions, ())) == peak_live(wider.nodes)
+    assert alive(Program("p", (), (), ())) == 0
+
+
+@pytest.mark.parametrize("way", [together, alone, partial(lean, most=99)])
 def test_bodies_of_loops_are_ordered_too(way: Callable[[Program], Program]) -> None:
     nodes = tangled(0)
     plain = Program("p", (), (Block(nodes),), ())
