@@ -137,6 +137,76 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "trace/schedule",
         "0  ->  1  in  heap = [(cost(k), 0, -k) for k in range(len(nodes)) if users_left[k] == 0]",
     ): "any age that is not negative comes after those of nodes that were pushed later",
+    **{
+        ("trace/schedule", what): "the same is added to all, and they are only compared"
+        for what in (
+            "0  ->  1  in  fresh = 0",
+            "1  ->  2  in  need[n.id] = max((k + most for k, most in enumerate(own)), default=1)",
+            "0  ->  1  in  above = max([self.height[user] for user in self.users[k]], default=0)",
+            "0  ->  1  in  self.known_at = [0] * len(nodes)  "
+            "# the cycle in which all arguments are known",
+        )
+    },
+    **{
+        ("trace/schedule", f"{change}  in  live[k] = False"): "all users of the node are placed"
+        for change in ("False  ->  True", "live[k] = False  ->  pass")
+    },
+    (
+        "trace/schedule",
+        "0  ->  1  in  self.height = [0] * len(nodes)  "
+        "# cycles from a node's start to the last result",
+    ): "every height is computed before it is used",
+    (
+        "trace/schedule",
+        "continue  ->  pass  in  continue",
+    ): "a node that is ready has no arguments left to place, and is passed over the next time",
+    (
+        "trace/schedule",
+        "cycle + 1  ->  cycle - 1  in  cycle, started = max(cycle + 1, self._soonest(cycle)), 0",
+    ): "a node that is known later is known in a later cycle",
+    (
+        "trace/guard",
+        "self._emit(self.graph.zero)  ->  pass  in  self._emit(self.graph.zero)",
+    ): "the first sum starts from zero, which is emitted there",
+    (
+        "trace/verify",
+        "0  ->  1  in  steps: int = 0,",
+    ): "outside of counted loops, reads are refused before steps are looked at",
+    (
+        "trace/tracer",
+        "0.0  ->  1.0  in  like = next((x for numbers in values for x in numbers), 0.0)",
+    ): "only the kind of number is looked at",
+    (
+        "trace/tracer",
+        "True  ->  False  in  "
+        "by = [x for port, own in zip(ports, inputs, strict=True) if port in chosen for x in own]",
+    ): "inputs are made from the ports",
+    **{
+        (module, f"{change}  in  def {definition}"): "no trace comes near either limit"
+        for module, definition in (
+            ("trace/tracer", "equations(task: Task, tree: Tree, most: int = 2**62) -> Equations:"),
+            ("trace/tracer", "trace(task: Task, tree: Tree, most: int = 2**62) -> Program:"),
+            ("trace/expr", "__init__(self, most: int = 2**62) -> None:"),
+        )
+        for change in ("2  ->  3", "62  ->  63")
+    },
+    (
+        "trace/expr",
+        "value < 0.0  ->  value <= 0.0  in  if value < 0.0:",
+    ): "zero is answered two lines above",
+    (
+        "trace/expr",
+        "float(value) + 0.0  ->  float(value) - 0.0  in  "
+        'return self.node("const", value=float(value) + 0.0)  # -0.0 becomes 0.0',
+    ): "the node of 0.0 is there from the start, and is found for -0.0, too",
+    **{
+        (
+            "trace/expr",
+            "a.id < b.id  ->  a.id <= b.id  in  "
+            f'return self.node("{op}", *((a, b) if a.id < b.id else (b, a)))',
+        ): "in either order, a node and itself"
+        for op in ("add", "mul")
+    },
 }
 
 SWAPS: dict[type[ast.AST], type[ast.AST]] = {
@@ -412,8 +482,10 @@ class Judge:
             yield from filter(None, some)
 
     def _judge(self, session: pytest.Session, mutant: Mutant) -> None:
-        known = _fates().get(mutant.key, SURVIVED)  # of an earlier run: more tests notice more
-        tests = self.profile.tests_for(mutant) if known == SURVIVED else []
+        fates = _fates()
+        known = fates.get(mutant.key, SURVIVED)  # of an earlier run: more tests notice more
+        settled = mutant.key in fates and (known != SURVIVED or mutant.equivalent is not None)
+        tests = [] if settled else self.profile.tests_for(mutant)
         note = Path(session.config.option.basetemp + ".noticed")
         note.unlink(missing_ok=True)
         self.note = note  # only children, in which tests run, write it
@@ -422,7 +494,7 @@ class Judge:
             function = str(mutant.target.path), mutant.function
             self.profile.noticing.setdefault(function, set()).add(note.read_text(encoding="utf-8"))
         self.results.append((mutant, fate))
-        if tests or mutant.key not in _fates():
+        if tests or mutant.key not in fates:
             with FATES.open("a", encoding="utf-8") as file:
                 print(json.dumps([mutant.key, fate]), file=file)
         if fate == SURVIVED and not mutant.equivalent:
@@ -582,11 +654,13 @@ def page(judge: Judge) -> str:
     named = [(m, fate) for m, fate in judge.results if m.name in BY_NAME]
     some = [(m, fate) for m, fate in judge.results if m.name not in BY_NAME]
     total = sum(map(len, judge.all.values()))
-    size = "all" if len(some) == total else f"a random sample of {len(some)} of"
-    size = (
-        f"Judged: {size} {total} mutants. Modules of up to {SMALL} mutants come first,\n"
-        "and all of them are judged; of the others, as many as the time allowed. By name:\n\n"
-    )
+    size = f"all {total} mutants."
+    if len(some) < total:
+        size = (
+            f"a random sample of {len(some)} of {total} mutants. Modules of up to\n{SMALL} mutants "
+            "come first, and all of them are judged; of the others, as many as the time allowed."
+        )
+    size = f"Judged: {size} By name:\n\n"
     names = "".join(f"- {m.name}: {NOTICED[fate]}\n" for m, fate in named)
     table = "\n".join(_row(target, some) for target in judge.targets)
     lived = [m for m, fate in some if fate == SURVIVED and not m.equivalent]

@@ -237,3 +237,18 @@ def test_a_program_without_inputs_needs_no_guard() -> None:
     )
     for backend in ("c", "llvm", "cuda"):
         assert block.build().source("forward_kinematics", backend, frame="block")
+
+
+def test_a_length_that_is_a_pivot_is_neither_tiny_nor_infinite() -> None:
+    """Its square loses digits below 2**-972, and overflows."""
+    graph = Graph()
+    square = graph.input("x", 0) * graph.input("x", 1)
+    length = graph.node("sqrt", square)
+    block = Block(needed([square, length]))
+    outputs = (Output("result", (1,), (length,)),)
+    program = verify(Program("length", (Port("x", 2),), (block,), outputs, (length,)))
+    least = 2.0**-486
+    states = [(1.0, 4.0), (1e150, 1e150), (least, least * (1 + 1e-15))]
+    assert rows(program, *states) == [True] * 3
+    refused = [(least, least), (least, 0.0), (1e-200, 1e-200), (-1.0, 1.0), (1e200, 1e200)]
+    assert rows(program, *refused) == [False] * 5
