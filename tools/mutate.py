@@ -165,6 +165,10 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "cycle + 1  ->  cycle - 1  in  cycle, started = max(cycle + 1, self._soonest(cycle)), 0",
     ): "a node that is known later is known in a later cycle",
     (
+        "trace/schedule",
+        "'end'  ->  'end?'  in  END = \"end\"  # of a group of results: no operation of a program",
+    ): "any name will do that no operation has",
+    (
         "trace/guard",
         "self._emit(self.graph.zero)  ->  pass  in  self._emit(self.graph.zero)",
     ): "the first sum starts from zero, which is emitted there",

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from linkwise.trace.expr import ARITY, At, Expr, Graph, Write
+from linkwise.trace.expr import ARITY, At, Expr, Graph, Order, Write
 from linkwise.trace.program import (
     Array,
     Block,
     Carry,
+    Case,
     For,
     OperationCount,
     Output,
@@ -109,7 +111,8 @@ def test_a_counted_loop_counts_all_its_steps() -> None:
     read = graph.node("read", value=("x", At(0, 1)))
     stepped, written = graph.node("mul", value, read), graph.node("div", read, one)
     body = Block((read, stepped, written))
-    loop = For(3, (Carry(value, start, stepped),), body, (Write("room", At(0, 1), written),))
+    case = Case(body, (stepped,), (Write("room", At(0, 1), written),))
+    loop = For(3, (Carry(value, start, stepped),), (case,))
     program = verify(
         Program(
             "counted",
@@ -122,11 +125,30 @@ def test_a_counted_loop_counts_all_its_steps() -> None:
     assert count_operations(program) == replace(
         NONE, square_roots=1, multiplications=3, divisions=3
     )
-    idle = replace(program, regions=(program.regions[0], replace(loop, carries=())), outputs=())
-    assert count_operations(idle).square_roots == 0, "nothing needs the start"
+    idle = replace(loop, carries=(), cases=(replace(case, nexts=()),))
+    without = replace(program, regions=(program.regions[0], idle), outputs=())
+    assert count_operations(without).square_roots == 0, "nothing needs the start"
 
 
-def test_an_element_that_no_step_moves() -> None:
-    assert [At(3).element(k) for k in range(3)] == [3, 3, 3]
-    assert [At(3, 2).element(k) for k in range(3)] == [3, 5, 7]
-    assert [At(3, 2, (4, 0, 1)).element(k) for k in range(3)] == [7, 3, 4]
+def test_each_case_counts_as_often_as_it_is_taken() -> None:
+    graph = Graph()
+    read = graph.node("read", value=("x", At(0, 1)))
+    made = [graph.node("sqrt", read), graph.node("add", read, read)]
+    cases = [Case(Block((read, n)), (), (Write("room", At(0, 1), n),)) for n in made]
+    places = Array("which", 3, np.array([1, 0, 1]))
+    loop = For(3, (), tuple(cases), At(0, 1, "which"))
+    program = Program("cases", (Port("x", 3),), (loop,), (), arrays=(Array("room", 3), places))
+    assert count_operations(verify(program)) == replace(NONE, square_roots=1, additions=2)
+
+
+def test_the_element_that_a_step_touches() -> None:
+    lists = {"places": np.array([4, 0, 1])}
+    backward = Order(2, -1)
+    for at, expected in (
+        (At(3), [3, 3, 3]),
+        (At(3, 2), [3, 5, 7]),
+        (At(3, 2, order=backward), [7, 5, 3]),
+        (At(3, 2, "places"), [11, 3, 5]),
+        (At(3, 1, "places", backward), [4, 3, 7]),
+    ):
+        assert [at.element(k, lists) for k in range(3)] == expected

@@ -17,7 +17,7 @@ import linkwise as lw
 from linkwise.algorithms import FUNCTIONS
 from linkwise.trace import schedule as module
 from linkwise.trace.expr import At, Expr, Graph
-from linkwise.trace.program import Block, For, Program
+from linkwise.trace.program import Block, Case, For, Program
 from linkwise.trace.schedule import (
     AT_ONCE,
     FREE,
@@ -301,6 +301,11 @@ def slim(nodes: Nodes) -> Nodes:
     return tuple(_Spread(nodes, 0, FREE | {"read"}).order())
 
 
+def counted(*bodies: Block) -> For:
+    """A loop of several cases that carries and writes nothing."""
+    return For(3, (), tuple(Case(body, (), ()) for body in bodies))
+
+
 def reordered(way: Callable[[Program], Program], nodes: Nodes) -> list[int]:
     return ids(tuple(way(Program("p", (), (Block(nodes),), ())).nodes()))
 
@@ -396,7 +401,7 @@ def test_groups_of_another_block_end_nothing() -> None:
 def test_a_program_is_as_wide_as_its_widest_region() -> None:
     narrow, wider = Block(tangled(0)[:9]), Block(tangled(0))
     assert peak_live(narrow.nodes) < peak_live(wider.nodes)
-    for regions in ((narrow, wider), (For(2, (), wider, ()), narrow)):
+    for regions in ((narrow, wider), (counted(narrow, wider), narrow)):
         assert alive(Program("p", (), regions, ())) == peak_live(wider.nodes)
     assert alive(Program("p", (), (), ())) == 0
 
@@ -405,11 +410,15 @@ def test_a_program_is_as_wide_as_its_widest_region() -> None:
 def test_bodies_of_loops_are_ordered_too(way: Callable[[Program], Program]) -> None:
     nodes = tangled(0)
     plain = Program("p", (), (Block(nodes),), ())
-    loop = For(3, (), Block(nodes), ())
+    loop = counted(Block(nodes), Block(nodes[:3]))
     found = way(replace(plain, regions=(loop, Block(nodes[:3]))))
     body = found.regions[0]
-    assert isinstance(body, For) and replace(body, body=loop.body) == loop
-    assert body.body == way(plain).regions[0] != loop.body
+    assert isinstance(body, For)
+    ordered = [case.body for case in body.cases]
+    assert ordered == [way(plain).regions[0], Block(nodes[:3])] != [c.body for c in loop.cases]
+    assert [replace(c, body=o.body) for c, o in zip(body.cases, loop.cases, strict=True)] == list(
+        loop.cases
+    )
     assert found.regions[1] == Block(nodes[:3])
 
 

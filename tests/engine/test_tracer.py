@@ -81,7 +81,7 @@ def test_the_axes_that_are_asked_for() -> None:
     tree, q = lw.load("puma560").tree, np.random.default_rng(5).uniform(-2, 2, (3, 6))
     frame = tree.frames["link6"]
 
-    def found(function: str, **options: str) -> np.ndarray:
+    def found(function: str, **options: Any) -> np.ndarray:
         (algorithm, *_) = FUNCTIONS[function].values()
         return interpret(trace(Task(algorithm, frame, **options), tree), {"q": q})["result"]
 
