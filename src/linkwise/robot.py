@@ -326,7 +326,7 @@ class Robot(Functions):
         if loops not in (True, False, None):
             raise ValueError(f"with_loops: loops is {loops!r}; expected True, False or None")
         tree = dataclasses.replace(self._tree, loops=loops)
-        return type(self)._made(self._description, self._policy, Calls(tree, self.name))
+        return self._like(self._description, self._policy, tree)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the robot as a URDF file, from which `load` makes one of the same dynamics.
@@ -344,8 +344,12 @@ class Robot(Functions):
 
     def _edited(self, description: RobotDescription, policy: Policy | None = None) -> Robot:
         policy = policy or self._policy
-        calls = Calls(build(description, policy), description.name)
-        robot = self._made(description, policy, calls)
+        tree = dataclasses.replace(build(description, policy), loops=self._tree.loops)
+        return self._like(description, policy, tree)
+
+    def _like(self, description: RobotDescription, policy: Policy, tree: Tree) -> Robot:
+        """Another robot of the same class, with the same attributes."""
+        robot = self._made(description, policy, Calls(tree, description.name))
         for name, value in self._attributes().items():
             setattr(robot, name, value)
         return robot

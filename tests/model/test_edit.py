@@ -596,11 +596,20 @@ class Mine(lw.Robot):
 
 def test_an_edited_robot_keeps_its_class_and_attributes() -> None:
     mine = Mine(arm(), "kept")
-    for act in (lambda r: r.lock({"elbow": 0.0}), lambda r: r.with_friction()):
+    for act in (
+        lambda r: r.lock({"elbow": 0.0}),
+        lambda r: r.with_friction(),
+        lambda r: r.with_loops(),
+    ):
         edited = act(mine)
         assert edited == act(arm())
         for each in (edited, copy.copy(edited), pickle.loads(pickle.dumps(edited))):
             assert type(each) is Mine and each.note == each.mark == "kept"
+
+
+def test_an_edited_robot_keeps_its_loops() -> None:
+    assert arm().with_loops().lock({"elbow": 0.0}).tree.loops is True
+    assert arm().lock({"elbow": 0.0}).tree.loops is None
 
 
 def test_a_misspelt_field_is_refused() -> None:
