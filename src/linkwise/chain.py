@@ -38,7 +38,7 @@ def chain(
 
     >>> import linkwise as lw
     >>> tether = lw.chain(1000)
-    >>> tether.nv, tether.forward_kinematics(tether.neutral_q, "tip")[0, 3].round(6)
+    >>> tether.nv, tether.forward_kinematics(tether.neutral(), "tip")[0, 3].round(6).item()
     (1000, 100.0)
 
     A link is a round rod of ``length`` metres and ``mass`` kilograms along its x axis; each joint
@@ -51,7 +51,7 @@ def chain(
     Links are named link1, link2 ..., joints joint1 ..., and the end of the last link is the frame
     ``"tip"``. At rest the chain lies along the x axis of its base; the first joint's axis is -y.
     """
-    kinds = [joints] if isinstance(joints, str) else list(joints)
+    kinds = list(joints) if isinstance(joints, (list, tuple)) else [str(joints)]
     _check(n, shape, kinds)
     for what, value in {"length": length, "mass": mass}.items():
         if values.number(f"chain: {what}", value) <= 0.0:
@@ -64,13 +64,18 @@ def chain(
     table = [_kind(kind, rods[kind_of == k], damping, armature) for k, kind in enumerate(kinds)]
     links = LinkTable(
         [t for t in table if len(t.rows)], kind_of, np.arange(n) - 1,
-        lambda i: (f"link{i + 1}", f"joint{i + 1}"),
+        _names,
     )  # fmt: skip
     tip = Frame(n - 1, (float(rods["length"][-1]), 0.0, 0.0), AXES)
     base = Frame(-1, (0.0, 0.0, 0.0), AXES)
     frames = LinkFrames(n, "link", {"base": base, "tip": tip})
     tree = Tree(links, values.triple("chain: gravity", gravity), frames)
-    return Robot.from_tree(tree, name or f"chain{n}")
+    return Robot.from_tree(tree, values.name("chain: name", name or f"chain{n}"))
+
+
+def _names(i: int) -> tuple[str, str]:
+    """Of a link and its joint; no lambda, which would not pickle."""
+    return f"link{i + 1}", f"joint{i + 1}"
 
 
 def _check(n: int, shape: str, kinds: Sequence[str]) -> None:

@@ -637,3 +637,19 @@ def test_edits_refuse_bodies_with_a_negative_moment(inertia: tuple[float, ...]) 
     ):
         with pytest.raises(ValueError, match=r"a principal moment -[\d.]+; expected none below 0"):
             change()
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_a_chain_pickles(protocol: int) -> None:
+    chain = lw.chain(3, "random")
+    again = pickle.loads(pickle.dumps(chain, protocol))
+    assert again == chain and again.link_names == chain.link_names
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"joints": 3}, "chain: joint '3'; expected one of"), ({"name": 3}, "name is 3; expected")],
+)
+def test_a_chain_names_what_is_wrong(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        lw.chain(3, **options)
