@@ -9,7 +9,9 @@ import pytest
 
 import linkwise  # noqa: F401
 
-MODULES = ("linkwise", "linkwise.robot", "linkwise.builder", "linkwise.checking.collect")
+MODULES = (
+    "linkwise", "linkwise.robot", "linkwise.builder", "linkwise.chain", "linkwise.checking.collect",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("module", MODULES)
