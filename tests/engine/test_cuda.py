@@ -472,6 +472,9 @@ def test_lists_go_where_the_arrays_are(host: HostDriver) -> None:
     found = robot.forward_dynamics(Fake(q), Fake(qd), [0.5] * 6)
     same(found.numbers, robot.forward_dynamics(q, qd, np.full(6, 0.5, "float32")))
     same(robot.integrate(Fake(q), Fake(qd), 0.5).numbers, robot.integrate(q, qd, 0.5))
+    signed = [0.0, -0.0, 0.0, -0.0, 0.0, -0.0]
+    found = robot.integrate(signed, Fake(qd * 0.0), 0.5)
+    same(found.numbers, robot.integrate(np.array(signed, "float32"), qd * 0.0, 0.5))
 
 
 def test_out_is_written(host: HostDriver) -> None:

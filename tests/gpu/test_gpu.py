@@ -122,7 +122,9 @@ def test_jax_broadcasts_and_iterates(jax: Any) -> None:
         found, info = robot.forward_dynamics(
             grid, there(qd[:4]), there(tau[0]), method="pcg", status=True
         )
-        results = [back(x) for x in (one, found, *info)]
+        mixed = robot.forward_dynamics(there(q), there(qd.astype("float32")), there(tau))
+        mixed = robot.forward_dynamics(there(q), there(qd.astype("float32")), there(tau))
+        results = [back(x) for x in (one, mixed, found, *info)]
         if there is jax.numpy.asarray:
             expected = results
     for a, b in zip(results, expected, strict=True):
@@ -167,6 +169,11 @@ def test_arrays_of_unknown_libraries(kind: Any) -> None:
         assert (cupy.asarray(found) == expected).all()
         for a, b in zip(info, own, strict=True):
             assert (cupy.asarray(a) == b).all() and cupy.asarray(a).dtype == b.dtype
+    many, still = cupy.tile(q, (10_000, 1)), cupy.tile(qd, (10_000, 1))
+    expected = robot.bias(many, still)
+    found = robot.bias(kind(many), kind(still))
+    many[...] = 0.0  # after the call, which reads it first
+    assert (cupy.asarray(found) == expected).all()
     found = cupy.asarray(robot.bias(kind(q), [0.5] * 7))
     assert (found == robot.bias(q, [0.5] * 7)).all()
     out = cupy.zeros((36, 14))[:, ::2]
@@ -227,6 +234,26 @@ def test_graphs_of_torch() -> None:
     qd.copy_(qd.flip(0))
     graph.replay()
     assert torch.equal(found, expected[1])
+
+
+def test_the_examples_of_the_page() -> None:
+    """The Python of docs/gpu.md, block after block, with arrays of the library it is about."""
+    blocks = (HERE.parent / "docs" / "gpu.md").read_text().split("```python\n")[1:]
+    robot = lw.load("iiwa14")
+    q, qd, tau = states(robot, 50)
+    for block in blocks:
+        there = cupy.asarray if "torch" not in block else lambda x: torch.from_numpy(x).cuda()
+        given = dict(zip(("q", "qd", "tau"), map(there, (q, qd, tau)), strict=True))
+        names = {"robot": robot, "cupy": cupy, "torch": torch, **given}
+        exec(block.split("```")[0], names)
+        cupy.cuda.Device().synchronize()
+        if "PyTorch" in block:  # two steps were done
+            qd1 = qd + 1e-3 * robot.forward_dynamics(q, qd, tau, device="cuda")
+            q1 = robot.integrate(q, qd1, 1e-3, device="cuda")
+            qd2 = qd1 + 1e-3 * robot.forward_dynamics(q1, qd1, tau, device="cuda")
+            expected = robot.integrate(q1, qd2, 1e-3, device="cuda")
+            np.testing.assert_allclose(names["q"].cpu().numpy(), expected, rtol=1e-12)
+    assert len(blocks) == 3
 
 
 def test_repeated_calls_read_the_arrays_they_are_given() -> None:

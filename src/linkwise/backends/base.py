@@ -150,7 +150,7 @@ class Block(Protocol):
 
 
 class DeviceMemory(Protocol):
-    """Arrays of our own on one device, made and filled on one stream of our own."""
+    """Arrays of our own on one device, made and filled on its default stream."""
 
     @property
     def stream(self) -> int:

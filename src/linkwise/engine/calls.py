@@ -240,23 +240,20 @@ class Calls:
 
     def _without_joints(self, call: Call) -> list[Array]:
         """The results of a robot without joints, which are the same in every state."""
-        zeros = [[0.0] * size for size in call.sizes]
-        numbers = list(flatten(evaluate(call.task("float64"), self.tasks.tree, *zeros)))
-        result = np.array(numbers, float).reshape(call.output)
+        result = np.zeros(call.output)
+        if result.size:
+            zeros = [[0.0] * size for size in call.sizes]
+            numbers = list(flatten(evaluate(call.task("float64"), self.tasks.tree, *zeros)))
+            result[...] = np.array(numbers, float).reshape(call.output)
         return [result, np.zeros(())] if call.key.status else [result]
 
     def _kernel(self, call: Call, task: Task, batch: AnyBatch, backend: Backend) -> Kernel:
         """The kernel for a batch; from now on the front of its backend has it too."""
-        if isinstance(batch, devices.DeviceBatch):
-            key = (task, batch.dtype, BATCH, backend)
-            if not self.kernels.loaded(*key) and devices.capturing(batch.where):
-                raise RuntimeError(
-                    f"{call.title}: its kernel is not loaded, which cannot be done while a graph "
-                    "is captured; call it once before, with arrays of these shapes and dtypes"
-                )
-            return self.kernels.kernel(*key)
-        form = BATCH if batch.shape or batch.dtype != "float64" else ONE
-        kernel = self.kernels.kernel(task, batch.dtype, form, backend)
+        there = isinstance(batch, devices.DeviceBatch)
+        if there or batch.shape or batch.dtype != "float64":
+            kernel = self._batch_kernel(call, task, batch, backend)
+        else:
+            kernel = self.kernels.kernel(task, batch.dtype, ONE, backend)
         if backend.front is not None and call.for_front:
             if call.site is None:
                 with build_lock:
@@ -264,6 +261,13 @@ class Calls:
             if call.site is not None:
                 call.site.connect(kernel)
         return kernel
+
+    def _batch_kernel(self, call: Call, task: Task, batch: AnyBatch, backend: Backend) -> Kernel:
+        """The kernel for many states; a graph that is being captured can load none."""
+        key = (task, batch.dtype, BATCH, backend)
+        if isinstance(batch, devices.DeviceBatch) and not self.kernels.loaded(*key):
+            devices.refuse_loading(call.title, batch.where)
+        return self.kernels.kernel(*key)
 
     def _make_site(self, call: Call, new_front: Callable[[Methods, Keep], Front]) -> None:
         """Put the front before a call, and before the method of the robot's class."""
@@ -296,7 +300,7 @@ class Calls:
 
         def run(batch: AnyBatch, backend: Backend, out: Any) -> tuple[Any, iterative.Iterations]:
             def kernel(task: Task) -> Kernel:
-                return self._kernel(call, task, batch, backend)
+                return self._batch_kernel(call, task, batch, backend)
 
             task = call.task(batch.dtype)
             if isinstance(batch, devices.DeviceBatch):

@@ -213,7 +213,7 @@ class DeviceBatch:
         library = self.where.library
         if found[0] is not out:
             library.assign(out, found[0])
-        if not library.follows:  # nobody else knows our stream
+        if not library.follows:  # the library may work on another stream than ours
             gpu(self.where.device).memory.wait()
         return [out, *found[1:]]
 
@@ -283,7 +283,8 @@ def prepare(
 def _constant(function: str, name: str, numbers: Array, dtype: str, at: Where) -> Any:
     """A list or number on the device: made there where all numbers are the same, else copied."""
     typed = np.ascontiguousarray(numbers, dtype)
-    if typed.size and (typed == typed.flat[0]).all():
+    bits = typed.view(f"u{typed.itemsize}")  # -0.0 is not 0.0
+    if typed.size and (bits == bits.flat[0]).all():
         refuse_room(function, f"an array for {name}", at)
         return at.library.full(typed.shape, float(typed.flat[0]), dtype, at.device)
     if capturing(at):
@@ -297,6 +298,15 @@ def _constant(function: str, name: str, numbers: Array, dtype: str, at: Where) -
 def capturing(at: Where) -> bool:
     """Whether the library's current stream records a graph instead of doing the work."""
     return gpu(at.device).memory.capturing(at.library.stream(at.device))
+
+
+def refuse_loading(function: str, at: Where) -> None:
+    """Raise while a graph is captured: kernels cannot be loaded then."""
+    if capturing(at):
+        raise RuntimeError(
+            f"{function}: its kernel is not loaded, which cannot be done while a graph is "
+            "captured; call it once before, with arrays of these shapes and dtypes"
+        )
 
 
 def refuse_room(function: str, what: str, at: Where) -> None:
@@ -395,6 +405,8 @@ def keep_plan(
     for pointer, view in zip(pointers, batch.views, strict=False):
         if pointer != view.pointer or (out is not None and min(view.strides) < 0):
             return
+    if not pointers and any(x is not y for x, y in zip(values, batch.arrays, strict=True)):
+        return
     if out is not None and not batch.written_straight(out, outputs):
         return
     if len(plans) >= MOST_PLANS:

@@ -82,7 +82,7 @@ class Library:
     def compiled(
         self, kernel: DeviceKernel, batch: DeviceBatch, outputs: Outputs
     ) -> Compiled | None:
-        """What runs calls of one layout, where a library has something of its own for that."""
+        """What runs calls with the arrays of a batch, where a library has a way of its own."""
         return None
 
     def pointer(self, array: Any) -> int:
@@ -246,6 +246,18 @@ class Cupy(Library):
         with self.xp.cuda.Device(device):
             return self.xp.full(shape, number, dtype)
 
+    def rows(
+        self, array: Any, view: View, shape: tuple[int, ...], dtype: str, stream: int
+    ) -> tuple[Any, View]:
+        """On the device of the array, which may not be the current one."""
+        with array.device:
+            return super().rows(array, view, shape, dtype, stream)
+
+    def assign(self, out: Any, result: Any) -> None:
+        """On the device of the array, which may not be the current one."""
+        with out.device:
+            out[...] = result
+
 
 class Torch(Library):
     """PyTorch."""
@@ -367,7 +379,9 @@ class Jax(Library):
         if isinstance(array, self._jax.core.Tracer):
             device = self._jax.devices()[0]
         else:
-            (device,) = array.devices()
+            device, *more = array.devices()
+            if more:
+                return "several devices"
         return "cpu" if device.platform == "cpu" else f"cuda:{device.local_hardware_id}"
 
     def refusal(self, name: str, array: Any) -> str:
@@ -416,10 +430,8 @@ class Jax(Library):
     def compiled(
         self, kernel: DeviceKernel, batch: DeviceBatch, outputs: Outputs
     ) -> Compiled | None:
-        """The function that JAX has compiled around the kernel, for the arrays as they are."""
-        (size, *_), shape = [port.size for port in kernel.signature.inputs], batch.shape
-        whole = len(shape) == 1 and all(x.shape[:-1] == shape for x in batch.arrays)
-        return Compiled(self._call(kernel, batch, outputs)) if whole and size else None
+        """The function that JAX has compiled around the kernel."""
+        return Compiled(self._call(kernel, batch, outputs))
 
     def _call(
         self, kernel: DeviceKernel, batch: DeviceBatch, outputs: Outputs
@@ -487,11 +499,11 @@ class Exchange(Library):
         return own if isinstance(own, View) else seen(array, stream)[0]
 
     def stream(self, device: int) -> int:
-        """One of our own."""
+        """The device's default one, which orders our work among that of most libraries."""
         return gpu(device).memory.stream
 
     def empty(self, shape: tuple[int, ...], dtype: str, device: int) -> Any:
-        """On our stream."""
+        """Memory of our own."""
         return gpu(device).memory.empty(shape, dtype)
 
     def constant(self, numbers: Array, device: int) -> Any:

@@ -13,6 +13,7 @@ from linkwise.backends.base import Array
 from linkwise.errors import BackendUnavailable
 
 KERNEL = "linkwise"  # the name of the kernel in every source
+LEGACY = 1  # the default stream by a name that every interface knows
 IMPLICIT = 906  # the answer of the default stream while another one records
 NOT_CURRENT = 201  # the answer where a thread has no device yet
 NO_DRIVER = "no GPU can be used; expected an NVIDIA GPU and its driver (nvidia-smi shows both)"
@@ -60,7 +61,7 @@ class Driver(Protocol):
 
     @property
     def stream(self) -> int:
-        """A stream of our own."""
+        """The stream of arrays of our own."""
 
     def wait(self) -> None:
         """Until everything on our stream is done."""
@@ -107,12 +108,12 @@ class CudaDriver:
     @cached_property
     def _stream(self) -> Any:
         with current(self._device.device_id):
-            return self._device.create_stream()
+            return self._device.default_stream
 
     @property
     def stream(self) -> int:
-        """A stream of our own."""
-        return int(self._stream.handle)
+        """CUDA's default stream, on which most libraries work unless told otherwise."""
+        return int(self._stream.handle) or LEGACY
 
     def wait(self) -> None:
         """Until everything on our stream is done."""

@@ -61,7 +61,7 @@ class Block:
 
 
 class Memory:
-    """Arrays of our own on one device, made and filled on one stream of our own."""
+    """Arrays of our own on one device, made and filled on the driver's default stream."""
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
@@ -69,7 +69,7 @@ class Memory:
 
     @property
     def stream(self) -> int:
-        """That stream."""
+        """The stream of work with these arrays."""
         return self._driver.stream
 
     def wait(self) -> None:
