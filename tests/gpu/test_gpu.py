@@ -238,14 +238,15 @@ def test_graphs_of_torch() -> None:
 
 def test_the_examples_of_the_page() -> None:
     """The Python of docs/gpu.md, block after block, with arrays of the library it is about."""
-    blocks = (HERE.parent / "docs" / "gpu.md").read_text().split("```python\n")[1:]
+    text = (HERE.parent / "docs" / "gpu.md").read_text()
+    blocks = [block.split("```")[0] for block in text.split("```python\n")[1:]]
     robot = lw.load("iiwa14")
     q, qd, tau = states(robot, 50)
     for block in blocks:
         there = cupy.asarray if "torch" not in block else lambda x: torch.from_numpy(x).cuda()
         given = dict(zip(("q", "qd", "tau"), map(there, (q, qd, tau)), strict=True))
         names = {"robot": robot, "cupy": cupy, "torch": torch, **given}
-        exec(block.split("```")[0], names)
+        exec(block, names)
         cupy.cuda.Device().synchronize()
         if "PyTorch" in block:  # two steps were done
             qd1 = qd + 1e-3 * robot.forward_dynamics(q, qd, tau, device="cuda")

@@ -49,6 +49,7 @@ class Options(TypedDict, total=False):
     device: str | None  # "cuda" or "cuda:1": move arrays of NumPy to that GPU, and the result back
 
 
+OPTIONS = frozenset(Options.__annotations__)
 NONE = Options()
 USUAL = Options(out=None, threads=None, status=False, device=None)
 # what users call the functions that stand behind another
@@ -347,8 +348,8 @@ def show_options(function: Any, options: type, usual: Mapping[str, Any]) -> None
 
 def _unpacked(function: str, options: Options) -> tuple[Any, int | None, bool, str | None]:
     """``out``, ``threads``, ``status`` and ``device``; any other keyword is a mistake."""
-    if not options.keys() <= Options.__annotations__.keys():
-        wrong = next(name for name in options if name not in Options.__annotations__)
+    if not OPTIONS.issuperset(options):
+        wrong = next(name for name in options if name not in OPTIONS)
         title = TITLES.get(function, function)
         raise TypeError(f"Robot.{title}() got an unexpected keyword argument {wrong!r}")
     status, device = bool(options.get("status")), options.get("device")

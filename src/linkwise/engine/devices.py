@@ -364,9 +364,10 @@ class Plan:
             found = self._make(values)
             pointers.append(library.pointer(found))
         else:
-            *given, to = pointers
-            for pointer, extent in zip(given, self._extents, strict=True):
-                if pointer < to + self._bytes and to < pointer + extent:
+            to = pointers[-1]
+            end = to + self._bytes
+            for pointer, extent in zip(pointers, self._extents, strict=False):
+                if pointer < end and to < pointer + extent:
                     return None
         if not self._more:
             self._start(library.stream(self._device), pointers)
