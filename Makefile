@@ -4,7 +4,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
-PYTEST = $(BIN)/python -m pytest -q -n auto --dist worksteal
+# tests are kept compiled from run to run, also where the environment keeps no bytecode
+PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n auto --dist worksteal
 ROBOT ?= iiwa14
 
 .PHONY: run test quick full bits search mutation gpu lint bench reliability identities agreement accuracy costs clean
@@ -74,3 +75,4 @@ $(VENV)/.ready: pyproject.toml
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests tools -name __pycache__ -exec rm -rf {} +

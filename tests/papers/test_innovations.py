@@ -17,7 +17,10 @@ from linkwise.study.generic import generic_chain
 METHODS = ["fd1", "fd2", "fd3", "fd4"]
 
 
-@pytest.fixture(scope="module", params=["puma560", "iiwa14", "tree"])
+IIWA = pytest.param("iiwa14", marks=pytest.mark.full)
+
+
+@pytest.fixture(scope="module", params=["puma560", IIWA, "tree"])
 def robot(request: pytest.FixtureRequest, random_robot: Any) -> lw.Robot:
     if request.param == "tree":
         return lw.Robot(random_robot(np.random.default_rng(5), 6))
@@ -73,7 +76,7 @@ def test_applying_a_factor_costs_the_same_for_every_further_joint() -> None:
 
 
 @pytest.mark.parametrize(
-    ("base", "joints"), [("fixed", 9), ("free", 3), pytest.param("free", 9, marks=pytest.mark.full)]
+    ("base", "joints"), [("fixed", 7), ("free", 3), pytest.param("free", 9, marks=pytest.mark.full)]
 )
 def test_factors_of_every_joint_kind(
     base: str,
