@@ -32,7 +32,7 @@ class States:
         """Something for every argument of a public function, by its name."""
         still, step = np.zeros_like(self.tau), np.full((len(self), 1), 0.1)
         forces = dict.fromkeys(("tau", "qdd", "rhs", "x"), self.tau)
-        ends = {"q0": self.q, "q1": self.q[::-1], "v": self.qd, "dt": step}
+        ends = {"q0": self.q, "q1": np.roll(self.q, 1, axis=0), "v": self.qd, "dt": step}
         return {"q": self.q, "qd": self.qd, "qdd0": still, **forces, **ends}
 
     def head(self, count: int) -> States:
