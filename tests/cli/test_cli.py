@@ -529,11 +529,23 @@ def test_peers_get_subtrees_in_one_piece(tmp_path: Path) -> None:
 # -- demo ----------------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def tree(tmp_path: Path) -> str:
+    """A URDF of two branches; all of its functions exist on a flying base."""
+    body = {"mass": 1.5, "com": (0.1, -0.2, 0.1), "inertia": (0.3, 0.2, 0.25)}
+    builder = lw.Builder("tree").link("base", **body)
+    for name, kind in (("left", "revolute"), ("right", "prismatic")):
+        builder.link(name, **body)
+        builder.joint(name, kind, parent="base", child=name, xyz=(0.2, 0.1, 0.3))
+    builder.build().save(tmp_path / "tree.urdf")
+    return str(tmp_path / "tree.urdf")
+
+
 @pytest.mark.parametrize(
     "arguments", [FLYING, pytest.param(("puma560",), marks=pytest.mark.full)], ids=" ".join
 )
 def test_demo_passes_its_self_check(
-    arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, pendulum: str
+    arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, tree: str
 ) -> None:
     checks: list[Check] = []
 
@@ -542,7 +554,7 @@ def test_demo_passes_its_self_check(
         return checks
 
     monkeypatch.setattr("linkwise.cli.demo.self_check", checked)
-    robot = () if "puma560" in arguments else (pendulum,)
+    robot = () if "puma560" in arguments else (tree,)
     result = run("demo", *robot, *arguments, "--seconds", "0.001")
     assert result.exit_code == 0
     for title in ("Robot", "A worked state", "Self-check", "Operation counts", "Speed"):
@@ -550,17 +562,6 @@ def test_demo_passes_its_self_check(
     assert "checks passed" in result.stdout and "FAILED" not in result.stdout
     found = {(check.function, check.against.split(",")[0]) for check in checks}
     assert {(f, m) for f, methods in FUNCTIONS.items() for m in methods} <= found
-
-
-def test_self_check_of_a_tree() -> None:
-    builder = lw.Builder("tree").link("base")
-    for name, parent, kind in (
-        ("trunk", "base", "revolute"), ("left", "trunk", "prismatic"), ("right", "trunk", "planar"),
-    ):  # fmt: skip
-        body = {"mass": 1.5, "com": (0.1, -0.2, 0.1), "inertia": (0.3, 0.2, 0.25)}
-        builder = builder.link(name, **body)
-        builder = builder.joint(name, kind, parent=parent, child=name, xyz=(0.2, 0.1, 0.3))
-    assert all(check.ok for check in self_check(builder.build()))
 
 
 def test_demo_fails_when_a_check_does(monkeypatch: pytest.MonkeyPatch, pendulum: str) -> None:
@@ -571,10 +572,8 @@ def test_demo_fails_when_a_check_does(monkeypatch: pytest.MonkeyPatch, pendulum:
     assert "2 of 2 checks FAILED" in result.stdout
 
 
-def test_self_check_notices_a_wrong_function(
-    monkeypatch: pytest.MonkeyPatch, pendulum: str
-) -> None:
-    robot = lw.load(pendulum, base="free")
+def test_self_check_notices_a_wrong_function(monkeypatch: pytest.MonkeyPatch, tree: str) -> None:
+    robot = lw.load(tree, base="free")
     right = lw.Robot.kinetic_energy
     monkeypatch.setattr(lw.Robot, "kinetic_energy", lambda self, q, qd: 1.001 * right(self, q, qd))
     failed = {check.function for check in selfcheck.self_check(robot) if not check.ok}

@@ -31,7 +31,7 @@ from linkwise.engine.cache import HEADER, CacheWarning, KernelCache, default_cac
 from linkwise.engine.folder import PrivateFolder
 
 # Random damage to entries, end to end; raise it for a long run: LINKWISE_DAMAGE_CASES=2000.
-DAMAGE_CASES = int(os.environ.get("LINKWISE_DAMAGE_CASES", "100"))
+DAMAGE_CASES = int(os.environ.get("LINKWISE_DAMAGE_CASES", "60"))
 KILLS = 8
 
 LINK = {"a": 1.0, "mass": 2.0, "com": (-0.5, 0.1, 0.0), "inertia": (0.1, 0.2, 0.3)}
