@@ -31,7 +31,8 @@ def check(
     Each has a ``code``, the ``file``, ``line`` and ``element``, a ``message``, a ``suggestion``,
     and a ``severity``: with an ``"error"`` the file does not load, a ``"warning"`` is told when it
     does, a ``"hint"`` only here. Options as in `load`: ``strict=False`` makes bodies that cannot
-    exist a warning, ``loops="open"`` constraints that close a loop of an MJCF.
+    exist a warning, ``loops="open"`` constraints that close a loop of an MJCF; ``base="free"`` asks
+    whether the base can exist, too.
 
     >>> for problem in check("<robot name='r'><link nam='base'/></robot>"):
     ...     print(problem.code.name, problem.line, problem.severity)
