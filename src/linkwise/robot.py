@@ -339,7 +339,10 @@ class Robot(Functions):
 
     def _described(self) -> RobotDescription:
         if not self._description.links:
-            raise ValueError(f"robot {self.name!r} was made from a tree; expected a description")
+            raise ValueError(
+                f"robot {self.name!r} was made from a tree (chain, from_tree) and cannot be edited "
+                "or saved; expected one that was loaded or built"
+            )
         return self._description
 
     def _edited(self, description: RobotDescription, policy: Policy | None = None) -> Robot:

@@ -530,7 +530,7 @@ MESSAGES = {
     "too large": (lambda r: r.with_payload("pad", 1e31), "expected at most 1e+30"),
     "tree": (
         lambda r: lw.Robot.from_tree(r.tree).lock({"elbow": 0}),
-        "made from a tree; expected a description",
+        "made from a tree (chain, from_tree) and cannot be edited or saved",
     ),
 }
 
