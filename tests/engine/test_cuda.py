@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
@@ -24,7 +25,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.backends.base import Rows, View
+from linkwise.backends.base import Rows, View, contiguous
 from linkwise.backends.cstyle.render import DIALECTS
 from linkwise.backends.cuda import backend as backend_module
 from linkwise.backends.cuda import driver as driver_module
@@ -296,8 +297,10 @@ class Planning(FakeLibrary):
 
 def planned(robot: lw.Robot) -> dict[str, int]:
     """How many layouts of each function have a plan."""
-    made = robot._calls._calls.values()
-    return {call.key.function: len(call.plans) for call in made if call.plans}
+    found: Counter[str] = Counter()
+    for call in robot._calls._calls.values():
+        found[call.key.function] += len(call.plans)
+    return dict(+found)
 
 
 def states(robot: lw.Robot, count: int, dtype: str = "float64") -> list[np.ndarray]:
@@ -919,7 +922,7 @@ def seen(array: Any, stream: int = -1) -> tuple[View, int | None]:
     strides = there["strides"]
     own = tuple(s // dtype.itemsize for s in strides) if strides else None
     shape = there["shape"]
-    return View(there["data"][0], shape, own or libraries.contiguous(shape), dtype.name), 0
+    return View(there["data"][0], shape, own or contiguous(shape), dtype.name), 0
 
 
 def numbers(block: Any) -> np.ndarray:
@@ -1042,3 +1045,96 @@ def test_factors_keep_the_configuration_they_were_made_at(host: HostDriver) -> N
     factors = robot.innovations(moving)
     moving.numbers += 1.0
     same(factors.factor.numbers, expected)
+
+
+def test_arrays_of_jax(host: HostDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where JAX is installed: callbacks with the memory of its CPU arrays, as if on a GPU."""
+    jax = pytest.importorskip("jax")
+
+    class OnDevice(libraries.Jax):
+        def place(self, array: Any) -> str:
+            return "cuda:0"
+
+    def told(context: Any, buffers: Sequence[Any]) -> tuple[int, list[int]]:
+        return 7, [np.asarray(x).ctypes.data for x in buffers]
+
+    monkeypatch.setitem(libraries.KNOWN, "jax", ("Array", OnDevice))
+    monkeypatch.setattr(libraries, "stream_and_pointers", told)
+    libraries._library.cache_clear()
+    libraries.library_of_class.cache_clear()
+    robot, there = lw.load("puma560"), jax.numpy.asarray
+    with jax.enable_x64(True):
+        q, qd, tau = states(robot, 12)
+        expected = robot.forward_dynamics(q, qd, tau)
+        for _ in range(3):
+            found, bits = robot.forward_dynamics(*map(there, (q, qd, tau)), status=True)
+            same(np.asarray(found), expected)
+            assert bits.shape == (12,) and not np.asarray(bits).any()
+        traced = jax.jit(robot.forward_dynamics)(*map(there, (q, qd, tau)))
+        same(np.asarray(traced), expected)
+        narrow = qd.astype("float32")
+        for _ in range(2):  # no plan: an array had to be made
+            same(np.asarray(robot.bias(there(q), there(narrow))), robot.bias(q, narrow))
+        grid = q.reshape(3, 4, 6)
+        for method in ("auto", "pcg"):
+            found = robot.forward_dynamics(there(grid), there(qd[:4]), [0.5] * 6, method=method)
+            half = np.full(6, 0.5)
+            same(np.asarray(found), robot.forward_dynamics(grid, qd[:4], half, method=method))
+        assert robot.mass_matrix(there(q[:0])).shape == (0, 6, 6)
+        with pytest.raises(TypeError, match="out is an array of JAX, which cannot be written"):
+            robot.gravity_torque(there(q), out=there(q))
+        assert planned(robot) == {"forward_dynamics": 1}
+
+
+def test_tensors(host: HostDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where PyTorch is installed: its CPU tensors, as if on a GPU, by plans and without."""
+    torch = pytest.importorskip("torch")
+
+    class OnDevice(libraries.Torch):
+        def place(self, array: Any) -> str:
+            return "cuda:0"
+
+        def stream(self, device: int) -> int:
+            return 7
+
+        def empty(self, shape: tuple[int, ...], dtype: str, device: int) -> Any:
+            return torch.empty(shape, dtype=getattr(torch, dtype))
+
+        def constant(self, numbers: np.ndarray, device: int) -> Any:
+            return torch.from_numpy(numbers)
+
+        def full(self, shape: tuple[int, ...], number: float, dtype: str, device: int) -> Any:
+            return torch.full(shape, number, dtype=getattr(torch, dtype))
+
+    monkeypatch.setitem(libraries.KNOWN, "torch", ("Tensor", OnDevice))
+    libraries._library.cache_clear()
+    libraries.library_of_class.cache_clear()
+    robot, there = lw.load("puma560"), torch.from_numpy
+    q, qd, tau = states(robot, 12)
+    expected = robot.forward_dynamics(q, qd, tau)
+    for _ in range(3):
+        on = [there(x) for x in (q, qd, tau)]
+        found, bits = robot.forward_dynamics(*on, status=True)
+        same(found.numpy(), expected)
+        assert bits.dtype == torch.uint8 and bits.shape == (12,) and not bits.any()
+        out = torch.empty_like(on[0])
+        assert robot.forward_dynamics(*on, out=out) is out
+        same(out.numpy(), expected)
+        same(robot.forward_dynamics(*on).numpy(), expected)
+        same(robot.mass_matrix(on[0]).numpy(), robot.mass_matrix(q))
+        columns = there(np.asfortranarray(q))  # dense, but no rows: a result like it would be wrong
+        same(robot.gravity_torque(columns).numpy(), robot.gravity_torque(q))
+        shared = robot.forward_dynamics(on[0], on[1][0], on[2], method="pcg")
+        same(shared.numpy(), robot.forward_dynamics(q, qd[0], tau, method="pcg"))
+        for wrong, message in (
+            (on[0].bfloat16(), "q has dtype bfloat16; expected float32 or float64"),
+            (on[0].to_sparse(), r"q is a sparse tensor.*q\.to_dense\(\)"),
+            (torch._neg_view(on[0]), r"negated.*expected q\.resolve_neg\(\)"),
+            (on[0].clone().requires_grad_(), r"expected q\.detach\(\)"),
+            (on[0][0, 0], r"q has shape \(\); expected \(\.\.\., 6\)"),
+        ):
+            with pytest.raises((TypeError, ValueError), match=message):
+                robot.mass_matrix(wrong)
+        with pytest.raises(TypeError, match="q has no memory, as inside"):
+            torch.vmap(robot.mass_matrix)(on[0][None])
+    assert planned(robot) == {"forward_dynamics": 3, "mass_matrix": 1}

@@ -14,6 +14,7 @@ Python, and leaves all others to it. ``choice.py`` has the table of backends.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any, NamedTuple, Protocol
 
 from numpy.typing import NDArray
@@ -44,6 +45,11 @@ class View(NamedTuple):
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     dtype: str
+
+
+def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides of an array without gaps."""
+    return tuple(prod(shape[k + 1 :]) for k in range(len(shape)))
 
 
 class Kernel(Protocol):

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
-from linkwise.backends.base import DeviceKernel, Kernel, Rows, View
+from linkwise.backends.base import DeviceKernel, Kernel, Rows, View, contiguous
 from linkwise.backends.choice import gpu
 from linkwise.engine import arrays
 from linkwise.engine.arrays import Array, Outputs, broadcast, read
@@ -26,7 +26,6 @@ from linkwise.engine.libraries import (
     Layout,
     Library,
     Pointers,
-    contiguous,
     device_of,
     library_of,
     library_of_class,
@@ -390,7 +389,12 @@ MOST_PLANS = 64  # of one kind of call
 
 
 def keep_plan(
-    plans: Plans, batch: Any, kernel: Any, outputs: Outputs, values: Sequence[Any], out: Any
+    plans: Plans,
+    batch: arrays.Batch | DeviceBatch,
+    kernel: Kernel | None,
+    outputs: Outputs,
+    values: Sequence[Any],
+    out: Any,
 ) -> None:
     """Remember how a call on a device ran, for further calls of its layout.
 
@@ -412,8 +416,8 @@ def keep_plan(
         return
     if len(plans) >= MOST_PLANS:
         plans.clear()
-    own = library.compiled(kernel, batch, outputs)
-    plans[layout] = own or Plan(batch, kernel, outputs, values)
+    there = cast(DeviceKernel, kernel)  # as backends of devices load them
+    plans[layout] = library.compiled(there, batch, outputs) or Plan(batch, there, outputs, values)
 
 
 def repeated(plans: Plans, values: Sequence[Any], out: Any) -> Any:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from linkwise.backends.base import DeviceKernel, DeviceMemory, Rows, View
+from linkwise.backends.base import DeviceKernel, DeviceMemory, Rows, View, contiguous
 from linkwise.backends.choice import gpu, seen
 from linkwise.engine.arrays import Array, Outputs
 from linkwise.errors import BackendUnavailable
@@ -27,11 +27,6 @@ CUDA = 2  # DLPack's number for memory of NVIDIA GPUs
 
 Pointers = list[int]
 Layout = tuple[Any, ...]  # all about the arrays of a call but where their numbers are
-
-
-def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides of an array without gaps."""
-    return tuple(prod(shape[k + 1 :]) for k in range(len(shape)))
 
 
 def stretched(view: View, shape: tuple[int, ...]) -> View:
@@ -373,10 +368,11 @@ class Jax(Library):
         import jax
 
         self._jax, self.xp, self._kind = jax, jax.numpy, type(jax.numpy.zeros(0))
+        self._traced = jax.core.Tracer  # what stands for an array inside jax.jit
 
     def place(self, array: Any) -> str:
         """Its device; inside ``jax.jit``, the one that JAX will use unless told."""
-        if isinstance(array, self._jax.core.Tracer):
+        if isinstance(array, self._traced):
             device = self._jax.devices()[0]
         else:
             device, *more = array.devices()
@@ -386,7 +382,7 @@ class Jax(Library):
 
     def refusal(self, name: str, array: Any) -> str:
         """On the CPU, not what JAX traces."""
-        if not isinstance(array, self._jax.core.Tracer) or self.place(array) != "cpu":
+        if not isinstance(array, self._traced) or self.place(array) != "cpu":
             return ""
         return (
             "is traced, as inside jax.jit, which linkwise takes part in on a GPU only; expected a "
@@ -461,11 +457,15 @@ class Jax(Library):
         start = kernel.starter(states, rows)
 
         def fill(context: Any, out: Sequence[Any], *given: Any) -> None:
-            buffers = (*given, *out)
-            start(context.stream, [x.__cuda_array_interface__["data"][0] for x in buffers])
+            start(*stream_and_pointers(context, (*given, *out)))
 
         made = tuple(self._jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in shapes)
         return self._jax.jit(buffer_callback(fill, made))  # type: ignore[no-any-return]
+
+
+def stream_and_pointers(context: Any, buffers: Sequence[Any]) -> tuple[int, Pointers]:
+    """What JAX tells a callback."""
+    return context.stream, [x.__cuda_array_interface__["data"][0] for x in buffers]
 
 
 class Compiled(NamedTuple):

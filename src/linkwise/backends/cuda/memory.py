@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.backends.base import Array, View
+from linkwise.backends.base import Array, View, contiguous
 from linkwise.backends.cuda.driver import Driver, Function, libraries
 
 NUMBERS = {"float32": "float", "float64": "double", "int64": "long long", "uint8": "unsigned char"}
@@ -23,11 +23,6 @@ linkwise(const long long count, const {source}* from, {target}* to{arguments})
 }}
 """
 AXIS = "    at += k % n{i} * from{i}; there += k % n{i} * to{i}; k /= n{i};"
-
-
-def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides of an array without gaps."""
-    return tuple(prod(shape[k + 1 :]) for k in range(len(shape)))
 
 
 class Block:
