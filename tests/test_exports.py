@@ -37,6 +37,14 @@ def test_batch_functions_share_their_options():
         assert {"out", "threads"} <= set(parameters), name
 
 
+def test_ways_to_a_robot_show_their_options():
+    """Though they are written once: help() and editors read the signature."""
+    for way in (lw.load, lw.check, lw.from_dh, lw.from_mujoco, lw.from_pinocchio, lw.Builder.build):
+        parameters = inspect.signature(way).parameters
+        shown = {name: p.default for name, p in parameters.items() if p.kind is p.KEYWORD_ONLY}
+        assert shown.items() >= {"base": "fixed", "strict": True, "repair": None}.items(), way
+
+
 def test_importing_linkwise_brings_in_no_extra():
     heavy = "llvmlite pinocchio mujoco mpmath hypothesis scipy matplotlib torch jax".split()
     code = f"import sys, linkwise; print([m for m in {heavy} if m in sys.modules])"
