@@ -1,4 +1,4 @@
-"""What each method costs on this machine, and a formula for it: src/linkwise/engine/costs.py.
+"""What each method costs, and a formula for it: src/linkwise/engine/costs.py.
 
     python tools/cost_model.py measure   time every method on many robots: costs.json
     python tools/cost_model.py fit       costs.json -> engine/costs.py, docs/choosing.md
@@ -6,17 +6,21 @@
 `method="auto"` takes the method whose formula gives the least time. The formula is linear in the
 features of `linkwise.engine.auto`; its numbers come from here. The page says, for robots used
 in the fit and for robots kept out of it, which method was fastest, which one `auto` takes, and what
-that costs.
+that costs. With ``--device cuda`` all of that is of the first GPU, and so are the parts of the two
+files that are written; the CPU's stay.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import time
 import warnings
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -26,17 +30,24 @@ from pages import DOCS, example, markdown
 import linkwise as lw
 from linkwise.algorithms import FUNCTIONS
 from linkwise.backends.base import BATCH
+from linkwise.backends.choice import gpu
 from linkwise.backends.llvm.backend import Llvm
+from linkwise.bench.gpu import Clock
 from linkwise.bench.timing import one_core, processor
 from linkwise.engine.auto import CANDIDATES, features
+from linkwise.engine.costs import COSTS, MACHINES
 from linkwise.study.generic import generic_chain
 from linkwise.trace.guard import guard
 from linkwise.trace.schedule import together
 from linkwise.trace.tracer import Task, trace
 
 TABLE, PAGE = DOCS.parent / "src" / "linkwise" / "engine" / "costs.py", DOCS / "choosing.md"
-MODES = ("float64", "float32", "one state")
+DTYPES = ("float64", "float32")
+MODES = (*DTYPES, "one state")
 STATES = 512
+ON_A_GPU = "# On a GPU\n"  # the second part of the page
+MANY = 2**32  # bytes of results of a batch on a GPU, at most
+MOST = 10_000  # nodes of a program that a GPU is given: larger ones compile for a minute
 SECONDS = 0.01  # of one sample
 FIT = [
     *(("chain", n) for n in (2, 3, 5, 7, 10, 13, 16, 20, 26, 36)),
@@ -78,28 +89,96 @@ def robots(quick: bool) -> Iterator[tuple[str, bool, lw.Robot]]:
 # -- measuring ------------------------------------------------------------------------------------
 
 
+def tasks(robot: lw.Robot) -> Iterator[tuple[str, dict[str, Task]]]:
+    """Functions with several methods, and those methods that this robot has."""
+    frame = robot.tree.frames[robot.frame_names[-1]]
+    for function, methods in CANDIDATES.items():
+        algorithms = [FUNCTIONS[function][m] for m in methods]
+        if algorithms[0].takes_frame and len(robot.tree.path(frame.link)) < 6:
+            continue
+        at = frame if algorithms[0].takes_frame else None
+        yield function, {a.method: Task(a, at) for a in algorithms if a.exists_for(robot.tree)}
+
+
 def measure(quick: bool) -> list[dict[str, Any]]:
-    """Nanoseconds per state of every candidate on every robot, in every mode."""
+    """Nanoseconds per state of every candidate on every robot, in every mode of the CPU."""
     rows = []
     for name, kept_out, robot in robots(quick):
-        frame = robot.tree.frames[robot.frame_names[-1]]
-        for function, methods in CANDIDATES.items():
-            algorithms = [FUNCTIONS[function][m] for m in methods]
-            if algorithms[0].takes_frame and len(robot.tree.path(frame.link)) < 6:
-                continue
-            at = frame if algorithms[0].takes_frame else None
-            tasks = {a.method: Task(a, at) for a in algorithms if a.exists_for(robot.tree)}
+        for function, able in tasks(robot):
             for mode in MODES:
-                times = _times(robot, tasks, mode)
-                rows.append(
-                    {
-                        "robot": name, "kept_out": kept_out, "nv": robot.nv, "function": function,
-                        "mode": mode, "features": features(robot.tree, at), "times": times,
-                    }
-                )  # fmt: skip
-                told = "  ".join(f"{m} {t:,.0f}" for m, t in times.items())
-                print(f"{name:24} {function:28} {mode:10} {told}", flush=True)
+                times = _times(robot, able, mode)
+                rows.append(_row(name, kept_out, robot, function, mode, able, times))
     return rows
+
+
+def _row(
+    name: str,
+    kept_out: bool,
+    robot: lw.Robot,
+    function: str,
+    mode: str,
+    able: dict[str, Task],
+    times: dict[str, float],
+) -> dict[str, Any]:
+    told = "  ".join(f"{m} {t:,.3g}" for m, t in times.items())
+    print(f"{name:24} {function:28} {mode:10} {told}", flush=True)
+    at = next(iter(able.values())).frame
+    return {
+        "robot": name, "kept_out": kept_out, "nv": robot.nv, "function": function,
+        "mode": mode, "features": features(robot.tree, at), "times": times,
+    }  # fmt: skip
+
+
+def measure_gpu(quick: bool) -> list[dict[str, Any]]:
+    """The same on a GPU, in both number types: compiled by all cores, then timed one by one."""
+    clock, rows = Clock(), []
+    known = [x for x in robots(quick) if x[2].nv <= 20 or x[2].tree.dof_parent.count(-1) > 1]
+    work = [(x, f, able) for x in known for f, able in tasks(x[2])]
+    work.sort(key=lambda x: -x[0][2].nv)
+    with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
+        jobs = [
+            (x, f, able, {m: pool.submit(_compiled, x[2], f, m) for m in able})
+            for x, f, able in work
+        ]
+        for (name, kept_out, robot), function, able, made in jobs:
+            here = {m: task for m, task in able.items() if made[m].result()}
+            for mode in DTYPES if next(iter(able)) in here else ():
+                times = {m: _gpu_time(clock, robot, task, mode) for m, task in here.items()}
+                rows.append(_row(name, kept_out, robot, function, mode, able, times))
+    return rows
+
+
+def _compiled(robot: lw.Robot, function: str, method: str) -> bool:
+    """Put the kernels of a method into the cache, unless its program is too large."""
+    kernels, task = robot._calls.kernels, dict(tasks(robot))[function][method]
+    small = sum(1 for _ in kernels.program(task).nodes()) <= MOST
+    for dtype in DTYPES if small else ():
+        kernels.kernel(task, dtype, BATCH, gpu(0))
+    return small
+
+
+def _gpu_time(clock: Clock, robot: lw.Robot, task: Task, dtype: str) -> float:
+    """Nanoseconds of a state among many."""
+    xp, algorithm = clock.cupy, task.algorithm
+    sizes = algorithm.input_sizes(robot.tree)
+    numbers = sum(n for _, n in sizes) + int(np.prod(algorithm.output_shape(robot.tree)))
+    count = min(2**20, 2 ** int(np.log2(MANY / numbers / np.dtype(dtype).itemsize)))
+    few = _inputs(robot, sizes, (1024,), dtype)
+    arrays = [xp.tile(xp.asarray(x), (count // 1024, 1)) for x in few]
+    frame = robot.frame_names[-1] if algorithm.takes_frame else None
+    call = partial(robot.compute, algorithm.function, *arrays, method=algorithm.method, frame=frame)
+    return clock.device_seconds(call) / count * 1e9
+
+
+def _inputs(
+    robot: lw.Robot, sizes: Sequence[tuple[str, int]], many: tuple[int, ...], dtype: str
+) -> list[Any]:
+    rng = np.random.default_rng(0)
+    inputs = [
+        robot.random_q(rng, many) if name == "q" else rng.normal(size=(*many, size))
+        for name, size in sizes
+    ]
+    return [np.ascontiguousarray(x, dtype) for x in inputs]
 
 
 def _times(robot: lw.Robot, tasks: dict[str, Task], mode: str) -> dict[str, float]:
@@ -124,14 +203,9 @@ def _sample(call: Any) -> float:
 
 def _call(robot: lw.Robot, task: Task, mode: str) -> tuple[Any, int]:
     """Something to time, and how many states it works through."""
-    rng = np.random.default_rng(0)
     many = () if mode == "one state" else (STATES,)
     dtype = "float64" if mode == "one state" else mode
-    inputs = [
-        robot.random_q(rng, many) if name == "q" else rng.normal(size=(*many, size))
-        for name, size in task.algorithm.input_sizes(robot.tree)
-    ]
-    inputs = [np.ascontiguousarray(x, dtype) for x in inputs]
+    inputs = _inputs(robot, task.algorithm.input_sizes(robot.tree), many, dtype)
     if mode == "one state":
         algorithm = task.algorithm
         options = {"frame": robot.frame_names[-1]} if algorithm.takes_frame else {}
@@ -179,40 +253,62 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, or fit and write."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("what", choices=["measure", "fit"])
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--quick", action="store_true", help="few robots")
     parser.add_argument("--json", type=Path, default=Path("costs.json"))
     given = parser.parse_args(arguments)
     warnings.simplefilter("ignore", lw.RobotFileWarning)  # what is wrong with the files is known
     if given.what == "measure":
-        with one_core():
-            rows = measure(given.quick)
-        given.json.write_text(json.dumps({"processor": processor(), "rows": rows}))
+        given.json.write_text(json.dumps(_measured(given.device, given.quick)))
         return
     saved = json.loads(given.json.read_text())
-    TABLE.write_text(module(fit(saved["rows"]), saved["processor"]), encoding="utf-8")
-    PAGE.write_text(page(saved["rows"], fit(saved["rows"]), saved["processor"]), encoding="utf-8")
+    rows, machine = saved["rows"], saved["processor"]
+    table = fit(rows)
+    machines, costs = MACHINES | {given.device: machine}, COSTS | {given.device: table}
+    TABLE.write_text(module(machines, costs), encoding="utf-8")
+    parts = PAGE.read_text(encoding="utf-8").partition(ON_A_GPU)
+    if given.device == "cpu":
+        text = page(rows, table, machine) + "".join(parts[1:])
+    else:
+        text = parts[0] + ON_A_GPU + gpu_page(rows, table, machine)
+    PAGE.write_text(text, encoding="utf-8")
+
+
+def _measured(device: str, quick: bool) -> dict[str, Any]:
+    if device == "cuda":
+        return {"processor": Clock().name, "rows": measure_gpu(quick)}
+    with one_core():
+        return {"processor": processor(), "rows": measure(quick)}
 
 
 # -- what is written ------------------------------------------------------------------------------
 
 
-def module(table: dict[str, dict[str, dict[str, list[float]]]], machine: str) -> str:
+def module(machines: dict[str, str], costs: dict[str, Any]) -> str:
     """src/linkwise/engine/costs.py."""
     lines = [
         '"""What a state costs beyond the first method, in nanoseconds: numbers of auto.py.',
         "",
-        f"Made by tools/cost_model.py on {machine}.",
+        "Made by tools/cost_model.py.",
         '"""',
         "",
-        "# dtype -> function -> method -> a number per feature",
-        "COSTS: dict[str, dict[str, dict[str, tuple[float, ...]]]] = {",
+        "# kind of device -> what was measured on",
+        "MACHINES = {",
+        *(f'    "{device}": "{machine}",' for device, machine in machines.items()),
+        "}",
+        "",
+        "# kind of device -> dtype -> function -> method -> a number per feature",
+        "COSTS: dict[str, dict[str, dict[str, dict[str, tuple[float, ...]]]]] = {",
     ]
-    for dtype in ("float64", "float32"):
-        lines.append(f'    "{dtype}": {{')
-        for function, methods in table[dtype].items():
-            lines.append(f'        "{function}": {{')
-            for method, numbers in methods.items():
-                lines.append(f'            "{method}": ({", ".join(map(str, numbers))}),')
+    for device, table in costs.items():
+        lines.append(f'    "{device}": {{')
+        for dtype in ("float64", "float32"):
+            lines.append(f'        "{dtype}": {{')
+            for function, methods in table[dtype].items():
+                lines.append(f'            "{function}": {{')
+                for method, numbers in methods.items():
+                    lines.append(f'                "{method}": ({", ".join(map(str, numbers))}),')
+                lines.append("            },")
             lines.append("        },")
         lines.append("    },")
     return "\n".join([*lines, "}", ""])
@@ -230,11 +326,11 @@ def _choice(row: dict[str, Any], table: Any) -> tuple[str, str, float]:
     return best, chosen, row["times"][chosen] / row["times"][best] - 1.0
 
 
-def _loss(rows: Sequence[dict[str, Any]], table: Any) -> str:
+def _loss(rows: Sequence[dict[str, Any]], table: Any, modes: Sequence[str]) -> str:
     """Mean and worst loss by mode, on robots in the fit and out of it."""
     body = []
     for function in CANDIDATES:
-        for mode in MODES:
+        for mode in modes:
             cells = [f"`{function}`", mode]
             for kept_out in (False, True):
                 losses = [
@@ -257,34 +353,38 @@ def _loss(rows: Sequence[dict[str, Any]], table: Any) -> str:
     return markdown(head, body)
 
 
-def _times_table(rows: Sequence[dict[str, Any]], table: Any, function: str) -> str:
-    """Times of one function, float64 batch."""
-    chosen = [r for r in rows if r["function"] == function and r["mode"] == "float64"]
+def _times_table(
+    rows: Sequence[dict[str, Any]], table: Any, function: str, mode: str, scale: float = 1.0
+) -> str:
+    """Times of one function, of a batch in one number type."""
+    chosen = [r for r in rows if r["function"] == function and r["mode"] == mode]
     methods = CANDIDATES[function]
     body = []
     for row in sorted(chosen, key=lambda r: (r["kept_out"], r["nv"])):
         best, auto, loss = _choice(row, table)
-        times = [f"{row['times'][m]:,.0f}" if m in row["times"] else "-" for m in methods]
+        known = {m: f"{t * scale:,.0f}" for m, t in row["times"].items()}
         mark = auto if auto == best else f"{auto} (+{loss:.0%})"
         out = "kept out" if row["kept_out"] else ""
-        body.append([row["robot"], str(row["nv"]), *times, mark, out])
+        body.append(
+            [row["robot"], str(row["nv"]), *(known.get(m, "-") for m in methods), mark, out]
+        )
     return markdown(["robot", "n", *methods, "auto", ""], body)
 
 
 def page(rows: Sequence[dict[str, Any]], table: Any, machine: str) -> str:
     """docs/choosing.md."""
-    parts = [f"## `{f}`\n\n{_times_table(rows, table, f)}\n" for f in CANDIDATES]
+    parts = [f"## `{f}`\n\n{_times_table(rows, table, f, 'float64')}\n" for f in CANDIDATES]
     one = [r for r in rows if r["mode"] == "one state"]
     loss = max((_choice(r, table)[2], r["robot"], r["function"]) for r in one)
     return f"""# Which method `auto` takes
 
 Made by `tools/cost_model.py` on {machine}, one core. Every method worth having was timed on chains
 without accidental zeros ("mixed": every third joint slides) and on robots of example-robot-data,
-some also on a free base; a formula for how much longer it takes than the first of its function
-(`engine/auto.py`) was fitted to some of them and tried on the others. `auto` takes the method
+some also on a free base; a formula for how much longer it takes than the first method listed for that
+function (`engine/auto.py`) was fitted to some of them and tried on the others. `auto` takes the method
 whose formula gives the least. How much slower that is than the fastest of the measured ones:
 
-{_loss(rows, table)}
+{_loss(rows, table, MODES)}
 
 "one state" are single calls from Python, cost of the call included. They are given the method that
 batches are given, so that a state has the same bits alone and in any row; at worst that costs
@@ -294,6 +394,27 @@ one robot, those for study too.
 
 Below, nanoseconds per state, float64, {STATES} states; (+x %) where `auto` does not take the
 fastest.
+
+{chr(10).join(parts)}"""
+
+
+def gpu_page(rows: Sequence[dict[str, Any]], table: Any, machine: str) -> str:
+    """The second part of docs/choosing.md."""
+    parts = [
+        f"## `{f}`, {dtype}\n\n{_times_table(rows, table, f, dtype, 1e3)}\n"
+        for f in CANDIDATES
+        for dtype in DTYPES
+    ]
+    return f"""
+The same on one {machine} (`tools/cost_model.py measure --device cuda`), with numbers of its own, because
+what is short there is registers. `auto` depends on the robot, the function, the number type and on
+whether the arrays are on a GPU, never on how many states there are; `robot.method_for(function,
+"cuda")` names its choice. States have the same bits on both devices where the method is named.
+
+{_loss(rows, table, DTYPES)}
+
+Below, picoseconds per state, up to 2^20 states; a dash where a robot has no such method or its program
+has more than {MOST:,} operations.
 
 {chr(10).join(parts)}"""
 

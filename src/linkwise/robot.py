@@ -388,8 +388,8 @@ class Robot(Functions):
     ) -> str:
         """Generated code: ``"c"`` (readable), ``"llvm"`` or ``"cuda"`` (compiled), ``"asm"``."""
         _check_dtype(dtype)
-        task = self._calls.tasks.task(Key(function, method, frame), dtype)
         text = text_of(backend)
+        task = self._calls.tasks.task(Key(function, method, frame), dtype, text.kind)
         program = self._calls.kernels.ready(task, lambda p: text.order(p, dtype))
         return text.render(program, dtype, self.name)
 
@@ -420,14 +420,15 @@ class Robot(Functions):
         dtype: str = "float64",
         frame: str | None = None,
     ) -> str:
-        """The method that ``"auto"`` stands for; on a GPU (``"cuda"``) it is the same today.
+        """The method that ``"auto"`` stands for on the CPU, or on a GPU (``"cuda"``).
 
-        It depends on the robot, the function, its frame and the number type, never on a batch.
+        It depends on the robot, the function, its frame, the number type and the kind of device,
+        never on a batch.
         """
-        devices.number(device)
+        kind = "cpu" if devices.number(device) is None else "cuda"
         _check_dtype(dtype)
         at = None if frame is None else self._calls.tasks.frame(frame)
-        return self._calls.tasks.algorithm(function, "auto", dtype, at).method
+        return self._calls.tasks.algorithm(function, "auto", dtype, at, kind).method
 
     def compute(
         self,

@@ -50,6 +50,7 @@ class CBackend:
     """C99, double only."""
 
     name = "c"
+    kind = "cpu"
     apart = False
     rolls = True
     identity = "cc -O1"

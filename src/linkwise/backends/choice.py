@@ -42,6 +42,7 @@ class Text(NamedTuple):
 
     order: Callable[[Program, str], Program]  # of execution, for a dtype
     render: Callable[[Program, str, str], str]  # of a program, dtype and the name of the robot
+    kind: str = "cpu"  # of device: `Backend.kind`
 
 
 def _many(program: Program, dtype: str) -> Program:
@@ -77,7 +78,7 @@ _TEXTS = {
     "c": Text(_many, _c),
     "llvm": Text(_many, _llvm),
     "asm": Text(_many, _assembly),
-    "cuda": Text(_few_alive, _cuda),
+    "cuda": Text(_few_alive, _cuda, "cuda"),
 }
 
 

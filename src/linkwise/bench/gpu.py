@@ -48,11 +48,10 @@ class Row:
     operations: int  # of one state, a multiply-add counted once
 
 
-class Gpu:
-    """A robot's functions on the first GPU."""
+class Clock:
+    """The first GPU: what it is, and the time that calls take on it."""
 
-    def __init__(self, robot: Robot) -> None:
-        self.robot = robot
+    def __init__(self) -> None:
         try:
             import cupy
         except ImportError:
@@ -60,23 +59,21 @@ class Gpu:
                 "linkwise bench --device cuda makes its arrays with CuPy, which is not installed: "
                 "pip install cupy-cuda13x"
             ) from None
-        self.cupy = cupy
+        self.cupy: Any = cupy
         facts = cupy.cuda.runtime.getDeviceProperties(0)
         self.name = facts["name"].decode()
-        self.starts = facts["multiProcessorCount"] * self._clock()
-        self.copied = self._copy_rate()
+        clock = 1e3 * float(cupy.cuda.Device(0).attributes["ClockRate"])
+        self.starts = facts["multiProcessorCount"] * clock  # of an operation, by one lane
 
-    def _clock(self) -> float:
-        return 1e3 * float(self.cupy.cuda.Device(0).attributes["ClockRate"])
-
-    def _copy_rate(self) -> float:
+    def copy_rate(self) -> float:
         """Bytes read and written in a second by a copy of 2 GiB."""
         source = self.cupy.ones(1 << 28)
         target = self.cupy.empty_like(source)
-        seconds = self._device_seconds(lambda: self.cupy.copyto(target, source))
+        seconds = self.device_seconds(lambda: self.cupy.copyto(target, source))
         return 2 * int(source.nbytes) / seconds
 
-    def _device_seconds(self, call: Callable[[], Any]) -> float:
+    def device_seconds(self, call: Callable[[], Any]) -> float:
+        """Of one call among many, so that the GPU never waits for Python."""
         cuda = self.cupy.cuda
         call()
         turns = []
@@ -90,7 +87,8 @@ class Gpu:
             turns.append(float(cuda.get_elapsed_time(start, end)) / REPEATS)
         return min(turns) * 1e-3
 
-    def _call_seconds(self, call: Callable[[], Any]) -> float:
+    def call_seconds(self, call: Callable[[], Any]) -> float:
+        """From a call to its end, in Python and on the GPU."""
         device, turns = self.cupy.cuda.Device(0), []
         for _ in range(20 * TURNS):
             device.synchronize()
@@ -100,6 +98,14 @@ class Gpu:
             turns.append(time.perf_counter() - start)
         return min(turns)
 
+
+class Gpu:
+    """A robot's functions on the first GPU."""
+
+    def __init__(self, robot: Robot) -> None:
+        self.robot, self.clock = robot, Clock()
+        self.copied = self.clock.copy_rate()
+
     def head(self) -> str:
         """What is measured on what."""
         facts = self._machine()
@@ -108,7 +114,7 @@ class Gpu:
     def _machine(self) -> dict[str, Any]:
         versions = {name: _version(name) for name in ("linkwise", "cuda-core", "cupy-cuda13x")}
         return {
-            "device": f"{self.name}, copies {self.copied / 1e12:.2f} TB/s",
+            "device": f"{self.clock.name}, copies {self.copied / 1e12:.2f} TB/s",
             "system": platform.platform(),
             "versions": ", ".join(f"{k} {v}" for k, v in versions.items()),
             "command": " ".join(["linkwise", *sys.argv[1:]]),
@@ -123,7 +129,7 @@ class Gpu:
                 yield self._row(function, dtype)
 
     def _row(self, function: str, dtype: str) -> Row:
-        task = self.robot._calls.tasks.task(Key(function), dtype)
+        task = self.robot._calls.tasks.task(Key(function), dtype, "cuda")
         names = [name for name, _ in task.algorithm.inputs]
         few = self._arrays(names, FEW, dtype)
         method = getattr(self.robot, function)
@@ -131,23 +137,23 @@ class Gpu:
         out = int(np.prod(task.algorithm.output_shape(self.robot.tree)))
         numbers = sum(x.shape[1] for x in few) + out
         long = self._many_seconds(method, few) / MANY
-        short = self._device_seconds(lambda: method(*few))
-        call = self._call_seconds(lambda: method(*few))
+        short = self.clock.device_seconds(lambda: method(*few))
+        call = self.clock.call_seconds(lambda: method(*few))
         return Row(
             function, task.algorithm.method, dtype, long * 1e9, call * 1e9, short * 1e9,
             numbers * np.dtype(dtype).itemsize, count.total - count.fused,
         )  # fmt: skip
 
     def _many_seconds(self, method: Callable[..., Any], few: Sequence[Any]) -> float:
-        many = [self.cupy.tile(x, (MANY // FEW, 1)) for x in few]
-        found = self._device_seconds(lambda: method(*many))
+        many = [self.clock.cupy.tile(x, (MANY // FEW, 1)) for x in few]
+        found = self.clock.device_seconds(lambda: method(*many))
         del many[:]
-        self.cupy.get_default_memory_pool().free_all_blocks()
+        self.clock.cupy.get_default_memory_pool().free_all_blocks()
         return found
 
     def _arrays(self, names: Sequence[str], count: int, dtype: str) -> list[Any]:
         given = random_states(self.robot, count).arguments
-        return [self.cupy.asarray(given[name].astype(dtype)) for name in names]
+        return [self.clock.cupy.asarray(given[name].astype(dtype)) for name in names]
 
     def text(self, rows: Sequence[Row]) -> str:
         """The table, and what its numbers mean."""
@@ -158,7 +164,7 @@ class Gpu:
                 row.function, row.method, row.dtype, f"{row.device_ns:.3f} ns",
                 f"{1 / row.device_ns:.2f}", f"{row.bytes / row.device_ns / 1e3:.2f}",
                 f"{row.bytes / row.device_ns * 1e9 / self.copied:.0%}",
-                f"{row.operations / row.device_ns * 1e9 / (self.starts * LANES[row.dtype]):.0%}",
+                f"{row.operations / row.device_ns * 1e9 / (self.clock.starts * LANES[row.dtype]):.0%}",
                 duration(row.call_ns), duration(row.queued_ns),
             )
             for row in rows

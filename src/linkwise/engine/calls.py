@@ -66,7 +66,7 @@ class Call:
         self._tasks, self.key = tasks, key
         self.title = TITLES.get(key.function, key.function)
         task = tasks.task(key)
-        self._by_dtype = {"float64": task}
+        self._tasks_made = {("float64", "cpu"): task}
         self.ports = [(port.name, port.size) for port in task.ports(tasks.tree)]
         self.output = task.algorithm.output_shape(tasks.tree)
         self.for_front = not (task.algorithm.iterates or task.rolled)  # until the front refuses it
@@ -80,11 +80,12 @@ class Call:
         """Numbers of each argument for one state."""
         return [size for _, size in self.ports]
 
-    def task(self, dtype: str) -> Task:
-        """The task for a number type: the best method may differ."""
-        found = self._by_dtype.get(dtype)
+    def task(self, dtype: str, device: str = "cpu") -> Task:
+        """The task for a number type and a kind of device: the best method may differ."""
+        found = self._tasks_made.get((dtype, device))
         if found is None:
-            found = self._by_dtype[dtype] = self._tasks.task(self.key, dtype)
+            found = self._tasks.task(self.key, dtype, device)
+            self._tasks_made[dtype, device] = found
         return found
 
 
@@ -190,7 +191,7 @@ class Calls:
             if not self.tasks.tree.nv:
                 found = batch.spread(self._without_joints(call), outputs, out)
             else:
-                task = call.task(batch.dtype)
+                task = call.task(batch.dtype, backend.kind)
                 kernel = self._kernel(call, task, batch, backend) if batch.states else None
                 found = batch.run(kernel, outputs, out, threads)
                 devices.keep_plan(call.plans, batch, kernel, outputs, values, out)

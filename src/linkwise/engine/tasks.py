@@ -37,23 +37,28 @@ class Tasks:
         return frame
 
     def algorithm(
-        self, function: str, method: str, dtype: str = "float64", frame: Frame | None = None
+        self,
+        function: str,
+        method: str,
+        dtype: str = "float64",
+        frame: Frame | None = None,
+        device: str = "cpu",
     ) -> Algorithm:
-        """A function's method; ``auto`` takes the fastest."""
+        """A function's method; ``auto`` takes the fastest on a kind of device."""
         methods = FUNCTIONS.get(function) if isinstance(function, str) else None
         if methods is None:
             raise ValueError(f"function {function!r}: expected one of {', '.join(FUNCTIONS)}")
         if method == "auto":
-            method = choose_method(function, self.tree, dtype, frame)
+            method = choose_method(function, self.tree, dtype, frame, device)
         if not isinstance(method, str) or method not in methods:
             names = ", ".join(repr(m) for m in ("auto", *methods))
             raise ValueError(f"method {method!r}: {function} expects one of {names}")
         return methods[method]
 
-    def task(self, key: Key, dtype: str = "float64") -> Task:
+    def task(self, key: Key, dtype: str = "float64", device: str = "cpu") -> Task:
         """What to compute, every name checked."""
         at = self.frame(key.frame) if key.frame is not None else None
-        algorithm = self.algorithm(key.function, key.method, dtype, at)
+        algorithm = self.algorithm(key.function, key.method, dtype, at, device)
         known = algorithm.axes or ("base", "body")
         if key.axes not in known:
             raise ValueError(f"axes {key.axes!r}: expected {' or '.join(map(repr, known))}")

@@ -25,6 +25,7 @@ class Cuda:
     """Kernels for one device."""
 
     name = "cuda"
+    kind = "cuda"
     apart = False
     rolls = False
     sources: tuple[str, ...] = ("backends.elementary", "backends.cstyle", "backends.cuda")

@@ -26,6 +26,7 @@ class Llvm:
     """Kernels for the processor of this machine, or of another to look at."""
 
     name = "llvm"
+    kind = "cpu"
     apart = True
     rolls = True
     sources: tuple[str, ...] = ("backends.elementary", "backends.llvm")
