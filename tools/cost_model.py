@@ -41,6 +41,7 @@ from linkwise.trace.guard import guard
 from linkwise.trace.schedule import together
 from linkwise.trace.tracer import Task, trace
 
+Table = dict[str, dict[str, dict[str, list[float]]]]  # dtype, function, method; one per feature
 TABLE, PAGE = DOCS.parent / "src" / "linkwise" / "engine" / "costs.py", DOCS / "choosing.md"
 DTYPES = ("float64", "float32")
 MODES = (*DTYPES, "one state")
@@ -49,6 +50,7 @@ ON_A_GPU = "# On a GPU\n"  # the second part of the page
 MANY = 2**32  # bytes of results of a batch on a GPU, at most
 MOST = 10_000  # nodes of a program that a GPU is given: larger ones compile for a minute
 SECONDS = 0.01  # of one sample
+STEPS = 1500  # of the descent to the numbers for a GPU
 FIT = [
     *(("chain", n) for n in (2, 3, 5, 7, 10, 13, 16, 20, 26, 36)),
     *(("mixed", n) for n in (6, 14, 28)),
@@ -162,7 +164,7 @@ def _gpu_time(clock: Clock, robot: lw.Robot, task: Task, dtype: str) -> float:
     xp, algorithm = clock.cupy, task.algorithm
     sizes = algorithm.input_sizes(robot.tree)
     numbers = sum(n for _, n in sizes) + int(np.prod(algorithm.output_shape(robot.tree)))
-    count = min(2**20, 2 ** int(np.log2(MANY / numbers / np.dtype(dtype).itemsize)))
+    count = min(2**22, 2 ** int(np.log2(MANY / numbers / np.dtype(dtype).itemsize)))
     few = _inputs(robot, sizes, (1024,), dtype)
     arrays = [xp.tile(xp.asarray(x), (count // 1024, 1)) for x in few]
     frame = robot.frame_names[-1] if algorithm.takes_frame else None
@@ -220,19 +222,18 @@ def _call(robot: lw.Robot, task: Task, mode: str) -> tuple[Any, int]:
 # -- fitting --------------------------------------------------------------------------------------
 
 
-def fit(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, dict[str, list[float]]]]:
-    """Numbers of the formula: dtype -> function -> method -> one per feature.
-
-    Least squares of the difference to the first method, beside the faster of the two.
-    """
-    table: dict[str, dict[str, dict[str, list[float]]]] = {}
-    for mode in ("float64", "float32"):
-        for function, (first, *others) in CANDIDATES.items():
-            table.setdefault(mode, {})[function] = {
+def fit(rows: Sequence[dict[str, Any]]) -> Table:
+    """Numbers of the formula for a CPU, from the robots that are not kept out."""
+    return {
+        mode: {
+            function: {
                 method: _extra([r for r in rows if _fits(r, mode, function, method)], first, method)
                 for method in others
             }
-    return table
+            for function, (first, *others) in CANDIDATES.items()
+        }
+        for mode in DTYPES
+    }
 
 
 def _fits(row: dict[str, Any], mode: str, function: str, method: str) -> bool:
@@ -242,11 +243,51 @@ def _fits(row: dict[str, Any], mode: str, function: str, method: str) -> bool:
 
 
 def _extra(rows: Sequence[dict[str, Any]], first: str, method: str) -> list[float]:
+    """Least squares of the difference to the first method, beside the faster of the two."""
     X = np.array([row["features"] for row in rows], float)
     a, b = (np.array([row["times"][m] for row in rows]) for m in (first, method))
     least = np.minimum(a, b)
     found, *_ = np.linalg.lstsq(X / least[:, None], (b - a) / least, rcond=None)
     return [round(float(x), 3) for x in found]
+
+
+def fit_gpu(rows: Sequence[dict[str, Any]]) -> Table:
+    """Numbers of the formula for a GPU, from all robots."""
+    return {
+        mode: {
+            function: _least_loss(
+                [r for r in rows if (r["mode"], r["function"]) == (mode, function)], methods
+            )
+            for function, methods in CANDIDATES.items()
+        }
+        for mode in DTYPES
+    }
+
+
+def _least_loss(rows: Sequence[dict[str, Any]], methods: Sequence[str]) -> dict[str, list[float]]:
+    """Scores by which the least loss is expected, were each method taken with exp(-score).
+
+    Times on a GPU jump where registers run out, by factors that no sum over links follows. What a
+    choice needs is which method is faster, and a wrong one matters as much as it costs: the loss is
+    the logarithm of how much longer a method takes than the fastest, least by gradient descent.
+    """
+    X = np.array([row["features"] for row in rows], float)
+    size = np.maximum(X.max(axis=0), 1.0)
+    X /= size
+    times = np.array([[row["times"].get(m, np.inf) for m in methods] for row in rows])
+    loss = np.minimum(np.log(times / times.min(axis=1, keepdims=True)), 10.0)
+    found = np.zeros((X.shape[1], len(methods) - 1))
+    mean, square = np.zeros_like(found), np.zeros_like(found)  # of gradients, recent ones first
+    for k in range(1, STEPS + 1):
+        score = np.hstack((np.zeros((len(X), 1)), X @ found))
+        p = np.exp(score.min(axis=1, keepdims=True) - score)
+        p /= p.sum(axis=1, keepdims=True)
+        slope = p * ((p * loss).sum(axis=1, keepdims=True) - loss)
+        gradient = X.T @ slope[:, 1:] / len(X) + 1e-5 * found
+        mean, square = 0.9 * mean + 0.1 * gradient, 0.99 * square + 0.01 * gradient**2
+        found -= 0.3 * mean / (1 - 0.9**k) / (np.sqrt(square / (1 - 0.99**k)) + 1e-9)
+    numbers = (found / size[:, None]).T
+    return {m: [round(float(x), 4) for x in n] for m, n in zip(methods[1:], numbers, strict=True)}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -263,7 +304,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     saved = json.loads(given.json.read_text())
     rows, machine = saved["rows"], saved["processor"]
-    table = fit(rows)
+    table = fit(rows) if given.device == "cpu" else fit_gpu(rows)
     machines, costs = MACHINES | {given.device: machine}, COSTS | {given.device: table}
     TABLE.write_text(module(machines, costs), encoding="utf-8")
     parts = PAGE.read_text(encoding="utf-8").partition(ON_A_GPU)
@@ -326,31 +367,41 @@ def _choice(row: dict[str, Any], table: Any) -> tuple[str, str, float]:
     return best, chosen, row["times"][chosen] / row["times"][best] - 1.0
 
 
-def _loss(rows: Sequence[dict[str, Any]], table: Any, modes: Sequence[str]) -> str:
+def _loss(rows: Sequence[dict[str, Any]], table: Table) -> str:
     """Mean and worst loss by mode, on robots in the fit and out of it."""
+    lost = [(r, _choice(r, table)[2]) for r in rows]
+    inside = [x for x in lost if not x[0]["kept_out"]]
+    outside = [x for x in lost if x[0]["kept_out"]]
+    return _losses(MODES, {"fitted": inside, "kept out": outside})
+
+
+def _gpu_loss(rows: Sequence[dict[str, Any]], table: Table) -> str:
+    """Mean and worst loss, and that of a robot by numbers which all others gave."""
+    inside = [(r, _choice(r, table)[2]) for r in rows]
+    outside = []
+    for robot in dict.fromkeys(r["robot"] for r in rows):
+        without = fit_gpu([r for r in rows if r["robot"] != robot])
+        outside += [(r, _choice(r, without)[2]) for r in rows if r["robot"] == robot]
+    return _losses(DTYPES, {"fitted": inside, "by the others": outside})
+
+
+def _losses(modes: Sequence[str], kinds: dict[str, list[tuple[dict[str, Any], float]]]) -> str:
     body = []
     for function in CANDIDATES:
         for mode in modes:
             cells = [f"`{function}`", mode]
-            for kept_out in (False, True):
-                losses = [
-                    (_choice(r, table)[2], r["robot"])
-                    for r in rows
-                    if (r["function"], r["mode"], r["kept_out"]) == (function, mode, kept_out)
+            for lost in kinds.values():
+                own = [
+                    (x, r["robot"])
+                    for r, x in lost
+                    if (r["function"], r["mode"]) == (function, mode)
                 ]
-                worst, name = max(losses)
-                mean = np.mean([loss for loss, _ in losses])
+                worst, name = max(own)
+                mean = np.mean([x for x, _ in own])
                 cells += [f"{mean:.1%}", f"{worst:.0%} ({name})" if worst > 0.005 else "0%"]
             body.append(cells)
-    head = [
-        "function",
-        "kernel",
-        "mean, fitted",
-        "worst, fitted",
-        "mean, kept out",
-        "worst, kept out",
-    ]
-    return markdown(head, body)
+    head = [f"{what}, {kind}" for kind in kinds for what in ("mean", "worst")]
+    return markdown(["function", "kernel", *head], body)
 
 
 def _times_table(
@@ -380,11 +431,12 @@ def page(rows: Sequence[dict[str, Any]], table: Any, machine: str) -> str:
 
 Made by `tools/cost_model.py` on {machine}, one core. Every method worth having was timed on chains
 without accidental zeros ("mixed": every third joint slides) and on robots of example-robot-data,
-some also on a free base; a formula for how much longer it takes than the first method listed for that
-function (`engine/auto.py`) was fitted to some of them and tried on the others. `auto` takes the method
-whose formula gives the least. How much slower that is than the fastest of the measured ones:
+some also on a free base; a formula for how much longer it takes than the first method listed for
+that function (`engine/auto.py`) was fitted to some of them and tried on the others. `auto` takes
+the method whose formula gives the least. How much slower that is than the fastest of the measured
+ones:
 
-{_loss(rows, table, MODES)}
+{_loss(rows, table)}
 
 "one state" are single calls from Python, cost of the call included. They are given the method that
 batches are given, so that a state has the same bits alone and in any row; at worst that costs
@@ -398,23 +450,28 @@ fastest.
 {chr(10).join(parts)}"""
 
 
-def gpu_page(rows: Sequence[dict[str, Any]], table: Any, machine: str) -> str:
+def gpu_page(rows: Sequence[dict[str, Any]], table: Table, machine: str) -> str:
     """The second part of docs/choosing.md."""
     parts = [
-        f"## `{f}`, {dtype}\n\n{_times_table(rows, table, f, dtype, 1e3)}\n"
+        f"## `{f}` on a GPU, {dtype}\n\n{_times_table(rows, table, f, dtype, 1e3)}\n"
         for f in CANDIDATES
         for dtype in DTYPES
     ]
     return f"""
-The same on one {machine} (`tools/cost_model.py measure --device cuda`), with numbers of its own, because
-what is short there is registers. `auto` depends on the robot, the function, the number type and on
-whether the arrays are on a GPU, never on how many states there are; `robot.method_for(function,
-"cuda")` names its choice. States have the same bits on both devices where the method is named.
+The same on one {machine} (`tools/cost_model.py measure --device cuda`): what is short there is
+registers, so another method may be the fastest, and `auto` has numbers of its own. It depends on
+the robot, the function, the number type and on whether the arrays are on a GPU, never on how many
+states there are; `robot.method_for(function, "cuda")` names its choice. Where a method is named,
+states have the same bits on both.
 
-{_loss(rows, table, DTYPES)}
+Times jump where registers run out, which no sum over the links foretells; so the numbers were
+chosen for the least loss by a wrong choice, on all robots ("fitted"), and each robot was also
+judged by numbers that came from the others:
 
-Below, picoseconds per state, up to 2^20 states; a dash where a robot has no such method or its program
-has more than {MOST:,} operations.
+{_gpu_loss(rows, table)}
+
+Below, picoseconds per state, up to 2^22 states; a dash where a robot has no such method or its
+program has more than {MOST:,} operations.
 
 {chr(10).join(parts)}"""
 

@@ -23,7 +23,7 @@ from linkwise.bench.bodies import depth_first
 from linkwise.bench.calls import DYNAMICS, STYLES, CallRow, Calls, beyond_states, calls_table
 from linkwise.bench.contest import Settings, Times, race
 from linkwise.bench.limit import Peak
-from linkwise.bench.peers import differences, find_peers
+from linkwise.bench.peers import PEERS, differences, find_peers
 from linkwise.bench.selfcheck import Check, self_check
 from linkwise.bench.states import tip
 from linkwise.bench.suite import GOALS, XARM7, Goal, Line, Suite, find_robot, suite_table
@@ -510,7 +510,7 @@ def test_peers_compute_the_same_robot(name: str, tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("linkwise.errors.Where.warn", lambda *_: None)
         robot = lw.load(path)
-    peers, missing = find_peers(robot, tip(robot))
+    peers, missing = find_peers(robot, tip(robot), PEERS)
     assert "pinocchio" not in missing
     functions = ["forward_dynamics", "inverse_dynamics", "mass_matrix", "mass_matrix_inverse",
                  "bias", "gravity_torque", "jacobian"]  # fmt: skip

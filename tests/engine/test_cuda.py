@@ -52,7 +52,7 @@ HOST = r"""
 #define __shared__ static
 #define __launch_bounds__(...)
 #define WARP 32
-static struct { unsigned x; } blockIdx, threadIdx, blockDim;
+static struct { unsigned x; } blockIdx, threadIdx, blockDim, gridDim;
 static struct { ucontext_t place; bool done; char stack[1 << 20]; } lanes[WARP];
 static ucontext_t scheduler;
 static void __syncwarp()
@@ -100,6 +100,7 @@ extern "C" unsigned threads() { return THREADS; }
 extern "C" void launch(unsigned blocks, unsigned threads, const long long* given)
 {
     blockDim.x = threads;
+    gridDim.x = blocks;
     arguments = given;
     for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x)
         for (unsigned first = 0; first < threads; first += WARP) run_warp(first);
@@ -397,6 +398,9 @@ def test_rows_of_a_tile_that_are_not_whole_groups(tmp_path: Path) -> None:
     same(found.reshape(40, 15, 15), robot.mass_matrix(q))
 
 
+NO_MACROS: Mapping[str, int] = {}
+
+
 def source_of(robot: lw.Robot, function: str, dtype: str, crowded: bool | None = None) -> str:
     if crowded is None:
         return robot.source(function, "cuda", dtype=dtype)
@@ -407,7 +411,13 @@ def source_of(robot: lw.Robot, function: str, dtype: str, crowded: bool | None =
 
 
 def launched(
-    folder: Path, robot: lw.Robot, function: str, text: str, inputs: list[np.ndarray], size: int
+    folder: Path,
+    robot: lw.Robot,
+    function: str,
+    text: str,
+    inputs: list[np.ndarray],
+    size: int,
+    macros: Mapping[str, int] = NO_MACROS,
 ) -> np.ndarray:
     """The result of a kernel's source for these inputs, behind which nothing is written."""
     if COMPILER is None:
@@ -415,7 +425,9 @@ def launched(
     driver = HostDriver(folder)
     count, dtype = len(inputs[0]), inputs[0].dtype.name
     signature = robot._calls.tasks.task(Key(function), dtype).signature(robot.tree)
-    kernel = Cuda(0, driver).load(driver.compile(text, {}), signature, dtype, "batch")
+    turns = "TURNS" in macros
+    code = bytes([turns]) + driver.compile(text, macros)
+    kernel = Cuda(0, driver).load(code, signature, dtype, "batch")
     out = np.full((count + 1, size), 99, dtype)
     rows = [Rows(x.ctypes.data, count, x.shape[1], dtype, x.shape[1]) for x in (*inputs, out)]
     kernel.launch(rows[:-1], rows[-1:], 0)
@@ -451,7 +463,30 @@ def test_a_kernel_is_told_to_make_room(
     code = backend.build(lw.load("puma560").source("gravity_torque", "cuda"))
     assert driver.compiled == kept
     told = len(kept) == 2 and crowded.spilled <= 128
-    assert (b"BLOCKS" in code.split(b"\n", 1)[0]) == told
+    assert code.startswith(b"\0" + repr(kept[-1] if told else {}).encode())
+
+
+@pytest.mark.parametrize("spilled", [0, 16])
+def test_light_kernels_take_turns(tmp_path: Path, spilled: int) -> None:
+    """In as many blocks as without turns, unless registers are spilled for it."""
+    if COMPILER is None:
+        pytest.skip("no C++ compiler")
+    told = {"TURNS": 1, "BLOCKS": 65_536 // (72 * 128)}
+    driver = HostDriver(tmp_path, lambda macros: Facts(128, 72, spilled if macros == told else 0))
+    text = lw.load("puma560").source("gravity_torque", "cuda", dtype="float32")
+    code = Cuda(0, driver).build(text)
+    assert driver.compiled == [{}, told, *([{"TURNS": 1}] if spilled else [])]
+    assert code.startswith(b"\1" + repr(driver.compiled[-1]).encode())
+
+
+def test_turns_reach_every_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backend_module, "BUSY", 1)
+    robot = lw.load("puma560")
+    q = states(robot, 5 * 128 + 37, "float32")[0]
+    text = source_of(robot, "gravity_torque", "float32")
+    turns = {"TURNS": 1}
+    found = launched(tmp_path, robot, "gravity_torque", text, [q], 6, turns)  # six blocks in two
+    same(found, robot.gravity_torque(q))
 
 
 def test_leading_axes_broadcast_and_rows_may_have_gaps(host: HostDriver) -> None:

@@ -174,8 +174,9 @@ class Contest:
         peers: Sequence[str] = tuple(PEERS),
     ) -> None:
         self.robot, self.frame = robot, tip(robot)
+        makers = {name: PEERS[name] for name in peers}
         self.peers, self.missing, self.agreement = agreeing_peers(
-            robot, self.frame, functions, peers
+            robot, self.frame, functions, makers
         )
         self.states = random_states(robot, states)
 

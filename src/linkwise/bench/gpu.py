@@ -10,14 +10,16 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
 
 from linkwise.bench.contest import Report
-from linkwise.bench.states import random_states
+from linkwise.bench.peers import agreeing_peers
+from linkwise.bench.states import random_states, tip
+from linkwise.bench.xla import XLA_PEERS
 from linkwise.engine.tasks import Key
 from linkwise.errors import BackendUnavailable
 from linkwise.robot import Robot
@@ -25,13 +27,19 @@ from linkwise.text import aligned, duration, pairs
 
 MEASURED = ("forward_dynamics", "inverse_dynamics", "mass_matrix")
 MANY, FEW = 1 << 22, 4096  # states of a batch for device time, and for call time
+OF_PEERS = 1 << 18  # states of a batch of a peer: more is not faster for them, and takes memory
 TURNS, REPEATS = 5, 10
 LANES = {"float32": 128, "float64": 64}  # operations that a multiprocessor starts in a cycle
 NOTES = """\
 device: time on the GPU of one call among many, least of five turns; memory: bytes of arguments and
 results, beside a copy on this GPU; arithmetic: operations and multiply-adds, beside what all
 multiprocessors start at their highest clock (sines and cosines not counted); call: from a call with
-4,096 states to its end; queued: a call of many that are put on the stream one after another."""
+4,096 states to its end; queued: a call of many that are put on the stream one after another. Peers
+are given the same robot link by link, are timed if their results agree, on 262,144 states."""
+TOLD = {
+    "mjx": "mujoco.mjx, without contacts and constraints, by jax.vmap and jax.jit",
+    "jax": "RNEA and CRBA of the textbook in jax.numpy, on matrices, by jax.vmap and jax.jit",
+}
 
 
 @dataclass(frozen=True)
@@ -46,6 +54,7 @@ class Row:
     queued_ns: float  # of the same call, with many put on the stream one after another
     bytes: int  # of one state
     operations: int  # of one state, a multiply-add counted once
+    peers: dict[str, float] = field(default_factory=dict)  # nanoseconds of one state elsewhere
 
 
 class Clock:
@@ -105,6 +114,9 @@ class Gpu:
     def __init__(self, robot: Robot) -> None:
         self.robot, self.clock = robot, Clock()
         self.copied = self.clock.copy_rate()
+        self.peers, self.missing, self.agreement = agreeing_peers(
+            robot, tip(robot), MEASURED, XLA_PEERS
+        )
 
     def head(self) -> str:
         """What is measured on what."""
@@ -142,7 +154,14 @@ class Gpu:
         return Row(
             function, task.algorithm.method, dtype, long * 1e9, call * 1e9, short * 1e9,
             numbers * np.dtype(dtype).itemsize, count.total - count.fused,
+            self._of_peers(function, dtype),
         )  # fmt: skip
+
+    def _of_peers(self, function: str, dtype: str) -> dict[str, float]:
+        """Nanoseconds of a state, of the peers that have this function."""
+        states = random_states(self.robot, OF_PEERS)
+        found = {peer.name: peer.seconds(function, states, dtype) for peer in self.peers}
+        return {name: t / OF_PEERS * 1e9 for name, t in found.items() if t is not None}
 
     def _many_seconds(self, method: Callable[..., Any], few: Sequence[Any]) -> float:
         many = [self.clock.cupy.tile(x, (MANY // FEW, 1)) for x in few]
@@ -158,22 +177,36 @@ class Gpu:
     def text(self, rows: Sequence[Row]) -> str:
         """The table, and what its numbers mean."""
         head = ("function", "<method", "<dtype", "device", "G states/s", "TB/s", "memory",
-                "arithmetic", "call of 4,096", "queued")  # fmt: skip
+                "arithmetic", "call of 4,096", "queued",
+                *(peer.name for peer in self.peers))  # fmt: skip
+        peak = {dtype: self.clock.starts * lanes for dtype, lanes in LANES.items()}
         lines = [
             (
                 row.function, row.method, row.dtype, f"{row.device_ns:.3f} ns",
                 f"{1 / row.device_ns:.2f}", f"{row.bytes / row.device_ns / 1e3:.2f}",
                 f"{row.bytes / row.device_ns * 1e9 / self.copied:.0%}",
-                f"{row.operations / row.device_ns * 1e9 / (self.clock.starts * LANES[row.dtype]):.0%}",
+                f"{row.operations / row.device_ns * 1e9 / peak[row.dtype]:.0%}",
                 duration(row.call_ns), duration(row.queued_ns),
+                *(_beside(row, peer.name) for peer in self.peers),
             )
             for row in rows
         ]  # fmt: skip
-        return f"{aligned(head, lines)}\n\n{NOTES}"
+        told = [f"{name}: {why}" for name, why in self.missing.items()]
+        told += [f"{peer.name}: {TOLD[peer.name]}" for peer in self.peers]
+        return "\n".join((f"{aligned(head, lines)}\n\n{NOTES}", *told))
 
     def facts(self, rows: Sequence[Row]) -> dict[str, Any]:
         """Everything, for JSON."""
-        return {**self._machine(), "rows": [asdict(row) for row in rows]}
+        compared = {"missing": self.missing, "agreement": self.agreement}
+        peaks = {dtype: self.clock.starts * lanes for dtype, lanes in LANES.items()}
+        known = {**self._machine(), "copied": self.copied, "starts": peaks, **compared}
+        return {**known, "rows": [asdict(row) for row in rows]}
+
+
+def _beside(row: Row, peer: str) -> str:
+    """The time of a peer, and how many times ours it is."""
+    ns = row.peers.get(peer)
+    return "" if ns is None else f"{duration(ns)} ({ns / row.device_ns:,.0f}x)"
 
 
 def _version(name: str) -> str:

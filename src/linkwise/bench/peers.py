@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from linkwise.algorithms import FUNCTIONS
 from linkwise.bench.bodies import Array
 from linkwise.bench.mujoco import mujoco_peer
-from linkwise.bench.peer import Peer
 from linkwise.bench.pinocchio import pinocchio_peer
 from linkwise.bench.states import States, random_states
 from linkwise.robot import Robot
@@ -20,25 +19,42 @@ COMPARED = 16  # states on which results are compared before anything is timed
 AGREE = 1e-9  # results that differ by more are not of the same robot
 
 
-class Agreeing(NamedTuple):
+class Comparable(Protocol):
+    """Another library that holds the robot, as far as its results are compared with ours."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+    @property
+    def order(self) -> list[int]:
+        """Our joints in the order of its joints."""
+
+    def evaluate(self, function: str, states: States) -> Array | None:
+        """Results to compare with ours, joints in its own order."""
+
+
+Some = TypeVar("Some", bound=Comparable)
+Makers = Mapping[str, Callable[[Robot, str], Some]]  # of a robot and a frame
+
+
+class Agreeing(NamedTuple, Generic[Some]):
     """Peers whose results are ours, why others are missing, and how far each was off."""
 
-    peers: list[Peer]
+    peers: list[Some]
     missing: dict[str, str]
     agreement: dict[str, dict[str, float]]
 
 
-def find_peers(
-    robot: Robot, frame: str, names: Sequence[str] = tuple(PEERS)
-) -> tuple[list[Peer], dict[str, str]]:
+def find_peers(robot: Robot, frame: str, makers: Makers[Some]) -> tuple[list[Some], dict[str, str]]:
     """Peers that can hold this robot, and for each of the others why not."""
     if robot.tree.coupled or any(link.joint.nq != 1 for link in robot.tree.links):
-        return [], dict.fromkeys(names, "compared on robots of one-degree joints only")
-    found: list[Peer] = []
+        return [], dict.fromkeys(makers, "compared on robots of one-degree joints only")
+    found: list[Some] = []
     missing: dict[str, str] = {}
-    for name in names:
+    for name, make in makers.items():
         try:
-            found.append(PEERS[name](robot, frame))
+            found.append(make(robot, frame))
         except ImportError:
             missing[name] = "not installed"
         except ValueError as error:
@@ -47,10 +63,10 @@ def find_peers(
 
 
 def agreeing_peers(
-    robot: Robot, frame: str, functions: Sequence[str], names: Sequence[str] = tuple(PEERS)
-) -> Agreeing:
+    robot: Robot, frame: str, functions: Sequence[str], makers: Makers[Some]
+) -> Agreeing[Some]:
     """Peers to time; one whose results differ is computing something else, and is not timed."""
-    found, missing = find_peers(robot, frame, names)
+    found, missing = find_peers(robot, frame, makers)
     agreement = {peer.name: differences(robot, frame, peer, functions) for peer in found}
     for name, errors in agreement.items():
         worst = max(errors.values(), default=0.0)
@@ -59,7 +75,9 @@ def agreeing_peers(
     return Agreeing([peer for peer in found if peer.name not in missing], missing, agreement)
 
 
-def differences(robot: Robot, frame: str, peer: Peer, functions: Sequence[str]) -> dict[str, float]:
+def differences(
+    robot: Robot, frame: str, peer: Comparable, functions: Sequence[str]
+) -> dict[str, float]:
     """Largest difference from the peer's results, relative to the largest entry of their state."""
     states, worst = random_states(robot, COMPARED, seed=1), {}
     for function in functions:

@@ -6,9 +6,10 @@ freedom of what they cost at their depth d (degrees of freedom between them and 
     Δt = Σ (c0 if d < 2 else c1) + c2 Σ d + c3 Σ d (d - 1) / 2 + c4 p + c5 p²
 
 with p the degrees of freedom that move the frame, for functions of one. The numbers are in
-costs.py, nanoseconds per state, for a CPU and for a GPU: fitted by ``tools/cost_model.py`` to times
-of kernels on chains, arms, hands, quadrupeds and humanoids. docs/choosing.md has the times, the
-choice and what it loses, on robots kept out of the fit too.
+costs.py: fitted by ``tools/cost_model.py`` to times of kernels on chains, arms, hands, quadrupeds
+and humanoids. On a CPU they are nanoseconds per state. On a GPU times jump where registers run out,
+so the same sum is only a score there, and its numbers are those of the least loss by wrong choices.
+docs/choosing.md has the times, the choice and what it loses, on robots kept out of the fit too.
 
 A single state uses the batch's method even where another is faster for one, so that it has the same
 bits alone and in any row. On a GPU, where registers are short, another method may be the fastest:
@@ -47,18 +48,18 @@ def choose_method(
         return next((name for name, m in methods.items() if m.can_roll(tree)), next(iter(methods)))
     if function not in CANDIDATES:
         return next(iter(FUNCTIONS[function]))
-    extra = extra_time(function, tree, dtype, frame, device)
+    extra = extra_cost(function, tree, dtype, frame, device)
     return min(extra, key=lambda method: extra[method])
 
 
-def extra_time(
+def extra_cost(
     function: str,
     tree: Tree,
     dtype: str = "float64",
     frame: Frame | None = None,
     device: str = "cpu",
 ) -> dict[str, float]:
-    """Nanoseconds per state that a method takes beyond the first, of those that this robot has."""
+    """What a method costs beyond the first, of those that this robot has."""
     known, numbers = features(tree, frame), COSTS[device][dtype][function]
     first, *others = CANDIDATES[function]
     able = [m for m in others if FUNCTIONS[function][m].exists_for(tree)]

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
 
 from linkwise.backends.base import Array, DeviceMemory, Rows
-from linkwise.backends.cuda.driver import Driver, driver
+from linkwise.backends.cuda.driver import Driver, Facts, driver
 from linkwise.backends.cuda.driver import Memory as Lent
 from linkwise.backends.cuda.memory import Memory
-from linkwise.backends.cuda.render import groups, render_cuda
+from linkwise.backends.cuda.render import TAKES_TURNS, groups, render_cuda
 from linkwise.trace.program import NUMBER, Program, Signature
 from linkwise.trace.schedule import alive, lean
 
 REGISTERS = 65_536  # of a multiprocessor
 ALIVE = {"float64": 160, "float32": 320}  # values that registers and a little memory hold
 CROWD = 3  # blocks of 128 threads beside each other that hide each other's waiting
+TURNS, BUSY = 4, 4096  # states of a thread that takes turns; blocks up to which it has one
 CROWD_SPILLS = 128  # bytes a thread may lose to memory for their sake
 
 
@@ -58,20 +59,29 @@ class Cuda:
         return render_cuda(program, dtype, alive(program) > ALIVE[dtype])
 
     def build(self, text: str, *, apart: bool = False) -> bytes:
-        """CUDA C -> machine code, compiled again where its registers suggest it.
+        """CUDA C -> machine code, compiled again where its registers suggest it; one byte before it
+        says whether its threads take turns.
 
-        A rule from measurements (docs/gpu.md): a kernel that leaves room for fewer than three
-        blocks is told to make room, if hardly anything is spilled for it.
+        Rules from measurements (docs/gpu.md). A kernel that leaves room for fewer than three blocks
+        is told to make room, if hardly anything is spilled for it. A light kernel takes turns, and
+        is told to leave room for as many blocks as without, if nothing is spilled for it.
         """
-        device = self.driver
-        code = device.compile(text, {})
-        facts = device.load(code).facts
+        code, facts = self._compiled(text, {})
+        if TAKES_TURNS in text:
+            turns = {"TURNS": 1}
+            room = {"BLOCKS": REGISTERS // (facts.registers * facts.threads)}
+            found, needs = self._compiled(text, {**turns, **room})
+            return b"\1" + (self._compiled(text, turns)[0] if needs.spilled else found)
         blocks = CROWD * 128 // facts.threads
         if facts.registers * facts.threads * blocks > REGISTERS and not facts.spilled:
-            crowded = device.compile(text, {"BLOCKS": blocks})
-            if device.load(crowded).facts.spilled <= CROWD_SPILLS:
-                return crowded
-        return code
+            crowded, needs = self._compiled(text, {"BLOCKS": blocks})
+            if needs.spilled <= CROWD_SPILLS:
+                return b"\0" + crowded
+        return b"\0" + code
+
+    def _compiled(self, text: str, macros: Mapping[str, int]) -> tuple[bytes, Facts]:
+        code = self.driver.compile(text, macros)
+        return code, self.driver.load(code).facts
 
     def load(self, code: bytes, signature: Signature, dtype: str, form: str) -> CudaKernel:
         """Machine code -> a kernel."""
@@ -82,7 +92,8 @@ class CudaKernel:
     """A kernel on a device."""
 
     def __init__(self, driver: Driver, code: bytes, signature: Signature, dtype: str) -> None:
-        self._driver, self._function = driver, driver.load(code)
+        self._driver, self._function = driver, driver.load(code[1:])
+        self._turns = bool(code[0])
         self.signature, self._dtype = signature, dtype
         self._threads = self._function.facts.threads
 
@@ -133,7 +144,12 @@ class CudaKernel:
         for row in rows:
             arguments += (None, row)
         arguments += [None] * len(self.signature.outputs)
-        return self._function.prepare(-(-states // self._threads), arguments)
+        return self._function.prepare(self._blocks(states), arguments)
+
+    def _blocks(self, states: int) -> int:
+        """As many as have a thread for each state, or fewer where threads take turns."""
+        blocks = -(-states // self._threads)
+        return max(min(blocks, BUSY), -(-blocks // TURNS)) if self._turns else blocks
 
 
 def _check(name: str, rows: Rows, states: int, size: int, dtype: str) -> None:

@@ -14,8 +14,10 @@ The 32 threads of a warp have 32 rows of every array. There are three ways to th
 A staged result may take the place of an input in shared memory, of which each thread has read its
 own row by then; a tile takes nobody's.
 
-One thing is left to whoever compiles, and no result depends on it: ``BLOCKS``, how many blocks
-shall share a multiprocessor.
+Two things are left to whoever compiles, and no result depends on them: ``BLOCKS``, how many blocks
+shall share a multiprocessor, and ``TURNS``, whether a thread computes one state after another, for
+as many blocks as are started. That pays for light kernels, which wait for memory more than they
+compute.
 
 A warp without a state ends at once. In the last warp, threads without a state only copy; where
 results are tiled, they compute the last state once more, because all copy each group.
@@ -39,6 +41,10 @@ SHORT = 12  # numbers of a row that is read or written straight
 AT_ONCE = 32  # numbers of a state, up to which all are read before anything else
 GROUP = 256  # bytes of a group of results
 UNROLLED = 8  # rows of a group that are under way at once
+LIGHT = (
+    30  # operations for each number that is read or written: with fewer, a kernel may take turns
+)
+TAKES_TURNS = "/* TURNS */"  # in the text of a kernel that may
 SHARED = 48 * 1024  # bytes that a block may have
 THREADS = (128, 64, 32)  # of a block: as many as the shared memory allows
 
@@ -53,6 +59,11 @@ typedef unsigned long long uint64_t;
 #define NAN __int_as_float(0x7fc00000)
 #define INFINITY __int_as_float(0x7f800000)
 #define WARP 32
+#endif
+#ifdef TURNS
+#define EACH for (; first < states; first += (long long)gridDim.x * blockDim.x)
+#else
+#define EACH if (first < states)
 #endif
 #ifdef BLOCKS
 #define BOUNDS __launch_bounds__(THREADS, BLOCKS)
@@ -135,6 +146,8 @@ class _Kernel:
 
     def __init__(self, program: Program, dtype: str, tiled: Container[str], crowded: bool) -> None:
         self.type, self.bytes = DIALECTS[dtype].number, DIALECTS[dtype].bits // 8
+        numbers = sum(p.size for p in program.inputs) + sum(o.slot.size for o in program.outputs)
+        self.light = dtype == "float32" and sum(1 for _ in program.nodes()) < LIGHT * numbers
         self.room = 0  # places of a state in shared memory
         self.most = 0 if crowded else _most(dtype)
         tile = _group(dtype) | 1
@@ -176,17 +189,17 @@ class _Kernel:
             'extern "C" __global__ void BOUNDS',
             f"linkwise({', '.join(arguments)})",
             "{",
-            "    const long long thread = (long long)blockIdx.x * blockDim.x + threadIdx.x;",
             "    const int lane = threadIdx.x % WARP;",
-            "    const long long first = thread - lane;",
+            "    long long first = (long long)blockIdx.x * blockDim.x + threadIdx.x - lane;",
+            f"    EACH {{{'' if self.room or not self.light else f' {TAKES_TURNS}'}",
             "    const int count = (int)(states - first < WARP ? states - first : WARP);",
-            "    if (count <= 0) return;",
             "    const int own = lane < count ? lane : count - 1;",
             *self._shared(),
             *self._read(),
             *map(self._goal, self.outputs),
             f"    {alone}state({', '.join(f'own_{r.name}' for r in all_rows)});",
             *self._write(),
+            "    }",
             "}",
         ]
 
