@@ -2,6 +2,7 @@
 
     python tools/cost_model.py measure   time every method on many robots: costs.json
     python tools/cost_model.py fit       costs.json -> engine/costs.py, docs/choosing.md
+    python tools/cost_model.py roofline  benchmarks/results/h200.json -> docs/pictures/roofline.svg
 
 `method="auto"` takes the method whose formula gives the least time. The formula is linear in the
 features of `linkwise.engine.auto`; its numbers come from here. The page says, for robots used
@@ -45,6 +46,7 @@ Table = dict[str, dict[str, dict[str, list[float]]]]  # dtype, function, method;
 TABLE, PAGE = DOCS.parent / "src" / "linkwise" / "engine" / "costs.py", DOCS / "choosing.md"
 DTYPES = ("float64", "float32")
 MODES = (*DTYPES, "one state")
+RESULTS = DOCS.parent / "benchmarks" / "results" / "h200.json"  # of linkwise bench --device cuda
 STATES = 512
 ON_A_GPU = "# On a GPU\n"  # the second part of the page
 MANY = 2**32  # bytes of results of a batch on a GPU, at most
@@ -293,12 +295,15 @@ def _least_loss(rows: Sequence[dict[str, Any]], methods: Sequence[str]) -> dict[
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, or fit and write."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("what", choices=["measure", "fit"])
+    parser.add_argument("what", choices=["measure", "fit", "roofline"])
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--quick", action="store_true", help="few robots")
     parser.add_argument("--json", type=Path, default=Path("costs.json"))
     given = parser.parse_args(arguments)
     warnings.simplefilter("ignore", lw.RobotFileWarning)  # what is wrong with the files is known
+    if given.what == "roofline":
+        roofline(json.loads(RESULTS.read_text()))
+        return
     if given.what == "measure":
         given.json.write_text(json.dumps(_measured(given.device, given.quick)))
         return
@@ -474,6 +479,49 @@ Below, picoseconds per state, up to 2^22 states; a dash where a robot has no suc
 program has more than {MOST:,} operations.
 
 {chr(10).join(parts)}"""
+
+
+MARKS = {"forward_dynamics": "o", "inverse_dynamics": "s", "mass_matrix": "^"}
+
+
+def roofline(results: dict[str, Any]) -> None:
+    """docs/pictures/roofline.svg: how near functions are to what the GPU's memory and units allow.
+
+    Shapes and filled marks tell functions and number types apart, without colours too.
+    """
+    import matplotlib
+
+    matplotlib.use("svg")
+    from matplotlib import pyplot as plt
+
+    plt.rcParams.update({"svg.hashsalt": "linkwise", "svg.fonttype": "none", "font.size": 9})
+    figure, axes = plt.subplots(figsize=(7.2, 4.6))
+    first = next(iter(results.values()))
+    reach = np.geomspace(0.3, 40, 200)
+    for (dtype, peak), line in zip(first["starts"].items(), ("-", "--"), strict=True):
+        roof = np.minimum(reach * first["copied"], peak) / 1e12
+        axes.plot(reach, roof, line, color="black", linewidth=1)
+        axes.text(39, peak / 1e12 * 1.05, f"{dtype} units", ha="right")
+    axes.text(0.36, 1.9, f"memory, {first['copied'] / 1e12:.2f} TB/s", rotation=35)
+    for name, facts in results.items():
+        for row in facts["rows"] if not name.startswith("panda") else ():  # as near as its like
+            x = row["operations"] / row["bytes"]
+            y = row["operations"] / row["device_ns"] / 1e3
+            narrow = row["dtype"] == "float32"
+            face, edge = ("#0072B2", "#0072B2") if narrow else ("white", "#D55E00")
+            axes.plot(x, y, MARKS[row["function"]], color=edge, markerfacecolor=face, markersize=6)
+            label = name.split(".")[0].split("_")[0] if row["function"] != "mass_matrix" else ""
+            axes.annotate(label, (x, y), (4, -9), textcoords="offset points", fontsize=7)
+    for function, mark in MARKS.items():
+        axes.plot([], [], mark, color="black", label=function.replace("_", " "))
+    axes.plot([], [], "D", color="#0072B2", label="float32: filled")
+    axes.plot([], [], "D", color="#D55E00", markerfacecolor="white", label="float64: hollow")
+    axes.set(xscale="log", yscale="log", xlim=(0.3, 40), ylim=(0.8, 60),
+             xlabel="operations per byte of arguments and results",
+             ylabel="10¹² operations a second")  # fmt: skip
+    axes.legend(loc="lower right", frameon=False)
+    figure.tight_layout()
+    figure.savefig(DOCS / "pictures" / "roofline.svg", metadata={"Date": None})
 
 
 if __name__ == "__main__":

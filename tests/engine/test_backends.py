@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.backends.base import BATCH, Backend, Kernel
+from linkwise.backends.base import BATCH, USUAL, Backend, Kernel
 from linkwise.backends.choice import cpu
 from linkwise.backends.cstyle.render import render_c
 from linkwise.engine import calls
@@ -52,6 +52,7 @@ class CBackend:
     name = "c"
     kind = "cpu"
     apart = False
+    effort = USUAL
     rolls = True
     identity = "cc -O1"
     sources: tuple[str, ...] = ("backends.cstyle",)

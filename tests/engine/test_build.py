@@ -55,7 +55,7 @@ INTERRUPTED = """
 WHILE_TRACING = "threading.Timer(1.0, interrupt).start()"
 WHILE_COMPILING = """
     from linkwise.backends.llvm.backend import Llvm
-    build.SECONDS, whole = {seconds}, Llvm.build
+    Llvm.effort, whole = Llvm.effort._replace(seconds={seconds}), Llvm.build
     def late(*args, **options):
         Llvm.build = whole
         threading.Timer(0.7, interrupt).start()

@@ -34,6 +34,7 @@ from linkwise.backends.cuda.driver import NOT_CURRENT, CudaFunction, Facts
 from linkwise.backends.cuda.render import render_cuda
 from linkwise.engine import calls, devices, iterative, libraries
 from linkwise.engine.tasks import Key
+from linkwise.study.generic import generic_chain
 from linkwise.trace.verify import verify
 
 COMPILER = shutil.which("c++")
@@ -375,7 +376,7 @@ def test_long_results_leave_in_groups(tmp_path: Path, dtype: str, count: int) ->
     text = source_of(robot, "mass_matrix", dtype)
     assert "struct Tile" in text
     found = launched(tmp_path, robot, "mass_matrix", text, [q], 1024)
-    same(found.reshape(count, 32, 32), robot.mass_matrix(q))
+    same(found.reshape(count, 32, 32), robot.mass_matrix(q, method="crba"))
 
 
 def test_groups_leave_one_after_another() -> None:
@@ -395,18 +396,21 @@ def test_rows_of_a_tile_that_are_not_whole_groups(tmp_path: Path) -> None:
     text = source_of(robot, "mass_matrix", "float64")
     assert "result.leave(224, 1);" in text
     found = launched(tmp_path, robot, "mass_matrix", text, [q], 225)
-    same(found.reshape(40, 15, 15), robot.mass_matrix(q))
+    same(found.reshape(40, 15, 15), robot.mass_matrix(q, method="crba"))
 
 
 NO_MACROS: Mapping[str, int] = {}
+# methods whose bits are compared: auto may take another one on a GPU
+USUAL = {"inverse_dynamics": "rnea", "gravity_torque": "rnea", "mass_matrix": "crba"}
 
 
 def source_of(robot: lw.Robot, function: str, dtype: str, crowded: bool | None = None) -> str:
     if crowded is None:
-        return robot.source(function, "cuda", dtype=dtype)
+        return robot.source(function, "cuda", USUAL[function], dtype=dtype)
     calls = robot._calls
     order = partial(Cuda(0).ordered, dtype=dtype, form="batch")
-    program = calls.kernels.ready(calls.tasks.task(Key(function), dtype), order)
+    task = calls.tasks.task(Key(function, USUAL[function]), dtype)
+    program = calls.kernels.ready(task, order)
     return render_cuda(program, dtype, crowded)
 
 
@@ -819,6 +823,18 @@ def test_arrays_elsewhere_are_not_moved(host: HostDriver) -> None:
         robot.gravity_torque(Fake(np.zeros((4, 6))), device="cuda")
     with pytest.raises(TypeError, match="forward_dynamics: device= is for arrays of NumPy"):
         robot.forward_dynamics(*[Fake(np.zeros((4, 6)))] * 3, method="pcg", device="cuda")
+
+
+def test_auto_has_numbers_of_its_own_for_a_gpu(host: HostDriver) -> None:
+    robot = lw.Robot(generic_chain(3))
+    here, there = (robot.method_for("coriolis_matrix", device) for device in ("cpu", "cuda"))
+    assert (here, there) == ("composite", "mixed")
+    q, qd, _ = states(robot, 3)
+    expected = robot.coriolis_matrix(q, qd, method=there)
+    same(robot.coriolis_matrix(Fake(q), Fake(qd)).numbers, expected)
+    same(robot.coriolis_matrix(q, qd, device="cuda"), expected)
+    assert not (expected == robot.coriolis_matrix(q, qd)).all(), "the CPU's method rounds otherwise"
+    assert robot.source("coriolis_matrix", "cuda") == robot.source("coriolis_matrix", "cuda", there)
 
 
 def test_the_method_that_auto_takes_is_named() -> None:

@@ -52,6 +52,21 @@ def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(prod(shape[k + 1 :]) for k in range(len(shape)))
 
 
+class Effort(NamedTuple):
+    """What it takes to build a program, as far as its number of operations tells."""
+
+    seconds: float  # of one operation of a small program
+    moderate: int  # operations at which one takes twice as long
+    bytes: int  # of memory, per operation
+
+    def estimate(self, operations: int) -> float:
+        """Seconds."""
+        return self.seconds * operations * (1.0 + operations / self.moderate)
+
+
+USUAL = Effort(90e-6, 60_000, 4_000)  # of LLVM, measured on chains of 7 to 60 joints
+
+
 class Kernel(Protocol):
     """Compiled code for one program, one number type and one form."""
 
@@ -125,6 +140,7 @@ class Backend(Protocol):
     kind: str  # of device: whose measured times decide which method ``auto`` takes (engine/auto.py)
     apart: bool  # a build that takes long can run where an interrupt ends it
     rolls: bool  # renders programs of counted loops over tables (`Program.arrays`)
+    effort: Effort  # of a build
     sources: tuple[str, ...]  # packages of linkwise that decide what `build` makes of a program
 
     @property

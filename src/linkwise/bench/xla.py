@@ -23,6 +23,7 @@ from linkwise.robot import Robot
 
 Batched = Callable[..., Any]  # arrays (states, n) -> (states, ...)
 TURNS = 3
+MOST_JOINTS = 12  # loops over more links, unrolled, compile for minutes
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,8 @@ def jax_peer(robot: Robot, _frame: str) -> XlaPeer:
     Our own equations on scalars are no rival: XLA compiles their straight-line code for hours.
     """
     jax, links = _jax(), bodies(robot.tree)
+    if len(links) > MOST_JOINTS:
+        raise ValueError(f"compared up to {MOST_JOINTS} joints: more compile for minutes")
     gravity = -np.concatenate((np.zeros(3), robot.gravity))
 
     def forward(q: Any, qd: Any, tau: Any) -> Any:

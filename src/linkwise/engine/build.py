@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import TextIO
 
-from linkwise.backends.base import Backend
+from linkwise.backends.base import Backend, Effort
 from linkwise.backends.process import exiting
 from linkwise.errors import ProgramTooLarge, quote
 from linkwise.model.tree import Tree
@@ -25,16 +25,14 @@ from linkwise.trace.roll import trace_rolled
 from linkwise.trace.tracer import Task, trace
 
 LONG = 2.0  # seconds beyond which work says that it goes on
-BYTES_TRACING, BYTES_COMPILING = 1_600, 4_000  # per operation, measured on chains of 7 to 60 joints
-SECONDS = 90e-6  # to compile one operation of a small program, measured likewise
-MODERATE = 60_000  # operations at which one takes twice as long
+TRACING = 1_600  # bytes per operation, measured on chains of 7 to 60 joints
 
 
-def traced(task: Task, tree: Tree, robot: str) -> Program:
+def traced(task: Task, tree: Tree, robot: str, effort: Effort) -> Program:
     """The program of a task; refused where it could not be compiled in this machine's memory."""
     if task.rolled:
         return trace_rolled(task, tree)
-    most = free_memory() // (BYTES_TRACING + BYTES_COMPILING)
+    most = free_memory() // (TRACING + effort.bytes)
     with _progress(f"tracing {task.name} of {quote(robot)}"):
         try:
             return trace(task, tree, most)
@@ -52,7 +50,7 @@ def built(backend: Backend, program: Program, dtype: str, form: str, robot: str)
     """Render and compile a program."""
     size = sum(1 for _ in program.nodes())
     label = f"compiling {program.name} of {quote(robot)} ({size:,} operations)"
-    estimate = SECONDS * size * (1.0 + size / MODERATE)
+    estimate = backend.effort.estimate(size)
     with _progress(label, estimate):
         text = backend.render(program, dtype, form)
         if estimate > LONG and backend.apart:

@@ -3,8 +3,10 @@
 Made by tools/cost_model.py.
 """
 
+# kind of device -> what was measured on
 MACHINES = {
     "cpu": "AMD EPYC",
+    "cuda": "NVIDIA H200",
 }
 
 # kind of device -> dtype -> function -> method -> a number per feature
@@ -55,5 +57,50 @@ COSTS: dict[str, dict[str, dict[str, dict[str, tuple[float, ...]]]]] = {
             },
         },
     },
+    "cuda": {
+        "float64": {
+            "forward_dynamics": {
+                "aba": (2.1763, 0.1523, 0.0158, 0.0011, 0.0, 0.0),
+                "fd3": (2.8048, 0.3431, -0.0099, -0.0199, 0.0, 0.0),
+            },
+            "mass_matrix": {
+                "mixed": (2.0949, 0.2656, -0.0015, -0.0095, 0.0, 0.0),
+                "gdahj-symmetric": (-0.6193, 0.3096, 0.0178, 0.0022, 0.0, 0.0),
+            },
+            "mass_matrix_inverse": {
+                "innovations": (0.9134, 0.2736, 0.0294, 0.0025, 0.0, 0.0),
+            },
+            "coriolis_matrix": {
+                "mixed": (-3.0217, -0.177, 0.0444, 0.0204, 0.0, 0.0),
+            },
+            "operational_inertia": {
+                "recursive": (4.9268, -0.2967, -0.0517, -0.0075, -0.1222, -0.0264),
+            },
+            "operational_inertia_inverse": {
+                "recursive": (6.7263, -0.4344, -0.0729, -0.0103, -0.3173, -0.0419),
+            },
+        },
+        "float32": {
+            "forward_dynamics": {
+                "aba": (2.0482, 0.1399, 0.0143, 0.001, 0.0, 0.0),
+                "fd3": (2.5891, -0.137, -0.0306, -0.0066, 0.0, 0.0),
+            },
+            "mass_matrix": {
+                "mixed": (1.5615, 0.0871, 0.0031, 0.0001, 0.0, 0.0),
+                "gdahj-symmetric": (1.7536, 0.1326, 0.0063, 0.0006, 0.0, 0.0),
+            },
+            "mass_matrix_inverse": {
+                "innovations": (1.8817, 0.1701, 0.0176, 0.0013, 0.0, 0.0),
+            },
+            "coriolis_matrix": {
+                "mixed": (-0.2837, 0.4191, 0.0728, 0.0059, 0.0, 0.0),
+            },
+            "operational_inertia": {
+                "recursive": (3.7778, -0.0684, -0.0435, -0.009, 0.1169, -0.0179),
+            },
+            "operational_inertia_inverse": {
+                "recursive": (3.8696, -0.051, -0.0444, -0.0094, 0.1238, -0.0188),
+            },
+        },
+    },
 }
-COSTS["cuda"] = COSTS["cpu"]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from linkwise.backends.base import Backend, Kernel
+from linkwise.backends.base import USUAL, Backend, Effort, Kernel
 from linkwise.backends.choice import cpu
 from linkwise.backends.process import build_lock
 from linkwise.engine.build import built, traced
@@ -47,7 +47,9 @@ class Kernels:
 
     def _new(self, task: Task, dtype: str, form: str, backend: Backend) -> Kernel:
         def make() -> bytes:
-            program = self.ready(task, partial(backend.ordered, dtype=dtype, form=form))
+            program = self.ready(
+                task, partial(backend.ordered, dtype=dtype, form=form), backend.effort
+            )
             return built(backend, program, dtype, form, self.name)
 
         if task.rolled:
@@ -63,25 +65,27 @@ class Kernels:
                 f"which run on the processor only; expected arrays of NumPy, or for "
                 "a robot of few links robot.with_loops(False)"
             )
-        program = self.ready(task, partial(backend.ordered, dtype=dtype, form=form))
+        program = self.ready(task, partial(backend.ordered, dtype=dtype, form=form), backend.effort)
         text = backend.render(program, dtype, form)
         code = cached(backend, (text, dtype, form), lambda: backend.build(text))
         return backend.load(code, program.signature, dtype, form)
 
-    def program(self, task: Task) -> Program:
+    def program(self, task: Task, effort: Effort = USUAL) -> Program:
         """The traced program of a task; kept for its next kernel, where it is not too large."""
         with build_lock:
             found = self._programs.get(task)
             if found is None:
-                found = traced(task, self.tree, self.name)
+                found = traced(task, self.tree, self.name, effort)
                 self._programs[task] = found
                 while len(self._programs) > 1 and self._nodes() > MOST_NODES:
                     del self._programs[next(iter(self._programs))]
             return found
 
-    def ready(self, task: Task, order: Callable[[Program], Program]) -> Program:
+    def ready(
+        self, task: Task, order: Callable[[Program], Program], effort: Effort = USUAL
+    ) -> Program:
         """The program as a backend gets it: in an order that suits the machine, and guarded."""
-        return guard(order(self.program(task)))
+        return guard(order(self.program(task, effort)))
 
     def _nodes(self) -> int:
         return sum(sum(1 for _ in p.nodes()) for p in self._programs.values())

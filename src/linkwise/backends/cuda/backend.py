@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from linkwise.backends.base import Array, DeviceMemory, Rows
+from linkwise.backends.base import Array, DeviceMemory, Effort, Rows
 from linkwise.backends.cuda.driver import Driver, Facts, driver
 from linkwise.backends.cuda.driver import Memory as Lent
 from linkwise.backends.cuda.memory import Memory
@@ -28,6 +28,7 @@ class Cuda:
     name = "cuda"
     kind = "cuda"
     apart = False
+    effort = Effort(300e-6, 3_000, 11_000)  # of NVRTC, for which a long block is hard
     rolls = False
     sources: tuple[str, ...] = ("backends.elementary", "backends.cstyle", "backends.cuda")
     front = None

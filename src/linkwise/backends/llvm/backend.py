@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property, partial
 
-from linkwise.backends.base import BATCH, ONE, Keep, Methods
+from linkwise.backends.base import BATCH, ONE, USUAL, Keep, Methods
 from linkwise.backends.llvm.compile import (
     Loaded,
     apart_possible,
@@ -28,6 +28,7 @@ class Llvm:
     name = "llvm"
     kind = "cpu"
     apart = True
+    effort = USUAL
     rolls = True
     sources: tuple[str, ...] = ("backends.elementary", "backends.llvm")
 
