@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.backends.base import BATCH
+from linkwise.backends.base import BATCH, USUAL
 from linkwise.backends.choice import cpu
 from linkwise.backends.llvm import compile as llvm
 from linkwise.backends.llvm.run import MEASURED, SLICE, WRITTEN
@@ -116,7 +116,7 @@ def test_large_programs_go_to_another_process(monkeypatch: pytest.MonkeyPatch) -
     )
     monkeypatch.setenv("LINKWISE_PROGRESS", "off")
     for seconds in (1e-9, 1.0):
-        monkeypatch.setattr(build, "SECONDS", seconds)
+        monkeypatch.setattr(type(backend), "effort", USUAL._replace(seconds=seconds))
         build.built(backend, program(), "float64", BATCH, "robot")
     assert seen == [False, True]
 
