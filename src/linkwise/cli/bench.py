@@ -48,7 +48,8 @@ def bench(
     """Measure the functions of ROBOT beside Pinocchio and MuJoCo, where they are installed.
 
     Pinocchio and MuJoCo, the peers, are given the same robot link by link. A peer is timed only if
-    its results agree with those of linkwise.
+    its results agree with those of linkwise. With --device cuda the peers are MJX (MuJoCo over JAX)
+    and a textbook implementation in JAX.
     """
     settings = Settings(**{field.name: options.pop(field.name) for field in fields(Settings)})
     if device == "cuda" and (suite or calls):
