@@ -73,6 +73,27 @@ def test_costs_are_measured_in_every_mode(
             assert list(times) == list(CANDIDATES[function][:2]) and min(times.values()) > 0
 
 
+def test_numbers_for_a_gpu_choose_the_faster_method(
+    tool: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Methods that win on long chains, by a jump that no sum follows."""
+    model = tool("cost_model")
+    monkeypatch.setattr(model, "STEPS", 600)
+    rows = [
+        {"robot": f"chain {n}", "nv": n, "function": function, "mode": mode, "kept_out": False,
+         "features": (2, n - 2, n * (n - 1) / 2, n**3 / 6, n, n * n),
+         "times": {m: (1 + k if n < 12 else 4 - k) * n for k, m in enumerate(methods)}}
+        for function, methods in CANDIDATES.items()
+        for mode in model.DTYPES
+        for n in (3, 5, 7, 9, 14, 16, 20)
+    ]  # fmt: skip
+    table = model.fit_gpu(rows)
+    assert max(model._choice(row, table)[2] for row in rows) == 0.0
+    page = model.gpu_page(rows, table, "GPU")
+    assert "| `forward_dynamics`            | float64 | 0.0%" in page
+    assert "| chain 20 | 20 | 80,000 | 60,000 | 40,000 | fd3  |" in page
+
+
 def test_a_length_of_chain_is_timed(
     tool: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch
 ) -> None:

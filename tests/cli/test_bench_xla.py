@@ -2,15 +2,40 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import linkwise as lw
 from linkwise.bench.bodies import bodies, depth_first
-from linkwise.bench.gpu import MEASURED
+from linkwise.bench.gpu import MEASURED, Gpu, Row
 from linkwise.bench.peers import agreeing_peers, differences
 from linkwise.bench.states import random_states, tip
 from linkwise.bench.xla import XLA_PEERS, _crba, _rnea, jax_peer
+
+
+def test_the_table_of_a_gpu() -> None:
+    table = Gpu.__new__(Gpu)  # without a GPU
+    table.clock = SimpleNamespace(starts=1e11)  # type: ignore[assignment]
+    table.copied = 4e12
+    table.peers = [SimpleNamespace(name="jax")]  # type: ignore[list-item]
+    table.missing = {"mjx": "not installed"}
+    row = Row("bias", "rnea", "float32", 0.05, 2e4, 1e4, bytes=100, operations=320)
+    lines = table.text([row, replace(row, peers={"jax": 40.0})]).splitlines()
+    head, _, first, second = lines[:4]
+    assert head.split()[-2:] == ["queued", "jax"]
+    assert " 20.00  2.00     50%         50%" in first and not first.endswith(")")
+    assert second.endswith("40 ns (800x)")
+    assert lines[-2] == "mjx: not installed" and lines[-1].startswith("jax: RNEA and CRBA")
+
+
+def test_a_gpu_is_measured_with_cupy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    with pytest.raises(lw.BackendUnavailable, match="CuPy, which is not installed: pip install"):
+        Gpu(lw.load("puma560"))
 
 
 def tree() -> lw.Robot:
