@@ -50,7 +50,9 @@ class _Writer:
         self.regions: list[Region] = []
         self._nodes: list[Expr] = []  # of the block being written
         self._known: set[int] = set()
-        self._unseen = {(p.name, k): None for p in program.inputs for k in range(p.size)}
+        counted = any(isinstance(region, For) for region in program.regions)
+        ports = () if counted else program.inputs  # loops add all inputs up, however many
+        self._unseen = {(p.name, k): None for p in ports for k in range(p.size)}
         self._exact = any(output.kind != NUMBER for output in program.outputs)
         self._sum: Expr | None = None  # of the inputs met so far
         self._guard: Expr | None = None
@@ -81,7 +83,6 @@ class _Writer:
             more = self._plus(x)
             carry = Carry(self._sum, start, more)
             self.regions.append(For(port.size, (carry,), (Case(Block((x, more)), (more,), ()),)))
-        self._unseen.clear()
 
     def _writes_results(self, loop: For) -> bool:
         return any(o.name == w.array for o in self.program.outputs for w in loop.writes)

@@ -9,20 +9,41 @@ from typing import Any
 
 from linkwise.model.joints import Free, Spherical
 from linkwise.model.tree import Tree
+from linkwise.trace import walks  # noqa: F401 - registers the walks over rolled trees
 from linkwise.trace.assemble import assemble
-from linkwise.trace.classes import classes_of
+from linkwise.trace.classes import Classes, classes_of
 from linkwise.trace.expr import Expr, Graph
+from linkwise.trace.kept import divides
 from linkwise.trace.program import BYTE, Output, Program
 from linkwise.trace.rolled import Step, loop
+from linkwise.trace.rolledtree import (
+    Gathered,
+    Input,
+    PerLink,
+    Place,
+    RolledTree,
+    Slots,
+    Visit,
+)
 from linkwise.trace.status import bits, not_unit
 from linkwise.trace.tracer import Task, flatten, run
-from linkwise.trace.walks import Gathered, Input, PerLink, Place, RolledTree, Visit
 
 
 def trace_rolled(task: Task, tree: Tree) -> Program:
-    """The program of a task, every walk a loop; not yet guarded (see guard.py)."""
+    """The program of a task, every walk a loop; not yet guarded (see guard.py).
+
+    It is traced twice: once to see what later walks read of what earlier ones know, and then with
+    only that kept.
+    """
+    classes = classes_of(tree)
+    _, unread = _traced(task, tree, classes, frozenset())
+    return _traced(task, tree, classes, unread)[0]
+
+
+def _traced(task: Task, tree: Tree, classes: Classes, unread: Slots) -> tuple[Program, Slots]:
+    """The program, and what it keeps in vain."""
     graph = Graph()
-    rolled = RolledTree.of(tree, classes_of(tree), graph)
+    rolled = RolledTree.of(tree, classes, graph, unread)
     sizes = dict(task.algorithm.inputs)
     values: list[Any] = [
         Input(port.name)
@@ -41,12 +62,14 @@ def trace_rolled(task: Task, tree: Tree) -> Program:
         broken = _sum([1.0 - graph.node("finite", x) for x in results], graph)
     pivots = list(dict.fromkeys(pivot for pivot, _ in graph.pivots))
     status = [_status(rolled, task, broken, pivots)] if task.status else []
+    left = rolled.forget_unread([*results, *pivots, *status])
     regions, roots = assemble(graph, [*results, *pivots], status)
     count, rest = len(results), len(results) + len(pivots)
     outputs = [Output(slot.name, slot.shape, tuple(roots[:count]))]
     outputs += [Output("status", (), tuple(roots[rest:]), BYTE)] if status else []
     ports, arrays = task.ports(tree), rolled.arrays()
-    return Program(task.name, ports, regions, tuple(outputs), tuple(roots[count:rest]), arrays)
+    rest_ = tuple(roots[count:rest])
+    return Program(task.name, ports, regions, tuple(outputs), rest_, arrays), left
 
 
 def _write(tree: RolledTree, result: Gathered | PerLink, name: str, size: int) -> Expr:
@@ -61,7 +84,7 @@ def _write(tree: RolledTree, result: Gathered | PerLink, name: str, size: int) -
         configuration = not result.added and size == tree.nq
         start, stride, places = tree.places_of_q if configuration else tree.dofs
         per_link, added = result.per_link, result.added and tree.coupled
-    if not added and tree.divides(per_link):  # a state may turn out to have no answer on the way
+    if not added and divides(tree, per_link):  # a state may turn out to have no answer on the way
         into, later = tree.room(size), True
     else:
         into, later = (tree.cleared(size), True) if added else (name, False)

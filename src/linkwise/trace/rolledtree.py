@@ -1,0 +1,343 @@
+"""A rolled tree: what drivers ask of a tree, answered for all links by one loop.
+
+A walk visits links in some order, and its body is traced once for each class of links (`Visit`).
+Numbers of a link are constants of its class, or elements of arrays whose place depends on the link:
+inputs, tables, and scratch that earlier walks have written (``kept.py``). The walks: ``walks.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwise.model.linktable import numbers, with_numbers
+from linkwise.model.tree import BASE, Frame, Link, Tree
+from linkwise.spatial import Scalar
+from linkwise.spatial.records import mapped
+from linkwise.trace.classes import Classes
+from linkwise.trace.expr import FORTH, At, Counted, Expr, Graph, Loop, Order, reachable
+from linkwise.trace.program import Array
+from linkwise.trace.rolled import Step, loop
+
+LINKS, FRAMES = "links", "frames"  # tables of numbers, a row per link
+Slots = frozenset[tuple[str, int]]  # numbers of the rows of arrays
+
+
+class Place(NamedTuple):
+    """Where a number of link i is: ``start + stride i``, or with what a list has for i."""
+
+    array: str
+    start: int
+    stride: int
+    places: str = ""
+
+
+class Way(NamedTuple):
+    """Links in the order in which a walk visits them."""
+
+    length: int
+    order: Order = FORTH
+    through: str = ""  # list of the links on a path; empty: an item is a link
+
+    def backward(self) -> Way:
+        """The same way from its end."""
+        return self._replace(order=Order(self.length - 1, -1))
+
+
+class Visit(NamedTuple):
+    """One step of a walk, at a link of one class."""
+
+    tree: RolledTree
+    way: Way
+    kind: int
+    step: Step
+
+    def read(self, place: Place) -> Expr:
+        """A number of the link."""
+        array, start, stride, places = self.tree.on(self.way, place)
+        return self.step.read(array, start, stride, places)
+
+    @property
+    def link(self) -> Link:
+        """The link; its numbers are constants, or read from the table."""
+        kind = self.tree.classes.classes[self.kind]
+        columns = iter(kind.columns)
+        width = self.tree.classes.table.shape[1]
+
+        def number(x: Any) -> Any:
+            column = next(columns)
+            return x if column is None else self.read(Place(LINKS, column, width))
+
+        return with_numbers(kind.example, mapped(number, numbers(kind.example)))
+
+
+class PerLink:
+    """Something of every link, as a walk meets it."""
+
+    def at(self, visit: Visit) -> Any:
+        """The link's own."""
+        raise NotImplementedError
+
+
+class Lazy(PerLink):
+    """Computed where it is read."""
+
+    def __init__(self, compute: Callable[[Visit], Any]) -> None:
+        self._compute = compute
+
+    def at(self, visit: Visit) -> Any:
+        """The link's own, computed anew."""
+        return self._compute(visit)
+
+
+class Input(NamedTuple):
+    """An argument of the program."""
+
+    name: str
+
+
+class Gathered(NamedTuple):
+    """A vector by link; numbers of followers are added to their drivers', or left out."""
+
+    per_link: PerLink
+    added: bool = True
+
+
+class RolledTree(Tree):
+    """A tree whose walks are loops, in one graph."""
+
+    graph: Graph
+    classes: Classes
+    lists: dict[str, NDArray[np.int64]]
+    scratch: dict[str, int]
+    widths: dict[str, int]  # of the rows in scratch
+    tables: dict[str, NDArray[np.float64]]
+
+    present: dict[tuple[str, int], list[int]]  # classes on a way
+    even: dict[str, tuple[int, int, str]]
+    unread: Slots  # of scratch: what is known that nobody reads, and so is not kept
+
+    @staticmethod
+    def of(tree: Tree, classes: Classes, graph: Graph, unread: Slots = frozenset()) -> RolledTree:
+        """Roll a tree up."""
+        rolled = object.__new__(RolledTree)
+        rolled.__dict__.update(tree.__dict__)
+        table = {LINKS: classes.table.ravel()} if classes.table.size else {}
+        rolled.__dict__.update(graph=graph, classes=classes, tables=table, unread=unread)
+        rolled.__dict__.update(lists={}, scratch={}, widths={}, present={}, even={})
+        return rolled
+
+    # -- memory
+
+    def room(self, size: int, width: int = 1) -> str:
+        """Scratch for so many numbers, in rows of so many."""
+        name = f"room{len(self.scratch)}"
+        self.scratch[name] = size
+        self.widths[name] = width
+        return name
+
+    def forget_unread(self, roots: Sequence[Expr]) -> Slots:
+        """Drop what is written to scratch and never read; returns all that is not read there."""
+        loops = self.graph.loops
+        while True:
+            nodes = reachable([*roots, *(root for each in loops for root in each.roots())])
+            reads = {self._slot(*n.value) for n in nodes if n.op == "read"}
+            wanted = [self._without(each, reads) for each in loops]
+            if wanted == loops:
+                kept = ((name, k) for name, width in self.widths.items() for k in range(width))
+                return frozenset(kept) - reads
+            loops[:] = wanted
+
+    def _slot(self, array: str, at: At) -> tuple[str, int]:
+        """A place in the rows of an array."""
+        return array, at.start % self.widths.get(array, 1)
+
+    def _without(self, each: Loop | Counted, reads: set[tuple[str, int]]) -> Loop | Counted:
+        if not isinstance(each, Counted):
+            return each
+        cases = [
+            case._replace(
+                writes=[w for w in case.writes
+                        if w.array not in self.scratch or self._slot(w.array, w.at) in reads]
+            )
+            for case in each.cases
+        ]  # fmt: skip
+        return each._replace(cases=cases)
+
+    def cleared(self, size: int) -> str:
+        """Scratch for so many numbers, all zero."""
+        name = self.room(size)
+        loop(self.graph, size, [], lambda step, _: _zero(step, name))
+        return name
+
+    def listed(self, name: str, values: ArrayLike) -> tuple[int, int, str]:
+        """Start, stride and list of places; where these grow evenly there is no list."""
+        if name not in self.even:
+            own = np.asarray(values, np.int64)
+            steps = np.diff(own)
+            self.even[name] = (
+                (int(own[0]), int(steps[0]) if len(steps) else 0, "")
+                if (steps == steps[:1]).all()
+                else (0, 1, name)
+            )
+            if self.even[name][2]:
+                self.lists[name] = own
+        return self.even[name]
+
+    def arrays(self) -> tuple[Array, ...]:
+        """Tables, lists and scratch of the program."""
+        tables = (self.tables | self.lists).items()
+        scratch = (Array(name, size) for name, size in self.scratch.items() if size)
+        return (*(Array(name, len(own), own) for name, own in tables), *scratch)
+
+    def on(self, way: Way, place: Place) -> Place:
+        """The place as the walk along a way finds it, by item."""
+        if not way.through:
+            return place
+        path = self.lists[way.through]
+        if not place.places:
+            return place._replace(places=way.through)
+        name = f"{place.places} of {way.through}"
+        self.lists.setdefault(name, self.lists[place.places][path])
+        return place._replace(places=name)
+
+    # -- ways
+
+    @property
+    def all(self) -> Way:
+        """Every link, parents first."""
+        return Way(self.n_links)
+
+    @cached_property
+    def serial(self) -> bool:
+        """Whether each link's parent is the link before."""
+        return bool((self._parents == np.arange(self.n_links)).all())
+
+    @property
+    def _parents(self) -> NDArray[np.int64]:
+        """The row of each link's parent; row 0 is the base's."""
+        return self.parent_numbers + 1
+
+    def kinds(self, way: Way) -> tuple[list[int], At | None]:
+        """The classes on a way, and where a step finds which of them its link is."""
+        name = f"class of {way.through}" if way.through else "class"
+        key = (name, way.length)
+        if key not in self.present:
+            own = self.classes.of_link
+            own = own[self.lists[way.through]] if way.through else own
+            present = np.flatnonzero(np.bincount(own[: way.length]))
+            self.present[key] = [int(k) for k in present]
+            if len(present) > 1:
+                self.lists[name] = np.searchsorted(present, own)
+        kinds = self.present[key]
+        return kinds, At(0, 1, name, way.order) if len(kinds) > 1 else None
+
+    def walk(self, way: Way, state: Sequence[Expr | float], body: Callable[..., Any]) -> list[Expr]:
+        """A loop over links: ``body(visit, state) -> state`` for each class."""
+        kinds, which = self.kinds(way)
+
+        def of(kind: int) -> Callable[[Step, list[Expr]], Sequence[Expr | float]]:
+            return lambda step, state: body(Visit(self, way, kind, step), state)
+
+        bodies = [of(kind) for kind in kinds]
+        return loop(self.graph, way.length, state, *bodies, which=which, order=way.order)
+
+    def once(self, body: Callable[[Step], Sequence[Expr | float]], count: int = 0) -> list[Expr]:
+        """One step, to write elements of arrays, or to read ``count`` of them."""
+        return loop(self.graph, 1, [0.0] * count, lambda step, _: body(step))
+
+    # -- what drivers ask of a tree
+
+    def per_link_q(self, q: Any) -> Any:
+        """Each link's own part of a configuration."""
+        start, stride, places = self.places_of_q
+
+        def own(visit: Visit) -> list[Scalar]:
+            link = visit.link
+            found = [visit.read(Place(q.name, start + k, stride, places))
+                     for k in range(link.joint.nq)]  # fmt: skip
+            if link.follows is None:
+                return found
+            return [found[0] * link.follows.multiplier + link.follows.offset]
+
+        return Lazy(own)
+
+    def per_link_v(self, v: Any) -> Any:
+        """Each link's own part of joint rates."""
+        if isinstance(v, Gathered):
+            return v.per_link
+        if not isinstance(v, Input):
+            (value,) = {float(x) for x in v}
+            return Lazy(lambda visit: [value] * visit.link.joint.nv)
+        start, stride, places = self.dofs
+
+        def own(visit: Visit) -> list[Scalar]:
+            link = visit.link
+            found: list[Scalar] = [
+                visit.read(Place(v.name, start + k, stride, places)) for k in range(link.joint.nv)
+            ]
+            return [x * link.follows.multiplier for x in found] if link.follows else found
+
+        return Lazy(own)
+
+    @property
+    def places_of_q(self) -> tuple[int, int, str]:
+        """Where the numbers of each link are in a configuration: start, stride and list."""
+        return self.listed("of q", self.q_indices)
+
+    @property
+    def dofs(self) -> tuple[int, int, str]:
+        """Where the degrees of freedom of each link are in a vector: start, stride and list."""
+        return self.listed("of v", self.v_indices)
+
+    @property
+    def parents(self) -> tuple[int, int, str]:
+        """Where the parent of each link is in rows of which the first is the base's."""
+        return self.listed("of parent", self._parents)
+
+    def gather(self, per_link: Any) -> Any:
+        """Each link's joint forces, to be written by degree of freedom."""
+        return Gathered(per_link)
+
+    def own_numbers(self, per_link: Any) -> Any:
+        """Each link's numbers, to be written one after another; followers have none."""
+        return Gathered(per_link, added=False)
+
+    @property
+    def joint_frames(self) -> Any:
+        """The frame of each joint, its numbers in a table."""
+        found = [self._joint_frame(i, link) for i, link in enumerate(self.links)]
+        rows = np.array([[*f.origin, *np.ravel(f.rotation)] for f in found])
+        self.tables[FRAMES] = rows.ravel()
+
+        def own(visit: Visit) -> Frame:
+            x = [visit.read(Place(FRAMES, k, 12)) for k in range(12)]
+            rows: Any = tuple(tuple(x[k : k + 3]) for k in (3, 6, 9))
+            origin: Any = tuple(x[:3])
+            return Frame(BASE, origin, rows)
+
+        return Lazy(own)
+
+    def without_gravity(self) -> RolledTree:
+        """The same tree, weightless."""
+        return self._with(replace(self._plain, gravity=(0.0, 0.0, 0.0)))
+
+    @property
+    def _plain(self) -> Tree:
+        return Tree(self.links, self.gravity, self.frames, self.unmoved, self.loops)
+
+    def _with(self, tree: Tree) -> RolledTree:
+        other = RolledTree.of(tree, self.classes, self.graph, self.unread)
+        shared = ("lists", "scratch", "widths", "tables", "present", "even")
+        other.__dict__.update((name, self.__dict__[name]) for name in shared)
+        return other
+
+
+def _zero(step: Step, array: str) -> list[Expr]:
+    step.write(array, 0.0, 0, 1)
+    return []
