@@ -7,6 +7,7 @@
     each_pair     a state that starts at each link meets that link and each of its ancestors
     to_base       the same from one link
     along_path    base to one frame's link
+    on_path       each link between the base and one frame's link on its own
 
 A body is a plain function of one link; its contract is in each walk's docstring. The base is a
 state that is passed in, never a case inside a body.
@@ -101,13 +102,16 @@ def to_base(
         yield i, meet(tree.links[i], state, *(x[i] for x in per_link))
 
 
+@singledispatch
 def each_pair(
     tree: Tree, carry: Body, meet: Body, starts: Sequence[Any], *per_link: PerLink
-) -> Iterator[tuple[tuple[int, int], Any]]:
+) -> Any:
     """`to_base` from every link, with its own start; yields (link met, start) and ``out``."""
-    for i, start in enumerate(starts):
-        for j, out in to_base(tree, i, carry, meet, start, *per_link):
-            yield (j, i), out
+    return (
+        ((j, i), out)
+        for i, start in enumerate(starts)
+        for j, out in to_base(tree, i, carry, meet, start, *per_link)
+    )
 
 
 @singledispatch
@@ -123,6 +127,12 @@ def along_path(
     for i in tree.path(last):
         state = states[i] = body(tree.links[i], state, *(x[i] for x in per_link))
     return states, state
+
+
+@singledispatch
+def on_path(tree: Tree, last: int, body: Body, *per_link: PerLink) -> Any:
+    """``body(link, *inputs_of_link) -> out`` from the base out to ``last``; ``out`` by link."""
+    return {i: body(tree.links[i], *(x[i] for x in per_link)) for i in tree.path(last)}
 
 
 def joint_states(tree: Tree, q: Sequence[Scalar]) -> list[JointState]:

@@ -16,7 +16,6 @@ from linkwise.algorithms import ltl
 from linkwise.algorithms.dense import transpose
 from linkwise.algorithms.external import External
 from linkwise.algorithms.rnea import unbiased
-from linkwise.algorithms.rotors import with_rotors
 from linkwise.model.joints import JointState
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial import Force, Matrix, RigidInertia, Scalar, Vector
@@ -49,7 +48,7 @@ def crba(tree: Tree, q: Vector) -> Matrix:
     J = joint_states(tree, q)
     composites, _ = tip_to_base(tree, compose, RigidInertia.zero(), J)
     F = each_link(tree, momenta, J, composites)
-    return with_rotors(tree, tree.gather_symmetric(each_pair(tree, carry, meet, F, J)))
+    return tree.with_rotors(tree.gather_symmetric(each_pair(tree, carry, meet, F, J)))
 
 
 def forward_dynamics(

@@ -21,7 +21,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from linkwise.algorithms.poses import LinkPose, root_poses, stay
-from linkwise.algorithms.rotors import with_rotors
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial import (
     Force,
@@ -79,7 +78,7 @@ def project(tree: Tree, S: list[list[Motion]], F: list[list[Force]]) -> Matrix:
     """``M_ij = S_j · F_i`` for each link i and each j between it and the base, rotors added."""
     pairs = each_pair(tree, stay, meet, F, S)
     blocks = (((i, j), block) for (j, i), block in pairs)
-    return with_rotors(tree, tree.gather_symmetric(blocks))
+    return tree.with_rotors(tree.gather_symmetric(blocks))
 
 
 def gdahj(tree: Tree, q: Vector) -> Matrix:

@@ -10,11 +10,13 @@ turn with w, ``d/dt (Rᵀv) = Rᵀ(v̇ - w x v)``.
 
 from __future__ import annotations
 
+from functools import partial
+
 from linkwise.algorithms.poses import LinkPose, link_pose, link_poses
 from linkwise.algorithms.rates import at_rest, glide, move
-from linkwise.model.tree import Frame, Tree
+from linkwise.model.tree import Frame, Link, Tree
 from linkwise.spatial import Mat3, Matrix, Motion, Scalar, Vec3, Vector, cross
-from linkwise.sweep import along_path, joint_states
+from linkwise.sweep import along_path, joint_states, on_path
 
 MOVING = "moving"  # body axes; rates of change of the numbers seen in them
 
@@ -41,26 +43,20 @@ def jacobian_columns(tree: Tree, q: Vector, frame: Frame, axes: str) -> dict[int
     """The Jacobian's nonzero columns, by degree of freedom."""
     poses, last = link_poses(tree, q, frame.link)
     tip = _at_frame(last, frame)
-    columns = (
-        ((c,), _at_tip(column, pose, tip))
-        for i, pose in poses.items()
-        for c, column in zip(tree.column_numbers[i], pose.J.S, strict=True)
-    )
-    sums = tree.projection.gathered(columns)
     turn = Mat3.identity() if axes == "base" else tip.R.T
-    return {k: [*(turn @ m.ang), *(turn @ m.lin)] for (k,), m in sums.items()}
+    motions = on_path(tree, frame.link, partial(_at_tip, tip), poses)
+    return tree.gather_columns(motions, lambda m: [*(turn @ m.ang), *(turn @ m.lin)])
 
 
-def _at_tip(column: Motion, pose: LinkPose, tip: LinkPose) -> Motion:
-    ang = pose.R @ column.ang
-    return Motion(ang, pose.R @ column.lin + cross(ang, tip.p - pose.p))
+def _at_tip(tip: LinkPose, _link: Link, pose: LinkPose) -> list[Motion]:
+    """A joint's columns as motions of the frame, in base axes."""
+    turned = pose.turned(pose.J.S)
+    return [Motion(m.ang, m.lin + cross(m.ang, tip.p - pose.p)) for m in turned]
 
 
 def jacobian(tree: Tree, q: Vector, *, frame: Frame, axes: str = "base") -> Matrix:
     """Rows (angular, linear) of the frame's velocity at its origin, per joint rate."""
-    columns = jacobian_columns(tree, q, frame, axes)
-    zero = [0.0] * 6
-    return [[columns.get(j, zero)[row] for j in range(tree.nv)] for row in range(6)]
+    return tree.as_matrix(jacobian_columns(tree, q, frame, axes), 6)
 
 
 def jacobian_dot_qd(

@@ -14,13 +14,6 @@ from linkwise.spatial import Matrix, Scalar, Vector
 from linkwise.sweep import each_link
 
 
-def with_rotors(tree: Tree, M: Matrix) -> Matrix:
-    """Add the rotors' inertias to the diagonal of M."""
-    for k, rotor in enumerate(tree.rotors):
-        M[k][k] = M[k][k] + rotor
-    return M
-
-
 def rotor_blocks(tree: Tree, qd: Vector) -> Blocks:
     """The rotors' part of C: a block per joint."""
     found = each_link(tree, _block, tree.per_link_v(qd))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -249,6 +250,32 @@ class Tree:
                 for column, x in zip(self.column_numbers[j], numbers, strict=True):
                     if not (half and i == j and column > row):
                         yield (row, column), x
+
+    def gather_columns(
+        self, by_link: Mapping[int, Sequence[Any]], finish: Callable[[Any], list[Scalar]]
+    ) -> dict[int, list[Scalar]]:
+        """Something of each joint's columns -> numbers by degree of freedom, where there are any.
+
+        What followers have is added to their drivers' before it is finished.
+        """
+        entries = (
+            ((c,), x)
+            for i, columns in by_link.items()
+            for c, x in zip(self.column_numbers[i], columns, strict=True)
+        )
+        sums = self.projection.gathered(entries)
+        return {k: finish(x) for (k,), x in sums.items()}
+
+    def as_matrix(self, columns: Mapping[int, Sequence[Scalar]], rows: int) -> Matrix:
+        """Columns by degree of freedom as a matrix, with zeros where there are none."""
+        zero = [0.0] * rows
+        return [[columns.get(j, zero)[row] for j in range(self.nv)] for row in range(rows)]
+
+    def with_rotors(self, M: Matrix) -> Matrix:
+        """Add the rotors' inertias to the diagonal of M."""
+        for k, rotor in enumerate(self.rotors):
+            M[k][k] = M[k][k] + rotor
+        return M
 
     def gather_tensor(self, entries: Iterable[tuple[Index, Scalar]]) -> Tensor:
         """Entries by three columns -> a tensor over degrees of freedom."""

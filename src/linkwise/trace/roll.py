@@ -14,9 +14,11 @@ from linkwise.trace.assemble import assemble
 from linkwise.trace.classes import Classes, classes_of
 from linkwise.trace.expr import Expr, Graph
 from linkwise.trace.kept import divides
+from linkwise.trace.pairs import Pairs, write_symmetric
 from linkwise.trace.program import BYTE, Output, Program
 from linkwise.trace.rolled import Step, loop
 from linkwise.trace.rolledtree import (
+    Columns,
     Gathered,
     Input,
     PerLink,
@@ -24,6 +26,7 @@ from linkwise.trace.rolledtree import (
     RolledTree,
     Slots,
     Visit,
+    zeroed,
 )
 from linkwise.trace.status import bits, not_unit
 from linkwise.trace.tracer import Task, flatten, run
@@ -53,10 +56,14 @@ def _traced(task: Task, tree: Tree, classes: Classes, unread: Slots) -> tuple[Pr
     ]
     result = run(task, rolled, values)
     slot = task.slots(tree)[0]
-    written = isinstance(result, (Gathered, PerLink))
-    if written:
+    results: list[Expr] = []
+    if isinstance(result, Pairs):
+        write_symmetric(rolled, result, slot.name)
+        broken = graph.zero
+    elif isinstance(result, Columns):
+        broken = _write_columns(rolled, result, slot.name)
+    elif isinstance(result, (Gathered, PerLink)):
         broken = _write(rolled, result, slot.name, slot.size)
-        results = []
     else:
         results = [graph.lift(x) for x in flatten(result)]
         broken = _sum([1.0 - graph.node("finite", x) for x in results], graph)
@@ -103,6 +110,26 @@ def _write(tree: RolledTree, result: Gathered | PerLink, name: str, size: int) -
     if later:
         loop(tree.graph, size, [], lambda step, _: _copied(step, into, name))
     return broken
+
+
+def _write_columns(tree: RolledTree, columns: Columns, name: str) -> Expr:
+    """Loops that write a matrix of six rows: zeros, then the columns that there are."""
+    nv, graph = tree.nv, tree.graph
+    loop(graph, 6 * nv, [], lambda step, _: zeroed(step, name))
+    if columns.way is None:  # the base: nothing moves it
+        return graph.zero
+    start, stride, places = tree.dofs
+
+    def body(visit: Visit, state: list[Expr]) -> list[Expr]:
+        (broken,) = state
+        for k, column in enumerate(columns.per_link.at(visit)):
+            for row, value in enumerate(column):
+                at = tree.on(visit.way, Place(name, row * nv + start + k, stride, places))
+                visit.step.write(at.array, value, at.start, at.stride, at.places)
+                broken = broken + (1.0 - graph.node("finite", graph.lift(value)))
+        return [broken]
+
+    return tree.walk(columns.way, [0.0], body)[0]
 
 
 def _copied(step: Step, source: str, target: str) -> list[Expr]:

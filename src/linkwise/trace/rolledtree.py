@@ -108,6 +108,13 @@ class Gathered(NamedTuple):
     added: bool = True
 
 
+class Columns(NamedTuple):
+    """Columns of a matrix over degrees of freedom, of the joints on a way."""
+
+    way: Way | None  # None: there are none
+    per_link: PerLink
+
+
 class RolledTree(Tree):
     """A tree whose walks are loops, in one graph."""
 
@@ -172,7 +179,7 @@ class RolledTree(Tree):
     def cleared(self, size: int) -> str:
         """Scratch for so many numbers, all zero."""
         name = self.room(size)
-        loop(self.graph, size, [], lambda step, _: _zero(step, name))
+        loop(self.graph, size, [], lambda step, _: zeroed(step, name))
         return name
 
     def listed(self, name: str, values: ArrayLike) -> tuple[int, int, str]:
@@ -304,6 +311,27 @@ class RolledTree(Tree):
         """Each link's joint forces, to be written by degree of freedom."""
         return Gathered(per_link)
 
+    def gather_columns(self, by_link: Any, finish: Callable[[Any], list[Scalar]]) -> Any:
+        """Numbers of each joint's columns along a path, to be written by degree of freedom."""
+        way, per_link = by_link
+
+        def own(visit: Visit) -> list[list[Scalar]]:
+            return [finish(x) for x in per_link.at(visit)]
+
+        return Columns(way, Lazy(own))
+
+    def as_matrix(self, columns: Any, rows: int) -> Any:
+        """Columns, to be written as a matrix."""
+        return columns
+
+    def gather_symmetric(self, blocks: Any) -> Any:
+        """Blocks of each pair of links, to be written as a symmetric matrix."""
+        return blocks
+
+    def with_rotors(self, M: Any) -> Any:
+        """The matrix with rotors on its diagonal."""
+        return M._replace(rotors=True)
+
     def own_numbers(self, per_link: Any) -> Any:
         """Each link's numbers, to be written one after another; followers have none."""
         return Gathered(per_link, added=False)
@@ -338,6 +366,7 @@ class RolledTree(Tree):
         return other
 
 
-def _zero(step: Step, array: str) -> list[Expr]:
+def zeroed(step: Step, array: str) -> list[Expr]:
+    """Write zero to one element after another."""
     step.write(array, 0.0, 0, 1)
     return []

@@ -131,13 +131,9 @@ def _(tree: RolledTree, body: sweep.Body, total: Any, *per_link: Any, inward: bo
 def _(tree: RolledTree, last: int, body: sweep.Body, base: Any, *per_link: Any) -> Any:
     if last == BASE:
         return {}, base
-    path = np.array(tree.path(last), np.int64)
-    way = Way(len(path))
-    if not (path == np.arange(len(path))).all():
-        way = way._replace(through=f"path to {last}")
-        tree.lists[way.through] = path
+    way = _way_to(tree, last)
     stored, rows, carried = outward(tree, way, body, base, per_link)
-    item = len(path) - 1
+    item = way.length - 1
 
     def number(x: Any) -> Any:
         """A number of the last link: carried to the end, or read from its row."""
@@ -150,6 +146,23 @@ def _(tree: RolledTree, last: int, body: sweep.Body, base: Any, *per_link: Any) 
         return tree.once(lambda step: [step.read(array, start + stride * item)], 1)[0]
 
     return stored, mapped(number, rows.records[int(tree.classes.of_link[last])])
+
+
+def _way_to(tree: RolledTree, last: int) -> Way:
+    path = np.array(tree.path(last), np.int64)
+    if (path == np.arange(len(path))).all():
+        return Way(len(path))
+    name = f"path to {last}"
+    tree.lists[name] = path
+    return Way(len(path), through=name)
+
+
+@sweep.on_path.register
+def _(tree: RolledTree, last: int, body: sweep.Body, *per_link: Any) -> Any:
+    def own(visit: Visit) -> Any:
+        return body(visit.link, *(x.at(visit) for x in per_link))
+
+    return (_way_to(tree, last) if last != BASE else None), Lazy(own)
 
 
 @sweep.at_links.register

@@ -1,0 +1,121 @@
+"""Each pair of a link and an ancestor, on a rolled tree: one loop writes a symmetric matrix.
+
+Its steps, for each link in turn: start there and meet the link itself; then for each ancestor,
+carry the state over the link before and meet the ancestor. What a step does is a case of the loop,
+by its role, the class of the link it is about, and the class of the link where the state started,
+which says how many columns it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linkwise import sweep
+from linkwise.spatial.records import leaves, mapped
+from linkwise.trace.expr import At, Expr
+from linkwise.trace.kept import filled, traced, unknown
+from linkwise.trace.rolled import Body, Step, loop
+from linkwise.trace.rolledtree import PerLink, RolledTree, Visit, Way, zeroed
+
+START, CARRY, MEET = range(3)
+LINK, CASE, ENTRY, MIRRORED = "link of pair", "case of pair", "entry of pair", "mirrored of pair"
+
+
+class Pairs(NamedTuple):
+    """What `each_pair` was asked for; with the rotors' inertias on the diagonal or without."""
+
+    carry: sweep.Body
+    meet: sweep.Body
+    starts: PerLink
+    per_link: tuple[PerLink, ...]
+    rotors: bool = False
+
+
+@sweep.each_pair.register
+def _(
+    _tree: RolledTree, carry: sweep.Body, meet: sweep.Body, starts: PerLink, *per_link: PerLink
+) -> Any:
+    return Pairs(carry, meet, starts, per_link)
+
+
+def write_symmetric(tree: RolledTree, pairs: Pairs, name: str) -> None:
+    """Write the matrix, both halves, zeros between branches."""
+    nv = tree.nv
+    if not tree.serial:
+        loop(tree.graph, nv * nv, [], lambda step, _: zeroed(step, name))
+    link, role, start = _steps(tree)
+    kind = tree.classes.of_link
+    cases, which = np.unique(np.stack([role, kind[link], kind[start]]), axis=1, return_inverse=True)
+    v = tree.v_indices
+    tree.lists |= {
+        LINK: link, CASE: np.asarray(which).ravel(),
+        ENTRY: v[link] * nv + v[start], MIRRORED: v[start] * nv + v[link],
+    }  # fmt: skip
+    way = Way(len(link), through=LINK)
+    shapes = traced(tree, tree.all, pairs.starts.at)
+    states = {k: mapped(lambda _: unknown(tree.graph), shape) for k, shape in shapes.items()}
+    count = max(len(leaves(state)) for state in states.values())
+    write = _Write(tree, pairs, name)
+
+    def body(role: int, own: int, started: int) -> Body:
+        def stepped(step: Step, carried: list[Expr]) -> Sequence[Expr | float]:
+            visit = Visit(tree, way, own, step)
+            inputs = [x.at(visit) for x in pairs.per_link]
+            state = filled(states[started], carried)
+            if role == START:
+                state = pairs.starts.at(visit)
+            if role == CARRY:
+                state = pairs.carry(visit.link, state, *inputs)
+            else:
+                write.block(visit, pairs.meet(visit.link, state, *inputs), role == START)
+            new = leaves(state)
+            return [*new, *carried[len(new) :]]
+
+        return stepped
+
+    bodies = [body(*map(int, case)) for case in cases.T]
+    which_at = At(0, 1, CASE) if len(bodies) > 1 else None
+    loop(tree.graph, len(link), [0.0] * count, *bodies, which=which_at)
+
+
+class _Write:
+    """Writes blocks of a symmetric matrix."""
+
+    def __init__(self, tree: RolledTree, pairs: Pairs, name: str) -> None:
+        self.tree, self.rotors, self.name = tree, pairs.rotors, name
+
+    def block(self, visit: Visit, block: Sequence[Sequence[Any]], diagonal: bool) -> None:
+        """A block, rows of the link that is met, and its mirror image.
+
+        Of a block on the diagonal, only the entries on and below the diagonal are used.
+        """
+        nv, rotors = self.tree.nv, visit.link.armature
+        for a, row in enumerate(block):
+            for b, x in enumerate(row):
+                if diagonal and b > a:
+                    continue
+                value = x + rotors[a] if diagonal and a == b and self.rotors else x
+                visit.step.write(self.name, value, a * nv + b, 1, ENTRY)
+                if not (diagonal and a == b):
+                    visit.step.write(self.name, value, b * nv + a, 1, MIRRORED)
+
+
+def _steps(tree: RolledTree) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of each step: the link it is about, its role, and the link where its state started."""
+    parents = tree.parent_numbers
+    links: list[int] = []
+    roles: list[int] = []
+    starts: list[int] = []
+    for i in range(tree.n_links):
+        own, what, at = [i], [START], i
+        while parents[at] >= 0:
+            own += [at, int(parents[at])]
+            what += [CARRY, MEET]
+            at = int(parents[at])
+        links += own
+        roles += what
+        starts += [i] * len(own)
+    return np.array(links), np.array(roles), np.array(starts)
