@@ -8,7 +8,7 @@ BIN = $(VENV)/bin
 PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n auto --dist worksteal
 ROBOT ?= iiwa14
 
-.PHONY: run test quick full bits search mutation gpu lint bench reliability identities agreement accuracy costs clean
+.PHONY: run test quick full bits search mutation gpu lint bench reliability identities agreement chains accuracy costs clean
 
 run: $(VENV)/.ready
 	$(BIN)/linkwise demo $(ROBOT)
@@ -58,6 +58,10 @@ identities: $(VENV)/.ready
 agreement: $(VENV)/.ready
 	$(BIN)/python tools/agreement.py
 	$(BIN)/python tools/compile_curve.py
+
+# the table of docs/long_chains.md
+chains: $(VENV)/.ready
+	$(BIN)/python tools/long_chains.py
 
 # docs/accuracy.md: errors of every method against 50 digits
 accuracy: $(VENV)/.ready

@@ -32,7 +32,18 @@ CANDIDATES: dict[str, tuple[str, ...]] = {
     "operational_inertia_inverse": ("crba", "recursive"),
 }
 
-MOST_UNROLLED = 64  # links beyond which code is loops over them, where a method can be
+# links beyond which code is loops over them, where a method can be: written out for each link, a
+# vector's code then takes seconds to compile; that of a matrix grows with their square
+MOST_UNROLLED = {1: 64, 2: 40}
+
+
+def in_loops(function: str, tree: Tree, device: str = "cpu") -> bool:
+    """Whether the code of a function shall be loops over the links; on a GPU only if asked for."""
+    if tree.loops is not None or device != "cpu":
+        return bool(tree.loops)
+    some = next(iter(FUNCTIONS[function].values()))
+    square = sum(size == tree.nv for size in some.output_shape(tree)) > 1
+    return tree.n_links > MOST_UNROLLED[2 if square else 1]
 
 
 def choose_method(
@@ -43,9 +54,10 @@ def choose_method(
     device: str = "cpu",
 ) -> str:
     """The method to use for this robot on a kind of device: ``cpu`` or ``cuda``."""
-    if tree.n_links > MOST_UNROLLED:
-        methods = FUNCTIONS[function]
-        return next((name for name, m in methods.items() if m.can_roll(tree)), next(iter(methods)))
+    if in_loops(function, tree, device):
+        rolled = [name for name, m in FUNCTIONS[function].items() if m.can_roll(tree)]
+        if rolled:
+            return rolled[0]
     if function not in CANDIDATES:
         return next(iter(FUNCTIONS[function]))
     extra = extra_cost(function, tree, dtype, frame, device)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from linkwise.algorithms import FUNCTIONS, Algorithm
-from linkwise.engine.auto import MOST_UNROLLED, choose_method
+from linkwise.engine.auto import choose_method, in_loops
 from linkwise.model.tree import Frame, Tree
 from linkwise.model.values import unknown
 from linkwise.trace.tracer import Task
@@ -68,16 +68,11 @@ class Tasks:
             raise ValueError(f"{key.function}: frame is {key.frame!r}; this function takes none")
         self._check_applies(algorithm, key, at)
         wrenches = tuple(self.frame(name) for name in key.external)
-        rolled = self.rolls(algorithm)
+        # loops over the links, or code written out for each
+        loops = in_loops(key.function, self.tree, device) and algorithm.can_roll(self.tree)
         return Task(
-            algorithm, at, key.axes, wrenches, status=key.status, damped=key.damped, rolled=rolled
+            algorithm, at, key.axes, wrenches, status=key.status, damped=key.damped, rolled=loops
         )
-
-    def rolls(self, algorithm: Algorithm) -> bool:
-        """Whether the code of an algorithm is loops over the links, or written out for each."""
-        loops = self.tree.loops
-        wanted = self.tree.n_links > MOST_UNROLLED if loops is None else loops
-        return wanted and algorithm.can_roll(self.tree)
 
     def _check_applies(self, algorithm: Algorithm, key: Key, at: Frame | None) -> None:
         """Say why a method is not for this robot or call, and which methods are."""

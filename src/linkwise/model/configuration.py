@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise.model.linktable import LinkTable
 from linkwise.model.tree import Link, Tree
 
 Array = NDArray[Any]
@@ -29,8 +30,21 @@ def _own(tree: Tree) -> Iterator[tuple[Link, slice, slice]]:
             yield link, slice(q, q + link.joint.nq), slice(v, v + link.joint.nv)
 
 
+def _groups(tree: Tree) -> Iterator[tuple[Link, Array]]:
+    """Of links in tables: an example of each kind, and where the joints of the kind begin in q."""
+    assert isinstance(tree.links, LinkTable)
+    for k in range(len(tree.links.kinds)):
+        yield tree.links.first_of(k), tree.q_indices[tree.links.kind_of == k]
+
+
 def neutral(tree: Tree) -> Array:
     """Every joint at rest."""
+    if isinstance(tree.links, LinkTable):
+        out = np.empty(tree.nq)
+        for link, starts in _groups(tree):
+            for k, value in enumerate(link.joint.neutral()):
+                out[starts + k] = value
+        return out
     return np.array([x for link, _, _ in _own(tree) for x in link.joint.neutral()])
 
 
@@ -59,6 +73,8 @@ def random(tree: Tree, rng: np.random.Generator, size: int | tuple[int, ...]) ->
     """Configurations within limits, drawn one after another."""
     try:
         shape = tuple(size) if isinstance(size, Iterable) else (index(size),)
+    if isinstance(tree.links, LinkTable):
+        return _random_table(tree, rng, shape)
         out = np.empty((*shape, tree.nq))
     except (TypeError, ValueError):
         message = f"random_q: size is {size!r}; expected a number of states, or a shape"
@@ -69,6 +85,23 @@ def random(tree: Tree, rng: np.random.Generator, size: int | tuple[int, ...]) ->
     for state in np.ndindex(*shape):
         for link, q, _ in _own(tree):
             out[(*state, q)] = _random(link, rng)
+    return out
+
+
+def _random_table(tree: Tree, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """The same of links in tables: alike joints are drawn together."""
+    out = np.empty((*shape, tree.nq))
+    for link, starts in _groups(tree):
+        count = (*shape, len(starts))
+        if link.joint.quasi:
+            turns = rng.normal(size=(*count, 4))
+            turns /= np.linalg.norm(turns, axis=-1, keepdims=True)
+            for k in range(4):
+                out[..., starts + k] = turns[..., k]
+        else:
+            low, high = _range(link)
+            for k in range(link.joint.nq):
+                out[..., starts + k] = rng.uniform(low[k], high[k], count)
     return out
 
 

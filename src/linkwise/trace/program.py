@@ -89,6 +89,7 @@ class Signature:
     outputs: tuple[Slot, ...]
     tables: tuple[Array, ...] = ()
     rolled: bool = False  # whether there are counted loops, with scratch or tables
+    scratch: int = 0  # numbers of a state that they keep beside
 
 
 @dataclass(frozen=True)
@@ -174,7 +175,8 @@ class Program:
     def signature(self) -> Signature:
         """The arrays that a kernel of this program reads and writes."""
         slots = tuple(output.slot for output in self.outputs)
-        return Signature(self.inputs, slots, self.tables, bool(self.arrays))
+        scratch = sum(array.size for array in self.arrays if array.values is None)
+        return Signature(self.inputs, slots, self.tables, bool(self.arrays), scratch)
 
     @property
     def tables(self) -> tuple[Array, ...]:

@@ -13,7 +13,7 @@ from linkwise.backends.llvm.types import Lanes, Lines
 from linkwise.trace.expr import At, Write
 from linkwise.trace.program import BYTE, Program
 
-MOST_SCRATCH = 64 * 1024  # bytes on the stack
+MOST_SCRATCH = 256 * 1024  # bytes on the stack
 MALLOC, FREE = 0, 1  # where their addresses are in @tables; tables come after
 FIRST_TABLE = 2
 

@@ -53,7 +53,7 @@ class PlainSite:
     def connect(self, kernel: Kernel) -> None:
         """Use the kernel of a single state from now on."""
         assert isinstance(kernel, LlvmKernel)
-        if kernel.form == ONE:
+        if kernel.form == ONE and not kernel.needs_memory:
             self._kernel, self._one = kernel, _ONE_TYPE(kernel.address)
 
     def run(self, *values: Any, out: Any = None, threads: Any = None) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 from linkwise.backends.base import ONE, Array
 from linkwise.backends.llvm.compile import Loaded
 from linkwise.backends.llvm.layout import data_address
+from linkwise.backends.llvm.memory import MOST_SCRATCH
 from linkwise.trace.program import BYTE, Signature
 
 WORTH_A_THREAD = 100_000  # nanoseconds of work below which another thread is not worth waking
@@ -81,6 +82,15 @@ class LlvmKernel:
         at = (ctypes.c_void_p * len(addresses)).from_address(self._loaded.address["tables"])
         at[:] = [ctypes.c_void_p(address) for address in addresses]
         return ctypes.c_int64.from_address(self._loaded.address["short"])
+
+    @property
+    def needs_memory(self) -> bool:
+        """Whether a call may find that there is not enough memory, and has to be asked about it."""
+        if not self.signature.rolled:
+            return False
+        rows = sum(size for _, _, size in (*self._inputs, *self._outputs))
+        numbers = self.signature.scratch + (rows if self.form != ONE else 0)
+        return numbers * self.width * np.dtype(self.dtype).itemsize > MOST_SCRATCH // 2
 
     def _had_memory(self) -> None:
         """Raise where the code got no memory for what it keeps per link."""

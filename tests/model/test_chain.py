@@ -1,0 +1,132 @@
+"""Chains of any length: against the same chain made link by link, and against identities."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+
+
+def by_hand(n: int, length: float, mass: float, joints: tuple[str, ...]) -> lw.Robot:
+    """The uniform chain as a builder makes it."""
+    b, radius = lw.Builder("by hand"), 0.1 * length
+    across = mass * (length**2 / 12 + radius**2 / 4)
+    for i in range(n):
+        b = b.link(
+            f"link{i + 1}", mass=mass, com=(length / 2, 0, 0),
+            inertia=(mass * radius**2 / 2, across, across),
+        ).joint(
+            f"joint{i + 1}", joints[i % len(joints)], parent=f"link{i}" if i else "base",
+            child=f"link{i + 1}", xyz=(length if i else 0, 0, 0), rpy=(math.pi / 2, 0, 0),
+        )  # fmt: skip
+    return b.build()
+
+
+@pytest.mark.parametrize("joints", [("revolute",), ("revolute", "prismatic", "spherical")])
+def test_a_uniform_chain_is_what_a_builder_makes(joints: tuple[str, ...]) -> None:
+    n, length, mass = 7, 0.25, 0.4
+    chain, built = (
+        lw.chain(n, length=length, mass=mass, joints=joints),
+        by_hand(n, length, mass, joints),
+    )
+    assert (chain.nq, chain.nv) == (built.nq, built.nv)
+    assert chain.joint_names == built.joint_names and chain.link_names == built.link_names
+    q = chain.random_q(0, size=4)
+    qd, x = np.random.default_rng(1).normal(size=(2, 4, chain.nv))
+    for mine in (chain, chain.with_loops(True), chain.with_loops(False)):
+        for found, expected in (
+            (mine.inverse_dynamics(q, qd, x), built.inverse_dynamics(q, qd, x)),
+            (mine.mass_matrix(q), built.mass_matrix(q)),
+            (mine.forward_kinematics(q, "link5"), built.forward_kinematics(q, "link5")),
+            (mine.kinetic_energy(q, qd), built.kinetic_energy(q, qd)),
+        ):
+            assert np.abs(found - expected).max() <= 1e-13 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("n", [1_000, 30_000])
+@pytest.mark.parametrize("shape", ["uniform", "tapered", "random"])
+def test_forward_and_inverse_dynamics_of_long_chains(n: int, shape: str) -> None:
+    """Power of what the torques give equals the change of energy, and ID undoes FD.
+
+    The torques of given accelerations lose as many digits as the mass matrix amplifies the rounding
+    of the accelerations: the distance from a joint to the tip squared over a link's own length.
+    """
+    robot = lw.chain(n, shape, damping=0.01)
+    rng = np.random.default_rng(2)
+    q, qd, tau = 0.2 * rng.normal(size=n), 0.1 * rng.normal(size=n), 1e-3 * rng.normal(size=n)
+    qdd = robot.forward_dynamics(q, qd, tau)
+    assert np.isfinite(qdd).all()
+    other = robot.forward_dynamics(q, qd, tau, method="fd3")
+    assert np.abs(qdd - other).max() <= 1e-9 * np.abs(qdd).max()
+    power, step = qd @ (tau - 0.01 * qd), 1e-7
+    ends = [
+        robot.kinetic_energy(q + s * qd, qd + s * qdd) + robot.potential_energy(q + s * qd)
+        for s in (-step, step)
+    ]
+    size = robot.kinetic_energy(q, qd) + abs(robot.potential_energy(q))
+    assert abs((ends[1] - ends[0]) / (2 * step) - power) <= 1e-7 * size
+
+
+def test_the_momentum_of_a_chain_of_links_without_weight() -> None:
+    """A straight chain that turns rigidly about its first joint: tau = I qdd, and M is known."""
+    n, length, mass = 400, 0.1, 0.2
+    robot = lw.chain(n, length=length, mass=mass, gravity=(0, 0, 0))
+    qdd = np.zeros(n)
+    qdd[0] = 1.0
+    rest = np.zeros(n)
+    whole, radius = n * length, 0.1 * length
+    expected = n * mass * (whole**2 / 3 + radius**2 / 4)
+    assert robot.inverse_dynamics(rest, rest, qdd)[0] == pytest.approx(expected, rel=1e-12)
+    assert robot.mass_matrix(rest)[0, 0] == pytest.approx(expected, rel=1e-12)
+
+
+def test_what_a_chain_tells_of_itself() -> None:
+    robot = lw.chain(300, "tapered", joints=("revolute", "spherical"), armature=0.1)
+    assert robot.name == "chain300" and "450 degrees of freedom" not in str(robot)
+    assert robot.frame_names[-2:] == ("base", "tip") and robot.frame_names[0] == "link1"
+    assert robot.forward_kinematics(robot.neutral(), "base").tolist() == np.eye(4).tolist()
+    q = robot.random_q(3, size=5)
+    assert q.shape == (5, robot.nq) and (robot.random_q(3, size=5) == q).all()
+    copy = pickle.loads(pickle.dumps(robot))
+    x = np.zeros(robot.nv)
+    assert (copy.bias(q[0], x) == robot.bias(q[0], x)).all()
+    with pytest.raises(ValueError, match=r"frame 'link301': robot 'chain300' has no such"):
+        robot.forward_kinematics(q, "link301")
+    with pytest.raises(ValueError, match="made from a tree; expected a description"):
+        robot.with_payload("link3", 1.0)
+
+
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "no links": ({"n": 0}, "n is 0; expected a whole number of links, at least 1"),
+    "half a link": ({"n": 2.5}, "n is 2.5; expected a whole number"),
+    "a shape": (
+        {"shape": "round"},
+        "shape 'round'; expected one of 'uniform', 'tapered', 'random'",
+    ),
+    "a joint": ({"joints": "free"}, "joint 'free'; expected one of 'revolute'"),
+    "no joints": ({"joints": ()}, "0 kinds of joints; expected 1 to 8"),
+    "a length": ({"length": 0.0}, "length 0.0; expected a positive number"),
+    "a mass": ({"mass": math.nan}, "mass"),
+    "damping": ({"damping": -1.0}, "damping -1.0; expected a number that is not negative"),
+    "gravity": ({"gravity": (0, 0)}, "chain: gravity"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_chains_are_named(name: str) -> None:
+    arguments, message = WRONG[name]
+    with pytest.raises(ValueError, match=message):
+        lw.chain(**({"n": 3} | arguments))
+
+
+@pytest.mark.full
+def test_a_million_links() -> None:
+    robot = lw.chain(1_000_000, "random")
+    q, x = robot.neutral(), np.zeros(robot.nv)
+    qdd = robot.forward_dynamics(q, x, x)
+    assert np.isfinite(qdd).all() and np.abs(qdd).max() > 0
