@@ -73,12 +73,12 @@ def random(tree: Tree, rng: np.random.Generator, size: int | tuple[int, ...]) ->
     """Configurations within limits, drawn one after another."""
     try:
         shape = tuple(size) if isinstance(size, Iterable) else (index(size),)
-    if isinstance(tree.links, LinkTable):
-        return _random_table(tree, rng, shape)
         out = np.empty((*shape, tree.nq))
     except (TypeError, ValueError):
         message = f"random_q: size is {size!r}; expected a number of states, or a shape"
         raise ValueError(message) from None
+    if isinstance(tree.links, LinkTable):
+        return _random_table(tree, rng, out)
     if not any(link.joint.quasi for link, _, _ in _own(tree)):
         low, high = np.hstack([np.empty((2, 0)), *(_range(link) for link, _, _ in _own(tree))])
         return np.asarray(rng.uniform(low, high, (*shape, tree.nq)))  # the same draws, at once
@@ -88,11 +88,10 @@ def random(tree: Tree, rng: np.random.Generator, size: int | tuple[int, ...]) ->
     return out
 
 
-def _random_table(tree: Tree, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+def _random_table(tree: Tree, rng: np.random.Generator, out: Array) -> Array:
     """The same of links in tables: alike joints are drawn together."""
-    out = np.empty((*shape, tree.nq))
     for link, starts in _groups(tree):
-        count = (*shape, len(starts))
+        count = (*out.shape[:-1], len(starts))
         if link.joint.quasi:
             turns = rng.normal(size=(*count, 4))
             turns /= np.linalg.norm(turns, axis=-1, keepdims=True)
