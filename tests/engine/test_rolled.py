@@ -156,7 +156,7 @@ def test_code_does_not_grow_with_the_number_of_links() -> None:
         program = guard(trace_rolled(Task(FUNCTIONS["forward_dynamics"]["aba"]), lw.chain(n).tree))
         return Llvm().render(program, "float64", BATCH).count(" = ")
 
-    assert instructions(600) == instructions(60_000)
+    assert instructions(6_000) == instructions(60_000)
 
 
 def test_operations_of_all_steps_are_counted() -> None:
