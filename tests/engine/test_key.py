@@ -15,7 +15,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.algorithms import FUNCTIONS
-from linkwise.backends.base import BATCH, ONE
+from linkwise.backends.base import BATCH, ONE, USUAL
 from linkwise.backends.llvm import target as llvm_target
 from linkwise.backends.llvm.target import Target
 from linkwise.engine import kernels
@@ -50,7 +50,7 @@ class Shelf:
 class Machine:
     """A backend that compiles nothing."""
 
-    name, identity, sources = "machine", "a machine", ("backends.machine",)
+    name, identity, sources, effort = "machine", "a machine", ("backends.machine",), USUAL
 
     def ordered(self, program: Program, dtype: str, form: str) -> Program:
         return alone(program) if form == ONE else together(program)
@@ -124,7 +124,7 @@ def test_every_field_of_a_task_is_in_the_key(workshop: Workshop) -> None:
 def _key_without_tracing(workshop: Workshop, task: Task) -> str:
     """Also of tasks with options that their driver does not take."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Kernels, "ready", lambda self, task, form: None)
+        patch.setattr(Kernels, "ready", lambda self, task, form, effort: None)
         return workshop.key(task)
 
 
