@@ -1189,3 +1189,20 @@ def test_tensors(host: HostDriver, monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(TypeError, match="q has no memory, as inside"):
             torch.vmap(robot.mass_matrix)(on[0][None])
     assert planned(robot) == {"forward_dynamics": 3, "mass_matrix": 1}
+
+
+def test_long_results_of_crowded_kernels_leave_in_groups(tmp_path: Path) -> None:
+    """Where registers do not hold all values, a result of 169 numbers goes by a tile."""
+    robot = lw.Robot(generic_chain(13))
+    q = states(robot, 37)[0]
+    text = robot.source("mass_matrix_inverse", "cuda", "crba")
+    assert "struct Tile" in text and "own_q[] = {q[" in text, "and inputs are read in place"
+    found = launched(tmp_path, robot, "mass_matrix_inverse", text, [q], 169)
+    same(found.reshape(37, 13, 13), robot.mass_matrix_inverse(q, method="crba"))
+
+
+def test_results_have_room_before_inputs() -> None:
+    """Of two inputs of 13 numbers and a result of 169, 192 places hold one input and the result."""
+    text = lw.Robot(generic_chain(13)).source("coriolis_matrix", "cuda", "composite")
+    assert "own_q = warp + 0 * WARP + own * 13;" in text and "own_qd[] = {qd[" in text
+    assert "own_result = warp + 13 * WARP + lane * 169;" in text

@@ -52,8 +52,13 @@ class Cuda:
         return self.driver.identity
 
     def ordered(self, program: Program, dtype: str, form: str) -> Program:
-        """In an order of few values alive, if registers then hold all; else early loads pay."""
-        return lean(program, ALIVE[dtype], [g for o in groups(program, dtype).values() for g in o])
+        """In an order of few values alive, if registers then hold all; else early loads pay, or
+        long results in groups.
+        """
+        short = _in_groups(program, dtype, False)
+        if alive(short) > ALIVE[dtype] and groups(program, dtype, True):
+            return _in_groups(program, dtype, True)
+        return short
 
     def render(self, program: Program, dtype: str, form: str) -> str:
         """The program as CUDA C."""
@@ -151,6 +156,12 @@ class CudaKernel:
         """As many as have a thread for each state, or fewer where threads take turns."""
         blocks = -(-states // self._threads)
         return max(min(blocks, BUSY), -(-blocks // TURNS)) if self._turns else blocks
+
+
+def _in_groups(program: Program, dtype: str, crowded: bool) -> Program:
+    """In an order that completes groups of results one after another, where they leave so."""
+    leaving = groups(program, dtype, crowded).values()
+    return lean(program, ALIVE[dtype], [group for output in leaving for group in output])
 
 
 def _check(name: str, rows: Rows, states: int, size: int, dtype: str) -> None:

@@ -40,10 +40,9 @@ DIALECTS = {
 SHORT = 12  # numbers of a row that is read or written straight
 AT_ONCE = 32  # numbers of a state, up to which all are read before anything else
 GROUP = 256  # bytes of a group of results
+FEW = 48  # numbers of a result that is not worth a group
 UNROLLED = 8  # rows of a group that are under way at once
-LIGHT = (
-    30  # operations for each number that is read or written: with fewer, a kernel may take turns
-)
+LIGHT = 30  # operations per number that is read or written: with fewer, a kernel may take turns
 TAKES_TURNS = "/* TURNS */"  # in the text of a kernel that may
 SHARED = 48 * 1024  # bytes that a block may have
 THREADS = (128, 64, 32)  # of a block: as many as the shared memory allows
@@ -106,9 +105,11 @@ class Argument:
     pitch: int = 0
 
 
-def groups(program: Program, dtype: str) -> dict[str, list[tuple[Expr, ...]]]:
-    """Results that leave in groups, by their names."""
-    most, size = _most(dtype), _group(dtype)
+def groups(
+    program: Program, dtype: str, crowded: bool = False
+) -> dict[str, list[tuple[Expr, ...]]]:
+    """Results that leave in groups, by their names: those that are not staged, and long."""
+    most, size = FEW if crowded else _most(dtype), _group(dtype)
     return {
         o.name: [o.values[k : k + size] for k in range(0, len(o.values), size)]
         for o in program.outputs
@@ -133,7 +134,7 @@ def render_cuda(program: Program, dtype: str, crowded: bool = False) -> str:
     """
     dialect, size = DIALECTS[dtype], _group(dtype)
     how = Leaving("const Tile {0}", size, "{0}.put({1}, {2});", "{0}.leave({1}, {2});")
-    leaving = dict.fromkeys(groups(program, dtype), how)
+    leaving = dict.fromkeys(groups(program, dtype, crowded), how)
     state = state_function(program, dialect, "static __forceinline__ void", "state", leaving)
     tile = TILED.format(T=dialect.number, pitch=size | 1, unrolled=UNROLLED) if leaving else ""
     kernel = _Kernel(program, dtype, leaving, crowded)
@@ -152,7 +153,12 @@ class _Kernel:
         self.most = 0 if crowded else _most(dtype)
         tile = _group(dtype) | 1
         self.most -= tile * sum(o.name in tiled for o in program.outputs)
+        shared = {p.size for p in program.inputs}  # a result that is as long takes an input's place
+        long = [o.slot.size for o in program.outputs if o.kind == NUMBER and o.name not in tiled]
+        kept = sum(size | 1 for size in long if size > SHORT and size not in shared)
+        self.most -= kept  # room for results comes first: caches do not absorb what is written
         self.inputs = [self._argument(word(p.name), p.size) for p in program.inputs]
+        self.most += kept
         free = {x.size: x for x in reversed(self.inputs) if x.way == "staged"}
         self.outputs = []
         for slot in program.signature.outputs:
