@@ -8,19 +8,27 @@ from linkwise.errors import printable
 from linkwise.model.tree import BASE, Link, Tree
 from linkwise.text import aligned
 
+MOST_SHOWN = 200  # links
+
 
 def summary(name: str, tree: Tree) -> str:
-    """Joints, axes, limits and masses, one line per moving link."""
-    mass = sum(link.mass for link in tree.links)
+    """Joints, axes, limits and masses, a line per moving link; of many the first and the last."""
     gravity = " ".join(f"{x:g}" for x in tree.gravity)
     title = (
         f"{printable(name)}: {tree.nv} degrees of freedom, {len(tree.frames)} frames, "
-        f"{mass:.4g} kg moving, gravity ({gravity}) m/s²"
+        f"{tree.mass:.4g} kg moving, gravity ({gravity}) m/s²"
     )
     head = ("#", "<joint", "<type", "<parent", "<link", "<axis", "lower", "upper", "max rate",
             "max effort", "mass [kg]", "rotor")  # fmt: skip
-    rows = [_row(i, link, tree) for i, link in enumerate(tree.links)]
-    return "\n".join((title, "", aligned(head, rows, words=0)))
+    count = tree.n_links
+    shown = range(count) if count <= MOST_SHOWN else (*range(20), *range(count - 5, count))
+    rows = [_row(i, tree.links[i], tree) for i in shown]
+    table = aligned(head, rows, words=0)
+    if len(rows) < count:
+        lines = table.splitlines()
+        lines.insert(-5, f"... {count - len(rows):,} links more")
+        table = "\n".join(lines)
+    return "\n".join((title, "", table))
 
 
 def _row(i: int, link: Link, tree: Tree) -> tuple[str, ...]:

@@ -87,18 +87,26 @@ def test_the_momentum_of_a_chain_of_links_without_weight() -> None:
 
 def test_what_a_chain_tells_of_itself() -> None:
     robot = lw.chain(300, "tapered", joints=("revolute", "spherical"), armature=0.1)
-    assert robot.name == "chain300" and "450 degrees of freedom" not in str(robot)
+    lines = str(robot).splitlines()
+    assert robot.name == "chain300" and "600 degrees of freedom" in lines[0]
+    assert len(lines) < 40 and "... 275 links more" in lines and lines[-1].split()[0] == "299"
+    assert robot == copy_of(robot) != lw.chain(300, "tapered", joints=("revolute", "spherical"))
+    assert lw.chain(1000, mass=0.5).tree.mass == pytest.approx(500.0)
     assert robot.frame_names[-2:] == ("base", "tip") and robot.frame_names[0] == "link1"
     assert robot.forward_kinematics(robot.neutral(), "base").tolist() == np.eye(4).tolist()
     q = robot.random_q(3, size=5)
     assert q.shape == (5, robot.nq) and (robot.random_q(3, size=5) == q).all()
-    copy = pickle.loads(pickle.dumps(robot))
+    copy = copy_of(robot)
     x = np.zeros(robot.nv)
     assert (copy.bias(q[0], x) == robot.bias(q[0], x)).all()
     with pytest.raises(ValueError, match=r"frame 'link301': robot 'chain300' has no such"):
         robot.forward_kinematics(q, "link301")
     with pytest.raises(ValueError, match="was made from a tree"):
         robot.with_payload("link3", 1.0)
+
+
+def copy_of(robot: lw.Robot) -> lw.Robot:
+    return pickle.loads(pickle.dumps(robot))
 
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, overload
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from linkwise.model.joints import Helical, Joint
 from linkwise.model.tree import Follows, Frame, Link, Links, Whole
-from linkwise.spatial.records import mapped
+from linkwise.spatial.records import leaves, mapped
 
 Numbers = NDArray[np.float64]
 
@@ -34,6 +35,14 @@ def with_numbers(link: Link, record: tuple[Any, ...]) -> Link:
         link, joint=joint, placement=placement, inertia=inertia, armature=armature,
         rotor_turn=turn, damping=damping, friction=friction, follows=follows,
     )  # fmt: skip
+
+
+MASS = float("nan")  # stands for a link's mass, to find its place among the numbers
+
+
+def _with_mass(link: Link) -> Link:
+    body = link.inertia
+    return replace(link, inertia=type(body)(MASS, body.h, body.second))
 
 
 @dataclass(frozen=True)
@@ -78,6 +87,21 @@ class LinkTable(Links):
 
     def __len__(self) -> int:
         return len(self.kind_of)
+
+    @property
+    def mass(self) -> float:
+        """Of all links together."""
+        column = [x is MASS for x in leaves(numbers(_with_mass(self.kinds[0].example)))].index(True)
+        return float(sum(kind.rows[:, column].sum() for kind in self.kinds))
+
+    @property
+    def digest(self) -> str:
+        """Hash of the kinds of links, their numbers and their order."""
+        found = hashlib.sha256(self.kind_of.tobytes() + self.parent.tobytes())
+        for kind in self.kinds:
+            turns = [getattr(turn, "axis", "matrix") for turn in kind.example.placement.turns]
+            found.update(repr((kind.example.joint, turns)).encode() + kind.rows.tobytes())
+        return found.hexdigest()
 
     def first_of(self, kind: int) -> Link:
         """The first link of a kind."""

@@ -113,6 +113,16 @@ class Links(Sequence[Link]):
     q_index: Whole
     v_index: Whole
 
+    @property
+    def digest(self) -> str:
+        """Hash of all that equations compute with."""
+        raise NotImplementedError
+
+    @property
+    def mass(self) -> float:
+        """Of all links together."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True)
 class Frame:
@@ -173,6 +183,13 @@ class Tree:
         if isinstance(self.links, Links):
             return self.links.nv
         return sum(link.joint.nv for link in self.links if link.follows is None)
+
+    @property
+    def mass(self) -> float:
+        """Of all moving links, as described."""
+        if isinstance(self.links, Links):
+            return self.links.mass
+        return sum(link.mass for link in self.links)
 
     @cached_property
     def parent_numbers(self) -> Whole:
@@ -416,6 +433,8 @@ class Tree:
     @cached_property
     def digest(self) -> str:
         """Hash of structure, constants and gravity: equal digests mean equal programs."""
+        if isinstance(self.links, Links):
+            return hashlib.sha256(repr((self.links.digest, self.gravity)).encode()).hexdigest()
         parts = [_constants(link) for link in self.links]
         return hashlib.sha256(repr((parts, self.gravity)).encode()).hexdigest()
 
