@@ -3,6 +3,7 @@
     python tools/mutate.py                        all mutants, and the page docs/mutation.md
     python tools/mutate.py --only trace/fuse      of one module
     python tools/mutate.py --minutes 30           a random sample, as large as the time allows
+    python tools/mutate.py --minutes 0            only the page, from what earlier runs have judged
 
 One process imports the tests and everything they need, and learns by a first run which functions
 each test enters and how long it takes. A mutant is a fork of that process in which the changed code
@@ -59,7 +60,8 @@ JUDGES = tuple(f"tests/engine/test_{name}.py" for name in NAMES.split())
 # over every method, for minutes: what they notice, a quick one should
 LEFT_OUT = (
     "every_function_has_the_derivatives", "answers_alike", "every_traced_function",
-    "in_another_order_is_the_same", "cost_no_more", "rolled_walk_compiled", "does_not_grow",
+    "in_another_order_is_the_same", "cost_no_more", "loops_compiled", "does_not_grow",
+    "loops_give_what", "rollout_is_a_loop", "in_a_batch_has_the_same_bits",
 )  # fmt: skip
 OPTIONS = ("-x", "-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist")
 
@@ -441,17 +443,49 @@ def _fates() -> dict[str, str]:
 class Judge:
     """A plugin of pytest that runs its collected tests once per mutant, each time in a fork."""
 
-    def __init__(self, targets: list[Target], named: list[str], minutes: float | None) -> None:
-        self.targets, self.named = targets, named
+    def __init__(
+        self, targets: list[Target], named: list[str], minutes: float | None, jobs: int
+    ) -> None:
+        self.targets, self.named, self.jobs = targets, named, jobs
         self.end = math.inf if minutes is None else time.monotonic() + 60 * minutes
         self.results: list[tuple[Mutant, str]] = []
         self.profile = Profile()
         self.all = {target: list(mutants(target)) for target in targets}
-        self.note: Path | None = None  # where a child writes which test has failed
+        self.note: Path | None = None  # where a fork writes which test has failed
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """In place of running the tests."""
+        chosen = [*map(by_name, self.named), *self._in_turn()]
+        if time.monotonic() < self.end:
+            self._profile(session)
+            self._work(session, chosen)
+        fates = _fates()
+        self.results = [(m, fates[m.key]) for m in chosen if m.key in fates]
+        return True
+
+    def _work(self, session: pytest.Session, chosen: list[Mutant]) -> None:
+        """Judge the mutants in several processes, which take them by turns."""
+        workers = []
+        for k in range(1, self.jobs):
+            worker = os.fork()
+            if worker == 0:
+                try:
+                    self._judge_all(session, chosen[k :: self.jobs])
+                finally:
+                    os._exit(0)
+            workers.append(worker)
+        self._judge_all(session, chosen[:: self.jobs])
+        for worker in workers:
+            os.waitpid(worker, 0)
+
+    def _judge_all(self, session: pytest.Session, some: list[Mutant]) -> None:
+        for mutant in some:
+            if time.monotonic() < self.end:
+                self._judge(session, mutant)
+
+    def _profile(self, session: pytest.Session) -> None:
+        """Run the tests without any change, which must pass."""
         started = time.monotonic()
         if self._forked(lambda: self._measure(session)) != SURVIVED:
             pytest.exit("the tests fail without any change", 1)
@@ -459,10 +493,6 @@ class Judge:
         self.profile.seconds = {name: time for name, (time, _) in measured.items()}
         self.profile.entered = {k: set(map(tuple, lines)) for k, (_, lines) in measured.items()}
         print(f"{len(measured)} tests, {time.monotonic() - started:.0f} s", flush=True)
-        for mutant in (*map(by_name, self.named), *self._in_turn()):
-            if time.monotonic() < self.end:
-                self._judge(session, mutant)
-        return True
 
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """In a child: a test that hangs is ended by the system."""
@@ -474,7 +504,7 @@ class Judge:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """In a child: write down which test has noticed the mutant."""
         if self.note is not None and report.failed:
-            self.note.write_text(report.nodeid, encoding="utf-8")
+            self.note.write_text(report.nodeid)
 
     def _in_turn(self) -> Iterator[Mutant]:
         """Mutants in random order: all of small modules, then one of each module after another."""
@@ -488,19 +518,17 @@ class Judge:
     def _judge(self, session: pytest.Session, mutant: Mutant) -> None:
         fates = _fates()
         known = fates.get(mutant.key, SURVIVED)  # of an earlier run: more tests notice more
-        settled = mutant.key in fates and (known != SURVIVED or mutant.equivalent is not None)
-        tests = [] if settled else self.profile.tests_for(mutant)
-        note = Path(session.config.option.basetemp + ".noticed")
-        note.unlink(missing_ok=True)
-        self.note = note  # only children, in which tests run, write it
-        fate = self._forked(lambda: _run(session, mutant, tests)) if tests else known
-        if note.exists():
+        if mutant.key in fates and (known != SURVIVED or mutant.equivalent is not None):
+            return
+        tests = self.profile.tests_for(mutant)
+        self.note = Path(f"{session.config.option.basetemp}.{os.getpid()}")
+        self.note.unlink(missing_ok=True)
+        fate = self._forked(lambda: _run(session, mutant, tests)) if tests else SURVIVED
+        if self.note.exists():
             function = str(mutant.target.path), mutant.function
-            self.profile.noticing.setdefault(function, set()).add(note.read_text(encoding="utf-8"))
-        self.results.append((mutant, fate))
-        if tests or mutant.key not in fates:
-            with FATES.open("a", encoding="utf-8") as file:
-                print(json.dumps([mutant.key, fate]), file=file)
+            self.profile.noticing.setdefault(function, set()).add(self.note.read_text())
+        with FATES.open("a", encoding="utf-8") as file:
+            print(json.dumps([mutant.key, fate]), file=file)
         if fate == SURVIVED and not mutant.equivalent:
             print(f"{mutant.target.module}.py:{mutant.line}: {mutant.what}", flush=True)
 
@@ -682,6 +710,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", help="a module, such as trace/fuse")
     parser.add_argument("--minutes", type=float, help="judge mutants for so long, then write")
+    parser.add_argument("--jobs", type=int, default=1, help="processes; default 1")
     parser.add_argument("--alone", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
     os.chdir(ROOT)
@@ -693,7 +722,7 @@ def main() -> None:
         parser.error(
             f"--only {options.only}: expected one of {', '.join(t.module for t in TARGETS)}"
         )
-    judge = Judge(targets, [] if options.only else list(BY_NAME), options.minutes)
+    judge = Judge(targets, [] if options.only else list(BY_NAME), options.minutes, options.jobs)
     with tempfile.TemporaryDirectory() as folder:
         without = " and ".join(f"not {name}" for name in LEFT_OUT)
         pytest.main([*OPTIONS, "--basetemp", f"{folder}/t", "-k", without, *JUDGES], [judge])

@@ -141,6 +141,24 @@ def test_each_case_counts_as_often_as_it_is_taken() -> None:
     assert count_operations(verify(program)) == replace(NONE, square_roots=1, additions=2)
 
 
+def test_what_only_the_steps_of_a_loop_need_is_counted_before_it() -> None:
+    """Written by one case, carried on by another; what no case needs is not counted."""
+    graph = Graph()
+    x, value = graph.input("x", 0), graph.node("carry", value="v")
+    root, product, idle = (
+        graph.node(op, x, *[x] * (ARITY[op] - 1)) for op in ("sqrt", "mul", "add")
+    )
+    cases = (
+        Case(Block(()), (value,), (Write("room", At(0, 1), root),)),
+        Case(Block(()), (product,), ()),
+    )
+    loop = For(3, (Carry(value, x, value),), cases, At(0, 1, "which"))
+    arrays = (Array("room", 3), Array("which", 3, np.array([1, 0, 1])))
+    regions = (Block((x, root, product, idle)), loop)
+    program = verify(Program("outside", (Port("x", 1),), regions, (), arrays=arrays))
+    assert count_operations(program) == replace(NONE, square_roots=1, multiplications=1)
+
+
 def test_the_element_that_a_step_touches() -> None:
     lists = {"places": np.array([4, 0, 1])}
     backward = Order(2, -1)
@@ -152,3 +170,10 @@ def test_the_element_that_a_step_touches() -> None:
         (At(3, 1, "places", backward), [4, 3, 7]),
     ):
         assert [at.element(k, lists) for k in range(3)] == expected
+
+
+def test_a_table_is_no_part_of_the_code() -> None:
+    """Programs that differ in the numbers of a table alone are equal: one kernel serves both."""
+    tables = [Array("table", 2, np.array(values)) for values in ((1.0, 2.0), (3.0, 4.0))]
+    assert tables[0] == tables[1] != Array("other", 2, np.array((1.0, 2.0)))
+    assert not tables[0].lists_places and Array("list", 1, np.array([3])).lists_places

@@ -10,9 +10,12 @@ import pytest
 import linkwise as lw
 from linkwise.algorithms import FUNCTIONS, Algorithm
 from linkwise.backends.reference import interpret
+from linkwise.spatial import sqrt
+from linkwise.spatial.scalar import reciprocal
 from linkwise.study.generic import generic_chain
+from linkwise.trace import rolled
 from linkwise.trace.assemble import needed
-from linkwise.trace.expr import At, Graph, Write
+from linkwise.trace.expr import At, Expr, Graph, Write
 from linkwise.trace.guard import guard
 from linkwise.trace.program import (
     BYTE,
@@ -25,6 +28,7 @@ from linkwise.trace.program import (
     Port,
     Program,
     Repeat,
+    Slot,
 )
 from linkwise.trace.tracer import Task, trace
 from linkwise.trace.verify import verify
@@ -252,3 +256,33 @@ def test_a_length_that_is_a_pivot_is_neither_tiny_nor_infinite() -> None:
     assert rows(program, *states) == [True] * 3
     refused = [(least, least), (least, 0.0), (1e-200, 1e-200), (-1.0, 1.0), (1e200, 1e200)]
     assert rows(program, *refused) == [False] * 5
+
+
+def test_pivots_of_counted_loops_spoil_what_comes_after_them() -> None:
+    """From the step that shows it on: a later step, a later loop, and the results."""
+    graph = Graph()
+
+    def inverse(step: rolled.Step, state: list[Expr]) -> list[Expr]:
+        x = step.read("x", 0, 1)
+        step.write("a", reciprocal(x), 0, 1)
+        return [state[0] + x]
+
+    def of_length(step: rolled.Step, state: list[Expr]) -> list[Expr]:
+        y = step.read("y", 0, 1)
+        step.write("b", reciprocal(sqrt(y * y)), 0, 1)
+        return [state[0] + y]
+
+    (end,) = rolled.loop(graph, 3, [graph.zero], inverse)
+    (total,) = rolled.loop(graph, 3, [end], of_length)
+    ports, slots = [Port("x", 3), Port("y", 3)], [Slot("a", (3,)), Slot("b", (3,))]
+    program = verify(rolled.program(graph, "inverses", ports, [], slots, [total]))
+    x, y = np.ones((7, 3)), np.full((7, 3), 4.0)
+    x[1, 1], x[2, 2] = 0.0, -1.0
+    y[3, 0], y[4, 1], y[5, 2], y[6, 1] = 0.0, 2.0**-487, np.nan, 1e200
+    found = interpret(verify(guard(program)), {"x": x, "y": y})
+    first_spoiled = {"a": [3, 1, 2, 3, 3, 0, 3], "b": [3, 0, 0, 0, 1, 0, 1]}
+    for name, firsts in first_spoiled.items():
+        expected = np.array([[k >= first for k in range(3)] for first in firsts])
+        np.testing.assert_array_equal(np.isnan(found[name]), expected)
+    assert np.isnan(found["result"][1:]).all() and found["result"][0] == 15.0
+    assert found["a"][0].tolist() == [1.0] * 3 and found["b"][0].tolist() == [0.25] * 3

@@ -289,3 +289,30 @@ def test_a_rolled_program_is_legal() -> None:
 @pytest.mark.parametrize("kind", ["number", "byte"])
 def test_kinds_of_outputs_are_written_as_the_message_says(kind: str) -> None:
     verify(straight(X, Y, SUM, outputs=(replace(RESULT, kind=kind),)))
+
+
+def by_cases(which: list[int]) -> Program:
+    """Two steps, each the only one that its case is within the arrays for."""
+    reads = [made("read", value=("x", At(start, 2))) for start in (1, -1)]
+    cases = [
+        Case(Block((read,)), (), (rolled.Write("room", At(start, 1), read),))
+        for read, start in zip(reads, (0, -1), strict=True)
+    ]
+    lists = Array("which", 2, np.array(which))
+    loop = For(2, (), tuple(cases), At(0, 1, "which"))
+    return straight(X, Y, SUM, regions=(Block((X, Y, SUM)), loop), arrays=(Array("room", 1), lists))
+
+
+def test_a_case_touches_only_what_its_own_steps_touch() -> None:
+    verify(by_cases([0, 1]))
+    with pytest.raises(IllegalProgram, match="read outside of 'x'"):
+        verify(by_cases([1, 0]))
+    with pytest.raises(IllegalProgram, match="read outside of 'x'"):
+        verify(by_cases([0, 0]))
+
+
+@pytest.mark.parametrize("name", ["x", "result", "room"])
+def test_an_array_has_a_name_of_its_own(name: str) -> None:
+    arrays = (Array("room", 1), Array(name, 1))
+    with pytest.raises(IllegalProgram, match=f"straight: two arrays are named '{name}'$"):
+        verify(straight(X, Y, SUM, arrays=arrays))
