@@ -171,13 +171,25 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "'end'  ->  'end?'  in  END = \"end\"  # of a group of results: no operation of a program",
     ): "any name will do that no operation has",
     (
+        "trace/schedule",
+        "True  ->  False  in  return tuple(Expr(v[0].graph, k, END, v, None) "
+        "for k, v in zip(ids, here, strict=True) if v)",
+    ): "there are as many numbers as groups",
+    (
         "trace/guard",
         "self._emit(self.graph.zero)  ->  pass  in  self._emit(self.graph.zero)",
     ): "the first sum starts from zero, which is emitted there",
-    (
-        "trace/verify",
-        "0  ->  1  in  steps: int = 0,",
-    ): "outside of counted loops, reads are refused before steps are looked at",
+    **{
+        (
+            "trace/verify",
+            f"{change}  in  Lists = Mapping[str, Any]  # whole numbers, by the name of the list",
+        ): "only type checkers look at it"
+        for change in (
+            "Lists = Mapping[str, Any]  ->  pass",
+            "(str, Any)  without  Any",
+            "(str, Any)  without  str",
+        )
+    },
     (
         "trace/tracer",
         "0.0  ->  1.0  in  like = next((x for numbers in values for x in numbers), 0.0)",
@@ -674,9 +686,16 @@ HEAD = """\
 
 `make mutation` changes the passes that make programs, and the key of the kernel cache, in one small
 way after another (an operator, a constant, a condition negated, a statement or an element left
-out), and runs the tests that enter the changed function, the quickest first. A mutant that no test
-notices shows a test that is missing, unless nothing that can be observed changed; those are counted
-apart, and `tools/mutate.py` gives the reason for each.
+out), and runs the tests that enter the changed function. A mutant that no test notices shows a test
+that is missing, unless nothing that can be observed changed; those are counted apart, and
+`tools/mutate.py` gives the reason for each.
+
+Asked are the quick tests of these passes (`NAMES` in `tools/mutate.py`): what tests notice that
+compile every method for minutes, a quick one should notice, too. A mutant is noticed when a test
+fails, when its process dies, or when a test takes five times as long as without the mutant and
+three seconds more. Mutants that no test noticed at first got tests and were judged again, so the
+scores are those of the tests as they are now, and no estimate for code that is still to be written.
+What was noticed once is not judged again while its code stays the same.
 
 """
 

@@ -17,7 +17,7 @@ import linkwise as lw
 from linkwise.algorithms import FUNCTIONS
 from linkwise.trace import schedule as module
 from linkwise.trace.expr import At, Expr, Graph
-from linkwise.trace.program import Block, Case, For, Program
+from linkwise.trace.program import Block, Case, For, Program, Repeat
 from linkwise.trace.schedule import (
     AT_ONCE,
     FREE,
@@ -429,3 +429,11 @@ def test_constants_that_were_measured() -> None:
     """Other numbers compute the same, more slowly: whoever changes them has measured again."""
     assert (UNITS, REGISTERS, SMALL, MOST_ALIVE) == (2, 30, 5000, 64)
     assert FREE == {"const", "input", "carry"} and AT_ONCE == FREE | {"read", "sin", "cos"}
+
+
+def test_a_loop_that_ends_by_a_test_is_ordered_too() -> None:
+    nodes = tangled(0)
+    plain = Program("p", (), (Block(nodes),), ())
+    loop = Repeat(nodes[0], (), Block(nodes), nodes[1])
+    (found,) = together(replace(plain, regions=(loop,))).regions
+    assert found == replace(loop, body=together(plain).regions[0]) != loop
