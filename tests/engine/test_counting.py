@@ -19,6 +19,7 @@ from linkwise.trace.program import (
     Port,
     Program,
     Repeat,
+    Signature,
     count_operations,
 )
 from linkwise.trace.verify import verify
@@ -177,3 +178,10 @@ def test_a_table_is_no_part_of_the_code() -> None:
     tables = [Array("table", 2, np.array(values)) for values in ((1.0, 2.0), (3.0, 4.0))]
     assert tables[0] == tables[1] != Array("other", 2, np.array((1.0, 2.0)))
     assert not tables[0].lists_places and Array("list", 1, np.array([3])).lists_places
+
+
+def test_a_signature_says_how_much_scratch_a_state_needs() -> None:
+    arrays = (Array("room", 3), Array("table", 20, np.ones(20)), Array("more", 4))
+    signature = Program("p", (), (), (), arrays=arrays).signature
+    assert (signature.scratch, signature.tables) == (7, arrays[1:2])
+    assert Signature((), ()).scratch == 0

@@ -19,7 +19,7 @@ from linkwise.algorithms import FUNCTIONS
 from linkwise.backends.reference import interpret
 from linkwise.model.tree import Tree
 from linkwise.spatial import atan2, select, sqrt
-from linkwise.spatial.scalar import known, reciprocal
+from linkwise.spatial.scalar import known, reciprocal, repeat
 from linkwise.trace.assemble import needed
 from linkwise.trace.expr import ARITY, Expr, Graph, TooManyNodes, reachable
 from linkwise.trace.fuse import fuse
@@ -524,3 +524,10 @@ def test_no_traced_scalar_is_known() -> None:
 def test_roots_of_constants_are_folded() -> None:
     graph = Graph()
     assert sqrt(graph.const(4.0)) is graph.const(2.0)
+
+
+def test_every_loop_that_ends_by_a_test_carries_values_of_its_own() -> None:
+    graph = Graph()
+    x = graph.input("x", 0)
+    ends = [repeat(lambda state: ([state[0] + 1.0], x), [x], 3.0) for _ in range(2)]
+    assert ends[0][0] is not ends[1][0]
