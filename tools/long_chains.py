@@ -18,6 +18,7 @@ import numpy as np
 
 import linkwise as lw
 
+STATES = 256
 LENGTHS = (100, 1_000, 10_000, 100_000, 1_000_000)
 
 
@@ -42,8 +43,32 @@ def measured(n: int) -> tuple[str, ...]:
     return f"{n:,}", f"{built:.2f}", f"{first:.2f}", f"{inverse:.0f}", f"{fd:.0f}", f"{peak:,}"
 
 
+def compare() -> None:
+    """First calls and batches, written out and by loops."""
+    print("| links | function | first call, s | by loops | ns per link of a state | by loops |")
+    print("|--:|---|--:|--:|--:|--:|")
+    for n in (8, 16, 32, 64, 128):
+        robot, rng = lw.chain(n, "random"), np.random.default_rng(0)
+        x = rng.normal(size=(3, STATES, n))
+        for function in ("inverse_dynamics", "forward_dynamics", "mass_matrix"):
+            inputs = x[:1] if function == "mass_matrix" else x
+            written, loops = (
+                _batch(robot.with_loops(kind), function, inputs) for kind in (False, True)
+            )
+            times = (written[0], loops[0]), (written[1] / n, loops[1] / n)
+            first, each = (" | ".join(f"{t:.2g}" for t in pair) for pair in times)
+            print(f"| {n} | {function} | {first} | {each} |", flush=True)
+
+
+def _batch(robot: lw.Robot, function: str, inputs: np.ndarray) -> tuple[float, float]:
+    """Seconds of the first call, and nanoseconds per state of later ones."""
+    call = getattr(robot, function)
+    first, per = timed(lambda: call(*inputs, threads=1), STATES)
+    return first, per
+
+
 def timed(call: Callable[[], object], n: int) -> tuple[float, float]:
-    """Seconds of the first call, and nanoseconds per link of the best of later ones."""
+    """Seconds of the first call, and nanoseconds of the best of later ones, divided by n."""
     start = time.perf_counter()
     call()
     first, best = time.perf_counter() - start, float("inf")
@@ -55,4 +80,7 @@ def timed(call: Callable[[], object], n: int) -> tuple[float, float]:
 
 
 if __name__ == "__main__":
-    main(tuple(int(float(x)) for x in sys.argv[1:]) or LENGTHS)
+    if sys.argv[1:] == ["compare"]:
+        compare()
+    else:
+        main(tuple(int(float(x)) for x in sys.argv[1:]) or LENGTHS)
