@@ -201,7 +201,7 @@ _TABLE = [
     Algorithm("joint_wrenches", "rnea", wrenches.joint_wrenches, (_q, _qd, _qdd), (LINKS, 6),
               **_forced, **_mass, **_rolls),
     *_methods("coriolis_matrix", (_q, _qd), (V, V), _regrouped | _mass,
-              ("composite", coriolis.coriolis_matrix, {}),
+              ("composite", coriolis.coriolis_matrix, _rolls_alone),
               ("mixed", mixed.coriolis_matrix, {})),
     Algorithm("christoffel", "composite", christoffel.christoffel, (_q,), (V, V, V), **_regrouped,
               **_mass),

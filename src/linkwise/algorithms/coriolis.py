@@ -103,12 +103,7 @@ def outer(columns: list[Wrenches], m: Moving) -> Matrix:
 
 def assembled(tree: Tree, qd: Vector, met: Iterable[tuple[tuple[int, int], Meeting]]) -> Matrix:
     """``C`` from one block of each joint with itself, two of each two joints, and rotors."""
-    blocks = list(rotor_blocks(tree, qd))
-    for (j, i), meeting in met:
-        blocks.append(((j, i), inner(*meeting)))
-        if i != j:
-            blocks.append(((i, j), outer(*meeting)))
-    return tree.gather_matrix(blocks)
+    return tree.gather_pairs(met, inner, outer, rotor_blocks(tree, qd))
 
 
 def moving_wrenches(tree: Tree, q: Vector, qd: Vector) -> tuple[list[Moving], list[list[Wrenches]]]:

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from linkwise.algorithms.dense import transpose, unit
 from linkwise.model.projection import Index
-from linkwise.model.tree import Blocks, Link, Tree
+from linkwise.model.tree import Link, Tree
 from linkwise.spatial import Matrix, Scalar, Vector
 from linkwise.sweep import each_link
 
 
-def rotor_blocks(tree: Tree, qd: Vector) -> Blocks:
+def rotor_blocks(tree: Tree, qd: Vector) -> list[Matrix]:
     """The rotors' part of C: a block per joint."""
-    found = each_link(tree, _block, tree.per_link_v(qd))
-    return (((i, i), block) for i, block in enumerate(found))
+    found: list[Matrix] = each_link(tree, _block, tree.per_link_v(qd))
+    return found
 
 
 def _block(link: Link, qd: Vector) -> Matrix:

@@ -252,6 +252,25 @@ class Tree:
         """Blocks between two links' columns -> a matrix over degrees of freedom."""
         return self.projection.matrix(self._entries(blocks))
 
+    def gather_pairs(
+        self,
+        met: Iterable[tuple[tuple[int, int], Any]],
+        inner: Callable[..., Matrix],
+        outer: Callable[..., Matrix],
+        own: Iterable[Matrix],
+    ) -> Matrix:
+        """A matrix from what each link meets at itself and at its ancestors.
+
+        ``inner(*met)`` is the block of an ancestor's rows and the link's columns, or of a link with
+        itself, to which its ``own`` block is added; ``outer(*met)`` that of the link's rows.
+        """
+        blocks = [((i, i), block) for i, block in enumerate(own)]
+        for (j, i), meeting in met:
+            blocks.append(((j, i), inner(*meeting)))
+            if i != j:
+                blocks.append(((i, j), outer(*meeting)))
+        return self.gather_matrix(blocks)
+
     def gather_symmetric(self, blocks: Blocks) -> Matrix:
         """The same of a symmetric matrix: one block per pair of links, mirrored here.
 

@@ -1,4 +1,4 @@
-"""Each pair of a link and an ancestor, on a rolled tree: one loop writes a symmetric matrix.
+"""Each pair of a link and an ancestor, on a rolled tree: one loop writes a matrix.
 
 Its steps, for each link in turn: start there and meet the link itself; then for each ancestor,
 carry the state over the link before and meet the ancestor. What a step does is a case of the loop,
@@ -8,12 +8,13 @@ which says how many columns it has.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from linkwise import sweep
+from linkwise.algorithms.dense import plus
 from linkwise.spatial.records import leaves, mapped
 from linkwise.trace.expr import At, Expr
 from linkwise.trace.kept import filled, traced, unknown
@@ -25,13 +26,18 @@ LINK, CASE, ENTRY, MIRRORED = "link of pair", "case of pair", "entry of pair", "
 
 
 class Pairs(NamedTuple):
-    """What `each_pair` was asked for; with the rotors' inertias on the diagonal or without."""
+    """What `each_pair` was asked for, and what is made of it: a symmetric matrix, with the rotors'
+    inertias on the diagonal or without, or a matrix whose blocks are computed from what is met.
+    """
 
     carry: sweep.Body
     meet: sweep.Body
     starts: PerLink
     per_link: tuple[PerLink, ...]
     rotors: bool = False
+    inner: Callable[..., Any] | None = None  # of what is met: the block of the ancestor's rows
+    outer: Callable[..., Any] | None = None  # the block of its columns
+    own: PerLink | None = None  # added to the block of each link with itself
 
 
 @sweep.each_pair.register
@@ -41,8 +47,8 @@ def _(
     return Pairs(carry, meet, starts, per_link)
 
 
-def write_symmetric(tree: RolledTree, pairs: Pairs, name: str) -> None:
-    """Write the matrix, both halves, zeros between branches."""
+def write_matrix(tree: RolledTree, pairs: Pairs, name: str) -> None:
+    """Write the matrix, zeros between branches."""
     nv = tree.nv
     if not tree.serial:
         loop(tree.graph, nv * nv, [], lambda step, _: zeroed(step, name))
@@ -70,7 +76,7 @@ def write_symmetric(tree: RolledTree, pairs: Pairs, name: str) -> None:
             if role == CARRY:
                 state = pairs.carry(visit.link, state, *inputs)
             else:
-                write.block(visit, pairs.meet(visit.link, state, *inputs), role == START)
+                write.met(visit, pairs.meet(visit.link, state, *inputs), role == START)
             new = leaves(state)
             return [*new, *carried[len(new) :]]
 
@@ -82,10 +88,26 @@ def write_symmetric(tree: RolledTree, pairs: Pairs, name: str) -> None:
 
 
 class _Write:
-    """Writes blocks of a symmetric matrix."""
+    """Writes blocks of a matrix."""
 
     def __init__(self, tree: RolledTree, pairs: Pairs, name: str) -> None:
-        self.tree, self.rotors, self.name = tree, pairs.rotors, name
+        self.tree, self.pairs, self.name = tree, pairs, name
+
+    def met(self, visit: Visit, found: Any, diagonal: bool) -> None:
+        """What a link has met, at itself or at an ancestor."""
+        inner, outer, own = self.pairs.inner, self.pairs.outer, self.pairs.own
+        if inner is None or outer is None or own is None:
+            self.block(visit, found, diagonal)
+            return
+        block = inner(*found)
+        self._entries(visit, plus(block, own.at(visit)) if diagonal else block, ENTRY)
+        if not diagonal:
+            self._entries(visit, outer(*found), MIRRORED)
+
+    def _entries(self, visit: Visit, block: Sequence[Sequence[Any]], places: str) -> None:
+        for a, row in enumerate(block):
+            for b, x in enumerate(row):
+                visit.step.write(self.name, x, a * self.tree.nv + b, 1, places)
 
     def block(self, visit: Visit, block: Sequence[Sequence[Any]], diagonal: bool) -> None:
         """A block, rows of the link that is met, and its mirror image.
@@ -97,7 +119,7 @@ class _Write:
             for b, x in enumerate(row):
                 if diagonal and b > a:
                     continue
-                value = x + rotors[a] if diagonal and a == b and self.rotors else x
+                value = x + rotors[a] if diagonal and a == b and self.pairs.rotors else x
                 visit.step.write(self.name, value, a * nv + b, 1, ENTRY)
                 if not (diagonal and a == b):
                     visit.step.write(self.name, value, b * nv + a, 1, MIRRORED)

@@ -14,7 +14,7 @@ from linkwise.trace.assemble import assemble
 from linkwise.trace.classes import Classes, classes_of
 from linkwise.trace.expr import Expr, Graph
 from linkwise.trace.kept import divides
-from linkwise.trace.pairs import Pairs, write_symmetric
+from linkwise.trace.pairs import Pairs, write_matrix
 from linkwise.trace.program import BYTE, Output, Program
 from linkwise.trace.rolled import Step, loop
 from linkwise.trace.rolledtree import (
@@ -58,7 +58,7 @@ def _traced(task: Task, tree: Tree, classes: Classes, unread: Slots) -> tuple[Pr
     slot = task.slots(tree)[0]
     results: list[Expr] = []
     if isinstance(result, Pairs):
-        write_symmetric(rolled, result, slot.name)
+        write_matrix(rolled, result, slot.name)
         broken = graph.zero
     elif isinstance(result, Columns):
         broken = _write_columns(rolled, result, slot.name)

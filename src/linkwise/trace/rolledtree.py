@@ -328,6 +328,10 @@ class RolledTree(Tree):
         """Blocks of each pair of links, to be written as a symmetric matrix."""
         return blocks
 
+    def gather_pairs(self, met: Any, inner: Any, outer: Any, own: Any) -> Any:
+        """What links meet at their ancestors, to be written as a matrix."""
+        return met._replace(inner=inner, outer=outer, own=own)
+
     def with_rotors(self, M: Any) -> Any:
         """The matrix with rotors on its diagonal."""
         return M._replace(rotors=True)
