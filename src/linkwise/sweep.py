@@ -8,6 +8,7 @@
     to_base       the same from one link
     along_path    base to one frame's link
     on_path       each link between the base and one frame's link on its own
+    of_link       what a walk has left of one link
 
 A body is a plain function of one link; its contract is in each walk's docstring. The base is a
 state that is passed in, never a case inside a body.
@@ -133,6 +134,12 @@ def along_path(
 def on_path(tree: Tree, last: int, body: Body, *per_link: PerLink) -> Any:
     """``body(link, *inputs_of_link) -> out`` from the base out to ``last``; ``out`` by link."""
     return {i: body(tree.links[i], *(x[i] for x in per_link)) for i in tree.path(last)}
+
+
+@singledispatch
+def of_link(tree: Tree, i: int, per_link: PerLink) -> Any:
+    """What one link has."""
+    return per_link[i]
 
 
 def joint_states(tree: Tree, q: Sequence[Scalar]) -> list[JointState]:

@@ -172,7 +172,7 @@ _TABLE = [
               ("recursive", operational.recursive_inertia,
                _no_followers | _damped | _rolls_alone)),
     *_methods("tip_acceleration", (_q, _qd, _tau), (6,), _forced | _moving,
-              ("fd3", operator_dynamics.fd3_tip, {}),
+              ("fd3", operator_dynamics.fd3_tip, _rolls_alone),
               ("fd2", operator_dynamics.fd2_tip, {})),
     Algorithm("solve_mass", "innovations", innovations.solve_mass, (_q, ("rhs", V)), (V,),
               **_rolls_alone),

@@ -25,7 +25,7 @@ from linkwise.algorithms.tied import tied, with_ties
 from linkwise.algorithms.wrenches import needed
 from linkwise.model.tree import BASE, Frame, Tree
 from linkwise.spatial import Scalar, Vector
-from linkwise.sweep import base_to_tip, each_link, joint_states
+from linkwise.sweep import base_to_tip, each_link, joint_states, of_link
 
 # (tree, q, qd, tau, external) -> each link's λ and joint acceleration
 States = Callable[..., list[Acceleration]]
@@ -77,13 +77,19 @@ def _tip(states: States) -> Callable[..., list[Scalar]]:
         if frame.link == BASE:
             return drift
 
+        def tip(moved: list[Acceleration], loose: Tree, full_q: Vector) -> list[Scalar]:
+            there = of_link(loose, frame.link, moved)
+            return [*grip(loose, full_q, frame, axes).seen(there.a)]
+
         def rates_and_tip(loose: Tree, full_q: Vector, *rest: Vector) -> list[Scalar]:
             moved = states(loose, full_q, *rest)
-            here = grip(loose, full_q, frame, axes).seen(moved[frame.link].a)
-            return [*joint_accelerations(loose, moved), *here]
+            return [*joint_accelerations(loose, moved), *tip(moved, loose, full_q)]
 
-        found = tied(tree, rates_and_tip, q, qd, tau, external)
-        return [a + b for a, b in zip(found[tree.nv :], drift, strict=True)]
+        if tree.coupled:
+            found = tied(tree, rates_and_tip, q, qd, tau, external)[tree.nv :]
+        else:
+            found = tip(states(tree, q, qd, tau, external), tree, q)
+        return [a + b for a, b in zip(found, drift, strict=True)]
 
     return driver
 

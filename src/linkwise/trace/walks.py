@@ -165,6 +165,20 @@ def _(tree: RolledTree, last: int, body: sweep.Body, *per_link: Any) -> Any:
     return (_way_to(tree, last) if last != BASE else None), Lazy(own)
 
 
+@sweep.of_link.register
+def _(tree: RolledTree, i: int, per_link: Any) -> Any:
+    found = per_link.records[int(tree.classes.of_link[i])]
+
+    def number(x: Any) -> Any:
+        if not isinstance(x, Element):
+            return x
+        array, start, stride, places = x.place
+        item = int(tree.lists[places][i]) if places else i
+        return tree.once(lambda step: [step.read(array, start + stride * item)], 1)[0]
+
+    return mapped(number, found)
+
+
 @sweep.at_links.register
 def _(tree: RolledTree, empty: Any, given: Iterable[tuple[int, Any]]) -> Any:
     pairs = [(i, x) for i, x in given if i != BASE]
