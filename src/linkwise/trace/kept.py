@@ -51,7 +51,8 @@ class Stored(PerLink):
     def at(self, visit: Visit) -> Any:
         """The link's own, read from memory."""
         through = self.way.through
-        if through and visit.way.through != through:
+        partial = through or self.way.length < visit.tree.n_links
+        if partial and self.way != visit.way._replace(order=self.way.order):
             raise TypeError("what was computed along a path is read by a walk over other links")
 
         def value(x: Any) -> Any:
@@ -130,7 +131,7 @@ class Rows:
                 at = start * self.width + self.columns[k]
                 values.append(visit.read(Place(self.name, at, stride * self.width, places)))
             else:
-                values.append(unknown(self.tree.graph))
+                values.append(unknown(self.tree.graph, k + 1))  # as `numbered` has it
         return filled(self.template, values)
 
     def _placed(self, record: Any) -> tuple[Any, list[Expr]]:

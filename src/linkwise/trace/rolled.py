@@ -81,6 +81,8 @@ def loop(
                 pivot = pivot - SHORTEST
             still, watched = graph.lift(select(pivot, still, -1.0)), True
         cases.append(Done([*nexts, still], step.writes))
+    if len(graph.loops) != number:
+        raise TypeError("a counted loop begins inside the body of another; expected one after it")
     starts = [*(graph.lift(x) for x in state), graph.one]
     if watched:
         graph.pivots = [*before, (sound, graph.zero)]

@@ -125,7 +125,7 @@ class RolledTree(Tree):
     widths: dict[str, int]  # of the rows in scratch
     tables: dict[str, NDArray[np.float64]]
 
-    present: dict[tuple[str, int], list[int]]  # classes on a way
+    present: dict[str, list[int]]  # classes on a way, by the name of their list
     even: dict[str, tuple[int, int, str]]
     unread: Slots  # of scratch: what is known that nobody reads, and so is not kept
 
@@ -232,16 +232,15 @@ class RolledTree(Tree):
 
     def kinds(self, way: Way) -> tuple[list[int], At | None]:
         """The classes on a way, and where a step finds which of them its link is."""
-        name = f"class of {way.through}" if way.through else "class"
-        key = (name, way.length)
-        if key not in self.present:
-            own = self.classes.of_link
-            own = own[self.lists[way.through]] if way.through else own
-            present = np.flatnonzero(np.bincount(own[: way.length]))
-            self.present[key] = [int(k) for k in present]
+        name = f"class of {way.through or f'the first {way.length}'}"
+        if name not in self.present:
+            links = self.lists[way.through] if way.through else slice(way.length)
+            own = self.classes.of_link[links]
+            present = np.flatnonzero(np.bincount(own))
+            self.present[name] = [int(k) for k in present]
             if len(present) > 1:
                 self.lists[name] = np.searchsorted(present, own)
-        kinds = self.present[key]
+        kinds = self.present[name]
         return kinds, At(0, 1, name, way.order) if len(kinds) > 1 else None
 
     def walk(self, way: Way, state: Sequence[Expr | float], body: Callable[..., Any]) -> list[Expr]:

@@ -15,12 +15,13 @@ import numpy as np
 from linkwise import sweep
 from linkwise.model.tree import BASE
 from linkwise.spatial.records import leaves, mapped
-from linkwise.trace.expr import Expr
+from linkwise.trace.expr import At, Expr
 from linkwise.trace.kept import (
     Column,
     Element,
     Rows,
     Stored,
+    constant,
     filled,
     numbered,
     passed,
@@ -80,8 +81,9 @@ def _(tree: RolledTree, body: sweep.Body, empty: Any, *per_link: Any) -> Any:
     def tried(children: Any) -> dict[int, Any]:
         return traced(tree, way, lambda visit: results(visit, children))
 
-    known = settled(tree, empty, lambda sums: [up for _, up in tried(sums).values()])
-    template = mapped(lambda x: x if x == 0.0 else unknown(graph), known)  # sums of zeros are zero
+    zeros = mapped(lambda x: x if constant(x) == 0.0 else unknown(graph), empty)
+    # sums of zeros are zero; of any other number, sums are not the same in all links
+    template = settled(tree, zeros, lambda sums: [up for _, up in tried(sums).values()])
     rows = Rows(tree, tree.all, (), first_row=0)
     for kind, (out, _) in tried(numbered(graph, template)).items():
         rows.look(kind, out)
@@ -142,8 +144,9 @@ def _(tree: RolledTree, last: int, body: sweep.Body, base: Any, *per_link: Any) 
         place = rows.placed(x)
         if not isinstance(place, Element):
             return place
-        array, start, stride, _ = place.place
-        return tree.once(lambda step: [step.read(array, start + stride * item)], 1)[0]
+        array, start, stride, places = place.place
+        element = At(start, stride, places).element(item, tree.lists)
+        return tree.once(lambda step: [step.read(array, element)], 1)[0]
 
     return stored, mapped(number, rows.records[int(tree.classes.of_link[last])])
 
