@@ -3,7 +3,8 @@
 Inputs and outputs are rows in memory, one per state. A table is the same for every state, and no
 part of the code: its address is put into ``@tables`` when the kernel is loaded. Scratch has the
 states of a tile side by side in each element. It is on the stack, or where it is large, from
-``malloc``, whose address is put into ``@tables`` too; ``@short`` says that there was none left.
+``malloc``, whose address is put into ``@tables`` too; ``@short`` counts how often there was none
+left.
 """
 
 from __future__ import annotations
@@ -125,7 +126,7 @@ class Rooms:
             f"  %heap = call ptr %malloc(i64 {self._total + 64})\n",
             "  %none = icmp eq ptr %heap, null\n",
             "  br i1 %none, label %nothing, label %roomy\n",
-            "nothing:\n  store i64 1, ptr @short\n  ret void\nroomy:\n",
+            "nothing:\n  %before = atomicrmw add ptr @short, i64 1 monotonic\n  ret void\nroomy:\n",
             "  %unaligned = ptrtoint ptr %heap to i64\n",
             "  %above = add i64 %unaligned, 63\n",
             "  %aligned = and i64 %above, -64\n",

@@ -57,20 +57,21 @@ class LlvmKernel:
             *map(data_address, (*inputs, *outputs))
         )
         steps = (ctypes.c_int64 * (2 * len(inputs)))(*(s for a in inputs for s in a.strides))
+        lacked = self._lacked_memory()
         if self.form == ONE:
             self._one(ctypes.addressof(ports))
-            self._had_memory()
+            self._check_memory(lacked)
             return
         held = (ports, steps, *inputs, *outputs)
         worth = int(states * self.cost / WORTH_A_THREAD)
         count = 1 if threads == 1 else min(worth, threads or available_cores())
         _run_slices(self._slices(states, max(count, 1)), count, lambda b, e: self._part(held, b, e))
-        self._had_memory()
+        self._check_memory(lacked)
 
     def _give_tables(self) -> ctypes.c_int64:
         """Tell the code where its tables are, and where memory comes from.
 
-        Returns the number by which it says that there was no memory.
+        Returns its count of how often there was no memory.
         """
         self._tables = [
             np.ascontiguousarray(t.values, np.int64 if t.lists_places else self.dtype)
@@ -92,10 +93,16 @@ class LlvmKernel:
         numbers = self.signature.scratch + (rows if self.form != ONE else 0)
         return numbers * self.width * np.dtype(self.dtype).itemsize > MOST_SCRATCH // 2
 
-    def _had_memory(self) -> None:
-        """Raise where the code got no memory for what it keeps per link."""
-        if self._short is not None and self._short.value:
-            self._short.value = 0
+    def _lacked_memory(self) -> int:
+        """How often the code got no memory so far, in any thread."""
+        return 0 if self._short is None else self._short.value
+
+    def _check_memory(self, before: int) -> None:
+        """Raise where the code got no memory since ``before``, for what it keeps per link.
+
+        Of calls that run at the same time, one that had memory may raise too.
+        """
+        if self._lacked_memory() != before:
             raise MemoryError("no memory for what a walk over the links keeps of each of them")
 
     def _part(self, held: tuple[object, ...], begin: int, end: int) -> None:
