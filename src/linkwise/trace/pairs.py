@@ -20,6 +20,7 @@ from linkwise.trace.expr import At, Expr
 from linkwise.trace.kept import filled, traced, unknown
 from linkwise.trace.rolled import Body, Step, loop
 from linkwise.trace.rolledtree import PerLink, RolledTree, Visit, Way, zeroed
+from linkwise.trace.status import not_finite, summed
 
 START, CARRY, MEET = range(3)
 LINK, CASE, ENTRY, MIRRORED = "link of pair", "case of pair", "entry of pair", "mirrored of pair"
@@ -47,17 +48,20 @@ def _(
     return Pairs(carry, meet, starts, per_link)
 
 
-def write_matrix(tree: RolledTree, pairs: Pairs, name: str) -> None:
-    """Write the matrix, zeros between branches."""
+def write_matrix(tree: RolledTree, pairs: Pairs, name: str) -> Expr:
+    """Write the matrix, zeros between branches; returns how many numbers are not finite."""
     nv = tree.nv
     if not tree.serial:
         loop(tree.graph, nv * nv, [], lambda step, _: zeroed(step, name))
     link, role, start = _steps(tree)
-    kind = tree.classes.of_link
-    cases, which = np.unique(np.stack([role, kind[link], kind[start]]), axis=1, return_inverse=True)
+    kind, kinds = tree.classes.of_link, len(tree.classes.classes)
+    shape = (len((START, CARRY, MEET)), kinds, kinds)
+    cases, which = np.unique(
+        np.ravel_multi_index((role, kind[link], kind[start]), shape), return_inverse=True
+    )
     v = tree.v_indices
     tree.lists |= {
-        LINK: link, CASE: np.asarray(which).ravel(),
+        LINK: link, CASE: which,
         ENTRY: v[link] * nv + v[start], MIRRORED: v[start] * nv + v[link],
     }  # fmt: skip
     way = Way(len(link), through=LINK)
@@ -70,74 +74,74 @@ def write_matrix(tree: RolledTree, pairs: Pairs, name: str) -> None:
         def stepped(step: Step, carried: list[Expr]) -> Sequence[Expr | float]:
             visit = Visit(tree, way, own, step)
             inputs = [x.at(visit) for x in pairs.per_link]
-            state = filled(states[started], carried)
+            *numbers, broken = carried
+            state = filled(states[started], numbers)
             if role == START:
                 state = pairs.starts.at(visit)
             if role == CARRY:
                 state = pairs.carry(visit.link, state, *inputs)
             else:
-                write.met(visit, pairs.meet(visit.link, state, *inputs), role == START)
+                found = pairs.meet(visit.link, state, *inputs)
+                broken = broken + write.met(visit, found, role == START)
             new = leaves(state)
-            return [*new, *carried[len(new) :]]
+            return [*new, *numbers[len(new) :], broken]
 
         return stepped
 
-    bodies = [body(*map(int, case)) for case in cases.T]
+    bodies = [body(*map(int, case)) for case in np.transpose(np.unravel_index(cases, shape))]
     which_at = At(0, 1, CASE) if len(bodies) > 1 else None
-    loop(tree.graph, len(link), [0.0] * count, *bodies, which=which_at)
+    return loop(tree.graph, len(link), [0.0] * (count + 1), *bodies, which=which_at)[-1]
 
 
 class _Write:
-    """Writes blocks of a matrix."""
+    """Writes blocks of a matrix; each method returns how many numbers are not finite."""
 
     def __init__(self, tree: RolledTree, pairs: Pairs, name: str) -> None:
         self.tree, self.pairs, self.name = tree, pairs, name
 
-    def met(self, visit: Visit, found: Any, diagonal: bool) -> None:
+    def met(self, visit: Visit, found: Any, diagonal: bool) -> Expr:
         """What a link has met, at itself or at an ancestor."""
         inner, outer, own = self.pairs.inner, self.pairs.outer, self.pairs.own
         if inner is None or outer is None or own is None:
-            self.block(visit, found, diagonal)
-            return
+            return self.block(visit, found, diagonal)
         block = inner(*found)
-        self._entries(visit, plus(block, own.at(visit)) if diagonal else block, ENTRY)
-        if not diagonal:
-            self._entries(visit, outer(*found), MIRRORED)
+        if diagonal:
+            return self._entries(visit, plus(block, own.at(visit)), ENTRY)
+        broken = self._entries(visit, block, ENTRY)
+        return broken + self._entries(visit, outer(*found), MIRRORED)
 
-    def _entries(self, visit: Visit, block: Sequence[Sequence[Any]], places: str) -> None:
+    def _entries(self, visit: Visit, block: Sequence[Sequence[Any]], places: str) -> Expr:
         for a, row in enumerate(block):
             for b, x in enumerate(row):
                 visit.step.write(self.name, x, a * self.tree.nv + b, 1, places)
+        return summed(
+            self.tree.graph, (not_finite(self.tree.graph, x) for row in block for x in row)
+        )
 
-    def block(self, visit: Visit, block: Sequence[Sequence[Any]], diagonal: bool) -> None:
+    def block(self, visit: Visit, block: Sequence[Sequence[Any]], diagonal: bool) -> Expr:
         """A block, rows of the link that is met, and its mirror image.
 
         Of a block on the diagonal, only the entries on and below the diagonal are used.
         """
         nv, rotors = self.tree.nv, visit.link.armature
+        broken = self.tree.graph.zero
         for a, row in enumerate(block):
             for b, x in enumerate(row):
                 if diagonal and b > a:
                     continue
                 value = x + rotors[a] if diagonal and a == b and self.pairs.rotors else x
+                broken = broken + not_finite(self.tree.graph, value)
                 visit.step.write(self.name, value, a * nv + b, 1, ENTRY)
                 if not (diagonal and a == b):
                     visit.step.write(self.name, value, b * nv + a, 1, MIRRORED)
+        return broken
 
 
 def _steps(tree: RolledTree) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Of each step: the link it is about, its role, and the link where its state started."""
-    parents = tree.parent_numbers
-    links: list[int] = []
-    roles: list[int] = []
-    starts: list[int] = []
-    for i in range(tree.n_links):
-        own, what, at = [i], [START], i
-        while parents[at] >= 0:
-            own += [at, int(parents[at])]
-            what += [CARRY, MEET]
-            at = int(parents[at])
-        links += own
-        roles += what
-        starts += [i] * len(own)
-    return np.array(links), np.array(roles), np.array(starts)
+    inward = [np.array(tree.path(i)[::-1]) for i in range(tree.n_links)]
+    counts = [2 * len(path) - 1 for path in inward]  # nothing is carried over the last link
+    links = np.concatenate([np.repeat(path, 2)[:-1] for path in inward])
+    roles = np.concatenate([np.resize([MEET, CARRY], count) for count in counts])
+    roles[np.cumsum(counts) - counts] = START
+    return links, roles, np.repeat(np.arange(tree.n_links), counts)

@@ -28,7 +28,7 @@ from linkwise.trace.rolledtree import (
     Visit,
     zeroed,
 )
-from linkwise.trace.status import bits, not_unit
+from linkwise.trace.status import bad_pivots, bits, not_finite, not_unit, summed
 from linkwise.trace.tracer import Task, flatten, run
 
 
@@ -58,25 +58,24 @@ def _traced(task: Task, tree: Tree, classes: Classes, unread: Slots) -> tuple[Pr
     slot = task.slots(tree)[0]
     results: list[Expr] = []
     if isinstance(result, Pairs):
-        write_matrix(rolled, result, slot.name)
-        broken = graph.zero
+        broken = write_matrix(rolled, result, slot.name)
     elif isinstance(result, Columns):
         broken = _write_columns(rolled, result, slot.name)
     elif isinstance(result, (Gathered, PerLink)):
         broken = _write(rolled, result, slot.name, slot.size)
     else:
         results = [graph.lift(x) for x in flatten(result)]
-        broken = _sum([1.0 - graph.node("finite", x) for x in results], graph)
+        broken = summed(graph, (not_finite(graph, x) for x in results))
     pivots = list(dict.fromkeys(pivot for pivot, _ in graph.pivots))
-    status = [_status(rolled, task, broken, pivots)] if task.status else []
+    status = [_status(rolled, task, broken)] if task.status else []
     left = rolled.forget_unread([*results, *pivots, *status])
     regions, roots = assemble(graph, [*results, *pivots], status)
-    count, rest = len(results), len(results) + len(pivots)
-    outputs = [Output(slot.name, slot.shape, tuple(roots[:count]))]
-    outputs += [Output("status", (), tuple(roots[rest:]), BYTE)] if status else []
+    end = len(results) + len(pivots)
+    outputs = [Output(slot.name, slot.shape, tuple(roots[: len(results)]))]
+    outputs += [Output("status", (), tuple(roots[end:]), BYTE)] if status else []
+    watched = tuple(roots[len(results) : end])
     ports, arrays = task.ports(tree), rolled.arrays()
-    rest_ = tuple(roots[count:rest])
-    return Program(task.name, ports, regions, tuple(outputs), rest_, arrays), left
+    return Program(task.name, ports, regions, tuple(outputs), watched, arrays), left
 
 
 def _write(tree: RolledTree, result: Gathered | PerLink, name: str, size: int) -> Expr:
@@ -103,7 +102,7 @@ def _write(tree: RolledTree, result: Gathered | PerLink, name: str, size: int) -
         for k, value in enumerate(per_link.at(visit)):
             own = value * follows.multiplier if follows and added else value
             visit.step.write(into, own, start + k, stride, places, add=added)
-            broken = broken + (1.0 - tree.graph.node("finite", tree.graph.lift(own)))
+            broken = broken + not_finite(tree.graph, own)
         return [broken]
 
     (broken,) = tree.walk(tree.all, [0.0], body)
@@ -126,7 +125,7 @@ def _write_columns(tree: RolledTree, columns: Columns, name: str) -> Expr:
             for row, value in enumerate(column):
                 at = tree.on(visit.way, Place(name, row * nv + start + k, stride, places))
                 visit.step.write(at.array, value, at.start, at.stride, at.places)
-                broken = broken + (1.0 - graph.node("finite", graph.lift(value)))
+                broken = broken + not_finite(graph, value)
         return [broken]
 
     return tree.walk(columns.way, [0.0], body)[0]
@@ -137,12 +136,12 @@ def _copied(step: Step, source: str, target: str) -> list[Expr]:
     return []
 
 
-def _status(tree: RolledTree, task: Task, broken: Expr, pivots: list[Expr]) -> Expr:
+def _status(tree: RolledTree, task: Task, broken: Expr) -> Expr:
     """The status of a state, by loops over what it depends on."""
     graph = tree.graph
 
     def count(step: Step, state: list[Expr], port: str) -> list[Expr]:
-        return [state[0] + (1.0 - graph.node("finite", step.read(port, 0, 1)))]
+        return [state[0] + not_finite(graph, step.read(port, 0, 1))]
 
     ports = [port for port in task.ports(tree) if port.size]
     given = [
@@ -150,8 +149,8 @@ def _status(tree: RolledTree, task: Task, broken: Expr, pivots: list[Expr]) -> E
         for port in ports
     ]
     turned = _not_unit(tree, ports[0].name) if ports[0].size == tree.nq else None
-    singular = [1.0 - graph.node("flag", pivot) for pivot in pivots]
-    return bits(graph, _sum(given, graph), turned, _sum(singular, graph), broken)
+    singular = summed(graph, bad_pivots(graph))
+    return bits(graph, summed(graph, given), turned, singular, broken)
 
 
 def _not_unit(tree: RolledTree, port: str) -> Expr:
@@ -165,10 +164,3 @@ def _not_unit(tree: RolledTree, port: str) -> Expr:
         return [state[0] + not_unit(tree.graph, own)]
 
     return tree.walk(tree.all, [0.0], body)[0]
-
-
-def _sum(numbers: list[Expr], graph: Graph) -> Expr:
-    total = graph.zero
-    for x in numbers:
-        total = total + x
-    return total

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import IntFlag
 
 from linkwise.model.joints import Free, Spherical
@@ -29,21 +29,21 @@ def status_of(
     graph: Graph, tree: Tree, values: Sequence[Sequence[Expr]], results: Sequence[Expr]
 ) -> Expr:
     """The status of a state as a traced scalar."""
-    given = _sum(graph, (_broken(graph, x) for value in values for x in value))
+    given = summed(graph, (not_finite(graph, x) for value in values for x in value))
     turned = None
     if values and len(values[0]) == tree.nq:
-        turned = _sum(graph, _not_unit(graph, tree, values[0]))
-    result = _sum(graph, (_broken(graph, r) for r in results))
-    return bits(graph, given, turned, _sum(graph, _bad_pivots(graph)), result)
+        turned = summed(graph, _not_unit(graph, tree, values[0]))
+    result = summed(graph, (not_finite(graph, r) for r in results))
+    return bits(graph, given, turned, summed(graph, bad_pivots(graph)), result)
 
 
 def bits(graph: Graph, given: Expr, turned: Expr | None, pivots: Expr, result: Expr) -> Expr:
     """A status from how many numbers are wrong of each sort: inputs and results that are not
     finite, quaternions that are not of unit length, pivots that are not positive.
     """
-    not_finite = _flag(graph, given)
-    finite = 1.0 - not_finite
-    found = [(Status.NOT_FINITE, not_finite)]
+    lost = _flag(graph, given)
+    finite = 1.0 - lost
+    found = [(Status.NOT_FINITE, lost)]
     if turned is not None:
         found.append((Status.NOT_UNIT, finite * _flag(graph, turned)))
     singular = finite * _flag(graph, pivots)
@@ -55,8 +55,9 @@ def bits(graph: Graph, given: Expr, turned: Expr | None, pivots: Expr, result: E
     return total
 
 
-def _broken(graph: Graph, x: Expr) -> Expr:
-    return 1.0 - graph.node("finite", x)
+def not_finite(graph: Graph, x: Expr | float) -> Expr:
+    """1 where a number is infinite or NaN, else 0."""
+    return 1.0 - graph.node("finite", graph.lift(x))
 
 
 def _not_unit(graph: Graph, tree: Tree, q: Sequence[Expr]) -> Iterator[Expr]:
@@ -72,13 +73,15 @@ def not_unit(graph: Graph, quaternion: Sequence[Expr]) -> Expr:
     return graph.node("flag", off * off - (2.0 * UNIT_TOLERANCE) ** 2)
 
 
-def _bad_pivots(graph: Graph) -> Iterator[Expr]:
+def bad_pivots(graph: Graph) -> Iterator[Expr]:
+    """Of each pivot: 1 where it is not positive, or zero to rounding beside its scale."""
     least = PIVOT_TOLERANCE * graph.node("eps")
     for pivot, scale in graph.pivots:
         yield 1.0 - graph.node("flag", pivot - least * scale)
 
 
-def _sum(graph: Graph, flags: Iterator[Expr]) -> Expr:
+def summed(graph: Graph, flags: Iterable[Expr]) -> Expr:
+    """Flags added up: how many are set."""
     total = graph.zero
     for flag in flags:
         total = total + flag
