@@ -201,10 +201,12 @@ class Renderer:
     def _for(self, loop: For) -> None:
         """A loop of a fixed number of steps; every state takes all of them."""
 
-        for node in (node for block in blocks(loop) for node in block.nodes):
-            for arg in node.args:
-                if arg.op == "input":  # read once, where every step and every case sees it
-                    self._value(arg)
+        for case in loop.cases:
+            written = (write.value for write in case.writes)
+            used = (arg for node in case.body.nodes for arg in node.args)
+            for node in (*used, *case.nexts, *written):
+                if node.op == "input":  # read once, where every step and every case sees it
+                    self._value(node)
 
         def body(step: str) -> Stepped:
             self.step = step
