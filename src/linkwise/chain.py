@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwise.model import values
+from linkwise.model.description import IDENTITY
 from linkwise.model.joints import JOINTS, make_joint
-from linkwise.model.linktable import AXES, Kind, LinkFrames, LinkTable, numbers
+from linkwise.model.linktable import Kind, LinkFrames, LinkTable, numbers
 from linkwise.model.tree import Frame, Link, Tree
 from linkwise.robot import Robot
 from linkwise.spatial import RigidInertia, Sym3, Transform, Turn, Vec3
@@ -62,12 +63,9 @@ def chain(
     rods = _rods(n, shape, length, mass, seed)
     kind_of = np.arange(n) % len(kinds)
     table = [_kind(kind, rods[kind_of == k], damping, armature) for k, kind in enumerate(kinds)]
-    links = LinkTable(
-        [t for t in table if len(t.rows)], kind_of, np.arange(n) - 1,
-        _names,
-    )  # fmt: skip
-    tip = Frame(n - 1, (float(rods["length"][-1]), 0.0, 0.0), AXES)
-    base = Frame(-1, (0.0, 0.0, 0.0), AXES)
+    links = LinkTable([t for t in table if len(t.rows)], kind_of, np.arange(n) - 1, _names)
+    tip = Frame(n - 1, (float(rods["length"][-1]), 0.0, 0.0), IDENTITY)
+    base = Frame(-1, (0.0, 0.0, 0.0), IDENTITY)
     frames = LinkFrames(n, "link", {"base": base, "tip": tip})
     tree = Tree(links, values.triple("chain: gravity", gravity), frames)
     return Robot.from_tree(tree, values.name("chain: name", name or f"chain{n}"))

@@ -10,6 +10,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise.model.description import IDENTITY
 from linkwise.model.joints import Helical, Joint
 from linkwise.model.tree import Follows, Frame, Link, Links, Whole
 from linkwise.spatial.records import leaves, mapped
@@ -37,12 +38,11 @@ def with_numbers(link: Link, record: tuple[Any, ...]) -> Link:
     )  # fmt: skip
 
 
-MASS = float("nan")  # stands for a link's mass, to find its place among the numbers
-
-
-def _with_mass(link: Link) -> Link:
-    body = link.inertia
-    return replace(link, inertia=type(body)(MASS, body.h, body.second))
+def _place_of_mass(link: Link) -> int:
+    """Which of a link's numbers is its mass."""
+    body, mark = link.inertia, float("nan")
+    marked = replace(link, inertia=type(body)(mark, body.h, body.second))
+    return [x is mark for x in leaves(numbers(marked))].index(True)
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,7 @@ class LinkTable(Links):
     @property
     def mass(self) -> float:
         """Of all links together."""
-        column = [x is MASS for x in leaves(numbers(_with_mass(self.kinds[0].example)))].index(True)
-        return float(sum(kind.rows[:, column].sum() for kind in self.kinds))
+        return float(sum(kind.rows[:, _place_of_mass(kind.example)].sum() for kind in self.kinds))
 
     @property
     def digest(self) -> str:
@@ -139,7 +138,7 @@ class LinkFrames(Mapping[str, Frame]):
         number = name.removeprefix(self._stem)
         if name.startswith(self._stem) and number.isdecimal() and 1 <= int(number) <= self._count:
             if number == str(int(number)):
-                return Frame(int(number) - 1, (0.0, 0.0, 0.0), AXES)
+                return Frame(int(number) - 1, (0.0, 0.0, 0.0), IDENTITY)
         raise KeyError(name)
 
     def __iter__(self) -> Iterator[str]:
@@ -148,6 +147,3 @@ class LinkFrames(Mapping[str, Frame]):
 
     def __len__(self) -> int:
         return self._count + len(self._others)
-
-
-AXES = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
