@@ -7,6 +7,7 @@ import dataclasses
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from linkwise.backends.llvm.target import host
 from linkwise.backends.reference import interpret
 from linkwise.spatial import RigidInertia
 from linkwise.study.generic import generic_chain
+from linkwise.sweep import along_path, base_to_tip
 from linkwise.trace import rolled
 from linkwise.trace.classes import MOST, classes_of
 from linkwise.trace.expr import At, Expr, Graph, Order, Write
@@ -30,6 +32,7 @@ from linkwise.trace.guard import guard
 from linkwise.trace.program import Array, Block, For, Port, Program, Slot
 from linkwise.trace.roll import trace_rolled
 from linkwise.trace.rolled import Step, loop
+from linkwise.trace.rolledtree import Input, RolledTree
 from linkwise.trace.tracer import Task, trace
 from linkwise.trace.verify import IllegalProgram, verify
 
@@ -117,6 +120,76 @@ def test_loops_give_what_links_written_out_do(robot: lw.Robot, function: str, me
     error = np.abs(found["result"][healthy] - expected["result"][healthy]).max()
     # solves lose the condition of what they solve, in whatever order sums are taken
     assert error <= (1e-11 if algorithm.needs else 1e-13) * size
+
+
+FOUR = ("revolute", "prismatic", "spherical", "universal")
+
+
+@pytest.mark.parametrize("frame", ["base", "link1", "link2", "link3", "tip"])
+@pytest.mark.parametrize(("function", "method"), [
+    ("operational_inertia_inverse", "recursive"), ("jacobian", "sweep"),
+    ("jacobian_dot_qd", "sweep"),
+])  # fmt: skip
+def test_a_path_may_have_fewer_classes_than_the_robot(
+    function: str, method: str, frame: str
+) -> None:
+    robot = lw.chain(9, "random", joints=FOUR)
+    task = Task(FUNCTIONS[function][method], robot.tree.frames[frame])
+    written_out, loops = trace(task, robot.tree), verify(trace_rolled(task, robot.tree))
+    given = arguments(robot, written_out)
+    expected, found = (interpret(program, given)["result"] for program in (written_out, loops))
+    assert np.abs(found - expected).max() <= 1e-11 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("function", ["mass_matrix", "inverse_dynamics"])
+def test_results_that_overflow_have_a_status(function: str) -> None:
+    robot = lw.chain(5, joints=("prismatic", "revolute"))
+    task = Task(next(iter(FUNCTIONS[function].values())), status=True)
+    programs = (guard(trace(task, robot.tree)), guard(trace_rolled(task, robot.tree)))
+    given = {port.name: np.full((1, port.size), 1e200) for port in programs[0].inputs}
+    for program in programs:
+        assert interpret(program, given)["status"] == lw.Status.OVERFLOW
+
+
+def test_states_without_an_operational_inertia_have_the_same_status() -> None:
+    """Two joints, then others about parallel axes: a pivot is zero to rounding, of either sign."""
+    b, rng = lw.Builder("parallel"), np.random.default_rng(2)
+    for i in range(8):
+        b = b.link(f"l{i}", mass=1.0, com=rng.uniform(-0.3, 0.3, 3), inertia=[0.1, 0.1, 0.1])
+        axis = [1, 2, 3] if i > 1 else rng.normal(size=3)
+        b = b.joint(f"j{i}", "revolute", parent=f"l{i - 1}" if i else "base", child=f"l{i}",
+                    axis=axis, xyz=rng.uniform(-0.4, 0.4, 3))  # fmt: skip
+    robot = b.build()
+    tree, method = robot.tree, FUNCTIONS["operational_inertia"]["recursive"]
+    task = Task(method, tree.frames["l7"], status=True)
+    for program in (guard(trace(task, tree)), guard(trace_rolled(task, tree))):
+        status = interpret(program, {"q": robot.random_q(0, size=200)})["status"]
+        assert np.mean(status == lw.Status.SINGULAR) > 0.95  # not all: rounding has no bound
+
+
+def test_what_a_path_knows_is_read_at_its_own_links() -> None:
+    """The last state of a path may be an input itself, and only the path has such states."""
+    tree = lw.chain(6, joints=("revolute", "spherical")).tree
+    graph = Graph()
+    some = RolledTree.of(tree, classes_of(tree), graph)
+    q = some.per_link_q(Input("q"))
+    states, last = along_path(some, 3, lambda link, parent, q: q[0], 0.0, q)
+    ports = [Port("q", tree.nq)]
+    program = verify(rolled.program(graph, "last", ports, some.arrays(), (), [last]))
+    given = np.arange(float(tree.nq))[None]
+    assert interpret(program, {"q": given})["result"] == tree.q_indices[3]
+    with pytest.raises(TypeError, match="read by a walk over other links"):
+        base_to_tip(some, lambda link, parent, own: own, 0.0, states)
+
+
+def test_loops_are_not_inside_each_other() -> None:
+    graph = Graph()
+
+    def body(step: Step, state: list[Expr]) -> list[Expr]:
+        return loop(graph, 2, state, lambda step, inner: [inner[0] + 1.0])
+
+    with pytest.raises(TypeError, match="begins inside the body of another"):
+        loop(graph, 3, [graph.input("x", 0)], body)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -414,12 +487,18 @@ def test_much_scratch_comes_from_the_heap() -> None:
     assert (end == 32.0 * x).all() and (out == x * [4.0, 32.0]).all()
 
 
-def test_no_memory_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_memory_is_an_error() -> None:
     """Where memory cannot be had, nothing is computed and the call says so."""
     program = dataclasses.replace(doubling(), arrays=(*doubling().arrays, Array("much", 2**44)))
     kernel = Llvm().compile(program, "float64", BATCH)
-    with pytest.raises(MemoryError, match="keeps of each"):
-        kernel([np.ones((3, 1))], [np.empty((3, 2)), np.empty((3, 1))], 1)
+
+    def refused(_: int) -> bool:
+        with pytest.raises(MemoryError, match="keeps of each"):
+            kernel([np.ones((3, 1))], [np.empty((3, 2)), np.empty((3, 1))], 1)
+        return True
+
+    with ThreadPoolExecutor(4) as pool:  # each of several calls at the same time
+        assert all(pool.map(refused, range(40)))
 
 
 def test_cases_by_hand() -> None:
@@ -435,3 +514,15 @@ def test_cases_by_hand() -> None:
     kernel, out = Llvm().compile(program, "float64", BATCH), np.empty((1, 1))
     kernel([np.array([[3.0]])], [out], 1)
     assert out.tolist() == expected
+
+
+def test_cases_carry_an_input_on() -> None:
+    graph = Graph()
+    x, y = graph.input("x", 0), graph.input("x", 1)
+    bodies = (lambda step, s: [x, s[0]], lambda step, s: [x, y])
+    end = loop(graph, 3, [0.0, 0.0], *bodies, which=At(0, 1, "parity"))
+    arrays = [Array("parity", 3, np.array([0, 1, 0]))]
+    program = verify(rolled.program(graph, "inputs", [Port("x", 2)], arrays, (), [*end, x]))
+    kernel, out = Llvm().compile(program, "float64", BATCH), np.empty((1, 3))
+    kernel([np.array([[3.0, 5.0]])], [out], 1)
+    assert out.tolist() == [[3.0, 3.0, 3.0]]
