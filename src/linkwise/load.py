@@ -59,9 +59,9 @@ def load(
     always.
 
     A body that cannot exist (indefinite inertia, triangle inequality broken; up to 5 % beyond it
-    only warns) and what else is
-    doubtful is refused with its place in the file; ``strict=False`` takes it with a warning, and
-    ``repair="nearest"`` replaces such a body by the nearest that can exist and logs what changed.
+    only warns) and what else is doubtful is refused with its place in the file; ``strict=False``
+    takes it with a warning, and ``repair="nearest"`` replaces such a body by the nearest that can
+    exist and logs what changed.
     A robot without inertia loads for kinematics; where a joint moves none, functions that divide
     by it are refused when they are called, or with ``strict=False`` give NaN.
 
