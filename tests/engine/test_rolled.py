@@ -128,7 +128,7 @@ FOUR = ("revolute", "prismatic", "spherical", "universal")
 @pytest.mark.parametrize("frame", ["base", "link1", "link2", "link3", "tip"])
 @pytest.mark.parametrize(("function", "method"), [
     ("operational_inertia_inverse", "recursive"), ("jacobian", "sweep"),
-    ("jacobian_dot_qd", "sweep"),
+    ("jacobian_dot_qd", "sweep"), ("tip_acceleration", "fd3"),
 ])  # fmt: skip
 def test_a_path_may_have_fewer_classes_than_the_robot(
     function: str, method: str, frame: str

@@ -142,11 +142,7 @@ def _(tree: RolledTree, last: int, body: sweep.Body, base: Any, *per_link: Any) 
         if isinstance(x, Column) and x.k < len(carried):
             return carried[x.k]
         place = rows.placed(x)
-        if not isinstance(place, Element):
-            return place
-        array, start, stride, places = place.place
-        element = At(start, stride, places).element(item, tree.lists)
-        return tree.once(lambda step: [step.read(array, element)], 1)[0]
+        return _read(tree, place.place, item) if isinstance(place, Element) else place
 
     return stored, mapped(number, rows.records[int(tree.classes.of_link[last])])
 
@@ -173,13 +169,16 @@ def _(tree: RolledTree, i: int, per_link: Any) -> Any:
     found = per_link.records[int(tree.classes.of_link[i])]
 
     def number(x: Any) -> Any:
-        if not isinstance(x, Element):
-            return x
-        array, start, stride, places = x.place
-        item = int(tree.lists[places][i]) if places else i
-        return tree.once(lambda step: [step.read(array, start + stride * item)], 1)[0]
+        return _read(tree, x.place, i) if isinstance(x, Element) else x
 
     return mapped(number, found)
+
+
+def _read(tree: RolledTree, place: Place, item: int) -> Expr:
+    """The number of one item at a place, after the walks that have written it."""
+    array, start, stride, places = place
+    element = At(start, stride, places).element(item, tree.lists)
+    return tree.once(lambda step: [step.read(array, element)], 1)[0]
 
 
 @sweep.at_links.register
