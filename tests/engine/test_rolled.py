@@ -22,6 +22,7 @@ from linkwise.backends.cstyle.render import render_c, word
 from linkwise.backends.llvm.backend import Llvm
 from linkwise.backends.llvm.target import host
 from linkwise.backends.reference import interpret
+from linkwise.engine import build, kernels
 from linkwise.spatial import RigidInertia
 from linkwise.study.generic import generic_chain
 from linkwise.sweep import along_path, base_to_tip
@@ -266,6 +267,21 @@ def test_singular_states_are_theirs_alone() -> None:
     robot = lw.Robot.from_tree(tree.with_links([*links, bare])).with_loops()
     rows, status = robot.forward_dynamics(*np.ones((3, 4, 5)), method="aba", status=True)
     assert np.isnan(rows).all() and (status == lw.Status.SINGULAR).all()
+
+
+def test_loops_are_built_as_all_code_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With progress, and so that an interrupt is answered."""
+    seen: list[str] = []
+
+    def built(*of: Any) -> bytes:
+        seen.append(of[1].name)
+        return build.built(*of)
+
+    monkeypatch.setattr(kernels, "built", built)
+    monkeypatch.setattr(kernels, "default_cache", lambda: None)
+    robot = lw.chain(5).with_loops()
+    assert robot.gravity_torque(robot.neutral()).shape == (5,)
+    assert seen == ["gravity_torque[rnea]"]
 
 
 def test_devices_say_that_loops_are_for_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,10 +30,10 @@ TRACING = 1_600  # bytes per operation, measured on chains of 7 to 60 joints
 
 def traced(task: Task, tree: Tree, robot: str, effort: Effort) -> Program:
     """The program of a task; refused where it could not be compiled in this machine's memory."""
-    if task.rolled:
-        return trace_rolled(task, tree)
     most = free_memory() // (TRACING + effort.bytes)
     with _progress(f"tracing {task.name} of {quote(robot)}"):
+        if task.rolled:
+            return trace_rolled(task, tree)
         try:
             return trace(task, tree, most)
         except TooManyNodes:

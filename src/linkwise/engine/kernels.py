@@ -58,16 +58,20 @@ class Kernels:
         return backend.load(code, task.signature(self.tree), dtype, form)
 
     def _new_rolled(self, task: Task, dtype: str, form: str, backend: Backend) -> Kernel:
-        """Code of loops is the same for all robots of as many links of the same classes."""
+        """Code of loops is the same for all robots of as many links of the same classes, so that
+        it is kept by its text.
+        """
         if not backend.rolls:
             raise ValueError(
                 f"{task.name} of {self.name!r}: {self.tree.n_links:,} links are computed by loops, "
-                f"which run on the processor only; expected arrays of NumPy, or for "
-                "a robot of few links robot.with_loops(False)"
+                "which run on the processor only; expected arrays of NumPy, or for a robot of few "
+                "links robot.with_loops(False)"
             )
         program = self.ready(task, partial(backend.ordered, dtype=dtype, form=form), backend.effort)
         text = backend.render(program, dtype, form)
-        code = cached(backend, (text, dtype, form), lambda: backend.build(text))
+        code = cached(
+            backend, (text, dtype, form), lambda: built(backend, program, dtype, form, self.name)
+        )
         return backend.load(code, program.signature, dtype, form)
 
     def program(self, task: Task, effort: Effort = USUAL) -> Program:
