@@ -117,12 +117,14 @@ class Robot(Functions):
     @property
     def joint_names(self) -> tuple[str, ...]:
         """Joints with numbers of their own in ``q``, in that order; followers have none."""
-        return tuple(link.joint_name for link in self._tree.links if link.follows is None)
+        if self._tree.coupled:
+            return tuple(link.joint_name for link in self._tree.links if link.follows is None)
+        return tuple(joint for _, joint in self._tree.names())
 
     @property
     def link_names(self) -> tuple[str, ...]:
         """Moving links, in the order of their joints; fixed links are merged into them."""
-        return tuple(link.name for link in self._tree.links)
+        return tuple(link for link, _ in self._tree.names())
 
     @property
     def frame_names(self) -> tuple[str, ...]:

@@ -48,6 +48,16 @@ def test_a_uniform_chain_is_what_a_builder_makes(joints: tuple[str, ...]) -> Non
             assert np.abs(found - expected).max() <= 1e-13 * np.abs(expected).max()
 
 
+def test_a_table_answers_as_its_links_do() -> None:
+    table = lw.chain(7, "random", joints=("revolute", "spherical", "prismatic", "planar"))
+    links = lw.Robot.from_tree(table.tree.with_links(table.tree.links))
+    assert table.link_names == links.link_names and table.joint_names == links.joint_names
+    assert table.tree.joint_frames == links.tree.joint_frames
+    assert (table.position_limits == links.position_limits).all()
+    assert (table.neutral() == links.neutral()).all()
+    assert table.tree.mass == pytest.approx(links.tree.mass, rel=1e-14)
+
+
 @pytest.mark.parametrize("n", [1_000, 30_000])
 @pytest.mark.parametrize("shape", ["uniform", "tapered", "random"])
 def test_forward_and_inverse_dynamics_of_long_chains(n: int, shape: str) -> None:

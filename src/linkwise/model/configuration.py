@@ -51,6 +51,11 @@ def neutral(tree: Tree) -> Array:
 def position_limits(tree: Tree) -> Array:
     """Lower and upper limits of each number of q."""
     limits = np.empty((2, tree.nq))
+    if isinstance(tree.links, LinkTable):
+        for link, starts in _groups(tree):
+            at = starts[:, None] + np.arange(link.joint.nq)
+            limits[0, at], limits[1, at] = link.limits.lower, link.limits.upper
+        return limits
     for link, q, _ in _own(tree):
         limits[0, q], limits[1, q] = link.limits.lower, link.limits.upper
     return limits

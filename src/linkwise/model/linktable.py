@@ -68,7 +68,7 @@ class LinkTable(Links):
         parent: Whole,
         names: Callable[[int], tuple[str, str]],
     ) -> None:
-        self.kinds, self.kind_of, self.parent, self._names = tuple(kinds), kind_of, parent, names
+        self.kinds, self.kind_of, self.parent, self._named = tuple(kinds), kind_of, parent, names
         if not ((parent >= -1) & (parent < np.arange(len(parent)))).all():
             raise ValueError("links: expected every parent before its children")
         self.row_of = np.empty(len(kind_of), np.int64)
@@ -102,6 +102,10 @@ class LinkTable(Links):
             found.update(repr((kind.example.joint, turns)).encode() + kind.rows.tobytes())
         return found.hexdigest()
 
+    def names(self, i: int) -> tuple[str, str]:
+        """Of a link and its joint."""
+        return self._named(i)
+
     def first_of(self, kind: int) -> Link:
         """The first link of a kind."""
         return self[int(np.argmax(self.kind_of == kind))]
@@ -118,7 +122,7 @@ class LinkTable(Links):
         kind = self.kinds[self.kind_of[i]]
         row = iter(kind.rows[self.row_of[i]].tolist())
         link = with_numbers(kind.example, mapped(lambda _: next(row), numbers(kind.example)))
-        name, joint = self._names(i)
+        name, joint = self.names(i)
         return replace(
             link, name=name, joint_name=joint, parent=int(self.parent[i]), mass=link.inertia.m,
             q_index=int(self.q_index[i]), v_index=int(self.v_index[i]),

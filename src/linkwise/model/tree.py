@@ -123,6 +123,10 @@ class Links(Sequence[Link]):
         """Of all links together."""
         raise NotImplementedError
 
+    def names(self, i: int) -> tuple[str, str]:
+        """Of a link and its joint."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True)
 class Frame:
@@ -190,6 +194,12 @@ class Tree:
         if isinstance(self.links, Links):
             return self.links.mass
         return sum(link.mass for link in self.links)
+
+    def names(self) -> Iterator[tuple[str, str]]:
+        """Of each link and its joint."""
+        if isinstance(self.links, Links):
+            return map(self.links.names, range(len(self.links)))
+        return ((link.name, link.joint_name) for link in self.links)
 
     @cached_property
     def parent_numbers(self) -> Whole:
@@ -335,10 +345,10 @@ class Tree:
     @cached_property
     def joint_frames(self) -> tuple[Frame, ...]:
         """The frame that a file gives each joint or its link, or else the link's own."""
-        return tuple(self._joint_frame(i, link) for i, link in enumerate(self.links))
+        return tuple(self._joint_frame(i, *names) for i, names in enumerate(self.names()))
 
-    def _joint_frame(self, i: int, link: Link) -> Frame:
-        named = (self.frames.get(name) for name in (link.joint_name, link.name))
+    def _joint_frame(self, i: int, link: str, joint: str) -> Frame:
+        named = (self.frames.get(name) for name in (joint, link))
         on_link = (frame for frame in named if frame and frame.link == i)
         return next(on_link, Frame(i, (0.0, 0.0, 0.0), IDENTITY))
 

@@ -342,7 +342,7 @@ class RolledTree(Tree):
     @property
     def joint_frames(self) -> Any:
         """The frame of each joint, its numbers in a table."""
-        found = [self._joint_frame(i, link) for i, link in enumerate(self.links)]
+        found = [self._joint_frame(i, *names) for i, names in enumerate(self.names())]
         rows = np.array([[*f.origin, *np.ravel(f.rotation)] for f in found])
         self.tables[FRAMES] = rows.ravel()
 
