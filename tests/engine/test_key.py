@@ -156,6 +156,17 @@ def test_number_type_form_tree_machine_and_sources_are_in_the_key(workshop: Work
     assert all(len(key) == 64 and set(key) <= set("0123456789abcdef") for key in keys)
 
 
+def test_frames_of_joints_are_in_the_key(workshop: Workshop) -> None:
+    """Links that differ only in where a file has their frames have other joint wrenches."""
+
+    def slide(x: float) -> Tree:
+        b = lw.Builder("slide").link("a", mass=1.0, com=(0.5 - x, 0, 0), inertia=(0.1, 0.1, 0.1))
+        return b.joint("j", "prismatic", parent="base", child="a", xyz=(x, 0, 0)).build().tree
+
+    task = Task(FUNCTIONS["joint_wrenches"]["rnea"])
+    assert workshop.key(task, of=slide(0.0)) != workshop.key(task, of=slide(0.25))
+
+
 def test_a_kernel_is_loaded_for_what_was_asked(workshop: Workshop) -> None:
     task = Task(FUNCTIONS["bias"]["rnea"])
     made = Kernels(tree(), "arm")

@@ -461,11 +461,14 @@ class Tree:
 
     @cached_property
     def digest(self) -> str:
-        """Hash of structure, constants and gravity: equal digests mean equal programs."""
+        """Hash of structure, constants, gravity and joint frames: equal digests mean equal
+        programs.
+        """
         if isinstance(self.links, Links):
             return hashlib.sha256(repr((self.links.digest, self.gravity)).encode()).hexdigest()
         parts = [_constants(link) for link in self.links]
-        return hashlib.sha256(repr((parts, self.gravity)).encode()).hexdigest()
+        seen_in = [(frame.origin, frame.rotation) for frame in self.joint_frames]
+        return hashlib.sha256(repr((parts, self.gravity, seen_in)).encode()).hexdigest()
 
 
 def _precise(link: Link, like: Scalar) -> Link:
