@@ -132,6 +132,12 @@ def test_what_does_not_fit_in_memory_is_refused(monkeypatch: pytest.MonkeyPatch)
     assert robot.christoffel(np.zeros(5)).shape == (5, 5, 5)
 
 
+def test_a_matrix_by_loops_that_does_not_fit_is_refused() -> None:
+    robot = lw.chain(200_000)
+    with pytest.raises(ProgramTooLarge, match=r"200,000 by 200,000 .* GiB are free; .*solve_mass"):
+        robot.mass_matrix(robot.neutral())
+
+
 def test_memory_is_known() -> None:
     assert 2**24 < build.free_memory() < 2**50
 

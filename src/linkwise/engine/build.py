@@ -26,6 +26,7 @@ from linkwise.trace.tracer import Task, trace
 
 LONG = 2.0  # seconds beyond which work says that it goes on
 TRACING = 1_600  # bytes per operation, measured on chains of 7 to 60 joints
+PAIR = 120  # bytes per entry of a matrix made by loops, measured on 3,000 and 5,000 joints
 
 
 def traced(task: Task, tree: Tree, robot: str, effort: Effort) -> Program:
@@ -33,6 +34,7 @@ def traced(task: Task, tree: Tree, robot: str, effort: Effort) -> Program:
     most = free_memory() // (TRACING + effort.bytes)
     with _progress(f"tracing {task.name} of {quote(robot)}"):
         if task.rolled:
+            _refuse_too_large(task, tree, robot)
             return trace_rolled(task, tree)
         try:
             return trace(task, tree, most)
@@ -44,6 +46,19 @@ def traced(task: Task, tree: Tree, robot: str, effort: Effort) -> Program:
                 "operations ('aba' and 'fd3' grow with the links, not with their square), or "
                 "robot.evaluate, which compiles nothing"
             ) from None
+
+
+def _refuse_too_large(task: Task, tree: Tree, robot: str) -> None:
+    """Raise ProgramTooLarge where a matrix over the joints, made by loops, does not fit."""
+    size = task.slots(tree)[0].size
+    needed = PAIR * size
+    if size >= tree.nv**2 and needed > free_memory():
+        raise ProgramTooLarge(
+            f"{task.name} of {quote(robot)}: a matrix of {tree.nv:,} by {tree.nv:,} takes about "
+            f"{needed / 2**30:,.1f} GiB while it is made, and {free_memory() / 2**30:,.1f} GiB are "
+            "free; expected a smaller robot, or functions of vectors, such as robot.solve_mass, "
+            "forward_dynamics and inverse_dynamics"
+        )
 
 
 def built(backend: Backend, program: Program, dtype: str, form: str, robot: str) -> bytes:
