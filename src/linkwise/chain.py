@@ -47,10 +47,14 @@ def chain(
     joint before. ``shape``: ``"uniform"``, ``"tapered"`` (links get smaller evenly, by a factor of
     ten along the chain) or ``"random"`` (lengths, masses, turns and thickness differ from link to
     link, by a ``seed``). ``joints`` is a kind, or several that take turns:
-    ``("revolute", "prismatic", "spherical")``. ``damping`` and ``armature`` are every joint's.
+    ``("revolute", "prismatic", "spherical")``. ``damping`` and ``armature`` are those of every
+    joint; the dynamics use both.
 
     Links are named link1, link2 ..., joints joint1 ..., and the end of the last link is the frame
     ``"tip"``. At rest the chain lies along the x axis of its base; the first joint's axis is -y.
+
+    Of the functions that return another robot, a chain has `with_gravity` and `with_loops`. For
+    others (`with_free_base`, `with_payload`, `save`), make it with `Builder`.
     """
     kinds = list(joints) if isinstance(joints, (list, tuple)) else [str(joints)]
     _check(n, shape, kinds)

@@ -145,6 +145,16 @@ class Robot(Functions):
         """Lower and upper limits of ``q`` (2, nq); infinite where there are none."""
         return configuration.position_limits(self._tree)
 
+    @property
+    def velocity_limits(self) -> Array:
+        """Largest rates (nv) of joints that follow no other, as described; infinite if not told."""
+        return self._limits("velocity")
+
+    @property
+    def effort_limits(self) -> Array:
+        """Largest torques (nv), as `velocity_limits`."""
+        return self._limits("effort")
+
     def frame(self, name: str) -> FramePlace:
         """Where a frame is fixed: the moving link that carries it, and its pose in that link."""
         at = self._calls.tasks.frame(name)
@@ -305,10 +315,17 @@ class Robot(Functions):
 
     def with_gravity(self, gravity: ArrayLike) -> Robot:
         """The robot under another gravity, m/s² in base axes."""
-        return self._edited(edit.with_gravity(self._described(), gravity))
+        description = edit.with_gravity(self._description, gravity)
+        if description.links:
+            return self._edited(description)
+        tree = dataclasses.replace(self._tree, gravity=description.gravity)  # of chain, from_tree
+        return self._like(self._description, self._policy, tree)
 
     def with_free_base(self, joint: str = "base") -> Robot:
-        """The robot on a free-flying base: six more degrees of freedom, first in ``q``, ``qd``."""
+        """The robot on a free-flying base: six more degrees of freedom, first in ``q``, ``qd``.
+
+        Its base link needs mass and inertia: without, forward dynamics is refused.
+        """
         return self._edited(edit.with_free_base(self._described(), joint))
 
     def with_friction(self, friction: bool = True) -> Robot:
@@ -343,7 +360,8 @@ class Robot(Functions):
         if not self._description.links:
             raise ValueError(
                 f"robot {self.name!r} was made from a tree (chain, from_tree) and cannot be edited "
-                "or saved; expected one that was loaded or built"
+                "or saved, but for with_gravity and with_loops; expected one that was loaded, or "
+                "made by linkwise.Builder"
             )
         return self._description
 
@@ -366,6 +384,11 @@ class Robot(Functions):
         parts = [getattr(described.get(x.joint_name, x), field) for x in own]
         sizes = [x.joint.nv for x in own]
         return np.concatenate([np.broadcast_to(p, n) for p, n in zip(parts, sizes, strict=True)])
+
+    def _limits(self, field: str) -> Array:
+        """A limit of each joint that follows no other, for each of its degrees of freedom."""
+        own = [link for link in self._tree.links if link.follows is None]
+        return np.repeat([getattr(x.limits, field) for x in own], [x.joint.nv for x in own])
 
     # -- looking inside -------------------------------------------------------------------------
 

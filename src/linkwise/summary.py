@@ -28,7 +28,8 @@ def summary(name: str, tree: Tree) -> str:
         lines = table.splitlines()
         lines.insert(-5, f"... {count - len(rows):,} links more")
         table = "\n".join(lines)
-    return "\n".join((title, "", table))
+    ties = [_tie(tree.links[i], tree) for i in shown if tree.links[i].follows is not None]
+    return "\n".join((title, "", table, *(["", *ties] if ties else [])))
 
 
 def _row(i: int, link: Link, tree: Tree) -> tuple[str, ...]:
@@ -46,6 +47,15 @@ def _row(i: int, link: Link, tree: Tree) -> tuple[str, ...]:
         f"{link.mass:.4g}",
         f"{rotor:.4g}" if rotor else "-",
     )
+
+
+def _tie(link: Link, tree: Tree) -> str:
+    """How a joint follows another."""
+    tie = link.follows
+    assert tie is not None
+    offset = f" {'-' if tie.offset < 0 else '+'} {abs(tie.offset):g}" if tie.offset else ""
+    own, driver = printable(link.joint_name), printable(tree.links[tie.link].joint_name)
+    return f"{own} has no number of its own in q: it is {tie.multiplier:g} × {driver}{offset}"
 
 
 def _limit(x: float) -> str:

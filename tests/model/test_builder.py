@@ -225,3 +225,15 @@ def test_what_cannot_be_is_refused(case: str) -> None:
 def test_nothing_is_no_robot() -> None:
     with pytest.raises(lw.RobotFileError, match="has no link; expected at least one"):
         lw.Builder("arm").describe()
+
+
+def test_limits_and_ties_are_shown() -> None:
+    b = lw.Builder("gripper")
+    for name in ("left", "right", "thumb"):
+        b.link(name, mass=1.0, inertia=(0.1, 0.1, 0.1))
+    b.joint("a", "prismatic", parent="base", child="left", velocity=0.5, effort=20.0)
+    b.joint("b", "prismatic", parent="base", child="right", mimic=("a", -2.0, 0.1), effort=5.0)
+    robot = b.joint("c", "spherical", parent="base", child="thumb", velocity=3.0).build()
+    assert robot.velocity_limits.tolist() == [0.5, 3.0, 3.0, 3.0]
+    assert robot.effort_limits.tolist() == [20.0, inf, inf, inf]
+    assert str(robot).endswith("\n\nb has no number of its own in q: it is -2 × a + 0.1")

@@ -148,3 +148,12 @@ def test_a_million_links() -> None:
     q, x = robot.neutral(), np.zeros(robot.nv)
     qdd = robot.forward_dynamics(q, x, x)
     assert np.isfinite(qdd).all() and np.abs(qdd).max() > 0
+
+
+def test_a_chain_takes_another_gravity():
+    moon = lw.chain(70).with_gravity((0.0, 0.0, -1.62))
+    made = lw.chain(70, gravity=(0.0, 0.0, -1.62))
+    q = made.random_q(0)
+    np.testing.assert_array_equal(moon.gravity, made.gravity)
+    np.testing.assert_array_equal(moon.gravity_torque(q), made.gravity_torque(q))
+    assert moon == made
