@@ -55,9 +55,10 @@ def objection(advice: str) -> Kind:
     return Kind(ERROR, "{words}" + SAYS, advice)
 
 
-def no_driver(text: str) -> Kind:
+def no_driver(
+    text: str, advice: str = "follow a revolute, continuous or prismatic joint that follows none"
+) -> Kind:
     """Why a joint cannot follow another."""
-    advice = "follow a revolute, continuous or prismatic joint that follows none"
     return Kind(ERROR, f"{{mimic}}{text} ({MIMIC_FREE})", advice)
 
 
@@ -235,7 +236,8 @@ class Code(Enum):
         "let one of these joints start at a link outside the cycle",
     )
     UNKNOWN_DRIVER = no_driver(
-        "joint={name!q} does not exist; expected a name in this {place}{perhaps}"
+        "joint={name!q} does not exist; expected a name in this {place}{perhaps}",
+        "write the whole name of the joint to follow, with its prefix",
     )
     FOLLOWS_ITSELF = no_driver("joint={name!q} is the joint itself; expected another joint")
     FOLLOWS_FOLLOWER = no_driver("joint={name!q} is a mimic too; expected a joint that is not")

@@ -166,7 +166,7 @@ ONE = {
     "mimic": (
         ('<axis xyz="0 1 0"/>', '<axis xyz="0 1 0"/><mimic joint="wrist"/>'),
         28, '<joint name="elbow"> <mimic>', 'joint="wrist" does not exist',
-        "follow a revolute, continuous or prismatic joint that follows none",
+        "write the whole name of the joint to follow, with its prefix",
     ),
     "impossible inertia": (
         ('iyy="0.2" iyz="0" izz="0.2"', 'iyy="0.2" iyz="0" izz="0.9"'),

@@ -583,7 +583,9 @@ def test_a_method_that_does_not_apply_names_the_reason_and_those_that_do(
     with pytest.raises(ValueError, match=f"{function}, method '{method}'{at}: {why}") as caught:
         call(robot, function, method, states, 0)
     able = [m for f, m in METHODS if f == function and applies(name, f, m)]
-    instead = "; expected one of " + ", ".join(map(repr, able)) if able else "; no method can"
+    instead = (
+        "; expected one of " + ", ".join(map(repr, able)) if able else "; no method can compute it"
+    )
     assert str(caught.value).endswith(instead)
 
 

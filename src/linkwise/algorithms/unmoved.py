@@ -9,7 +9,7 @@ from __future__ import annotations
 from linkwise.model.tree import Tree
 
 SHOWN = 3
-_WAYS = "kinematics is there; strict=False takes the robot as it is, and gives NaN"
+_WAYS = "kinematics works; give the links inertia, or with strict=False get NaN"
 
 
 def no_inertia(tree: Tree) -> str:

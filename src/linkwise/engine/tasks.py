@@ -80,7 +80,11 @@ class Tasks:
         if reason:
             others = FUNCTIONS[algorithm.function].values()
             able = [x.method for x in others if not x.why_not(self.tree, at, key.damped)]
-            instead = f"expected one of {', '.join(map(repr, able))}" if able else "no method can"
+            instead = (
+                f"expected one of {', '.join(map(repr, able))}"
+                if able
+                else "no method can compute it"
+            )
             of_frame = f", frame {key.frame!r}" if at is not None else ""
             raise ValueError(
                 f"{algorithm.function}, method {algorithm.method!r}{of_frame}: {reason}; {instead}"
