@@ -1,0 +1,34 @@
+"""A tether of 2,000 links, released from rest and stepped by semi-implicit Euler.
+
+It lies level, held at one end, and falls under gravity. No energy is lost: what the method adds or
+loses is its error, shown relative to the kinetic energy. It halves with the step.
+"""
+
+import time
+
+import numpy as np
+
+import linkwise as lw
+
+tether = lw.chain(2000, length=0.01, mass=0.002)  # 20 m, 4 kg
+tau = np.zeros(tether.nv)  # no torques at the joints
+tether.forward_dynamics(tether.neutral(), tau, tau)  # compiles
+steps_taken, began = 0, time.perf_counter()
+
+print("step, ms  time, s  tip x, m  tip z, m  kinetic energy, J  relative energy error")
+for h in (1e-3, 5e-4):
+    q, qd = tether.neutral(), np.zeros(tether.nv)
+    at_rest = tether.potential_energy(q)
+    steps = round(0.4 / h)
+    for k in range(1, steps + 1):
+        qd += h * tether.forward_dynamics(q, qd, tau)
+        q = tether.integrate(q, qd, h)  # with the new rates: semi-implicit
+        if k % (steps // 4) == 0:
+            kinetic = tether.kinetic_energy(q, qd)
+            error = (kinetic + tether.potential_energy(q) - at_rest) / kinetic
+            x, _, z = tether.forward_kinematics(q, "tip")[:3, 3]
+            print(
+                f"{1e3 * h:8.2f}  {k * h:7.2f}  {x:8.4f}  {z:8.4f}  {kinetic:17.3f}  {error:21.1e}"
+            )
+    steps_taken += steps
+print(f"\n{1e6 * (time.perf_counter() - began) / steps_taken:.0f} µs a step")
