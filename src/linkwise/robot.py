@@ -148,12 +148,12 @@ class Robot(Functions):
     @property
     def velocity_limits(self) -> Array:
         """Largest rates (nv) of joints that follow no other, as described; infinite if not told."""
-        return self._limits("velocity")
+        return configuration.largest(self._tree, "velocity")
 
     @property
     def effort_limits(self) -> Array:
         """Largest torques (nv), as `velocity_limits`."""
-        return self._limits("effort")
+        return configuration.largest(self._tree, "effort")
 
     def frame(self, name: str) -> FramePlace:
         """Where a frame is fixed: the moving link that carries it, and its pose in that link."""
@@ -384,11 +384,6 @@ class Robot(Functions):
         parts = [getattr(described.get(x.joint_name, x), field) for x in own]
         sizes = [x.joint.nv for x in own]
         return np.concatenate([np.broadcast_to(p, n) for p, n in zip(parts, sizes, strict=True)])
-
-    def _limits(self, field: str) -> Array:
-        """A limit of each joint that follows no other, for each of its degrees of freedom."""
-        own = [link for link in self._tree.links if link.follows is None]
-        return np.repeat([getattr(x.limits, field) for x in own], [x.joint.nv for x in own])
 
     # -- looking inside -------------------------------------------------------------------------
 

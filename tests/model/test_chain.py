@@ -157,3 +157,9 @@ def test_a_chain_takes_another_gravity():
     np.testing.assert_array_equal(moon.gravity, made.gravity)
     np.testing.assert_array_equal(moon.gravity_torque(q), made.gravity_torque(q))
     assert moon == made
+
+
+def test_a_chain_has_limits_of_every_degree_of_freedom():
+    robot = lw.chain(5, joints=("revolute", "spherical"))
+    assert robot.velocity_limits.tolist() == robot.effort_limits.tolist() == [math.inf] * 9
+    assert len(lw.chain(1_000_000).velocity_limits) == 1_000_000

@@ -61,6 +61,18 @@ def position_limits(tree: Tree) -> Array:
     return limits
 
 
+def largest(tree: Tree, field: str) -> Array:
+    """The limit ``"velocity"`` or ``"effort"`` of each degree of freedom."""
+    links = tree.links
+    each: Any = slice(None)
+    if isinstance(links, LinkTable):
+        own, each = [kind.example for kind in links.kinds], links.kind_of
+    else:
+        own = [link for link in links if link.follows is None]
+    limits = np.array([getattr(link.limits, field) for link in own], float)
+    return np.repeat(limits[each], np.array([link.joint.nv for link in own], int)[each])
+
+
 def _range(link: Link) -> tuple[Array, Array]:
     """Limits; where one is missing, as far from the other as an unlimited joint reaches."""
     wide = np.array(WIDE.get(link.kind, (np.pi,) * link.joint.nq))
