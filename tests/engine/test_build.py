@@ -201,6 +201,17 @@ def test_slices_follow_the_time_that_states_take() -> None:
     assert len(list(kernel._slices(states, 4))) >= 4
 
 
+def test_a_slice_of_states_that_take_long_is_one_tile() -> None:
+    """As of a million links; and what a busy machine once made slow is measured again."""
+    robot = lw.load("puma560")
+    robot.mass_matrix(np.zeros((40, 6)))
+    (kernel,) = robot._calls.kernels._kernels.values()
+    kernel.cost = 1e9
+    assert next(kernel._slices(40, 1)) == (0, kernel.width)
+    robot.mass_matrix(np.zeros((20_000, 6)), threads=1)
+    assert kernel.cost < 1e7
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")
 def test_an_interrupt_in_a_large_batch_is_answered() -> None:
     """A batch runs in slices; between two of them the main thread sees the signal."""

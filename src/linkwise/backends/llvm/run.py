@@ -110,19 +110,22 @@ class LlvmKernel:
         start = perf_counter_ns()
         addresses = (ctypes.addressof(x) for x in held[:2])  # type: ignore[arg-type]
         self._batch(*addresses, begin, end)
-        if end - begin >= MEASURED * self.width:
-            self.cost = (perf_counter_ns() - start) / (end - begin)
+        time, states = perf_counter_ns() - start, end - begin
+        if states >= MEASURED * self.width or max(time, self.cost * states) > SLICE / 2:
+            self.cost = time / states
 
     def _slices(self, states: int, threads: int) -> Iterator[tuple[int, int]]:
         """Ranges of whole tiles, each short enough to wait for, at least one per thread.
 
         The first is short: a busy machine can make a state much slower than it was in the last run.
-        Later ones follow the time of those before them, and are long enough to be measured.
+        Later ones follow the time of those before them, and are long enough to be measured. Of
+        states that take long, as those of a million links, one tile is enough.
         """
         begin, time = 0, SLICE / 10
         most = WRITTEN // sum(dtype.itemsize * size for _, dtype, size in self._outputs)
         while begin < states:
-            length = max(min(int(time / self.cost), most), MEASURED * self.width)
+            least = MEASURED if MEASURED * self.width * self.cost <= SLICE else 1  # tiles
+            length = max(min(int(time / self.cost), most), least * self.width)
             length = -(-min(length, -(-states // threads)) // self.width) * self.width
             yield begin, min(begin + length, states)
             begin, time = begin + length, SLICE
