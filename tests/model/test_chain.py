@@ -142,6 +142,13 @@ def test_wrong_chains_are_named(name: str) -> None:
         lw.chain(**({"n": 3} | arguments))
 
 
+def test_methods_of_very_large_robots_are_not_weighed() -> None:
+    """Weighing them takes longer than the call, where the links are thousands."""
+    robot = lw.chain(3_000)
+    assert robot.method_for("forward_dynamics", "cuda") == "aba"
+    assert robot.method_for("coriolis_matrix", "cuda") == "composite"
+
+
 @pytest.mark.full
 def test_a_million_links() -> None:
     robot = lw.chain(1_000_000, "random")

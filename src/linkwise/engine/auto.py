@@ -35,6 +35,7 @@ CANDIDATES: dict[str, tuple[str, ...]] = {
 # links beyond which code is loops over them, where a method can be: written out for each link, a
 # vector's code then takes seconds to compile; that of a matrix grows with their square
 MOST_UNROLLED = {1: 64, 2: 40}
+MOST_WEIGHED = 500  # links up to which methods are weighed against each other; fitted up to 60
 
 
 def in_loops(function: str, tree: Tree, device: str = "cpu") -> bool:
@@ -54,11 +55,12 @@ def choose_method(
     device: str = "cpu",
 ) -> str:
     """The method to use for this robot on a kind of device: ``cpu`` or ``cuda``."""
-    if in_loops(function, tree, device):
+    large = tree.n_links > MOST_WEIGHED
+    if large or in_loops(function, tree, device):
         rolled = [name for name, m in FUNCTIONS[function].items() if m.can_roll(tree)]
         if rolled:
             return rolled[0]
-    if function not in CANDIDATES:
+    if large or function not in CANDIDATES:
         return next(iter(FUNCTIONS[function]))
     extra = extra_cost(function, tree, dtype, frame, device)
     return min(extra, key=lambda method: extra[method])
