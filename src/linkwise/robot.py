@@ -342,9 +342,9 @@ class Robot(Functions):
         each link is faster where a robot has few. None leaves it to that number, as usual.
         Methods that cannot be loops are written out all the same.
         """
-        if loops not in (True, False, None):
+        if loops is not None and not isinstance(loops, (bool, np.bool_)):
             raise ValueError(f"with_loops: loops is {loops!r}; expected True, False or None")
-        tree = dataclasses.replace(self._tree, loops=loops)
+        tree = dataclasses.replace(self._tree, loops=None if loops is None else bool(loops))
         return self._like(self._description, self._policy, tree)
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -170,3 +170,16 @@ def test_a_chain_has_limits_of_every_degree_of_freedom():
     robot = lw.chain(5, joints=("revolute", "spherical"))
     assert robot.velocity_limits.tolist() == robot.effort_limits.tolist() == [math.inf] * 9
     assert len(lw.chain(1_000_000).velocity_limits) == 1_000_000
+
+
+@pytest.mark.parametrize("loops", [1, 0.0, "yes", np.array([True, False])])
+def test_loops_are_asked_for_by_true_false_or_none(loops: Any) -> None:
+    with pytest.raises(ValueError, match=r"with_loops: loops is .*; expected True"):
+        lw.chain(2).with_loops(loops)
+    assert lw.chain(2).with_loops(np.True_).tree.loops is True  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["link0", "link01", "link4", "link\u0661", "link" + "9" * 5000])
+def test_a_frame_that_is_no_link_is_told(name: str) -> None:
+    with pytest.raises(ValueError, match="has no such frame"):
+        lw.chain(3).frame(name)

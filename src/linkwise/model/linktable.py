@@ -140,8 +140,9 @@ class LinkFrames(Mapping[str, Frame]):
         if name in self._others:
             return self._others[name]
         number = name.removeprefix(self._stem)
-        if name.startswith(self._stem) and number.isdecimal() and 1 <= int(number) <= self._count:
-            if number == str(int(number)):
+        own = name.startswith(self._stem) and number.isdecimal()
+        if own and len(number) <= len(str(self._count)):  # Python reads no number of any length
+            if 1 <= int(number) <= self._count and number == str(int(number)):
                 return Frame(int(number) - 1, (0.0, 0.0, 0.0), IDENTITY)
         raise KeyError(name)
 
