@@ -246,7 +246,7 @@ def test_only_urdf_files_are_saved(tmp_path: Path) -> None:
 def test_a_robot_made_from_a_tree_has_nothing_to_save(tmp_path: Path) -> None:
     robot = lw.Robot.from_tree(lw.load("iiwa14").tree)
     with pytest.raises(
-        ValueError, match=r"made from a tree .*; expected one that was loaded or built"
+        ValueError, match=r"made from a tree .*; expected one that was loaded, or made by"
     ):
         robot.save(tmp_path / "out.urdf")
 
