@@ -205,7 +205,8 @@ def wrenches(f_ext: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
     frames = tuple(f_ext)
     if len(frames) > 1 and all(type(name) is str for name in frames):
         frames = tuple(sorted(frames))
-    return frames, tuple(f_ext[name] for name in frames)
+        return frames, tuple([f_ext[name] for name in frames])
+    return frames, tuple(f_ext.values())
 
 
 def damping(value: ArrayLike | None, q: Any) -> Array | None:
