@@ -134,6 +134,7 @@ class Cost:
 
 def measure(robot: lw.Robot, name: str, function: str) -> Cost:
     """Make a kernel without the cache, and run it."""
+    robot = robot.with_loops(False)
     task = robot._calls.tasks.task(Key(function))
     begin = time.process_time()
     program = guard(together(trace(task, robot.tree)))
@@ -220,7 +221,9 @@ For the recursions (inverse dynamics, FD3, ABA) tracing and LLVM together take a
 {per_node:.0f} µs per node, and nodes grow with n: the curve is close to a line. The mass matrix has
 n² entries to store. Up to 1,500 of them are stored by instructions in line, which costs LLVM more
 than the arithmetic does (the step between n = 32 and 48); beyond, by a function that stores one
-register full of columns, and what is left grows with its n² nodes. For generic chains:
+register full of columns, and what is left grows with its n² nodes. Beyond 64 links, 40 for
+matrices, code is loops over the links unless told otherwise, and compiles in a fraction of a second
+(`docs/long_chains.md`). Written out, for generic chains:
 
 {lines}
 
