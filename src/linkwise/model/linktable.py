@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from linkwise.model.description import IDENTITY
 from linkwise.model.joints import Helical, Joint
-from linkwise.model.tree import Follows, Frame, Link, Links, Whole
+from linkwise.model.tree import Follows, Frame, Link, LinkArrays, Whole
 from linkwise.spatial.records import leaves, mapped
 
 Numbers = NDArray[np.float64]
@@ -55,7 +55,7 @@ class Kind:
     rows: Numbers
 
 
-class LinkTable(Links):
+class LinkTable(LinkArrays):
     """Links of a few kinds; none of their joints follows another.
 
     ``kind_of`` says of which kind each link is; the rows of a kind are its links in order.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,31 +102,100 @@ class Link:
         return [rotor * self.rotor_turn * x for rotor, x in zip(self.armature, swept, strict=True)]
 
 
-class Links(Sequence[Link]):
-    """Many links, of which arrays say what is asked of all of them; none of them follows another.
-
-    They hold to the contract of a tree.
-    """
+class Links(Protocol):
+    """What a tree asks of all its links at once."""
 
     nq: int
     nv: int
     parent: Whole
     q_index: Whole
     v_index: Whole
-
-    @property
-    def digest(self) -> str:
-        """Hash of all that equations compute with."""
-        raise NotImplementedError
+    coupled: bool  # whether some joint follows another
 
     @property
     def mass(self) -> float:
         """Of all links together."""
-        raise NotImplementedError
 
     def names(self, i: int) -> tuple[str, str]:
         """Of a link and its joint."""
-        raise NotImplementedError
+
+    def check(self) -> None:
+        """Hold the links to the contract of a tree: parents first, slices in order."""
+
+
+class OneByOne:
+    """The answers of links that are looked at one by one."""
+
+    def __init__(self, links: Sequence[Link]) -> None:
+        self._links = links
+        free = [link.joint for link in links if link.follows is None]
+        self.nq, self.nv = sum(joint.nq for joint in free), sum(joint.nv for joint in free)
+        self.parent, self.q_index, self.v_index = (
+            np.array([getattr(link, field) for link in links], np.int64)
+            for field in ("parent", "q_index", "v_index")
+        )
+        self.coupled = len(free) < len(links)
+
+    @property
+    def mass(self) -> float:
+        """Of all links together."""
+        return sum(link.mass for link in self._links)
+
+    def names(self, i: int) -> tuple[str, str]:
+        """Of a link and its joint."""
+        return self._links[i].name, self._links[i].joint_name
+
+    def check(self) -> None:
+        """Hold the links to the contract of a tree: parents first, slices in order."""
+        nq = nv = 0
+        for i, link in enumerate(self._links):
+            if not BASE <= link.parent < i:
+                raise ValueError(f"link {i}: parent {link.parent} must be in [-1, {i})")
+            if link.follows is not None:
+                self._check_driver(i, link, link.follows)
+                continue
+            if (link.q_index, link.v_index) != (nq, nv):
+                raise ValueError(f"link {i}: q and v slices must follow each other")
+            nq, nv = nq + link.joint.nq, nv + link.joint.nv
+
+    def _check_driver(self, i: int, link: Link, follows: Follows) -> None:
+        driver = self._links[follows.link]
+        if driver.follows is not None or (driver.joint.nv, link.joint.nv) != (1, 1):
+            raise ValueError(
+                f"link {i} ({link.name!r}) follows link {follows.link} ({driver.name!r}): driver "
+                "and follower must both have one degree of freedom, and the driver must not follow "
+                "another joint"
+            )
+        if (link.q_index, link.v_index) != (driver.q_index, driver.v_index):
+            raise ValueError(f"link {i}: q and v slices must be its driver's")
+
+
+class LinkArrays(Sequence[Link], ABC):
+    """Links that answer for all of them from arrays (linktable.py)."""
+
+    nq: int
+    nv: int
+    parent: Whole
+    q_index: Whole
+    v_index: Whole
+    coupled = False
+
+    @property
+    @abstractmethod
+    def mass(self) -> float:
+        """Of all links together."""
+
+    @property
+    @abstractmethod
+    def digest(self) -> str:
+        """Hash of all that equations compute with."""
+
+    @abstractmethod
+    def names(self, i: int) -> tuple[str, str]:
+        """Of a link and its joint."""
+
+    def check(self) -> None:
+        """Nothing: tables are made as a tree asks."""
 
 
 @dataclass(frozen=True)
@@ -149,77 +219,47 @@ class Tree:
     loops: bool | None = None
 
     def __post_init__(self) -> None:
-        """Hold the tree to its contract: parents first, slices in order."""
-        if isinstance(self.links, Links):
-            return
-        nq = nv = 0
-        for i, link in enumerate(self.links):
-            if not BASE <= link.parent < i:
-                raise ValueError(f"link {i}: parent {link.parent} must be in [-1, {i})")
-            if link.follows is not None:
-                self._check_driver(i, link, link.follows)
-                continue
-            if (link.q_index, link.v_index) != (nq, nv):
-                raise ValueError(f"link {i}: q and v slices must follow each other")
-            nq, nv = nq + link.joint.nq, nv + link.joint.nv
-
-    def _check_driver(self, i: int, link: Link, follows: Follows) -> None:
-        driver = self.links[follows.link]
-        if driver.follows is not None or (driver.joint.nv, link.joint.nv) != (1, 1):
-            raise ValueError(
-                f"link {i} ({link.name!r}) follows link {follows.link} ({driver.name!r}): driver "
-                "and follower must both have one degree of freedom, and the driver must not follow "
-                "another joint"
-            )
-        if (link.q_index, link.v_index) != (driver.q_index, driver.v_index):
-            raise ValueError(f"link {i}: q and v slices must be its driver's")
+        """Hold the links to the contract of a tree."""
+        self.whole.check()
 
     @cached_property
+    def whole(self) -> Links:
+        """The links as one."""
+        return self.links if isinstance(self.links, LinkArrays) else OneByOne(self.links)
+
+    @property
     def nq(self) -> int:
         """Numbers in a configuration."""
-        if isinstance(self.links, Links):
-            return self.links.nq
-        return sum(link.joint.nq for link in self.links if link.follows is None)
+        return self.whole.nq
 
-    @cached_property
+    @property
     def nv(self) -> int:
         """Degrees of freedom."""
-        if isinstance(self.links, Links):
-            return self.links.nv
-        return sum(link.joint.nv for link in self.links if link.follows is None)
+        return self.whole.nv
 
     @property
     def mass(self) -> float:
         """Of all moving links, as described."""
-        if isinstance(self.links, Links):
-            return self.links.mass
-        return sum(link.mass for link in self.links)
+        return self.whole.mass
 
     def names(self) -> Iterator[tuple[str, str]]:
         """Of each link and its joint."""
-        if isinstance(self.links, Links):
-            return map(self.links.names, range(len(self.links)))
-        return ((link.name, link.joint_name) for link in self.links)
+        return map(self.whole.names, range(self.n_links))
 
-    @cached_property
+    @property
     def parent_numbers(self) -> Whole:
         """The parent of each link."""
-        return self._of_links("parent")
+        return self.whole.parent
 
-    @cached_property
+    @property
     def q_indices(self) -> Whole:
         """Where each link's numbers begin in a configuration."""
-        return self._of_links("q_index")
+        return self.whole.q_index
 
-    @cached_property
+    @property
     def v_indices(self) -> Whole:
         """Where each link's numbers begin in joint rates."""
-        return self._of_links("v_index")
-
-    def _of_links(self, field: str) -> Whole:
-        if isinstance(self.links, Links):
-            return np.asarray(getattr(self.links, field))
-        return np.array([getattr(link, field) for link in self.links], np.int64)
+        return self.whole.v_index
 
     @property
     def n_links(self) -> int:
@@ -352,11 +392,10 @@ class Tree:
         on_link = (frame for frame in named if frame and frame.link == i)
         return next(on_link, Frame(i, (0.0, 0.0, 0.0), IDENTITY))
 
-    @cached_property
+    @property
     def coupled(self) -> bool:
         """Whether some joint follows another."""
-        one_by_one = () if isinstance(self.links, Links) else self.links
-        return any(link.follows is not None for link in one_by_one)
+        return self.whole.coupled
 
     @property
     def first_follower(self) -> tuple[str, str]:
@@ -464,7 +503,7 @@ class Tree:
         """Hash of structure, constants, gravity and joint frames: equal digests mean equal
         programs.
         """
-        if isinstance(self.links, Links):
+        if isinstance(self.links, LinkArrays):
             return hashlib.sha256(repr((self.links.digest, self.gravity)).encode()).hexdigest()
         parts = [_constants(link) for link in self.links]
         seen_in = [(frame.origin, frame.rotation) for frame in self.joint_frames]

@@ -10,7 +10,7 @@ out different is unknown.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Self
 
 from linkwise.spatial.records import UNLIKE, joined, leaves, mapped, parts
 from linkwise.trace.expr import Expr, Graph
@@ -18,28 +18,28 @@ from linkwise.trace.rolled import Step
 from linkwise.trace.rolledtree import PerLink, Place, RolledTree, Visit, Way
 
 
-class Element(float):
-    """A leaf of a record that is an element of an array, at a place that depends on the link."""
+class Leaf(float):
+    """A leaf of a record that stands for a number; a number itself, so that it can be a leaf."""
 
-    place: Place
+    of: Any
 
-    def __new__(cls, place: Place) -> Element:
-        """A number, so that it can be a leaf."""
+    def __new__(cls, of: Any) -> Self:
+        """A leaf that says where its number is."""
         self = super().__new__(cls)
-        self.place = place
+        self.of = of
         return self
 
 
-class Column(float):
-    """A leaf of a record that is kept in the link's row, the k-th number of it."""
+class Element(Leaf):
+    """An element of an array, at a place that depends on the link."""
 
-    k: int
+    of: Place
 
-    def __new__(cls, k: int) -> Column:
-        """A number, so that it can be a leaf."""
-        self = super().__new__(cls)
-        self.k = k
-        return self
+
+class Column(Leaf):
+    """A number that is kept in the link's row: which one of it."""
+
+    of: int
 
 
 class Stored(PerLink):
@@ -59,7 +59,7 @@ class Stored(PerLink):
             if not isinstance(x, Element):
                 return x
             # rows of a path are those of its items, any other place is one of the link
-            return visit.step.read(*x.place) if through else visit.read(x.place)
+            return visit.step.read(*x.of) if through else visit.read(x.of)
 
         return mapped(value, self.records[visit.kind])
 
@@ -98,9 +98,9 @@ class Rows:
         """
         if not isinstance(x, Column):
             return x
-        if x.k not in self.columns:
-            return self.tree.graph.node("carry", value=("unread", self.name, x.k))
-        start = self.width * self.first_row + self.columns[x.k]
+        if x.of not in self.columns:
+            return self.tree.graph.node("carry", value=("unread", self.name, x.of))
+        start = self.width * self.first_row + self.columns[x.of]
         return Element(Place(self.name, start, self.width))
 
     @property

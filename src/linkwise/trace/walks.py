@@ -139,10 +139,10 @@ def _(tree: RolledTree, last: int, body: sweep.Body, base: Any, *per_link: Any) 
 
     def number(x: Any) -> Any:
         """A number of the last link: carried to the end, or read from its row."""
-        if isinstance(x, Column) and x.k < len(carried):
-            return carried[x.k]
+        if isinstance(x, Column) and x.of < len(carried):
+            return carried[x.of]
         place = rows.placed(x)
-        return _read(tree, place.place, item) if isinstance(place, Element) else place
+        return _read(tree, place.of, item) if isinstance(place, Element) else place
 
     return stored, mapped(number, rows.records[int(tree.classes.of_link[last])])
 
@@ -169,7 +169,7 @@ def _(tree: RolledTree, i: int, per_link: Any) -> Any:
     found = per_link.records[int(tree.classes.of_link[i])]
 
     def number(x: Any) -> Any:
-        return _read(tree, x.place, i) if isinstance(x, Element) else x
+        return _read(tree, x.of, i) if isinstance(x, Element) else x
 
     return mapped(number, found)
 
