@@ -617,6 +617,19 @@ def test_plans_are_forgotten_before_they_are_too_many(
     assert planned(robot) == {"gravity_torque": 2}
 
 
+def test_arrays_on_a_gpu_need_no_compiler_for_the_processor(
+    host: HostDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine with a GPU and without llvmlite."""
+    take(monkeypatch, Planning)
+    q = lw.load("puma560").random_q(0, 6)
+    expected = lw.load("puma560").gravity_torque(q)
+    monkeypatch.setitem(sys.modules, "llvmlite", None)
+    for name in [m for m in sys.modules if m.startswith("linkwise.backends.llvm")]:
+        monkeypatch.setitem(sys.modules, name, None)
+    same(lw.load("puma560").gravity_torque(Fake(q)).numbers, expected)
+
+
 def test_two_devices_have_kernels_of_their_own(
     drivers: Drivers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
