@@ -395,7 +395,9 @@ class Robot(Functions):
         Functions of a frame need ``frame``: ``operation_count("jacobian", frame="tool").total``.
         """
         task = self._calls.tasks.task(Key(function, method, frame))
-        return count_operations(self._calls.kernels.program(task))
+        column = task.of_columns
+        once = count_operations(self._calls.kernels.program(column or task))
+        return once if column is None else once.repeated(self.nv)
 
     def source(
         self,
@@ -406,11 +408,14 @@ class Robot(Functions):
         frame: str | None = None,
         dtype: str = "float64",
     ) -> str:
-        """Generated code: ``"c"`` (readable), ``"llvm"`` or ``"cuda"`` (compiled), ``"asm"``."""
+        """Generated code: ``"c"`` (readable), ``"llvm"`` or ``"cuda"`` (compiled), ``"asm"``.
+
+        Of a matrix whose columns are computed one by one, that of a column.
+        """
         _check_dtype(dtype)
         text = text_of(backend)
         task = self._calls.tasks.task(Key(function, method, frame), dtype, text.kind)
-        program = self._calls.kernels.ready(task, lambda p: text.order(p, dtype))
+        program = self._calls.kernels.ready(task.of_columns or task, lambda p: text.order(p, dtype))
         return text.render(program, dtype, self.name)
 
     def evaluate(

@@ -137,7 +137,7 @@ def test_long_work_names_the_robot_in_one_seen_line(monkeypatch: pytest.MonkeyPa
         told.append(what)
         return nullcontext()
 
-    monkeypatch.setattr(build, "_progress", progress)
+    monkeypatch.setattr(build, "progress", progress)
     monkeypatch.setenv("LINKWISE_CACHE", "off")
     robot = lw.Robot(replace(generic_chain(2), name=WORST))
     robot.gravity_torque(np.zeros((2, 2)))

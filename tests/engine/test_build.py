@@ -148,7 +148,7 @@ def told(monkeypatch: pytest.MonkeyPatch, estimate: float, until: str, tty: bool
     stream.isatty = lambda: tty  # type: ignore[method-assign]
     monkeypatch.setattr(sys, "stderr", stream)
     patience = time.monotonic() + 60.0
-    with build._progress("compiling x", estimate):
+    with build.progress("compiling x", estimate):
         while until not in stream.getvalue() and time.monotonic() < patience:
             time.sleep(0.01)
         time.sleep(0.2)
@@ -179,7 +179,7 @@ def test_a_closed_stream_is_no_reason_to_fail(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.delenv("LINKWISE_PROGRESS")
     monkeypatch.setattr(sys, "stderr", None)
     monkeypatch.setattr(build, "LONG", 0.01)
-    with build._progress("x", 5.0):
+    with build.progress("x", 5.0):
         time.sleep(0.05)
 
 

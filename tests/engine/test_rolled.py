@@ -23,6 +23,7 @@ from linkwise.backends.llvm.backend import Llvm
 from linkwise.backends.llvm.target import host
 from linkwise.backends.reference import interpret
 from linkwise.engine import build, kernels
+from linkwise.errors import ProgramTooLarge
 from linkwise.spatial import RigidInertia
 from linkwise.study.generic import generic_chain
 from linkwise.sweep import along_path, base_to_tip
@@ -223,6 +224,70 @@ def test_a_state_alone_and_in_a_batch_has_the_same_bits() -> None:
     for k in (0, 7, 18):
         assert (robot.forward_dynamics(q[k], qd[k], tau[k]) == together[k]).all()
     assert (robot.forward_dynamics(q, qd, tau, threads=3) == together).all()
+
+
+# -- matrices over the joints of large robots ------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", ["kinds", "tree", "table", "uniform"])
+def test_matrices_column_by_column(name: str, dtype: str) -> None:
+    """M⁻¹ and its factors by loops: what code written out gives, and M⁻¹ symmetric to the bit."""
+    robot = ROBOTS[name]()
+    rolled_, plain = robot.with_loops(True), robot.with_loops(False)
+    q = robot.random_q(0, size=(2, 3)).astype(dtype)
+    found, status = rolled_.mass_matrix_inverse(q, status=True)
+    assert status.shape == (2, 3) and not status.any() and found.dtype == dtype
+    assert (found == found.swapaxes(-1, -2)).all()
+    expected = plain.mass_matrix_inverse(q.astype(float), method="innovations")
+    condition = np.linalg.cond(plain.mass_matrix(q.astype(float))).max()
+    scale = np.abs(expected).max() * np.finfo(dtype).eps
+    assert np.abs(found - expected).max() <= 20 * condition * scale
+    into = np.empty_like(found)
+    assert rolled_.mass_matrix_inverse(q, out=into, threads=2) is into and (into == found).all()
+    assert (rolled_.mass_matrix_inverse(q[1, 2]) == found[1, 2]).all()
+    for inverse in (False, True):
+        (F, D), (G, E) = (x.innovations(q, inverse=inverse) for x in (rolled_, plain))
+        assert np.abs(F - G).max() <= 1e3 * np.finfo(dtype).eps * np.abs(G).max()
+        np.testing.assert_allclose(D, E, rtol=1e3 * np.finfo(dtype).eps)
+
+
+def test_a_matrix_column_by_column_has_a_status() -> None:
+    robot = lw.chain(5).with_loops()
+    q = np.zeros((3, 5))
+    q[1, 2] = np.nan
+    rows, status = robot.mass_matrix_inverse(q, status=True)
+    assert status.tolist() == [0, lw.Status.NOT_FINITE, 0]
+    assert np.isnan(rows[1]).all() and np.isfinite(rows[[0, 2]]).all()
+    assert robot.mass_matrix_inverse(np.zeros((0, 5))).shape == (0, 5, 5)
+    column = robot.operation_count("solve_mass").total
+    assert robot.operation_count("mass_matrix_inverse").total == 5 * column
+    assert "solve_mass" in robot.source("mass_matrix_inverse")
+
+
+TOO_LARGE = {
+    "mass_matrix": lambda r, q, x: r.mass_matrix(q),
+    "mass_matrix, written out": lambda r, q, x: r.mass_matrix(q, method="gdahj"),
+    "mass_matrix_inverse": lambda r, q, x: r.mass_matrix_inverse(q),
+    "mass_matrix_inverse, written out": lambda r, q, x: r.mass_matrix_inverse(q, method="aba"),
+    "coriolis_matrix": lambda r, q, x: r.coriolis_matrix(q, x),
+    "christoffel": lambda r, q, x: r.christoffel(q),
+    "inertial_power": lambda r, q, x: r.inertial_power(q),
+    "kinematic_hessian": lambda r, q, x: r.kinematic_hessian(q, "tip"),
+    "factor": lambda r, q, x: r.innovations(q).factor,
+    "factor_inverse": lambda r, q, x: r.innovations(q, inverse=True).factor,
+}
+
+
+@pytest.mark.parametrize("name", TOO_LARGE)
+def test_matrices_that_do_not_fit_are_refused_with_an_estimate(name: str) -> None:
+    """At a hundred thousand links, and at once."""
+    robot = lw.chain(100_000)
+    function = name.partition(",")[0]
+    size = "6 by 100,000" if "hessian" in name else "100,000"
+    found = rf"^{function}\[.*\] of .chain100000.: a result of {size} by 100,000.* takes about "
+    with pytest.raises(ProgramTooLarge, match=found + r"[\d,.]+ GiB .* robot.solve_mass"):
+        TOO_LARGE[name](robot, robot.neutral(), np.zeros(robot.nv))
 
 
 def test_code_does_not_grow_with_the_number_of_links() -> None:

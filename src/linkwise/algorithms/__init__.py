@@ -61,6 +61,10 @@ class Algorithm:
     needs_of_frame: Callable[[Tree, Frame], str] | None = None  # unless there is damping
     # why its walks cannot be loops over the links of a robot; None: of no robot
     rolls: Callable[[Tree], str] | None = None
+    # the function of (q, x) whose results for unit vectors x are the columns of this one's matrix:
+    # how the matrix of a large robot is computed, many columns side by side (engine/columns.py)
+    columns: str = ""
+    symmetric: bool = False  # that matrix; else a triangle
 
     @property
     def takes_axes(self) -> bool:
@@ -78,7 +82,14 @@ class Algorithm:
 
     def can_roll(self, tree: Tree) -> bool:
         """Whether its walks can be loops: code whose size does not depend on the robot's."""
+        if self.columns:
+            return self.of_columns.can_roll(tree)
         return self.rolls is not None and not self.rolls(tree)
+
+    @property
+    def of_columns(self) -> Algorithm:
+        """The algorithm that computes a column of the matrix."""
+        return next(iter(FUNCTIONS[self.columns].values()))
 
     def exists_for(self, tree: Tree, frame: Frame | None = None) -> bool:
         """Whether the algorithm applies to a robot, and to a frame of it."""
@@ -152,7 +163,8 @@ _TABLE = [
     *_methods("mass_matrix_inverse", (_q,), (V, V), {},
               ("crba", crba.mass_matrix_inverse, _regrouped),
               ("aba", aba.mass_matrix_inverse, {}),
-              ("innovations", factors.mass_matrix_inverse, {}),
+              ("innovations", factors.mass_matrix_inverse,
+               {"columns": "solve_mass", "symmetric": True}),
               ("schur", schur_inverses.mass_matrix_inverse, _inverts_inertias)),
     Algorithm("kinetic_energy", "sweep", energy.kinetic_energy, (_q, _qd), (), **_mass,
               **_rolls),
@@ -179,9 +191,10 @@ _TABLE = [
     # M = F D Fᵀ, behind Robot.innovations
     Algorithm("pivots", "innovations", factors.pivots, (_q,), (V,), **_no_followers,
               **_rolls_alone),
-    Algorithm("factor", "innovations", factors.factor, (_q,), (V, V), **_no_followers),
+    Algorithm("factor", "innovations", factors.factor, (_q,), (V, V), **_no_followers,
+              columns="apply_factor"),
     Algorithm("factor_inverse", "innovations", factors.factor_inverse, (_q,), (V, V),
-              **_no_followers),
+              **_no_followers, columns="apply_factor_inverse"),
     Algorithm("apply_factor", "innovations", factors.apply_factor, (_q, _x), (V,), **_no_followers,
               **_rolls_alone),
     Algorithm("apply_factor_inverse", "innovations", factors.apply_factor_inverse, (_q, _x), (V,),

@@ -32,7 +32,9 @@ PAIR = 120  # bytes per entry of a matrix made by loops, measured on 3,000 and 5
 def traced(task: Task, tree: Tree, robot: str, effort: Effort) -> Program:
     """The program of a task; refused where it could not be compiled in this machine's memory."""
     most = free_memory() // (TRACING + effort.bytes)
-    with _progress(f"tracing {task.name} of {quote(robot)}"):
+    if not task.rolled:
+        _refuse_many_results(task, tree, robot, most)
+    with progress(f"tracing {task.name} of {quote(robot)}"):
         if task.rolled:
             _refuse_too_large(task, tree, robot)
             return trace_rolled(task, tree)
@@ -51,14 +53,33 @@ def traced(task: Task, tree: Tree, robot: str, effort: Effort) -> Program:
 def _refuse_too_large(task: Task, tree: Tree, robot: str) -> None:
     """Raise ProgramTooLarge where a matrix over the joints, made by loops, does not fit."""
     size = task.slots(tree)[0].size
-    needed = PAIR * size
-    if size >= tree.nv**2 and needed > free_memory():
-        raise ProgramTooLarge(
-            f"{task.name} of {quote(robot)}: a matrix of {tree.nv:,} by {tree.nv:,} takes about "
-            f"{needed / 2**30:,.1f} GiB while it is made, and {free_memory() / 2**30:,.1f} GiB are "
-            "free; expected a smaller robot, or functions of vectors, such as robot.solve_mass, "
-            "forward_dynamics and inverse_dynamics"
-        )
+    if size >= tree.nv**2:
+        _refuse_bytes(task, tree, robot, PAIR * size)
+
+
+def refuse_large_matrix(task: Task, tree: Tree, robot: str, states: int) -> None:
+    """Raise ProgramTooLarge where matrices that are computed column by column do not fit."""
+    _refuse_bytes(task, tree, robot, 8 * task.slots(tree)[0].size * max(states, 1))
+
+
+def _refuse_many_results(task: Task, tree: Tree, robot: str, most: int) -> None:
+    """Raise ProgramTooLarge where a result alone has more numbers than could be compiled."""
+    size = task.slots(tree)[0].size
+    if size > most:
+        _refuse_bytes(task, tree, robot, max(size * TRACING, free_memory() + 1))
+
+
+def _refuse_bytes(task: Task, tree: Tree, robot: str, needed: int) -> None:
+    free = free_memory()
+    if needed <= free:
+        return
+    shape = " by ".join(f"{n:,}" for n in task.slots(tree)[0].shape)
+    raise ProgramTooLarge(
+        f"{task.name} of {quote(robot)}: a result of {shape} takes about "
+        f"{needed / 2**30:,.1f} GiB while it is made, and {free / 2**30:,.1f} GiB are "
+        "free; expected a smaller robot, or functions of vectors, such as robot.solve_mass, "
+        "forward_dynamics and inverse_dynamics"
+    )
 
 
 def built(backend: Backend, program: Program, dtype: str, form: str, robot: str) -> bytes:
@@ -66,7 +87,7 @@ def built(backend: Backend, program: Program, dtype: str, form: str, robot: str)
     size = sum(1 for _ in program.nodes())
     label = f"compiling {program.name} of {quote(robot)} ({size:,} operations)"
     estimate = backend.effort.estimate(size)
-    with _progress(label, estimate):
+    with progress(label, estimate):
         text = backend.render(program, dtype, form)
         if estimate > LONG and backend.apart:
             return backend.build(text, apart=True)
@@ -112,7 +133,7 @@ def free_memory() -> int:
 
 
 @contextmanager
-def _progress(what: str, estimate: float = 0.0) -> Iterator[None]:
+def progress(what: str, estimate: float = 0.0) -> Iterator[None]:
     """Say on stderr what takes long, at once where that is foreseen, and how far it has come.
 
     ``LINKWISE_PROGRESS=off`` keeps it quiet.

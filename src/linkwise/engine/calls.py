@@ -28,7 +28,7 @@ from linkwise.backends.base import (
 )
 from linkwise.backends.choice import cpu, gpu
 from linkwise.backends.process import build_lock
-from linkwise.engine import arrays, devices, iterative
+from linkwise.engine import arrays, columns, devices, iterative
 from linkwise.engine.kernels import Kernels, cached
 from linkwise.engine.tasks import Key, Tasks
 from linkwise.model.tree import Tree
@@ -192,6 +192,8 @@ class Calls:
                 found = batch.spread(self._without_joints(call), outputs, out)
             else:
                 task = call.task(batch.dtype, backend.kind)
+                if task.of_columns is not None:
+                    return columns.run(self.kernels, task, batch, backend, out, threads)
                 kernel = self._kernel(call, task, batch, backend) if batch.states else None
                 found = batch.run(kernel, outputs, out, threads)
                 devices.keep_plan(call.plans, batch, kernel, outputs, values, out)

@@ -221,6 +221,10 @@ class OperationCount:
         """Multiplications, additions, divisions and square roots."""
         return self.multiplications + self.additions + self.divisions + self.square_roots
 
+    def repeated(self, times: int) -> OperationCount:
+        """What is done when all of it is done so many times."""
+        return replace(self, **{f: getattr(self, f) * times for f in _COUNTED})
+
     def iterated(self, times: int) -> OperationCount:
         """What is done when a loop runs so many times."""
         if self.iteration is None:

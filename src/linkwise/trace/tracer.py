@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -61,6 +61,12 @@ class Task:
         if "gravity" in self.parameters:
             tree = tree.with_gravity(given["gravity"])
         return regroup(tree) if self.algorithm.regrouped else tree
+
+    @property
+    def of_columns(self) -> Task | None:
+        """The task of one column of the matrix, where loops compute it column by column."""
+        by_columns = self.rolled and self.algorithm.columns
+        return replace(self, algorithm=self.algorithm.of_columns) if by_columns else None
 
     @property
     def name(self) -> str:
