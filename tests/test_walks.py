@@ -1,4 +1,4 @@
-"""No algorithm loops over links: every walk is in sweep.py."""
+"""No algorithm loops over links, since every walk is in sweep.py; each fits on a page."""
 
 import ast
 from pathlib import Path
@@ -8,6 +8,7 @@ import pytest
 import linkwise
 
 FILES = sorted((Path(linkwise.__file__).parent / "algorithms").glob("*.py"))
+PAGE = 100  # lines
 LINKS = {"links", "path", "n_links", "parent"}  # attributes that lead from one link to others
 
 
@@ -30,6 +31,14 @@ def loops(source: str) -> list[str]:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_algorithms_leave_loops_over_links_to_the_walks(path: Path) -> None:
     assert loops(path.read_text()) == []
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in FILES if path.stem != "__init__"], ids=lambda path: path.stem
+)
+def test_an_algorithm_fits_on_a_page(path: Path) -> None:
+    """With its equations and derivations; `__init__` is the table of all of them."""
+    assert len(path.read_text().splitlines()) <= PAGE
 
 
 @pytest.mark.parametrize(

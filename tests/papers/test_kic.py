@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.algorithms import augmented, kic
+from linkwise.algorithms import augmented
 from linkwise.algorithms.chains import by_outermost
 from linkwise.algorithms.crba import compose
+from linkwise.algorithms.inertial_power import Parts, at_centre, parts_of, per_link_parts
 from linkwise.algorithms.poses import root_poses
 from linkwise.model.joints import Free, Helical, Joint, Planar, Prismatic, Revolute, Spherical
 from linkwise.model.joints import Universal as U
@@ -124,9 +125,7 @@ def symmetric(P: np.ndarray) -> np.ndarray:
     return (P + P.swapaxes(-1, -2)) / 2
 
 
-def completed(
-    P1: Matrix, P2: Matrix, P3: Matrix
-) -> Iterator[tuple[tuple[int, int, int], kic.Parts]]:
+def completed(P1: Matrix, P2: Matrix, P3: Matrix) -> Iterator[tuple[tuple[int, int, int], Parts]]:
     """Every order of indices whose outermost is m, from ``P[i][j] = P_ijm`` [P3-P10]."""
     m = len(P1) - 1
     for i in range(m + 1):
@@ -146,12 +145,12 @@ def augmented_parts(tree: Tree, q: list[float]) -> list[Any]:
     terms = [
         (chain, list(completed(*augmented.independent(body, chain)))) for chain, body in bodies
     ]
-    return kic.parts_of(tree, terms)
+    return parts_of(tree, terms)
 
 
 def parts(robot: Robot, method: str, q: np.ndarray) -> np.ndarray:
     """P1, P2 and P3 (3, n, n, n) of one state."""
-    driver = {"augmented": augmented_parts, "per-link": kic.per_link_parts}[method]
+    driver = {"augmented": augmented_parts, "per-link": per_link_parts}[method]
     return np.array(driver(robot.tree, [float(x) for x in q]))
 
 
@@ -245,8 +244,8 @@ def test_18_and_28_need_the_masses_of_their_links() -> None:
     tree = build(CHAINS["revolute"], rotors=False).tree
     poses = root_poses(tree, states(build(CHAINS["revolute"]))[0][0].tolist())
     composites, _ = tip_to_base(tree, compose, RigidInertia.zero(), [pose.J for pose in poses])
-    own = [kic.at_centre(link.inertia, p) for link, p in zip(tree.links, poses, strict=True)]
-    whole = [kic.at_centre(body, p) for body, p in zip(composites, poses, strict=True)]
+    own = [at_centre(link.inertia, p) for link, p in zip(tree.links, poses, strict=True)]
+    whole = [at_centre(body, p) for body, p in zip(composites, poses, strict=True)]
     m, c = np.array([b.m for b in own]), np.array([list(b.c) for b in own])
 
     def full(I: Sym3) -> np.ndarray:  # noqa: E741

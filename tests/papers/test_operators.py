@@ -15,7 +15,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.algorithms.crba import crba
-from linkwise.algorithms.innovations_factors import factor, factor_inverse, pivots
+from linkwise.algorithms.innovations_matrices import factor, factor_inverse, pivots
 from linkwise.algorithms.operator_dynamics import fd1, fd3
 from linkwise.model.joints import make_joint
 from linkwise.model.tree import BASE, Follows, Frame, Link, Tree

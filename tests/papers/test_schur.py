@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.algorithms import blocks, interbody, schur, schur_inverses, wrenches
+from linkwise.algorithms import blocks, interbody, orders, schur, schur_inverses, wrenches
 from linkwise.model.joints import (
     Free,
     Helical,
@@ -172,7 +172,7 @@ def test_the_bias_inside_keeps_the_digits_that_subtracting_it_loses() -> None:
 def test_cyclic_reduction_takes_log2_rounds() -> None:
     one = [[1.0]]
     A: blocks.Matrix = {(i, i): one for i in range(15)} | {(i + 1, i): one for i in range(14)}
-    assert blocks.every_other(A) == [*range(14, -1, -2), *range(13, 0, -4), 11, 3, 7]
+    assert orders.every_other(A) == [*range(14, -1, -2), *range(13, 0, -4), 11, 3, 7]
 
 
 # -- the paper, equation by equation ---------------------------------------------------------------
@@ -298,7 +298,7 @@ def test_operational_inertia_to_fifty_digits(
 
 def test_A_is_symmetric_and_positive_definite(robot: Robot, rng: np.random.Generator) -> None:
     q = states(robot, rng, 1)[0][0].tolist()
-    s = interbody.system(robot.tree, q, blocks.one_by_one)
+    s = interbody.system(robot.tree, q, orders.one_by_one)
     sizes = {i: len(block) for (i, j), block in s.A.items() if i == j}
     starts = {i: sum(n for k, n in sizes.items() if k < i) for i in sizes}
     A = np.zeros((sum(sizes.values()),) * 2)
@@ -483,7 +483,7 @@ def test_joint_wrenches_are_the_forces_that_schur_finds(
     robot: Robot, rng: np.random.Generator, assert_close: Any, mobility: Any
 ) -> None:
     q, qd, tau = (x[0].tolist() for x in states(robot, rng, 1))
-    s = interbody.system(robot.tree, q, blocks.one_by_one)
+    s = interbody.system(robot.tree, q, orders.one_by_one)
     qdd, found = schur.accelerations(s, q, qd, tau)
     needed = wrenches.link_frame_wrenches(robot.tree, q, qd, qdd)
     expected = np.array([list(f) for f in needed])

@@ -20,6 +20,7 @@ from linkwise.algorithms import (
     crba,
     energy,
     gdahj,
+    inertial_power,
     innovations,
     kic,
     kinematics,
@@ -35,6 +36,7 @@ from linkwise.algorithms import (
     wrenches,
 )
 from linkwise.algorithms import innovations_factors as factors
+from linkwise.algorithms import innovations_matrices as matrices
 from linkwise.model.tree import Frame, Tree
 
 Q, V, LINKS = "nq", "nv", "n_links"  # lengths of inputs and outputs, as attributes of a Tree
@@ -163,7 +165,7 @@ _TABLE = [
     *_methods("mass_matrix_inverse", (_q,), (V, V), {},
               ("crba", crba.mass_matrix_inverse, _regrouped),
               ("aba", aba.mass_matrix_inverse, {}),
-              ("innovations", factors.mass_matrix_inverse,
+              ("innovations", matrices.mass_matrix_inverse,
                {"columns": "solve_mass", "symmetric": True}),
               ("schur", schur_inverses.mass_matrix_inverse, _inverts_inertias)),
     Algorithm("kinetic_energy", "sweep", energy.kinetic_energy, (_q, _qd), (), **_mass,
@@ -189,11 +191,11 @@ _TABLE = [
     Algorithm("solve_mass", "innovations", innovations.solve_mass, (_q, ("rhs", V)), (V,),
               **_rolls_alone),
     # M = F D Fᵀ, behind Robot.innovations
-    Algorithm("pivots", "innovations", factors.pivots, (_q,), (V,), **_no_followers,
+    Algorithm("pivots", "innovations", matrices.pivots, (_q,), (V,), **_no_followers,
               **_rolls_alone),
-    Algorithm("factor", "innovations", factors.factor, (_q,), (V, V), **_no_followers,
+    Algorithm("factor", "innovations", matrices.factor, (_q,), (V, V), **_no_followers,
               columns="apply_factor"),
-    Algorithm("factor_inverse", "innovations", factors.factor_inverse, (_q,), (V, V),
+    Algorithm("factor_inverse", "innovations", matrices.factor_inverse, (_q,), (V, V),
               **_no_followers, columns="apply_factor_inverse"),
     Algorithm("apply_factor", "innovations", factors.apply_factor, (_q, _x), (V,), **_no_followers,
               **_rolls_alone),
@@ -220,7 +222,7 @@ _TABLE = [
               **_mass),
     *_methods("inertial_power", (_q,), (V, V, V), _mass,
               ("augmented", augmented.augmented, {}),
-              ("per-link", kic.per_link, {})),
+              ("per-link", inertial_power.per_link, {})),
     # the configuration manifold
     Algorithm("integrate", "exponential", configurations.integrate, (_q, ("v", V), ("dt", 1)),
               (Q,), **_kinematic, **_rolls),

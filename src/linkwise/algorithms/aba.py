@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from linkwise.algorithms.external import External, external_forces
+from linkwise.algorithms.accelerations import Acceleration, joint_accelerations
+from linkwise.algorithms.external import External, drive, external_forces
 from linkwise.algorithms.rates import STILL, Velocity, turn
 from linkwise.algorithms.tied import inverse_with_ties, with_ties
 from linkwise.model.tree import Link, Tree
@@ -39,19 +40,7 @@ class Handle(NamedTuple):
     u: Scalar
 
 
-class Acceleration(NamedTuple):
-    """Acceleration of a link, and of its joint."""
-
-    a: Motion
-    qdd: list[Scalar]
-
-
 NOTHING = Subtree(ArticulatedInertia.zero(), Force.zero())
-
-
-def drive(link: Link, tau: Vector, qd: Vector) -> list[Scalar]:
-    """The motors' torques, less friction."""
-    return [t - lost for t, lost in zip(tau, link.resistance(qd), strict=True)]
 
 
 def articulate(
@@ -82,16 +71,6 @@ def accelerate(
         a = a + column * rate
         qdd.insert(0, rate)
     return Acceleration(a, qdd)
-
-
-def of_joint(_link: Link, state: Acceleration) -> list[Scalar]:
-    """The joint's part of a link's acceleration."""
-    return state.qdd
-
-
-def joint_accelerations(tree: Tree, states: list[Acceleration]) -> list[Scalar]:
-    """The joints' accelerations, by degree of freedom."""
-    return tree.gather(each_link(tree, of_joint, states))
 
 
 def sweeps(tree: Tree, q: Vector, qd: Vector, tau: Vector, external: External) -> list[Scalar]:

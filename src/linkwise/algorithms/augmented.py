@@ -3,7 +3,8 @@ equations].
 
 P1, P2 and P3 of three joints depend on what the outermost of them moves, as one body at its centre
 of mass [15, 18]. They are formed once for i, j no further out than k [25-27]; other orders of the
-three indices are these or minus these [P3-P10]. Coefficients and the array are those of ``kic.py``.
+three indices are these or minus these [P3-P10]. The array is that of
+``inertial_power.py``, the coefficients are those of ``kic.py``.
 A joint of several columns is taken for an instant as a chain of one-degree joints; for spherical
 and free joints brackets are added.
 """
@@ -14,7 +15,8 @@ from collections.abc import Iterator
 
 from linkwise.algorithms.chains import Chain, at_point, by_outermost
 from linkwise.algorithms.christoffel import with_brackets
-from linkwise.algorithms.kic import CentralBody, at_centre, numbered
+from linkwise.algorithms.inertial_power import CentralBody, at_centre
+from linkwise.algorithms.kic import numbered
 from linkwise.algorithms.poses import LinkPose
 from linkwise.model.projection import Tensor
 from linkwise.model.tree import Tree

@@ -2,17 +2,15 @@
 
     D_k = L_k d_k L_kᵀ,   Z_kj = L_k⁻¹ A_kj,   A_ij <- A_ij - Z_kiᵀ d_k⁻¹ Z_kj
 
-Every update is symmetric by construction. In the order of a chain this is block LDLᵀ of a
-block-tridiagonal matrix; with every other block first, and again with every other one of those that
-are left, it is block cyclic reduction: the blocks of one round do not touch one another.
+Every update is symmetric by construction. The orders of elimination are those of ``orders.py``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from linkwise.algorithms import dense
+from linkwise.algorithms import dense, ldl
 from linkwise.spatial import Scalar
 
 Block = list[list[Scalar]]  # rows
@@ -48,8 +46,8 @@ def factor(A: Matrix, order: Iterable[int]) -> Factors:
     factors: Factors = {}
     while left:
         k, *left = left
-        L, inv_d = dense.ldl(rest[k, k], scale[k])
-        Z = {j: dense.forward(L, B) for j in left if (B := _between(rest, k, j)) is not None}
+        L, inv_d = ldl.factor(rest[k, k], scale[k])
+        Z = {j: ldl.forward(L, B) for j in left if (B := _between(rest, k, j)) is not None}
         factors[k] = Pivot(L, inv_d, Z)
         for i, j in ((i, j) for i in Z for j in Z if i >= j):
             change = dense.square(Z[i], inv_d) if i == j else dense.mixed(Z[i], inv_d, Z[j])
@@ -70,7 +68,7 @@ def reduce(factors: Factors, b: Columns) -> Columns:
     """``L⁻¹ b``: forward substitution."""
     y = dict(b)
     for k, pivot in factors.items():
-        y[k] = dense.forward(pivot.L, y[k])
+        y[k] = ldl.forward(pivot.L, y[k])
         for j, Z in pivot.Z.items():
             y[j] = dense.minus(y[j], dense.mixed(Z, pivot.inv_d, y[k]))
     return y
@@ -83,7 +81,7 @@ def restore(factors: Factors, y: Columns) -> Columns:
         rest = y[k]
         for j, Z in pivot.Z.items():
             rest = dense.minus(rest, dense.times(Z, x[j]))
-        x[k] = dense.backward(pivot.L, dense.scaled(rest, pivot.inv_d))
+        x[k] = ldl.backward(pivot.L, dense.scaled(rest, pivot.inv_d))
     return x
 
 
@@ -98,28 +96,3 @@ def form(factors: Factors, b: Columns, size: int) -> Block:
     for k, pivot in factors.items():
         total = dense.plus(total, dense.square(y[k], pivot.inv_d))
     return total
-
-
-def one_by_one(A: Matrix) -> list[int]:
-    """From the last block to the first: on a tree only siblings fill in."""
-    return sorted((i for i, j in A if i == j), reverse=True)
-
-
-def every_other(A: Matrix) -> list[int]:
-    """Rounds of blocks that do not touch: log2 n rounds for a chain of n."""
-    near: Mapping[int, set[int]] = {i: set() for i in one_by_one(A)}
-    for i, j in A:
-        if i != j:
-            near[i].add(j)
-            near[j].add(i)
-    order: list[int] = []
-    while len(order) < len(near):
-        touched: set[int] = set(order)
-        for k in near:
-            if k not in touched:
-                order.append(k)
-                touched |= {k} | near[k]
-                for j in near[k]:
-                    near[j].update(near[k] - {j})
-                    near[j].discard(k)
-    return order

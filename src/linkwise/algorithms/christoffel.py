@@ -4,11 +4,11 @@
 
 M_ij does not change with a joint that is no further out than i or j. So, with k the outermost:
 
-    Γ_ijk = Γ_ikj = S_iᵀ B(I^c_k, S_k) S_j      flux of what k moves at unit rate (coriolis.py)
+    Γ_ijk = Γ_ikj = S_iᵀ B(I^c_k, S_k) S_j      flux of what k moves at unit rate (spatial/flux.py)
     Γ_kij = -Γ_ijk                              for j no further out than i, where ∂_j M_ik = 0
     Γ_kjk = ½ ∂_j M_kk = 0
 
-B(I^c_k, S_k) is Kang's augmented-body P* (kic.py) made symmetric, its three terms in one.
+B(I^c_k, S_k) is Kang's augmented-body P* (augmented.py) made symmetric, its three terms in one.
 
 Spherical and free joints have rates that are no derivatives of coordinates. Γ_ijk - Γ_ikj is then
 row i of M times the bracket of motions k and j (rotors, which have no bracket, aside).

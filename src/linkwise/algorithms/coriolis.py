@@ -2,10 +2,9 @@
 
     C = Σ_l J_lᵀ (I_l J̇_l + B_l J_l),      C_ij = Σ_k Γ_ijk qd_k
 
-B_l is the flux of body l (spatial/flux.py) [Echeandia and Wensing 2021, algorithm 1]:
+B_l is the flux of body l (spatial/flux.py) [Echeandia and Wensing 2021, algorithm 1]. After the
+two sweeps of ``column_wrenches.py``:
 
-    base -> tip   v, Ṡ      velocity of each link; its joint's columns as they turn with it
-    tip -> base   I^c, B^c  inertia and flux of the subtree
     each pair     F         I^c Ṡ + B^c S, I^c S and B^cᵀ S, carried to every ancestor
 
 Derivation of a pair's two blocks: column i of J_l is S_i where joint i moves link l, else zero, so
@@ -21,63 +20,15 @@ link's axes instead, which do not commute: C is then still the one without torsi
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
+from linkwise.algorithms.column_wrenches import Moving, Wrenches, moving_wrenches
 from linkwise.algorithms.dense import transpose
 from linkwise.algorithms.rotors import rotor_blocks
-from linkwise.model.joints import JointState, Subspace
 from linkwise.model.tree import Link, Tree
-from linkwise.spatial import Flux, Force, Matrix, Motion, RigidInertia, Vector
-from linkwise.sweep import NO_JOINT, base_to_tip, each_link, each_pair, tip_to_base
-
-
-class Moving(NamedTuple):
-    """Velocity of a link; its joint, and how the joint's columns change."""
-
-    J: JointState
-    v: Motion
-    dS: Subspace
-
-
-class Subtree(NamedTuple):
-    """Inertia and flux of a subtree; sums over children."""
-
-    I: RigidInertia
-    B: Flux
-
-
-class Wrenches(NamedTuple):
-    """Wrenches of one column of a joint, on their way to the base."""
-
-    rate: Force  # I^c Ṡ + B^c S
-    momentum: Force  # I^c S
-    turned: Force  # B^cᵀ S
-
+from linkwise.spatial import Matrix, Vector
+from linkwise.sweep import each_pair
 
 Meeting = tuple[list[Wrenches], Moving]  # wrenches of a joint's columns, and the ancestor they meet
-
-STILL = Moving(NO_JOINT, Motion.zero(), ())
-NOTHING = Subtree(RigidInertia.zero(), Flux.zero())
-
-
-def move(link: Link, parent: Moving, q: Vector, qd: Vector) -> Moving:
-    """Velocity of a link from its parent's."""
-    J = link.joint_state(q)
-    v = J.X.motion(parent.v) + J.motion(qd)
-    own = zip(J.S, link.joint.column_rates(q, qd), strict=True)
-    return Moving(J, v, tuple(v.cross(column) + rate for column, rate in own))
-
-
-def compose(link: Link, children: Subtree, m: Moving) -> tuple[Subtree, Subtree]:
-    """Inertia and flux of the link's subtree, here and in the parent's frame."""
-    I, B = children.I + link.inertia, children.B + Flux.of(link.inertia, m.v)
-    return Subtree(I, B), Subtree(m.J.X.body_back(I), m.J.X.body_back(B))
-
-
-def wrenches(_link: Link, m: Moving, subtree: Subtree) -> list[Wrenches]:
-    """The wrenches of each column of a joint, in link axes."""
-    (I, B), own = subtree, zip(m.J.S, m.dS, strict=True)
-    return [Wrenches(I @ dS + B @ S, I @ S, B.transposed(S)) for S, dS in own]
 
 
 def carry(_link: Link, columns: list[Wrenches], m: Moving) -> list[Wrenches]:
@@ -104,13 +55,6 @@ def outer(columns: list[Wrenches], m: Moving) -> Matrix:
 def assembled(tree: Tree, qd: Vector, met: Iterable[tuple[tuple[int, int], Meeting]]) -> Matrix:
     """``C`` from one block of each joint with itself, two of each two joints, and rotors."""
     return tree.gather_pairs(met, inner, outer, rotor_blocks(tree, qd))
-
-
-def moving_wrenches(tree: Tree, q: Vector, qd: Vector) -> tuple[list[Moving], list[list[Wrenches]]]:
-    """How links move, and the wrenches of each one's columns; link axes."""
-    moving = base_to_tip(tree, move, STILL, tree.per_link_q(q), tree.per_link_v(qd))
-    subtrees, _ = tip_to_base(tree, compose, NOTHING, moving)
-    return moving, each_link(tree, wrenches, moving, subtrees)
 
 
 def coriolis_matrix(tree: Tree, q: Vector, qd: Vector) -> Matrix:

@@ -1,4 +1,4 @@
-"""Small dense matrices of scalars, by rows: products, sums, and ``A = L D Lᵀ`` of one block.
+"""Small dense matrices of scalars, by rows: products and sums.
 
 Symmetric results are formed once per pair of mirrored entries, so that they are symmetric to the
 last bit.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from linkwise.spatial import Matrix as Block
-from linkwise.spatial import Scalar, reciprocal
+from linkwise.spatial import Scalar
 
 
 def zero(rows: int, columns: int) -> Block:
@@ -63,45 +63,6 @@ def plus(A: Block, B: Block) -> Block:
 def minus(A: Block, B: Block) -> Block:
     """``A - B``."""
     return [[x - y for x, y in zip(*rows, strict=True)] for rows in zip(A, B, strict=True)]
-
-
-def ldl(A: Block, scale: Sequence[Scalar]) -> tuple[Block, list[Scalar]]:
-    """``A = L D Lᵀ`` of one block: L and D⁻¹; ``scale`` is what each pivot is compared with."""
-    n = len(A)
-    rest = [row[:] for row in A]
-    L = unit(n)
-    inv_d: list[Scalar] = []
-    for k in range(n):
-        inv_d.append(reciprocal(rest[k][k], scale[k]))
-        for i in range(k + 1, n):
-            L[i][k] = rest[i][k] * inv_d[k]
-            for j in range(k + 1, i + 1):
-                rest[i][j] = rest[i][j] - L[i][k] * rest[j][k]
-    return L, inv_d
-
-
-def inverse(A: Block) -> Block:
-    """``A⁻¹`` of one block, symmetric by construction."""
-    L, inv_d = ldl(A, [row[k] for k, row in enumerate(A)])
-    return square(forward(L, unit(len(A))), inv_d)
-
-
-def forward(L: Block, B: Block) -> Block:
-    """``L⁻¹ B``."""
-    X = [row[:] for row in B]
-    for i in range(len(L)):
-        for k in range(i):
-            X[i] = [x - L[i][k] * y for x, y in zip(X[i], X[k], strict=True)]
-    return X
-
-
-def backward(L: Block, B: Block) -> Block:
-    """``L⁻ᵀ B``."""
-    X = [row[:] for row in B]
-    for i in reversed(range(len(L))):
-        for k in range(i + 1, len(L)):
-            X[i] = [x - L[k][i] * y for x, y in zip(X[i], X[k], strict=True)]
-    return X
 
 
 def dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:

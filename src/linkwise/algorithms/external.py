@@ -1,16 +1,24 @@
-"""External wrenches: given at frames in base axes, used at links in link axes."""
+"""What drives a robot: its motors' torques less friction, and wrenches from outside.
+
+Wrenches are given at frames in base axes, and used at links in link axes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from linkwise.algorithms.poses import link_pose
-from linkwise.model.tree import Frame, Tree
-from linkwise.spatial import Force, Vec3, Vector, cross
+from linkwise.model.tree import Frame, Link, Tree
+from linkwise.spatial import Force, Scalar, Vec3, Vector, cross
 from linkwise.sweep import at_links
 
 # (frame, (moment, force) at its origin in base axes), acting on the robot
 External = Sequence[tuple[Frame, Vector]]
+
+
+def drive(link: Link, tau: Vector, qd: Vector) -> list[Scalar]:
+    """The motors' torques, less friction."""
+    return [t - lost for t, lost in zip(tau, link.resistance(qd), strict=True)]
 
 
 def external_forces(tree: Tree, q: Vector, external: External) -> list[Force]:

@@ -9,7 +9,7 @@ frame change of a motion and φ that of a force; ψ = φ (1 - G H). Pivots D and
     tip -> base   ε = F⁻¹ x      z(k+1) = ψ z + L x,   ε = x - H z                [(4.19), (4.20)]
     base -> tip   y = F⁻ᵀ ν      λ(k) = ψᵀ λ(k+1) + Hᵀ ν,   y = ν - Lᵀ λ(k+1)     [(4.21), (4.22)]
 
-F, Fᵀ, and the factors as matrices: ``innovations_factors.py``.
+F and Fᵀ: ``innovations_factors.py``; the factors as matrices: ``innovations_matrices.py``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from linkwise.algorithms.aba import Acceleration, joint_accelerations
+from linkwise.algorithms.accelerations import Acceleration, joint_accelerations
 from linkwise.algorithms.external import External
 from linkwise.algorithms.riccati import Gain, riccati
 from linkwise.algorithms.tied import refuse_followers, tied

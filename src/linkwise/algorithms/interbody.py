@@ -14,18 +14,18 @@ torque of their tie. Every link needs an inertia that has an inverse (mobility.p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from linkwise.algorithms import blocks, dense
 from linkwise.algorithms.blocks import Block
 from linkwise.algorithms.mobility import Mobility, mobility_of
+from linkwise.algorithms.orders import Order
 from linkwise.algorithms.pushes import JointWrenches, pushed, wrenches
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial import Force, Motion, Vector
 from linkwise.sweep import each_link, tip_to_base
 
-Order = Callable[[blocks.Matrix], list[int]]
 Pushes = tuple[tuple[int, tuple[Force, ...]], ...]  # (joint, wrenches it can put on one link)
 
 
@@ -84,19 +84,3 @@ def system(tree: Tree, q: Vector, order: Order, without: int | None = None) -> S
     rotors = each_link(loose, rotor_terms, numbers, joints)
     A = blocks.summed([*rotors, *each_link(loose, link_terms, pushes, own)])
     return System(loose, joints, own, pushes, A, blocks.factor(A, order(A)))
-
-
-def response(s: System, loads: dict[int, list[Force]]) -> Block:
-    """``D - Eᵀ A⁻¹ E``: power of each load along the motion that each causes.
-
-    ``loads[k]`` are the wrenches on link k of all loads, one each.
-    """
-    size = len(next(iter(loads.values())))
-    D, E = dense.zero(size, size), s.nothing(size)
-    for k, forces in loads.items():
-        inverse = s.mobilities[k]
-        motions = [inverse @ f for f in forces] if inverse else []
-        D = dense.plus(D, powers(forces, motions))
-        for j, own in s.pushes[k]:
-            E[j] = dense.plus(E[j], powers(own, motions))
-    return dense.minus(dense.mirrored(D), blocks.form(s.factors, E, size))

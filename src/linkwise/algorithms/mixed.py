@@ -1,16 +1,18 @@
 """Mass matrix and Coriolis matrix with sums in link axes and entries in one fixed frame.
 
-    M_ij = S_i · F_j,      C_ij and C_ji from the wrenches of coriolis.py
+    M_ij = S_i · F_j,      C_ij and C_ji from the wrenches of column_wrenches.py
 
-Composite bodies are summed as in ``crba.py`` and ``coriolis.py``, in link axes, where a momentum is
-a column of the composite inertia and costs nothing. Each wrench is then turned to the fixed frame
-of ``poses.py`` once, instead of being carried to every ancestor, and entries are formed there.
+Composite bodies are summed as in ``crba.py`` and ``column_wrenches.py``, in link axes, where a
+momentum is a column of the composite inertia and costs nothing. Each wrench is then turned to the
+fixed frame of ``poses.py`` once, instead of being carried to every ancestor, and entries are formed
+there.
 """
 
 from __future__ import annotations
 
 from linkwise.algorithms import coriolis, crba
-from linkwise.algorithms.coriolis import Meeting, Moving, Wrenches
+from linkwise.algorithms.column_wrenches import Moving, Wrenches, moving_wrenches
+from linkwise.algorithms.coriolis import Meeting
 from linkwise.algorithms.gdahj import project
 from linkwise.algorithms.poses import LinkPose, root_poses, stay
 from linkwise.model.joints import JointState
@@ -36,7 +38,7 @@ def to_fixed_point(_link: Link, columns: list[Wrenches], m: Moving, at: LinkPose
 
 def coriolis_matrix(tree: Tree, q: Vector, qd: Vector) -> Matrix:
     """``C``; entries between branches are exactly zero."""
-    moving, own = coriolis.moving_wrenches(tree, q, qd)
+    moving, own = moving_wrenches(tree, q, qd)
     fixed = each_link(tree, to_fixed_point, own, moving, root_poses(tree, q))
     pairs = each_pair(tree, stay, coriolis.meet, *zip(*fixed, strict=True))
     # a joint with itself is cheaper in link axes

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from linkwise.algorithms import dense
+from linkwise.algorithms import ldl
 from linkwise.algorithms.blocks import Block
 from linkwise.model.tree import BASE, Link, Tree
 from linkwise.spatial import Force, Motion, RigidInertia, Scalar, Sym3, Vec3, cross
@@ -48,7 +48,7 @@ def invertible(body: RigidInertia) -> bool:
         return False
     J = _about_centre(body)
     try:
-        _, inv_d = dense.ldl(J, [row[k] for k, row in enumerate(J)])
+        _, inv_d = ldl.factor(J, [row[k] for k, row in enumerate(J)])
     except ZeroDivisionError:
         return False
     least = LEAST * body.rotational().trace()
@@ -58,7 +58,7 @@ def invertible(body: RigidInertia) -> bool:
 def mobility(body: RigidInertia) -> Mobility:
     """The inverse of an inertia that has one."""
     inv_m = reciprocal(body.m)
-    (xx, xy, xz), (_, yy, yz), (_, _, zz) = dense.inverse(_about_centre(body))
+    (xx, xy, xz), (_, yy, yz), (_, _, zz) = ldl.inverse(_about_centre(body))
     return Mobility(inv_m, body.h * inv_m, Sym3(xx, xy, xz, yy, yz, zz))
 
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from linkwise.algorithms.aba import Acceleration, drive, joint_accelerations
-from linkwise.algorithms.external import External, external_forces
+from linkwise.algorithms.accelerations import Acceleration, joint_accelerations
+from linkwise.algorithms.external import External, drive, external_forces
 from linkwise.algorithms.grip import grip
 from linkwise.algorithms.innovations import factored
 from linkwise.algorithms.kinematics import jacobian_dot_qd

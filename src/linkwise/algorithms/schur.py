@@ -5,12 +5,8 @@
     qdd = Hᵀ g(F)                                                                  [32, 37]
 
 [Fijany, Djouani, Fried and Pontnau, corrected; numbers in brackets are its equations]. F is the
-wrench across each joint (pushes.py), A that of ``interbody.py``. ``g(F) = Pᵀ I⁻¹ (P F - b) - a`` is
-how links accelerate across their joints under wrenches F; the paper's g has neither bias b nor
-velocity products a. Two sweeps:
-
-    tip -> base   P F - b   the wrench that is left to accelerate each link
-    base -> tip   Pᵀ V̇ - a  its acceleration I⁻¹ (P F - b) beside its parent's, across the joint
+wrench across each joint (pushes.py), A that of ``interbody.py``, and g(F) how links accelerate
+across their joints under wrenches F (gaps.py).
 
     "schur"             A by block LDLᵀ from the tips inward                           [O(n)]
     "schur-bcr"         A by block cyclic reduction                  [O(log n) rounds of blocks]
@@ -23,44 +19,20 @@ All forms lose digits as I⁻¹ is larger than M⁻¹: docs/papers/schur.md.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from linkwise.algorithms import blocks
-from linkwise.algorithms.aba import drive
 from linkwise.algorithms.blocks import Block
-from linkwise.algorithms.external import External, external_forces
-from linkwise.algorithms.interbody import Order, System, system
-from linkwise.algorithms.mobility import Mobility
-from linkwise.algorithms.pushes import JointWrenches, driven, held, net
-from linkwise.algorithms.rates import STILL, Velocity, turn
+from linkwise.algorithms.external import External, drive, external_forces
+from linkwise.algorithms.gaps import gaps
+from linkwise.algorithms.interbody import System, system
+from linkwise.algorithms.orders import Order, every_other, one_by_one
+from linkwise.algorithms.pushes import JointWrenches, driven, held
+from linkwise.algorithms.rates import STILL, turn
 from linkwise.algorithms.rnea import unbiased
 from linkwise.algorithms.tied import with_ties
 from linkwise.model.tree import Link, Tree
-from linkwise.spatial import Force, Motion, Scalar, Vec3, Vector
-from linkwise.sweep import base_to_tip, each_link, tip_to_base
-
-
-class Apart(NamedTuple):
-    """Acceleration of a link, and how it differs across its joint."""
-
-    a: Motion
-    gap: Motion
-
-
-def part(
-    _link: Link, parent: Apart, p: JointWrenches, own: Mobility, f: Force, m: Velocity
-) -> Apart:
-    """``Pᵀ V̇ - a``: acceleration across a joint, velocity products taken off [27]."""
-    a = own @ f
-    return Apart(a, a - p.J.X.motion(parent.a) - m.c)
-
-
-def gaps(s: System, velocities: list[Velocity], loads: list[Force], F: list[Force]) -> list[Motion]:
-    """``g(F)``: accelerations across the joints under wrenches F."""
-    left, _ = tip_to_base(s.tree, net, Force.zero(), s.joints, F, loads)
-    base = Apart(Motion(Vec3.zero(), s.tree.base_acceleration), Motion.zero())
-    states = base_to_tip(s.tree, part, base, s.joints, s.mobilities, left, velocities)
-    return [state.gap for state in states]
+from linkwise.spatial import Force, Motion, Scalar, Vector
+from linkwise.sweep import base_to_tip, each_link
 
 
 def withstood(_link: Link, p: JointWrenches, gap: Motion) -> Block:
@@ -103,8 +75,8 @@ def _forward(order: Order) -> Callable[..., list[Scalar]]:
     return with_ties(alone)
 
 
-forward_dynamics = _forward(blocks.one_by_one)
-forward_dynamics_bcr = _forward(blocks.every_other)
+forward_dynamics = _forward(one_by_one)
+forward_dynamics_bcr = _forward(every_other)
 
 
 def forward_dynamics_published(

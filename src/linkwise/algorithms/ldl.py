@@ -1,0 +1,51 @@
+"""``A = L D Lᵀ`` of one small dense block: L a unit lower triangle, D diagonal.
+
+The first column is eliminated first. Factors that stay sparse on a tree: ``ltl.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from linkwise.algorithms.dense import square, unit
+from linkwise.spatial import Matrix as Block
+from linkwise.spatial import Scalar, reciprocal
+
+
+def factor(A: Block, scale: Sequence[Scalar]) -> tuple[Block, list[Scalar]]:
+    """L and D⁻¹; ``scale`` is what each pivot is compared with."""
+    n = len(A)
+    rest = [row[:] for row in A]
+    L = unit(n)
+    inv_d: list[Scalar] = []
+    for k in range(n):
+        inv_d.append(reciprocal(rest[k][k], scale[k]))
+        for i in range(k + 1, n):
+            L[i][k] = rest[i][k] * inv_d[k]
+            for j in range(k + 1, i + 1):
+                rest[i][j] = rest[i][j] - L[i][k] * rest[j][k]
+    return L, inv_d
+
+
+def inverse(A: Block) -> Block:
+    """``A⁻¹``, symmetric by construction."""
+    L, inv_d = factor(A, [row[k] for k, row in enumerate(A)])
+    return square(forward(L, unit(len(A))), inv_d)
+
+
+def forward(L: Block, B: Block) -> Block:
+    """``L⁻¹ B``."""
+    X = [row[:] for row in B]
+    for i in range(len(L)):
+        for k in range(i):
+            X[i] = [x - L[i][k] * y for x, y in zip(X[i], X[k], strict=True)]
+    return X
+
+
+def backward(L: Block, B: Block) -> Block:
+    """``L⁻ᵀ B``."""
+    X = [row[:] for row in B]
+    for i in reversed(range(len(L))):
+        for k in range(i + 1, len(L)):
+            X[i] = [x - L[k][i] * y for x, y in zip(X[i], X[k], strict=True)]
+    return X
