@@ -118,6 +118,10 @@ class Functions:
         """``M⁻¹ rhs`` (..., nv) without forming M; several right-hand sides on a leading axis."""
         return self._calls.run("solve_mass", (q, rhs), options)
 
+    def mass_product(self, q: ArrayLike, x: ArrayLike, **options: Unpack[Options]) -> Result:
+        """``M x`` (..., nv) in O(nv), without forming M; several vectors on a leading axis."""
+        return self._calls.run("mass_product", (q, x), options)
+
     def innovations(
         self, q: ArrayLike, *, inverse: bool = False, threads: int | None = None
     ) -> Innovations:

@@ -22,7 +22,7 @@ from linkwise.model.description import RobotDescription
 from linkwise.model.tree import BASE, Frame, Tree
 from linkwise.summary import summary
 from linkwise.trace.program import OperationCount, count_operations
-from linkwise.trace.tracer import evaluate
+from linkwise.trace.tracer import Task, evaluate
 
 if TYPE_CHECKING:
     from linkwise.study.operators import Operators
@@ -395,9 +395,8 @@ class Robot(Functions):
         Functions of a frame need ``frame``: ``operation_count("jacobian", frame="tool").total``.
         """
         task = self._calls.tasks.task(Key(function, method, frame))
-        column = task.of_columns
-        once = count_operations(self._calls.kernels.program(column or task))
-        return once if column is None else once.repeated(self.nv)
+        once = count_operations(self._calls.kernels.program(_compiled(task)))
+        return once if task.of_columns is None else once.repeated(self.nv)
 
     def source(
         self,
@@ -415,7 +414,7 @@ class Robot(Functions):
         _check_dtype(dtype)
         text = text_of(backend)
         task = self._calls.tasks.task(Key(function, method, frame), dtype, text.kind)
-        program = self._calls.kernels.ready(task.of_columns or task, lambda p: text.order(p, dtype))
+        program = self._calls.kernels.ready(_compiled(task), lambda p: text.order(p, dtype))
         return text.render(program, dtype, self.name)
 
     def evaluate(
@@ -487,6 +486,17 @@ class Robot(Functions):
 
 
 announce(Robot, "_calls", *names())
+
+
+def _compiled(task: Task) -> Task:
+    """What is compiled for a task: of a matrix that is computed column by column, a column."""
+    if task.rolled and task.algorithm.products:
+        products = ", ".join(map(repr, task.algorithm.products))
+        raise ValueError(
+            f"{task.name}: by loops, its iterations run on arrays and have no program; expected "
+            f"one of the functions that they call, {products}, or robot.with_loops(False)"
+        )
+    return task.of_columns or task
 
 
 def _check_dtype(dtype: str) -> None:

@@ -265,6 +265,41 @@ def test_a_matrix_column_by_column_has_a_status() -> None:
     assert "solve_mass" in robot.source("mass_matrix_inverse")
 
 
+@pytest.mark.parametrize("method", ["ccg", "pcg"])
+@pytest.mark.parametrize("name", ["kinds", "tree", "table", "tied"])
+def test_conjugate_gradients_with_products_by_loops(name: str, method: str) -> None:
+    """The same iteration on arrays: the same answer to its tolerance, the same status."""
+    robot, rng = ROBOTS[name](), np.random.default_rng(5)
+    q = robot.random_q(1, size=4)
+    qd, tau = rng.normal(size=(2, 4, robot.nv))
+    qd[2, 1] = np.nan
+    pull = {robot.frame_names[-2]: rng.normal(size=6)}
+    options: Any = {"f_ext": pull, "status": True, "method": method, "tol": 1e-12}
+    loops, plain = (robot.with_loops(x) for x in (True, False))
+    found, went = loops.forward_dynamics(q, qd, tau, **options)
+    expected, usual = plain.forward_dynamics(q, qd, tau, **options)
+    assert went.status.tolist() == usual.status.tolist() == [0, 0, lw.Status.NOT_FINITE, 0]
+    good = [0, 1, 3]
+    condition = np.linalg.cond(plain.mass_matrix(q[good])).max()
+    error = np.abs(found[good] - expected[good]).max() / np.abs(expected[good]).max()
+    assert error <= 1e-11 * condition and np.isnan(found[2]).all()
+    assert (np.abs(went.iterations - usual.iterations)[good] <= 0.3 * usual.iterations[good]).all()
+    short = loops.forward_dynamics(q[0], qd[0], tau[0], **(options | {"max_iterations": 2}))[1]
+    assert short.status == lw.Status.NOT_CONVERGED and short.iterations == 2
+    if loops.tree.coupled and method == "pcg":
+        return  # its scaling is of joints on their own, so that it is written out
+    with pytest.raises(ValueError, match=r"run on arrays and have no program; expected one of .*"):
+        loops.operation_count("forward_dynamics", method)
+
+
+@pytest.mark.parametrize("loops", [True, False])
+def test_the_product_with_the_mass_matrix(robot: lw.Robot, loops: bool) -> None:
+    one = robot.with_loops(loops)
+    q, x = robot.random_q(2, size=3), np.random.default_rng(2).normal(size=(3, robot.nv))
+    expected = np.einsum("kij,kj->ki", robot.with_loops(False).mass_matrix(q), x)
+    assert np.abs(one.mass_product(q, x) - expected).max() <= 1e-13 * np.abs(expected).max()
+
+
 TOO_LARGE = {
     "mass_matrix": lambda r, q, x: r.mass_matrix(q),
     "mass_matrix, written out": lambda r, q, x: r.mass_matrix(q, method="gdahj"),

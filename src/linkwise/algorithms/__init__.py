@@ -24,6 +24,7 @@ from linkwise.algorithms import (
     innovations,
     kic,
     kinematics,
+    mass_product,
     mixed,
     mobility,
     operational,
@@ -67,6 +68,9 @@ class Algorithm:
     # how the matrix of a large robot is computed, many columns side by side (engine/columns.py)
     columns: str = ""
     symmetric: bool = False  # that matrix; else a triangle
+    # the functions of (q, x) that an iteration of a large robot calls in each step, the product
+    # with M first (engine/iterative.py)
+    products: tuple[str, ...] = ()
 
     @property
     def takes_axes(self) -> bool:
@@ -84,14 +88,15 @@ class Algorithm:
 
     def can_roll(self, tree: Tree) -> bool:
         """Whether its walks can be loops: code whose size does not depend on the robot's."""
-        if self.columns:
-            return self.of_columns.can_roll(tree)
+        others = (self.columns,) if self.columns else self.products
+        if others:
+            return all(first_method(name).can_roll(tree) for name in others)
         return self.rolls is not None and not self.rolls(tree)
 
     @property
     def of_columns(self) -> Algorithm:
         """The algorithm that computes a column of the matrix."""
-        return next(iter(FUNCTIONS[self.columns].values()))
+        return first_method(self.columns)
 
     def exists_for(self, tree: Tree, frame: Frame | None = None) -> bool:
         """Whether the algorithm applies to a robot, and to a frame of it."""
@@ -121,6 +126,7 @@ _frame: Own = {"takes_frame": True, "axes": ("base", "body")}
 _moving: Own = _frame | {"axes": ("base", "body", kinematics.MOVING)}
 _regrouped: Own = {"regrouped": True}
 _iterated: Own = {"inputs": (_q, _qd, _tau, _qdd0), "iterates": True} | _regrouped
+_product = ("mass_product",)
 _rolls: Own = {"rolls": lambda tree: ""}
 _rolls_alone: Own = {"rolls": tied.why_not}
 _damped: Own = {"takes_damping": True}
@@ -152,8 +158,9 @@ _TABLE = [
               ("fd2", operator_dynamics.fd1, {}),
               ("fd3", operator_dynamics.fd3, _rolls_alone),
               ("fd4", aba.aba, _rolls_alone),
-              ("ccg", conjugate_gradient.ccg, _iterated),
-              ("pcg", conjugate_gradient.pcg, _iterated),
+              ("ccg", conjugate_gradient.ccg, _iterated | {"products": _product}),
+              ("pcg", conjugate_gradient.pcg,
+               _iterated | {"products": (*_product, "diagonal_solve")}),
               ("schur", schur.forward_dynamics, _inverts_inertias),
               ("schur-bcr", schur.forward_dynamics_bcr, _inverts_inertias),
               ("schur-published", schur.forward_dynamics_published, _inverts_inertias)),
@@ -190,6 +197,10 @@ _TABLE = [
               ("fd2", operator_dynamics.fd2_tip, {})),
     Algorithm("solve_mass", "innovations", innovations.solve_mass, (_q, ("rhs", V)), (V,),
               **_rolls_alone),
+    Algorithm("mass_product", "rnea", mass_product.mass_product, (_q, _x), (V,), **_mass,
+              **_regrouped, **_rolls),
+    Algorithm("diagonal_solve", "composite", mass_product.diagonal_solve, (_q, _x), (V,),
+              **_regrouped, **_rolls_alone),  # behind "pcg"
     # M = F D Fᵀ, behind Robot.innovations
     Algorithm("pivots", "innovations", matrices.pivots, (_q,), (V,), **_no_followers,
               **_rolls_alone),
@@ -237,3 +248,8 @@ _TABLE = [
 FUNCTIONS: dict[str, dict[str, Algorithm]] = {}
 for _entry in _TABLE:
     FUNCTIONS.setdefault(_entry.function, {})[_entry.method] = _entry
+
+
+def first_method(function: str) -> Algorithm:
+    """The method of a function that every robot has."""
+    return next(iter(FUNCTIONS[function].values()))

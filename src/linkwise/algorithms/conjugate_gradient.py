@@ -8,6 +8,9 @@ leaves an iteration two thirds of the operations. ``ccg`` is the classical itera
 by the diagonal of M (a block per joint of several columns), which is then at hand. Each state stops
 when its residual, relative to the right-hand side, is below ``tolerance``. That residual is updated
 from step to step and drifts from the true one, which is computed at the end.
+
+The iteration of a large robot runs on arrays, and calls compiled loops over the links for ``M p``
+and for the scaling (``engine/iterative.py``).
 """
 
 from __future__ import annotations
@@ -21,24 +24,35 @@ from linkwise.algorithms.rnea import unbiased
 from linkwise.model.tree import Tree
 from linkwise.spatial import Scalar, Vector, quotient, repeat
 
+Times = Callable[[Vector], Numbers]
+
 
 def iterate(
-    tree: Tree, q: Vector, b: Vector, start: Vector, scaled: bool, tolerance: Scalar, limit: Scalar
+    times: Times,
+    scale: Times | None,
+    b: Vector,
+    start: Vector,
+    tolerance: Scalar,
+    limit: Scalar,
+    dot: Callable[[Vector, Vector], Scalar] = dot,
 ) -> Numbers:
-    """Solve ``M x = b`` from ``start``; returns x, iterations, and (true residual / b)²."""
-    links, n = fixed_links(tree, q), tree.nv
-    scale = diagonal_scaling(tree, links) if scaled else list[Scalar]
+    """Solve ``M x = b`` from ``start``; returns x, iterations, and (true residual / b)².
+
+    ``times(p)`` is M p, ``scale(r)`` the preconditioner. A vector is a list of scalars; with its
+    own inner product, that of one array (states, joints) does as well.
+    """
+    n, scaled = len(start), scale or list[Scalar]
     enough = dot(b, b) * (tolerance * tolerance)
-    r = [x - y for x, y in zip(b, times_mass(tree, links, list(start)), strict=True)]
-    z = scale(r)
+    r = [x - y for x, y in zip(b, times(list(start)), strict=True)]
+    z = scaled(r)
 
     def step(state: list[Scalar]) -> tuple[Numbers, Scalar]:
         x, r, p, (rho, count) = state[:n], state[n : 2 * n], state[2 * n : 3 * n], state[3 * n :]
-        left = dot(r, r) if scaled else rho
-        Ap = times_mass(tree, links, p)
+        left = dot(r, r) if scale else rho
+        Ap = times(p)
         alpha = quotient(rho, dot(p, Ap))  # a state that is done keeps what it has
         new_r = [a - alpha * c for a, c in zip(r, Ap, strict=True)]
-        new_z = scale(new_r)
+        new_z = scaled(new_r)
         new_rho = dot(new_z, new_r)
         beta = quotient(new_rho, rho)
         new_x = [a + alpha * c for a, c in zip(x, p, strict=True)]
@@ -47,7 +61,7 @@ def iterate(
 
     end = repeat(step, [*start, *r, *z, dot(z, r), 0.0], limit)
     x = end[:n]
-    left = [u - v for u, v in zip(b, times_mass(tree, links, x), strict=True)]
+    left = [u - v for u, v in zip(b, times(x), strict=True)]
     return [*x, end[-1], quotient(dot(left, left), dot(b, b))]
 
 
@@ -66,7 +80,9 @@ def _solver(scaled: bool) -> Callable[..., Numbers]:
         """Joint accelerations, iterations, and squared relative residual."""
         b = unbiased(tree, q, qd, tau, external)
         most = 4 * tree.nv + 20 if limit is None else limit
-        return iterate(tree, q, b, qdd0, scaled, tolerance, most)
+        links = fixed_links(tree, q)
+        scale = diagonal_scaling(tree, links) if scaled else None
+        return iterate(lambda p: times_mass(tree, links, p), scale, b, qdd0, tolerance, most)
 
     return solve
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import pickle
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, TypedDict, cast
 
 import numpy as np
@@ -304,9 +305,10 @@ class Calls:
 
         def run(batch: AnyBatch, backend: Backend, out: Any) -> tuple[Any, iterative.Iterations]:
             def kernel(task: Task) -> Kernel:
-                return self._batch_kernel(call, task, batch, backend)
+                loops = task.rolled and task.algorithm.can_roll(self.tasks.tree)
+                return self._batch_kernel(call, replace(task, rolled=loops), batch, backend)
 
-            task = call.task(batch.dtype)
+            task = call.task(batch.dtype, backend.kind)
             if isinstance(batch, devices.DeviceBatch):
                 there = cast(DeviceBackend, backend)
                 return iterative.solve_there(kernel, task, batch, stop, nv, out, there)

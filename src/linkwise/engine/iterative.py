@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.algorithms import FUNCTIONS
+from linkwise.algorithms import FUNCTIONS, first_method
+from linkwise.algorithms.conjugate_gradient import iterate
 from linkwise.backends.base import BATCH, DeviceBackend, DeviceKernel, Kernel
 from linkwise.engine import arrays
 from linkwise.engine.arrays import Batch, check_count
@@ -64,15 +65,18 @@ def solve(
     full = batch.with_constants(tolerance, limit)
     result = arrays.target(out, (*batch.shape, nv), batch)
     dtype = batch.dtype
-    if batch.states and nv:
-        numbers = ((nv,), dtype), ((1,), dtype), ((1,), dtype)
+    broken = ~np.all([np.isfinite(a).all(axis=-1) for a in full.rows], axis=0)
+    numbers = ((nv,), dtype), ((1,), dtype), ((1,), dtype)
+    if batch.states and nv and task.rolled:
+        x, steps, left = _by_products(kernel, task, batch, tolerance, limit, threads)
+        result.reshape(batch.states, nv)[...] = np.where(broken[:, None], np.nan, x)
+    elif batch.states and nv:
         _, steps, left = full.run(kernel(task), numbers, result, threads)
     else:
         steps = left = np.zeros((*batch.shape, 1), dtype)
     with np.errstate(invalid="ignore"):
         residual = np.sqrt(left.reshape(-1))
         failed = ~(residual <= STALLED * np.dtype(dtype).type(tolerance))
-    broken = ~np.all([np.isfinite(a).all(axis=-1) for a in full.rows], axis=0)
     again = np.flatnonzero(failed & ~broken)
     if again.size:
         few = Batch(tuple(a[again] for a in full.rows), again.shape, dtype)
@@ -82,6 +86,36 @@ def solve(
     count = np.where(broken, 0, steps.reshape(-1)).astype(np.int64)
     found = (bits.astype(np.uint8), count, residual)
     return arrays.deliver(out, result), Iterations(*(x.reshape(batch.shape) for x in found))
+
+
+def _by_products(
+    kernel: Loaded, task: Task, batch: Batch, tolerance: float, limit: int, threads: int | None
+) -> list[Array]:
+    """The iteration of a large robot on arrays (states, joints); products are compiled loops.
+
+    Returns x, iterations and squared residuals, as a kernel of the whole iteration does.
+    """
+    (q, qd, tau, start), wrenches = batch.rows[:4], batch.rows[4:]
+
+    def run(function: str, *rows: Array, external: bool = False) -> Array:
+        own = replace(task, algorithm=first_method(function), status=False)
+        own = own if external else replace(own, external=())
+        outputs = [((tau.shape[1],), batch.dtype)]
+        return Batch(rows, (batch.states,), batch.dtype).run(kernel(own), outputs, None, threads)[0]  # type: ignore[no-any-return]
+
+    def dot(a: Sequence[Array], b: Sequence[Array]) -> Array:
+        return np.sum(a[0] * b[0], axis=-1, keepdims=True)  # type: ignore[no-any-return]
+
+    times, *scale = (partial(_of_one, run, name, q) for name in task.algorithm.products)
+    with np.errstate(all="ignore"):  # states without an answer become NaN
+        b = [tau - run("bias", q, qd, *wrenches, external=True)]
+        square = np.dtype(batch.dtype).type(tolerance)
+        return iterate(times, scale[0] if scale else None, b, [start.copy()], square, limit, dot)
+
+
+def _of_one(run: Callable[..., Array], function: str, q: Array, x: Sequence[Array]) -> list[Array]:
+    """A function of (q, x) of vectors that are one array each."""
+    return [run(function, q, x[0])]
 
 
 def solve_there(
