@@ -7,9 +7,6 @@
 subtree per unit rate of its joint; a product then only shifts and adds. M_ij is ``S_j · F_i`` for i
 further out than j, and M is symmetric: joint j feels the rates of joints further out through f,
 and those of joints further in through its own F_j and the motion of its parent.
-
-A single product forms no such momenta: it is the inverse dynamics of rest without gravity
-(`mass_product`).
 """
 
 from __future__ import annotations
@@ -17,10 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from linkwise.algorithms import dense, ltl
+from linkwise.algorithms import ltl
 from linkwise.algorithms.crba import compose
 from linkwise.algorithms.poses import LinkPose, root_poses
-from linkwise.algorithms.rnea import rnea
 from linkwise.model.joints import JointState
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial import Force, Matrix, Motion, RigidInertia, Scalar, Transform, Vector
@@ -95,28 +91,8 @@ def times_mass(tree: Tree, links: list[Fixed], p: Vector) -> Numbers:
     return tree.gather(felt)
 
 
-def diagonal_scaling(tree: Tree, links: list[Fixed]) -> Callable[[Numbers], Numbers]:
+def diagonal_scaling(tree: Tree, links: list[Fixed]) -> Callable[[Vector], Numbers]:
     """The preconditioner: solve with the diagonal blocks of M."""
     D = tree.gather_matrix(((i, i), f.block) for i, f in enumerate(links))
     factors = ltl.factor(D, tree.previous_of_joint)
     return lambda r: ltl.solve(factors, r)
-
-
-def mass_product(tree: Tree, q: Vector, x: Vector) -> Numbers:
-    """``M x``, once."""
-    return rnea(tree.without_gravity(), q, [0.0] * tree.nv, x)
-
-
-def solve_block(link: Link, J: JointState, body: RigidInertia, x: Vector) -> Numbers:
-    """Solve with a joint's own block of M."""
-    block = own_block(link, J, [body @ column for column in J.S])
-    L, inv_d = dense.ldl(block, [row[k] for k, row in enumerate(block)])
-    y = dense.forward(L, [[own] for own in x])
-    return [row[0] for row in dense.backward(L, dense.scaled(y, inv_d))]
-
-
-def diagonal_solve(tree: Tree, q: Vector, x: Vector) -> Numbers:
-    """Solve with the diagonal blocks of M, of a robot in which no joint follows another."""
-    J = joint_states(tree, q)
-    bodies, _ = tip_to_base(tree, compose, RigidInertia.zero(), J)
-    return tree.gather(each_link(tree, solve_block, J, bodies, tree.per_link_v(x)))
