@@ -100,7 +100,8 @@ class _Run:
         return OPS[node.op](*(self.state[a.id] for a in node.args))
 
     def _for(self, loop: For) -> None:
-        for k in range(loop.count):
+        limit = [] if loop.limit is None else [int(np.ravel(self.state[loop.limit.id])[0])]
+        for k in range(min(loop.count, *limit) if limit else loop.count):
             case = loop.cases[loop.which.element(k, self.lists) if loop.which else 0]
             self._block(case.body, k)
             for write in case.writes:

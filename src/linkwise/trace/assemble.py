@@ -80,7 +80,8 @@ def _region(loop: Loop | Counted, known: frozenset[int]) -> Region:
     nexts = loop.cases[0].nexts if isinstance(loop, Counted) else loop.nexts
     carries = tuple(map(Carry, loop.carries, loop.starts, nexts))
     if isinstance(loop, Counted):
-        return For(loop.steps, carries, tuple(_case(c, known) for c in loop.cases), loop.which)
+        cases = tuple(_case(case, known) for case in loop.cases)
+        return For(loop.steps, carries, cases, loop.which, loop.limit)
     return Repeat(
         loop.limit, carries, Block(needed([*loop.nexts, loop.active], known)), loop.active
     )

@@ -235,16 +235,19 @@ class Counted(NamedTuple):
     starts: list[Expr]
     cases: list[Done]
     which: At | None = None
+    limit: Expr | None = None  # fewer steps than that, known before the loop
 
     def roots(self) -> list[Expr]:
         """Every node that the loop needs."""
-        return [*self.starts, *(root for case in self.cases for root in case.roots())]
+        inside = [root for case in self.cases for root in case.roots()]
+        return [*self.starts, *inside, *([] if self.limit is None else [self.limit])]
 
     def renamed(self, roots: Iterator[Expr]) -> Counted:
         """The same loop with the next nodes in place of its roots."""
         starts = [next(roots) for _ in self.starts]
         cases = [case.renamed(roots) for case in self.cases]
-        return self._replace(starts=starts, cases=cases)
+        limit = None if self.limit is None else next(roots)
+        return self._replace(starts=starts, cases=cases, limit=limit)
 
 
 class TooManyNodes(MemoryError):

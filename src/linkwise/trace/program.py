@@ -135,7 +135,8 @@ class Case:
 class For:
     """Take exactly ``count`` steps, with carried values; see rolled.py.
 
-    Nodes of op "read" take elements of inputs, tables or scratch by the number of the step; writes
+    With a ``limit``, a whole number from 1 on that all states have in common, take no more than
+    that. Nodes of op "read" take elements of inputs, tables or scratch by the number of the step; writes
     are done at its end, in order. Which case a step is, a list of places says.
     """
 
@@ -143,6 +144,7 @@ class For:
     carries: tuple[Carry, ...]  # their ``next`` is that of the first case
     cases: tuple[Case, ...]
     which: At | None = None  # needed by several cases
+    limit: Expr | None = None
 
     @property
     def writes(self) -> tuple[Write, ...]:

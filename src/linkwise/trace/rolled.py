@@ -61,10 +61,11 @@ def loop(
     *bodies: Body,
     which: At | None = None,
     order: Order = FORTH,
+    limit: Expr | None = None,
 ) -> list[Expr]:
     """Run ``body(step, state) -> next state`` exactly ``count`` times; returns the last state.
 
-    Of several bodies each step takes the one that ``which`` says. Pivots of the bodies become one
+    A ``limit`` makes that fewer, as many in every state. Of several bodies each step takes the one that ``which`` says. Pivots of the bodies become one
     number that is carried along, positive as long as they all were.
     """
     number = len(graph.loops)
@@ -90,7 +91,7 @@ def loop(
         graph.pivots, starts = before, starts[:-1]
         cases = [Done(case.nexts[:-1], case.writes) for case in cases]
     held = [*carries, sound] if watched else carries
-    graph.loops.append(Counted(count, held, starts, cases, which))
+    graph.loops.append(Counted(count, held, starts, cases, which, limit))
     return carries
 
 

@@ -107,6 +107,8 @@ def _for(program: Program, loop: For, sizes: dict[str, int], known: set[int]) ->
         raise IllegalProgram(f"a counted loop has {loop.count} steps; expected at least one")
     scratch = {a.name: a.size for a in program.arrays if a.values is None}
     outputs = {o.name: o.slot.size for o in program.outputs if not o.values}
+    if loop.limit is not None:
+        _require(loop.limit.id in known, "the limit of a loop is not known before it", loop.limit)
     _carries(loop.carries, known)
     lists = program.lists
     for number, case in enumerate(loop.cases):

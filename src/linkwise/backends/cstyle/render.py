@@ -180,7 +180,9 @@ class _Writer:
         for carry in region.carries:
             self.names[carry.value.id] = f"c{carry.value.id}"
             self.lines.append(f"    {self.T} c{carry.value.id} = {self.value(carry.start)};")
-        most = region.count if isinstance(region, For) else self.value(region.limit)
+        most = f"{region.count}" if isinstance(region, For) else self.value(region.limit)
+        if isinstance(region, For) and region.limit is not None:
+            most += f" && k < {self.value(region.limit)}"
         self.lines.append(f"    for (int k = 0; k < {most}; ++k) {{")
         if isinstance(region, Repeat):
             self.block(region.body, " " * 8)

@@ -208,13 +208,19 @@ class Renderer:
                 if node.op == "input":  # read once, where every step and every case sees it
                     self._value(node)
 
+        count, limit = f"{loop.count}", loop.limit
+        if limit is not None:  # the same in every state: that of the first says
+            some = unpack(self.out, self.lanes, self._value(limit))[0]
+            most = self.out.let(f"fptosi {self.lanes.number.llvm} {some} to i64")
+            count = self.out.let(f"call i64 @llvm.smin.i64(i64 {most}, i64 {count})")
+
         def body(step: str) -> Stepped:
             self.step = step
             first, *others = loop.cases
             values = self._cases(loop) if others else self._case(first)
-            count = self.out.let(f"add i64 {step}, 1")
-            more = self.out.let(f"icmp ult i64 {count}, {loop.count}")
-            return Stepped(more, count, values)
+            next_ = self.out.let(f"add i64 {step}, 1")
+            more = self.out.let(f"icmp slt i64 {next_}, {count}")
+            return Stepped(more, next_, values)
 
         self._loop(loop, "i64", "0", body)
 
