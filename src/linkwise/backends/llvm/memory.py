@@ -9,7 +9,7 @@ left.
 
 from __future__ import annotations
 
-from linkwise.backends.llvm.rows import pack, pitch, unpack
+from linkwise.backends.llvm.rows import pack, pitch, transpose, unpack
 from linkwise.backends.llvm.types import Lanes, Lines
 from linkwise.trace.expr import At, Write
 from linkwise.trace.program import BYTE, Program
@@ -81,8 +81,36 @@ class Memory:
         base, places = self._places_of(array, index)
         return pack(out, self.lanes, [out.load(number.llvm, base, place) for place in places])
 
-    def write(self, write: Write, value: str, step: str) -> None:
-        """One element of every state; the step counts the writes."""
+    def write(self, writes: list[tuple[Write, str]], step: str) -> None:
+        """Elements of every state, in order; the step counts the writes."""
+        rest = list(writes)
+        while rest:
+            together = rest[: self.lanes.width]
+            if self._side_by_side([write for write, _ in together]):
+                self._write_rows(together, step)
+                rest = rest[self.lanes.width :]
+            else:
+                self._write(*rest.pop(0), step)
+
+    def _side_by_side(self, writes: list[Write]) -> bool:
+        """Whether elements fill a register's worth of one output, one after another."""
+        (array, at, _, _, _), width = writes[0], self.lanes.width
+        if len(writes) < width or width == 1 or array in self._scratch or array in self._bytes:
+            return False
+        next_to = [at._replace(start=at.start + k) for k in range(width)]
+        return [(w.array, w.at) for w in writes] == [(array, x) for x in next_to]
+
+    def _write_rows(self, writes: list[tuple[Write, str]], step: str) -> None:
+        """A register's worth of neighbours, row by row."""
+        first, out = writes[0][0], self.out
+        base, places = self._places_of(first.array, self._index(first.at, step))
+        rows = transpose(out, self.lanes, [value for _, value in writes])
+        for place, row in zip(places, rows, strict=True):
+            at = out.element(self.lanes.number.llvm, base, place)
+            out.add(f"  store {self.lanes.type} {row}, ptr {at}, align {self.lanes.number.bytes}")
+
+    def _write(self, write: Write, value: str, step: str) -> None:
+        """One element of every state."""
         out, number, index = self.out, self.lanes.number, self._index(write.at, step)
         if write.array in self._scratch:
             where = (self._scratch[write.array], index, number.bytes)

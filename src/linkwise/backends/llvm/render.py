@@ -228,8 +228,8 @@ class Renderer:
         """One step, as one case of it goes; returns the values it carries on."""
         self._block(case.body.nodes)
         values = [self._value(x) for x in case.nexts]
-        for write in case.writes:
-            self._write(write, self._value(write.value))
+        for every, writes in itertools.groupby(case.writes, lambda write: write.every):
+            self._write(every, [(write, self._value(write.value)) for write in writes])
         return values
 
     def _cases(self, loop: For) -> list[str]:
@@ -287,18 +287,19 @@ class Renderer:
         for carry, value in zip(loop.carries, values, strict=True):
             self.values[carry.value.id] = value
 
-    def _write(self, write: Write, value: str) -> None:
-        if write.every == 1:
-            self.memory.write(write, value, self.step)
+    def _write(self, every: int, writes: list[tuple[Write, str]]) -> None:
+        """Write values at the end of a step, if it is one of those that do."""
+        if every == 1:
+            self.memory.write(writes, self.step)
             return
         out = self.out
         due, skip = out.label("due"), out.label("go")
-        count = out.let(f"udiv i64 {self.step}, {write.every}")
-        rest = out.let(f"urem i64 {self.step}, {write.every}")
-        now = out.let(f"icmp eq i64 {rest}, {write.every - 1}")
+        count = out.let(f"udiv i64 {self.step}, {every}")
+        rest = out.let(f"urem i64 {self.step}, {every}")
+        now = out.let(f"icmp eq i64 {rest}, {every - 1}")
         out.add(f"  br i1 {now}, label %{due}, label %{skip}")
         out.start(due)
-        self.memory.write(write, value, count)
+        self.memory.write(writes, count)
         out.add(f"  br label %{skip}")
         out.start(skip)
 
