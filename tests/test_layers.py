@@ -13,7 +13,7 @@ ROOT = Path(linkwise.__file__).parent
 LAYERS = [
     "codes", "errors", "text", "spatial", "model", "io", "sweep", "algorithms", "trace", "backends",
     "engine", "factors", "functions", "summary", "models", "study", "robot", "load", "builder",
-    "chain", "checking", "bench", "cli",
+    "chain", "motion", "checking", "bench", "cli",
 ]  # fmt: skip
 EQUATIONS = ("sweep", "algorithms")  # no array library, no machine
 ALLOWED_IN_EQUATIONS = {

@@ -13,6 +13,9 @@ from linkwise.engine.cache import CacheWarning
 from linkwise.errors import BackendUnavailable, RobotFileError, RobotFileWarning
 from linkwise.io.dh import DHRow
 from linkwise.load import from_dh, from_mujoco, from_pinocchio, load
+from linkwise.motion import control
+from linkwise.motion.simulate import simulate
+from linkwise.motion.trajectory import Trajectory
 from linkwise.robot import Robot
 from linkwise.trace.program import OperationCount
 from linkwise.trace.status import Status
@@ -29,10 +32,13 @@ __all__ = [
     "RobotFileError",
     "RobotFileWarning",
     "Status",
+    "Trajectory",
     "chain",
     "check",
+    "control",
     "from_dh",
     "from_mujoco",
     "from_pinocchio",
     "load",
+    "simulate",
 ]

@@ -3,6 +3,8 @@
     integrate    the configuration reached from q by holding the rates v for a time dt
     difference   the rates that lead from q0 to q1 in unit time, turns the short way round
     normalize    every quaternion at unit length
+    chart_rate   how the rates u change that lead from one configuration to a moving other, to
+                 fourth order in u: dexp⁻¹ v = v + ½ [u, v] + 1/12 [u, [u, v]]
 
 Angles and distances add. Quaternions turn by the exponential of a rotation vector; a free joint
 moves along a screw, its twist held in link axes (spatial/quaternion.py).
@@ -36,6 +38,17 @@ def difference(tree: Tree, q0: Vector, q1: Vector) -> list[Scalar]:
 
 def _difference(link: Link, q0: Vector, q1: Vector) -> list[Scalar]:
     return link.joint.difference(q0, q1)
+
+
+def chart_rate(tree: Tree, u: Vector, v: Vector) -> list[Scalar]:
+    """How u changes where the configuration that it leads to moves at the rates v."""
+    return tree.own_numbers(each_link(tree, _chart_rate, tree.per_link_v(u), tree.per_link_v(v)))
+
+
+def _chart_rate(link: Link, u: Vector, v: Vector) -> list[Scalar]:
+    once = link.joint.bracket(u, v)
+    twice = link.joint.bracket(u, once)
+    return [a + 0.5 * b + c / 12.0 for a, b, c in zip(v, once, twice, strict=True)]
 
 
 def normalize(tree: Tree, q: Vector) -> list[Scalar]:

@@ -162,6 +162,10 @@ class Joint(ABC):
         """How fast the numbers of q change at rates v."""
         return list(v)
 
+    def bracket(self, u: Vector, v: Vector) -> list[Scalar]:
+        """``[u, v]``: twice what moving by u and then by v turns and shifts more than by u + v."""
+        return [0.0] * self.nv
+
     def normalize(self, q: Vector) -> list[Scalar]:
         """The nearest legal configuration."""
         return list(q)
@@ -340,6 +344,9 @@ class Spherical(Joint):
     def rate(self, q: Vector, v: Vector) -> list[Scalar]:
         return list(_quaternion_rate(Quaternion.of(q), v).numbers())
 
+    def bracket(self, u: Vector, v: Vector) -> list[Scalar]:
+        return list(cross(Vec3(*u), Vec3(*v)))
+
     def normalize(self, q: Vector) -> list[Scalar]:
         return list(Quaternion.of(q).unit().numbers())
 
@@ -378,6 +385,10 @@ class Free(Joint):
     def rate(self, q: Vector, v: Vector) -> list[Scalar]:
         at = Quaternion.of(q)
         return [*_quaternion_rate(at, v[:3]).numbers(), *at.turn(Vec3(*v[3:]))]
+
+    def bracket(self, u: Vector, v: Vector) -> list[Scalar]:
+        turn, shift, other = Vec3(*u[:3]), Vec3(*u[3:]), Vec3(*v[:3])
+        return [*cross(turn, other), *(cross(turn, Vec3(*v[3:])) + cross(shift, other))]
 
     def normalize(self, q: Vector) -> list[Scalar]:
         return [*Quaternion.of(q).unit().numbers(), *q[4:]]

@@ -136,8 +136,8 @@ class For:
     """Take exactly ``count`` steps, with carried values; see rolled.py.
 
     With a ``limit``, a whole number from 1 on that all states have in common, take no more than
-    that. Nodes of op "read" take elements of inputs, tables or scratch by the number of the step; writes
-    are done at its end, in order. Which case a step is, a list of places says.
+    that. Nodes of op "read" take elements of inputs, tables or scratch by the number of the step;
+    writes are done at its end, in order. Which case a step is, a list of places says.
     """
 
     count: int

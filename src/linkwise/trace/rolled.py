@@ -65,8 +65,9 @@ def loop(
 ) -> list[Expr]:
     """Run ``body(step, state) -> next state`` exactly ``count`` times; returns the last state.
 
-    A ``limit`` makes that fewer, as many in every state. Of several bodies each step takes the one that ``which`` says. Pivots of the bodies become one
-    number that is carried along, positive as long as they all were.
+    A ``limit`` makes that fewer, as many in every state. Of several bodies each step takes the one
+    that ``which`` says. Pivots of the bodies become one number that is carried along, positive as
+    long as they all were.
     """
     number = len(graph.loops)
     carries = [graph.node("carry", value=(number, k)) for k in range(len(state))]

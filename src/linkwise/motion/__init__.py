@@ -1,0 +1,1 @@
+"""Robots that move: simulation, and the laws that control it."""

@@ -1,0 +1,291 @@
+"""Laws of control: joint torques from the state, written over any scalar.
+
+    constant               tau
+    PD                     kp (target ⊖ q) + kd (rates - v)
+    gravity compensation   g(q)
+    computed torque        M (acceleration + kp (target ⊖ q) + kd (rates - v)) + C v + g
+
+A `Law` is a sum of such terms with their numbers. The numbers are inputs of compiled code, so that
+other gains or targets compile nothing. They may be the same for all states, one for each state, or
+one for each step as well (`PerStep`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwise.algorithms import FUNCTIONS
+from linkwise.algorithms.configurations import difference
+from linkwise.engine.arrays import read
+from linkwise.model.tree import Tree
+from linkwise.motion.kernels import Function
+from linkwise.robot import Robot
+from linkwise.spatial import Scalar, Vector
+from linkwise.trace.program import Port
+from linkwise.trace.tracer import Task, evaluate
+
+Array = NDArray[Any]
+# (tree, the term's numbers, q, v) -> torques
+Torques = Callable[[Tree, Sequence[Vector], Vector, Vector], Sequence[Scalar]]
+
+
+@dataclass(frozen=True)
+class Form:
+    """A kind of term: its name, the numbers it takes, and its equation."""
+
+    name: str
+    inputs: tuple[tuple[str, str], ...]  # (argument, its length as an attribute of a tree)
+    torques: Torques = field(compare=False)
+
+
+@dataclass(frozen=True)
+class PerStep:
+    """Numbers (..., steps, n) of which step k of a simulation uses the k-th."""
+
+    values: ArrayLike
+
+
+class Numbered(NamedTuple):
+    """The numbers of one input of a term: (..., size), or (..., steps, size)."""
+
+    name: str
+    values: Array
+    per_step: bool
+
+    @property
+    def leading(self) -> tuple[int, ...]:
+        """The batch axes."""
+        return self.values.shape[: -2 if self.per_step else -1]
+
+    def at(self, steps: Any) -> Array:
+        """The numbers of a step, or of each of several steps in place of the axis of all."""
+        if not self.per_step:
+            return self.values if np.ndim(steps) == 0 else self.values[..., None, :]
+        return self.values[..., np.minimum(steps, self.values.shape[-2] - 1), :]
+
+
+class Term(NamedTuple):
+    """A form with its numbers."""
+
+    form: Form
+    inputs: tuple[Numbered, ...]
+
+
+@final
+class Law:
+    """A law of control, made by the functions of `linkwise.control`; laws can be added.
+
+    As a controller of `simulate` it is compiled into the simulation. ``law(t, q, qd)`` returns its
+    torques (..., nv) in states of any leading shape.
+    """
+
+    def __init__(self, robot: Robot, terms: tuple[Term, ...]) -> None:
+        self.robot, self.terms = robot, terms
+
+    def __add__(self, other: object) -> Law:
+        """Both laws at once."""
+        if not isinstance(other, Law):
+            raise TypeError(
+                f"a law and a {type(other).__name__} cannot be added; expected two laws, made by "
+                "functions of linkwise.control"
+            )
+        if other.robot.tree.digest != self.robot.tree.digest:
+            raise ValueError(
+                f"a law for robot {self.robot.name!r} and one for robot {other.robot.name!r} "
+                "cannot be added; expected two laws for the same robot"
+            )
+        return Law(self.robot, self.terms + other.terms)
+
+    def __call__(self, t: Any, q: ArrayLike, qd: ArrayLike, step: Any = 0) -> Any:
+        """Torques (..., nv) in states; numbers per step are those of ``step``."""
+        robot = self.robot
+        q, qd = read("law", "q", robot.nq, q), read("law", "qd", robot.nv, qd)
+        kind = np.result_type(q, qd)  # numbers of the law do not widen it
+        numbers = [x.at(step).astype(kind, copy=False) for x in self.inputs]
+        return law_function(robot, self.forms)(robot, (q, qd, *numbers))
+
+    @property
+    def forms(self) -> tuple[Form, ...]:
+        """Its terms without their numbers."""
+        return tuple(term.form for term in self.terms)
+
+    @property
+    def inputs(self) -> tuple[Numbered, ...]:
+        """The numbers of all its terms."""
+        return tuple(x for term in self.terms for x in term.inputs)
+
+    @property
+    def steps(self) -> int | None:
+        """How many steps it has numbers for; None: any number of them."""
+        return min((x.values.shape[-2] for x in self.inputs if x.per_step), default=None)
+
+    @property
+    def depends_on_state(self) -> bool:
+        """Whether its torques change within a step."""
+        return any(term.form is not CONSTANT for term in self.terms)
+
+    def __repr__(self) -> str:
+        names = " + ".join(term.form.name for term in self.terms) or "zero"
+        return f"<Law for {self.robot.name!r}: {names}>"
+
+
+def ports_of(forms: Sequence[Form], tree: Tree) -> list[Port]:
+    """The inputs of a law, each with a name of its own."""
+    return [
+        Port(f"law[{k}].{name}", getattr(tree, size))
+        for k, form in enumerate(forms)
+        for name, size in form.inputs
+    ]
+
+
+def law_torques(
+    forms: Sequence[Form], tree: Tree, numbers: Sequence[Vector], q: Vector, v: Vector
+) -> list[Scalar]:
+    """The sum of all terms: torques by degree of freedom."""
+    total: list[Scalar] = [0.0] * tree.nv
+    rest = list(numbers)
+    for form in forms:
+        own, rest = rest[: len(form.inputs)], rest[len(form.inputs) :]
+        torques = form.torques(tree, own, q, v)
+        total = [a + b for a, b in zip(total, torques, strict=True)]
+    return total
+
+
+def law_function(robot: Robot, forms: tuple[Form, ...]) -> Function:
+    """A law as a function of states and its numbers."""
+    tree = robot.tree
+    ports = (Port("q", tree.nq), Port("qd", tree.nv), *ports_of(forms, tree))
+
+    def trace(_graph: Any, inputs: list[Any]) -> list[Scalar]:
+        q, v, *numbers = inputs
+        return law_torques(forms, tree, numbers, q, v)
+
+    return Function("law", tuple(form.name for form in forms), ports, tree.nv, trace)
+
+
+# -- the terms ------------------------------------------------------------------------------------
+
+
+def _task(function: str) -> Task:
+    return Task(next(iter(FUNCTIONS[function].values())))
+
+
+def _pd(tree: Tree, numbers: Sequence[Vector], q: Vector, v: Vector) -> list[Scalar]:
+    kp, kd, target, rates = numbers
+    errors = difference(tree, q, target)
+    terms = zip(kp, errors, kd, rates, v, strict=True)
+    return [a * e + b * (w - x) for a, e, b, w, x in terms]
+
+
+def _gravity(tree: Tree, _numbers: Sequence[Vector], q: Vector, _v: Vector) -> list[Scalar]:
+    found: list[Scalar] = evaluate(_task("gravity_torque"), tree, q)
+    return found
+
+
+def _computed(tree: Tree, numbers: Sequence[Vector], q: Vector, v: Vector) -> list[Scalar]:
+    *gains, acceleration = numbers
+    wanted = [a + b for a, b in zip(acceleration, _pd(tree, gains, q, v), strict=True)]
+    found: list[Scalar] = evaluate(_task("inverse_dynamics"), tree, q, v, wanted)
+    return found
+
+
+_GAINS = (("kp", "nv"), ("kd", "nv"), ("target", "nq"), ("rates", "nv"))
+CONSTANT = Form("constant", (("tau", "nv"),), lambda _tree, numbers, _q, _v: numbers[0])
+PD = Form("pd", _GAINS, _pd)
+GRAVITY = Form("gravity compensation", (), _gravity)
+COMPUTED = Form("computed torque", (*_GAINS, ("acceleration", "nv")), _computed)
+
+
+# -- public: functions of linkwise.control --------------------------------------------------------
+
+
+def zero(robot: Robot) -> Law:
+    """No torques."""
+    return Law(_robot("zero", robot), ())
+
+
+def constant(robot: Robot, tau: ArrayLike | PerStep) -> Law:
+    """Given torques (..., nv), the same at all times; ``PerStep(tau)`` (..., steps, nv) plays
+    them back, one row in each step.
+    """
+    return _law("constant", robot, CONSTANT, tau)
+
+
+def gravity_compensation(robot: Robot) -> Law:
+    """The torques that hold the robot still: `gravity_torque`."""
+    return _law("gravity_compensation", robot, GRAVITY)
+
+
+def pd(
+    robot: Robot,
+    kp: ArrayLike | PerStep,
+    kd: ArrayLike | PerStep,
+    target: ArrayLike | PerStep | None = None,
+    rates: ArrayLike | PerStep = 0.0,
+) -> Law:
+    """``kp (target - q) + kd (rates - qd)``, on the manifold where joints turn in all directions.
+
+    Gains are one number, or one for each degree of freedom (..., nv); ``target`` (..., nq) is the
+    neutral configuration unless given. `PerStep` of any of them follows a path.
+    """
+    return _law("pd", robot, PD, kp, kd, _target(robot, target), rates)
+
+
+def computed_torque(
+    robot: Robot,
+    kp: ArrayLike | PerStep,
+    kd: ArrayLike | PerStep,
+    target: ArrayLike | PerStep | None = None,
+    rates: ArrayLike | PerStep = 0.0,
+    acceleration: ArrayLike | PerStep = 0.0,
+) -> Law:
+    """Torques that make the joints accelerate by ``acceleration`` and a `pd` term.
+
+    ``M (acceleration + kp (target - q) + kd (rates - qd)) + C qd + g``: the error then obeys
+    ``ë + kd ė + kp e = 0``. Arguments as for `pd`.
+    """
+    target = _target(robot, target)
+    return _law("computed_torque", robot, COMPUTED, kp, kd, target, rates, acceleration)
+
+
+def _target(robot: Any, target: Any) -> Any:
+    return robot.neutral() if target is None and isinstance(robot, Robot) else target
+
+
+def _robot(function: str, robot: Any) -> Robot:
+    if not isinstance(robot, Robot):
+        raise TypeError(f"{function}: robot is a {type(robot).__name__}; expected a Robot")
+    return robot
+
+
+def _law(function: str, robot: Any, form: Form, *values: Any) -> Law:
+    tree = _robot(function, robot).tree
+    named = zip(form.inputs, values, strict=True)
+    read_ = [_numbers(function, name, getattr(tree, size), x) for (name, size), x in named]
+    return Law(robot, (Term(form, tuple(read_)),))
+
+
+def _numbers(function: str, name: str, size: int, value: Any) -> Numbered:
+    """An argument of a law as an array; one number stands for all degrees of freedom."""
+    per_step = isinstance(value, PerStep)
+    given = value.values if isinstance(value, PerStep) else value
+    if np.ndim(given) == 0 and name != "target":
+        array = np.asarray(given)
+        if array.dtype.kind not in "iuf":
+            raise TypeError(
+                f"{function}: {name} is {given!r}; expected a number or an array (..., {size})"
+            )
+        given = np.full(size, given, np.float64)
+    array = read(function, name, size, given)
+    if per_step and array.ndim < 2:
+        raise ValueError(
+            f"{function}: {name} per step has shape {array.shape}; expected (..., steps, {size})"
+        )
+    if per_step and not array.shape[-2]:
+        raise ValueError(f"{function}: {name} per step has no step; expected at least one")
+    return Numbered(name, array, per_step)

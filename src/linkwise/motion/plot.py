@@ -1,0 +1,92 @@
+"""A figure of a trajectory, by matplotlib."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from linkwise.errors import printable
+
+if TYPE_CHECKING:
+    from linkwise.motion.trajectory import Trajectory
+
+NAMED = 12  # lines of one picture that still get a legend
+
+
+def plot(traj: Trajectory, frame: str | None, row: Any) -> Any:
+    """Configuration, rates, torques and energy over time; the path of a frame where asked for."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ImportError(
+            "Trajectory.plot needs matplotlib: pip install 'linkwise[plot]'"
+        ) from None
+    shown = _one(traj, row)
+    figure = Figure(figsize=(10, 7.5 if frame is None else 10), layout="constrained")
+    axes = figure.subplots(2 if frame is None else 3, 2, sharex=frame is None)
+    figure.suptitle(f"{printable(shown.name)}, {shown.integrator}, dt = {shown.dt:g} s")
+    named = _names(shown)
+    pictures = [
+        (axes[0, 0], "q", shown.q, named[0]),
+        (axes[0, 1], "qd, 1/s", shown.qd, named[1]),
+        (axes[1, 0], "tau", shown.tau, named[1]),
+    ]
+    for at, label, values, names in pictures:
+        _lines(at, shown.t, label, values, names)
+    _energy(axes[1, 1], shown)
+    if frame is not None:
+        _path(axes[2, 0], axes[2, 1], shown, frame)
+    return figure
+
+
+def _one(traj: Trajectory, row: Any) -> Trajectory:
+    """One row of a batch: the first, unless another is asked for."""
+    lead = traj.q.ndim - 2
+    if row is None:
+        row = (0,) * lead
+    if len(traj.t) < 2:
+        raise ValueError(
+            f"Trajectory.plot: {len(traj.t)} time(s) were kept; expected at least two (every=...)"
+        )
+    return traj.at(*np.atleast_1d(row)) if lead else traj
+
+
+def _names(traj: Trajectory) -> tuple[list[str], list[str]]:
+    from linkwise.motion.trajectory import names_of
+
+    if traj.robot is None:
+        return [f"q{k}" for k in range(traj.q.shape[-1])], [
+            f"{k}" for k in range(traj.qd.shape[-1])
+        ]
+    return names_of(traj.robot, "q"), names_of(traj.robot, "v")
+
+
+def _lines(at: Any, t: Any, label: str, values: Any, names: list[str]) -> None:
+    for values_, name in zip(values.T, names, strict=True):
+        at.plot(t, values_, lw=1, label=printable(name).lstrip("_"))
+    at.set(ylabel=label, xlabel="t, s")
+    at.grid(alpha=0.3)
+    if len(names) <= NAMED:
+        at.legend(fontsize="x-small", ncols=2)
+
+
+def _energy(at: Any, traj: Trajectory) -> None:
+    at.set(ylabel="energy, J", xlabel="t, s")
+    at.grid(alpha=0.3)
+    if traj.robot is None:
+        at.text(0.5, 0.5, "needs the robot", ha="center", transform=at.transAxes)
+        return
+    for name, values in traj.energy._asdict().items():
+        at.plot(traj.t, values, lw=1, label=name)
+    at.legend(fontsize="x-small")
+
+
+def _path(plan: Any, side: Any, traj: Trajectory, frame: str) -> None:
+    x, y, z = traj.path(frame).T
+    for at, (a, b), names in ((plan, (x, y), "xy"), (side, (x, z), "xz")):
+        at.plot(a, b, lw=1)
+        at.plot(a[:1], b[:1], "o", ms=4)
+        at.set(xlabel=f"{names[0]}, m", ylabel=f"{names[1]} of {printable(frame)}, m")
+        at.set_aspect("equal", "datalim")
+        at.grid(alpha=0.3)

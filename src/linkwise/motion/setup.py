@@ -1,0 +1,153 @@
+"""The arguments of a simulation, each checked, with errors that help."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwise.engine.arrays import broadcast, check_count, read, wrenches
+from linkwise.engine.build import free_memory
+from linkwise.motion.integrators import INTEGRATORS
+from linkwise.motion.laws import CONSTANT, Law, Numbered, Term, zero
+from linkwise.robot import Robot
+
+Array = NDArray[Any]
+Controller = Callable[[float, Array, Array], ArrayLike]  # (t, q, qd) -> tau
+UNEVEN = 1e-6  # steps by which a duration may miss a whole number of them
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A simulation with every argument checked; rows of states (batch, n)."""
+
+    robot: Robot
+    q: Array
+    qd: Array
+    leading: tuple[int, ...]  # axes of the batch
+    law: Law
+    controller: Controller | None  # a function of Python, asked once per step
+    dt: float
+    steps: int
+    every: int | None
+    integrator: str
+    hold: bool
+    f_ext: tuple[tuple[str, Array], ...]
+
+    @property
+    def dtype(self) -> str:
+        """Number type of the states."""
+        return self.q.dtype.name
+
+    @property
+    def sampled(self) -> Array:
+        """The steps at which the state is kept."""
+        if self.every is None:
+            return np.array([self.steps])
+        at = np.arange(0, self.steps + 1, self.every)
+        return at if at[-1] == self.steps else np.append(at, self.steps)
+
+
+def prepare(
+    robot: Any,
+    q0: Any,
+    qd0: Any,
+    controller: Any,
+    duration: Any,
+    dt: Any,
+    integrator: Any,
+    every: Any,
+    hold: Any,
+    f_ext: Any,
+) -> Setup:
+    """Check every argument."""
+    if not isinstance(robot, Robot):
+        raise TypeError(f"simulate: robot is a {type(robot).__name__}; expected a Robot")
+    if integrator not in INTEGRATORS:
+        known = ", ".join(map(repr, INTEGRATORS))
+        raise ValueError(f"simulate: integrator {integrator!r}; expected one of {known}")
+    if not isinstance(hold, bool | np.bool_):
+        raise ValueError(f"simulate: hold is {hold!r}; expected True or False")
+    check_count("simulate: every", every)
+    steps = _steps(duration, dt)
+    law, function = _controller(robot, controller, steps)
+    frames, forces = wrenches(f_ext)
+    q = read("simulate", "q0", robot.nq, q0)
+    qd = np.zeros(robot.nv, q.dtype) if qd0 is None else read("simulate", "qd0", robot.nv, qd0)
+    pushes = [read("simulate", f"f_ext[{n!r}]", 6, x) for n, x in zip(frames, forces, strict=True)]
+    dtype = np.result_type(q, qd)
+    given = [("q0", q.shape), ("qd0", qd.shape)]
+    given += [(f"f_ext[{name!r}]", x.shape) for name, x in zip(frames, pushes, strict=True)]
+    given += [(f"controller: {x.name}", (*x.leading, x.values.shape[-1])) for x in law.inputs]
+    named = [(name, shape[-1]) for name, shape in given]
+    leading = broadcast("simulate", named, [shape for _, shape in given])
+
+    def rows(x: Array) -> Array:
+        wide = np.broadcast_to(x.astype(dtype, copy=False), (*leading, x.shape[-1]))
+        return wide.reshape(-1, x.shape[-1])
+
+    forced = tuple((name, rows(x)) for name, x in zip(frames, pushes, strict=True))
+    every = None if every is None else int(every)
+    made = Setup(robot, rows(q), rows(qd), leading, law, function, float(dt), steps, every,
+                 integrator, bool(hold), forced)  # fmt: skip
+    _refuse_too_large(made)
+    return made
+
+
+def _steps(duration: Any, dt: Any) -> int:
+    """How many steps make a duration."""
+    for name, x in (("duration", duration), ("dt", dt)):
+        number = isinstance(x, int | float | np.integer | np.floating) and not isinstance(x, bool)
+        if not number or not np.isfinite(x) or x <= 0:
+            raise ValueError(f"simulate: {name} is {x!r}; expected a positive number of seconds")
+    steps: int = round(float(duration / dt))
+    if steps < 1 or abs(duration / dt - steps) > UNEVEN * max(1.0, steps * 1e-6):
+        whole = max(steps, 1)
+        raise ValueError(
+            f"simulate: duration {duration} is {duration / dt:.6g} steps of {dt}; expected a whole "
+            f"number of steps, such as dt={duration / whole:.9g} or duration={whole * dt:.9g}"
+        )
+    return steps
+
+
+def _controller(robot: Robot, controller: Any, steps: int) -> tuple[Law, Any]:
+    """The law that is compiled, and the function of Python that is asked, where there is one."""
+    if controller is None:
+        return zero(robot), None
+    if isinstance(controller, Law):
+        if controller.robot.tree.digest != robot.tree.digest:
+            raise ValueError(
+                f"simulate: the controller is a law for robot {controller.robot.name!r}, which "
+                f"differs from {robot.name!r}; expected a law made for the robot that is simulated"
+            )
+        if controller.steps is not None and controller.steps < steps:
+            raise ValueError(
+                f"simulate: the controller has numbers for {controller.steps} steps; expected at "
+                f"least {steps}, as duration and dt ask for"
+            )
+        return controller, None
+    if not callable(controller):
+        raise TypeError(
+            f"simulate: controller is a {type(controller).__name__}; expected a law of "
+            "linkwise.control, or a function controller(t, q, qd) -> tau"
+        )
+    given = Numbered("tau", np.zeros(robot.nv), False)
+    return Law(robot, (Term(CONSTANT, (given,)),)), controller
+
+
+def _refuse_too_large(setup: Setup) -> None:
+    """Raise MemoryError where the states to keep would take over half of the free memory."""
+    robot, rows = setup.robot, len(setup.q)
+    extra = robot.nv if setup.controller else 0
+    each = rows * (robot.nq + robot.nv + extra) * setup.q.dtype.itemsize
+    needed, half = each * len(setup.sampled), free_memory() // 2
+    if setup.every is not None and needed > half:
+        least = -(-setup.steps // max(half // each - 2, 1))
+        raise MemoryError(
+            f"simulate: {len(setup.sampled):,} states of {rows:,} rows take {needed / 2**30:,.1f} "
+            f"GiB, and half of the free memory is {half / 2**30:,.1f} GiB; expected "
+            f"every={least:,} or more, or every=None for the end only"
+        )

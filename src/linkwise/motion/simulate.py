@@ -1,0 +1,54 @@
+"""`simulate`: a robot's motion over time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from numpy.typing import ArrayLike
+
+from linkwise.engine.arrays import check_threads
+from linkwise.motion.laws import Law
+from linkwise.motion.run import Run
+from linkwise.motion.setup import Controller, prepare
+from linkwise.motion.trajectory import Trajectory
+from linkwise.robot import Robot
+
+
+def simulate(
+    robot: Robot,
+    q0: ArrayLike,
+    qd0: ArrayLike | None = None,
+    controller: Law | Controller | None = None,
+    duration: float = 1.0,
+    dt: float = 1e-3,
+    integrator: str = "rk4",
+    every: int | None = 1,
+    hold: bool = True,
+    f_ext: Mapping[str, ArrayLike] | None = None,
+    *,
+    threads: int | None = None,
+) -> Trajectory:
+    """The motion of a robot from a state, (nq) and (nv), or from a batch (..., nq), (..., nv).
+
+    >>> import linkwise as lw
+    >>> robot = lw.load("puma560")
+    >>> swing = lw.simulate(robot, robot.neutral(), duration=0.1)
+    >>> swing.q.shape
+    (101, 6)
+
+    ``controller`` is None for no torques; a law of `linkwise.control`, which is compiled into the
+    simulation; or any function ``controller(t, q, qd) -> tau`` of the whole batch, called once per
+    step. Its torques are held over the step, as a digital controller's are; with ``hold=False`` it
+    is asked whenever the integrator needs an acceleration.
+
+    ``integrator``: ``"euler"`` (semi-implicit, order 1) or ``"rk4"`` (order 4), with steps of
+    ``dt`` seconds. ``every=k`` keeps the state at every k-th step, and the last one; ``None`` keeps
+    the last one only. ``f_ext`` are constant wrenches, as for `Robot.forward_dynamics`. Damping and
+    friction of the joints act if the robot's dynamics has them (`Robot.with_friction`).
+
+    A state that fails becomes NaN from there on, alone: `Trajectory.status` and `failed_at` tell.
+    An interrupt returns what was computed until then, with a warning.
+    """
+    setup = prepare(robot, q0, qd0, controller, duration, dt, integrator, every, hold, f_ext)
+    check_threads(threads)
+    return Run(setup, threads).run()

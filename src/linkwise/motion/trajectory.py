@@ -1,0 +1,277 @@
+"""`Trajectory`: what a simulation returns, and what follows from it."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwise.motion.laws import Law
+from linkwise.robot import Robot
+from linkwise.trace.status import Status
+
+Array = NDArray[Any]
+FORMAT = "linkwise trajectory 1"
+SAVED = ("t", "q", "qd", "tau", "status", "failed_at", "steps")
+
+
+class Energy(NamedTuple):
+    """Energies (..., T) in joules; ``total`` is constant in a free motion without friction."""
+
+    kinetic: Array
+    potential: Array
+    total: Array
+
+
+class Balance(NamedTuple):
+    """Where the energy went, (..., T) in joules since the first state.
+
+    Work is integrated by the trapezoidal rule over the states that were kept, so that ``residual``
+    falls with the square of the time between them, down to the error of the integrator.
+    """
+
+    gained: Array  # of kinetic and potential energy
+    by_controller: Array  # work of the torques
+    by_wrenches: Array  # work of the external wrenches
+    lost: Array  # to damping and friction of the joints
+    residual: Array  # gained - by_controller - by_wrenches + lost
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """The motion of one state, or of a batch of them (...), at T times.
+
+    Energies, torques of a law, and paths of frames are computed when they are first read.
+    """
+
+    robot: Robot | None
+    t: Array  # (T) seconds
+    q: Array  # (..., T, nq)
+    qd: Array  # (..., T, nv)
+    status: Any  # (...) bits of `Status`; 0: the row went well
+    failed_at: Any  # (...) the first step whose state is missing; -1: none
+    steps: Array  # (T) which steps were kept
+    dt: float
+    integrator: str
+    controller: Any = None
+    f_ext: dict[str, Array] = field(default_factory=dict)
+    held_tau: Array | None = None  # of a controller of Python, or loaded
+    interrupted: bool = False
+    held: bool = False  # torques are the same from each step to the next
+
+    def __repr__(self) -> str:
+        rows = "×".join(map(str, self.q.shape[:-2])) or "one"
+        failed = int(np.count_nonzero(self.failed_at >= 0))
+        bad = f", {failed} failed" if failed else ""
+        end = f"{self.t[0]:g} to {self.t[-1]:g} s" if len(self.t) else "nothing"
+        return f"<Trajectory of {self.name!r}: {rows} state(s), {len(self.t)} times, {end}{bad}>"
+
+    @property
+    def name(self) -> str:
+        """Of the robot."""
+        return self.robot.name if self.robot is not None else "unknown robot"
+
+    def __len__(self) -> int:
+        """How many times there are."""
+        return len(self.t)
+
+    @property
+    def ok(self) -> Any:
+        """Whether each row (...) went well to its end."""
+        return np.asarray(self.failed_at) < 0
+
+    @cached_property
+    def tau(self) -> Array:
+        """Torques (..., T, nv) of the controller in each state.
+
+        A controller of Python is not asked in the last one: those of its last step stand there.
+        """
+        if self.held_tau is not None:
+            return self.held_tau
+        if isinstance(self.controller, Law) and self.controller.terms:
+            last = max(int(self.steps[-1]) - 1, 0)
+            at = np.minimum(self.steps, last)
+            states = np.broadcast_shapes(self.q.shape[:-1])
+            tau = self.controller(None, self.q, self.qd, step=at)
+            return np.broadcast_to(tau, (*states, self.qd.shape[-1]))
+        return np.zeros_like(self.qd)
+
+    @cached_property
+    def energy(self) -> Energy:
+        """Kinetic, potential and total energy (..., T)."""
+        robot = self._needs_robot("energy")
+        kinetic = robot.kinetic_energy(self.q, self.qd)
+        potential = robot.potential_energy(self.q)
+        return Energy(kinetic, potential, kinetic + potential)
+
+    @cached_property
+    def balance(self) -> Balance:
+        """Where the energy went (..., T), by the power of everything that acts on the robot."""
+        robot = self._needs_robot("balance")
+        gained = self.energy.total - self.energy.total[..., :1]
+        by_controller = self._work(self.tau, self.held)
+        pushes = np.zeros_like(self.qd)
+        for name, wrench in self.f_ext.items():
+            J = robot.jacobian(self.q, name)
+            pushes = pushes + np.einsum("...ij,...i->...j", J, wrench[..., None, :])
+        lost = self._work(resistance(robot, self.qd))
+        by_wrenches = self._work(pushes)
+        residual = gained - by_controller - by_wrenches + lost
+        return Balance(gained, by_controller, by_wrenches, lost, residual)
+
+    def _work(self, torques: Array, held: bool = False) -> Array:
+        """The integral of ``torques · qd`` (..., T) over time; held torques are constant between
+        two times.
+        """
+        if held:
+            power = (torques[..., :-1, :] * (self.qd[..., 1:, :] + self.qd[..., :-1, :])).sum(-1)
+        else:
+            own = (torques * self.qd).sum(-1)
+            power = own[..., 1:] + own[..., :-1]
+        work = np.cumsum(0.5 * power * np.diff(self.t), -1)
+        return np.concatenate([np.zeros_like(work[..., :1]), work], -1)
+
+    def path(self, frame: str) -> Array:
+        """Where the origin of a frame was (..., T, 3), in metres."""
+        poses = self._needs_robot("path").forward_kinematics(self.q, frame)
+        return np.ascontiguousarray(poses[..., :3, 3])
+
+    def at(self, *row: int) -> Trajectory:
+        """One row of a batch as a trajectory: ``traj.at(3)``."""
+        lead = self.q.ndim - 2
+        if len(row) != lead:
+            raise IndexError(f"at: {len(row)} indices; expected {lead}, one for each batch axis")
+        tau = None if self.held_tau is None else self.held_tau[row]
+        if tau is None and isinstance(self.controller, Law):
+            tau = self.tau[row]
+        return Trajectory(
+            self.robot, self.t, self.q[row], self.qd[row], self.status[row], self.failed_at[row],
+            self.steps, self.dt, self.integrator, self.controller,
+            {name: x[row] for name, x in self.f_ext.items()}, tau, self.interrupted,
+            self.held,
+        )  # fmt: skip
+
+    def _needs_robot(self, what: str) -> Robot:
+        if self.robot is None:
+            raise ValueError(
+                f"Trajectory.{what} needs the robot; expected Trajectory.load(path, robot=...)"
+            )
+        return self.robot
+
+    # -- elsewhere -------------------------------------------------------------------------------
+
+    def plot(self, *, frame: str | None = None, row: tuple[int, ...] | int | None = None) -> Any:
+        """A figure of matplotlib: configuration, rates, torques, and energy over time.
+
+        ``row`` is the row of a batch (the first unless given); with ``frame``, the path of a
+        frame's origin too. Save it by ``traj.plot().savefig("swing.png")``.
+        """
+        from linkwise.motion.plot import plot
+
+        return plot(self, frame, row)
+
+    def to_pandas(self) -> Any:
+        """A DataFrame of pandas: a line per time, and per row of a batch, indexed by both.
+
+        Columns are ``q.<joint>``, ``qd.<joint>`` and ``tau.<joint>``, numbered where a joint has
+        several.
+        """
+        try:
+            import pandas
+        except ImportError:
+            raise ImportError(
+                "Trajectory.to_pandas needs pandas: pip install 'linkwise[plot]'"
+            ) from None
+        robot = self._needs_robot("to_pandas")
+        lead = self.q.shape[:-2]
+        numbers = [x.reshape(-1, x.shape[-1]) for x in (self.q, self.qd, self.tau)]
+        names = [f"q.{n}" for n in names_of(robot, "q")]
+        names += [f"{kind}.{n}" for kind in ("qd", "tau") for n in names_of(robot, "v")]
+        levels = [range(n) for n in lead] + [self.t]
+        labels = [f"row{k}" if len(lead) > 1 else "row" for k in range(len(lead))] + ["t"]
+        index = pandas.MultiIndex.from_product(levels, names=labels)
+        index = index if lead else pandas.Index(self.t, name="t")
+        return pandas.DataFrame(np.concatenate(numbers, 1), index=index, columns=names)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the trajectory to a file of NumPy (``.npz``), which `load` reads."""
+        facts = {
+            "format": FORMAT,
+            "robot": self.name,
+            "digest": self.robot.tree.digest if self.robot is not None else "",
+            "dt": self.dt,
+            "integrator": self.integrator,
+            "interrupted": self.interrupted,
+            "held": self.held,
+            "frames": list(self.f_ext),
+        }
+        arrays: dict[str, Any] = {name: getattr(self, name) for name in SAVED}
+        arrays |= {f"f_ext{k}": x for k, x in enumerate(self.f_ext.values())}
+        with open(path, "wb") as file:
+            np.savez_compressed(file, facts=np.array(json.dumps(facts)), **arrays)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str], robot: Robot | None = None) -> Trajectory:
+        """Read a file that `save` wrote; energies and paths need the robot it is of."""
+        facts, arrays = _read(path)
+        if robot is not None and not isinstance(robot, Robot):
+            raise TypeError(f"Trajectory.load: robot is a {type(robot).__name__}; expected a Robot")
+        if robot is not None and facts["digest"] not in ("", robot.tree.digest):
+            raise ValueError(
+                f"{os.fspath(path)}: a trajectory of robot {facts['robot']!r}, which differs from "
+                f"{robot.name!r}; expected the robot that was simulated, or none"
+            )
+        f_ext = {name: arrays[f"f_ext{k}"] for k, name in enumerate(facts["frames"])}
+        return Trajectory(
+            robot, arrays["t"], arrays["q"], arrays["qd"], arrays["status"], arrays["failed_at"],
+            arrays["steps"], float(facts["dt"]), facts["integrator"], None, f_ext, arrays["tau"],
+            bool(facts["interrupted"]), bool(facts["held"]),
+        )  # fmt: skip
+
+
+def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:
+    """The facts and arrays of a file; nothing in it is run."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        facts = json.loads(str(arrays.pop("facts")))
+        if facts["format"] != FORMAT:
+            raise ValueError(facts["format"])
+    except OSError:
+        raise
+    except Exception as error:
+        raise ValueError(
+            f"{os.fspath(path)}: not a trajectory that Trajectory.save wrote "
+            f"({type(error).__name__}: {error})"
+        ) from None
+    return facts, arrays
+
+
+def names_of(robot: Robot, which: str) -> list[str]:
+    """A name for each number of q, or of v: the joint's, numbered where it has several."""
+    found = []
+    for link in robot.tree.links:
+        if link.follows is None:
+            count = link.joint.nq if which == "q" else link.joint.nv
+            own = link.joint_name
+            found += [own] if count == 1 else [f"{own}[{k}]" for k in range(count)]
+    return found
+
+
+def resistance(robot: Robot, qd: ArrayLike) -> Array:
+    """Torques (..., nv) that damping and friction of the joints take, where dynamics has them."""
+    rates = np.asarray(qd)
+    total = np.zeros_like(rates)
+    for link in robot.tree.links:
+        for k, factor in link.dofs:
+            own = factor * rates[..., k]
+            total[..., k] += factor * (link.damping * own + link.friction * np.sign(own))
+    return total
+
+
+__all__ = ["Balance", "Energy", "Status", "Trajectory"]

@@ -1,0 +1,155 @@
+"""What a simulation returns: energies, paths, files, tables and pictures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+
+
+@pytest.fixture(scope="module")
+def swing(puma: lw.Robot) -> lw.Trajectory:
+    """Three states under a law and a wrench, of a robot with friction."""
+    robot = lw.load("puma560").with_friction()
+    for joint in robot.joint_names:
+        robot = robot.with_joint(joint, damping=0.3)
+    law = lw.control.pd(robot, 20.0, 2.0) + lw.control.gravity_compensation(robot)
+    push = {"link6": [0.0, 0.1, 0.0, 1.0, 0.0, 2.0], "link3": [0.0] * 5 + [1.0]}
+    return lw.simulate(robot, robot.random_q(0, size=3), None, law, 0.4, hold=False, f_ext=push)
+
+
+def test_energy_is_that_of_the_robot(swing: lw.Trajectory) -> None:
+    robot, energy = swing.robot, swing.energy
+    assert robot is not None
+    np.testing.assert_array_equal(energy.kinetic, robot.kinetic_energy(swing.q, swing.qd))
+    np.testing.assert_array_equal(energy.potential, robot.potential_energy(swing.q))
+    np.testing.assert_array_equal(energy.total, energy.kinetic + energy.potential)
+
+
+def test_the_power_of_everything_that_acts_adds_up(swing: lw.Trajectory) -> None:
+    """Torques, wrenches, damping: what is left falls with the square of the time between states."""
+    left = np.abs(swing.balance.residual).max()
+    assert np.abs(swing.balance.lost).max() > 0.01 and np.abs(swing.balance.by_wrenches).max() > 0.01
+    assert left <= 1e-4 * np.abs(swing.balance.by_controller).max()
+    law, robot = swing.controller, swing.robot
+    fine = lw.simulate(robot, swing.q[:, 0], None, law, 0.4, 5e-4, hold=False, f_ext=swing.f_ext)
+    assert np.abs(fine.balance.residual).max() == pytest.approx(left / 4, rel=0.1)
+
+
+def test_held_torques_do_their_own_work(puma: lw.Robot) -> None:
+    law = lw.control.pd(puma, 50.0, 5.0)
+    q = puma.random_q(0)
+    compiled = lw.simulate(puma, q, None, law, 0.2)
+    python = lw.simulate(puma, q, None, lambda t, q, qd: law(t, q, qd), 0.2)
+    for found in (compiled, python):
+        work = np.abs(found.balance.by_controller).max()
+        assert np.abs(found.balance.residual).max() <= 1e-4 * work
+
+
+def test_the_path_of_a_frame(swing: lw.Trajectory) -> None:
+    poses = swing.robot.forward_kinematics(swing.q, "link6")  # type: ignore[union-attr]
+    np.testing.assert_array_equal(swing.path("link6"), poses[..., :3, 3])
+
+
+def test_one_row_of_a_batch(swing: lw.Trajectory) -> None:
+    one = swing.at(2)
+    for name in ("q", "qd", "tau"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(swing, name)[2])
+    np.testing.assert_allclose(one.balance.residual, swing.balance.residual[2], atol=1e-12)
+    assert one.status == 0
+    with pytest.raises(IndexError, match="at: 2 indices; expected 1, one for each batch axis"):
+        swing.at(0, 1)
+
+
+def test_a_trajectory_says_what_it_is(swing: lw.Trajectory) -> None:
+    assert repr(swing) == "<Trajectory of 'puma560': 3 state(s), 401 times, 0 to 0.4 s>"
+    assert repr(swing.controller) == "<Law for 'puma560': pd + gravity compensation>"
+
+
+def test_saved_and_loaded(swing: lw.Trajectory, tmp_path: Path) -> None:
+    path = tmp_path / "swing.npz"
+    swing.save(path)
+    bare, found = lw.Trajectory.load(path), lw.Trajectory.load(path, swing.robot)
+    for name in ("t", "q", "qd", "tau", "status", "failed_at", "steps"):
+        np.testing.assert_array_equal(getattr(bare, name), getattr(swing, name))
+    np.testing.assert_array_equal(found.balance.residual, swing.balance.residual)
+    assert (bare.dt, bare.integrator) == (swing.dt, "rk4")
+    with pytest.raises(ValueError, match=r"Trajectory\.energy needs the robot; expected .*robot="):
+        _ = bare.energy
+    with pytest.raises(ValueError, match="of robot 'puma560', which differs from 'iiwa14'"):
+        lw.Trajectory.load(path, lw.load("iiwa14"))
+    with pytest.raises(TypeError, match="robot is a str; expected a Robot"):
+        lw.Trajectory.load(path, "puma560")  # type: ignore[arg-type]
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    """Other files of NumPy, text, and pickles, which are never opened."""
+    other, text, pickle = (tmp_path / name for name in ("a.npz", "b.npz", "c.npz"))
+    np.savez(other, t=np.zeros(3))
+    text.write_text("no archive")
+    np.savez(pickle, facts=np.array([{"format": 1}], dtype=object))
+    for path in (other, text, pickle):
+        with pytest.raises(ValueError, match=r"\.npz: not a trajectory that Trajectory\.save wrote"):
+            lw.Trajectory.load(path)
+    with pytest.raises(FileNotFoundError):
+        lw.Trajectory.load(tmp_path / "none.npz")
+
+
+def test_as_a_table_of_pandas(swing: lw.Trajectory) -> None:
+    pytest.importorskip("pandas")
+    table = swing.to_pandas()
+    assert table.shape == (3 * 401, 18) and list(table.columns[:2]) == ["q.joint1", "q.joint2"]
+    np.testing.assert_array_equal(table.loc[1]["qd.joint3"], swing.qd[1, :, 2])
+    one = swing.at(0).to_pandas()
+    assert one.index.name == "t" and one["tau.joint1"].iloc[5] == swing.tau[0, 5, 0]
+
+
+def test_a_picture(swing: lw.Trajectory, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    figure = swing.plot(row=1, frame="link6")
+    axes = figure.axes
+    assert len(axes) == 6 and len(axes[0].lines) == 6 and len(axes[3].lines) == 3
+    np.testing.assert_array_equal(axes[1].lines[4].get_ydata(), swing.qd[1, :, 4])
+    figure.savefig(tmp_path / "swing.png")
+    assert (tmp_path / "swing.png").stat().st_size > 10_000
+
+
+def test_too_few_times_for_a_picture(puma: lw.Robot) -> None:
+    pytest.importorskip("matplotlib")
+    end = lw.simulate(puma, puma.neutral(), duration=0.01, every=None)
+    with pytest.raises(ValueError, match=r"1 time\(s\) were kept; expected at least two"):
+        end.plot()
+
+
+@pytest.mark.parametrize("module, method", [("matplotlib", "plot"), ("pandas", "to_pandas")])
+def test_extras_that_are_missing_are_named(
+    module: str, method: str, swing: lw.Trajectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sys
+
+    for name in [m for m in sys.modules if m.split(".")[0] == module] + [module]:
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setitem(sys.modules, f"{module}.figure", None)
+    with pytest.raises(ImportError, match=rf"needs {module}: pip install 'linkwise\[plot\]'"):
+        getattr(swing, method)()
+
+
+def test_progress_is_told_after_two_seconds(
+    monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    from linkwise.motion import progress
+
+    clock = iter(np.arange(0.0, 100.0, 1.0))
+    monkeypatch.setattr(progress, "monotonic", lambda: next(clock))
+    monkeypatch.setenv("LINKWISE_PROGRESS", "on")
+    with progress.Progress("simulating", 1000) as told:
+        for step in range(100, 1001, 100):
+            told.at(step)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "linkwise: simulating: 300 of 1,000 steps, 7 s left"
+    assert lines[-1].startswith("linkwise: simulating: 1,000 steps in")
+    assert told.worth(500) == 50  # half a second of them
