@@ -39,7 +39,7 @@ PAGE = 512  # numbers: rows about so far apart, or a multiple, compete for the s
 MOST_STEPS = 256  # steps of one run
 UNSAMPLED = MOST_STEPS + 1  # steps between states that are written, so many that none is
 
-PHASE, STEP, CASE = "phase", "step", "case"  # lists of places, by step of the loop
+PHASE, STEP, CASE = "at_phase", "at_step", "at_case"  # lists of places, by step of the loop
 CONTROL = Phase(-1)  # the law is asked, and its answer held
 
 
