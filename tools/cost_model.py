@@ -310,7 +310,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     saved = json.loads(given.json.read_text())
     rows, machine = saved["rows"], saved["processor"]
     table = fit(rows) if given.device == "cpu" else fit_gpu(rows)
-    machines, costs = MACHINES | {given.device: machine}, COSTS | {given.device: table}
+    machines, costs = MACHINES | {given.device: machine}, COSTS | _flat(given.device, table)
     TABLE.write_text(module(machines, costs), encoding="utf-8")
     parts = PAGE.read_text(encoding="utf-8").partition(ON_A_GPU)
     if given.device == "cpu":
@@ -330,8 +330,10 @@ def _measured(device: str, quick: bool) -> dict[str, Any]:
 # -- what is written ------------------------------------------------------------------------------
 
 
-def module(machines: dict[str, str], costs: dict[str, Any]) -> str:
+def module(machines: dict[str, str], costs: dict[tuple[str, ...], Sequence[float]]) -> str:
     """src/linkwise/engine/costs.py."""
+    order = {dtype: k for k, dtype in enumerate(DTYPES)}
+    rows = sorted(costs.items(), key=lambda row: (row[0][0], order[row[0][1]]))
     lines = [
         '"""What a state costs beyond the first method, in nanoseconds: numbers of auto.py.',
         "",
@@ -343,21 +345,27 @@ def module(machines: dict[str, str], costs: dict[str, Any]) -> str:
         *(f'    "{device}": "{machine}",' for device, machine in machines.items()),
         "}",
         "",
-        "# kind of device -> dtype -> function -> method -> a number per feature",
-        "COSTS: dict[str, dict[str, dict[str, dict[str, tuple[float, ...]]]]] = {",
+        "# kind of device, dtype, function, method, and a number per feature",
+        '_TABLE = """',
+        *(" ".join((*key, *map(str, numbers))) for key, numbers in rows),
+        '"""',
+        "",
+        "COSTS: dict[tuple[str, ...], tuple[float, ...]] = {",
+        "    tuple(words[:4]): tuple(map(float, words[4:]))",
+        "    for words in map(str.split, _TABLE.strip().splitlines())",
+        "}",
     ]
-    for device, table in costs.items():
-        lines.append(f'    "{device}": {{')
-        for dtype in ("float64", "float32"):
-            lines.append(f'        "{dtype}": {{')
-            for function, methods in table[dtype].items():
-                lines.append(f'            "{function}": {{')
-                for method, numbers in methods.items():
-                    lines.append(f'                "{method}": ({", ".join(map(str, numbers))}),')
-                lines.append("            },")
-            lines.append("        },")
-        lines.append("    },")
-    return "\n".join([*lines, "}", ""])
+    return "\n".join([*lines, ""])
+
+
+def _flat(device: str, table: Any) -> dict[tuple[str, ...], Sequence[float]]:
+    """Numbers of one kind of device, by device, dtype, function and method."""
+    return {
+        (device, dtype, function, method): numbers
+        for dtype, functions in table.items()
+        for function, methods in functions.items()
+        for method, numbers in methods.items()
+    }
 
 
 def _choice(row: dict[str, Any], table: Any) -> tuple[str, str, float]:

@@ -74,10 +74,10 @@ def extra_cost(
     device: str = "cpu",
 ) -> dict[str, float]:
     """What a method costs beyond the first, of those that this robot has."""
-    known, numbers = features(tree, frame), COSTS[device][dtype][function]
+    known = features(tree, frame)
     first, *others = CANDIDATES[function]
     able = [m for m in others if FUNCTIONS[function][m].exists_for(tree)]
-    terms = {m: zip(numbers[m], known, strict=True) for m in able}
+    terms = {m: zip(COSTS[device, dtype, function, m], known, strict=True) for m in able}
     return {first: 0.0} | {m: sum(c * x for c, x in pairs) for m, pairs in terms.items()}
 
 

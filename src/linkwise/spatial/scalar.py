@@ -28,19 +28,6 @@ def sincos(angle: Scalar) -> tuple[Scalar, Scalar]:
     raise TypeError(f"sincos: no rule for {type(angle).__name__}; register one")
 
 
-@sincos.register(float)
-@sincos.register(int)
-def _(angle: float) -> tuple[float, float]:
-    return math.sin(angle), math.cos(angle)
-
-
-@sincos.register(np.ndarray)
-@sincos.register(np.floating)
-@sincos.register(np.complexfloating)
-def _(angle: Any) -> tuple[Any, Any]:
-    return np.sin(angle), np.cos(angle)
-
-
 @singledispatch
 def constant(like: Scalar, x: float) -> Scalar:
     """A link's constant as the kind of number ``like`` is; a float where no kind is registered."""
@@ -53,50 +40,16 @@ def sign(x: Scalar) -> Scalar:
     raise TypeError(f"sign: no rule for {type(x).__name__}; register one")
 
 
-@sign.register(float)
-@sign.register(int)
-def _(x: float) -> float:
-    return math.nan if math.isnan(x) else float((x > 0) - (x < 0))
-
-
-@sign.register(np.ndarray)
-@sign.register(np.floating)
-@sign.register(np.complexfloating)
-def _(x: Any) -> Any:
-    return np.sign(np.real(x))
-
-
 @singledispatch
 def sqrt(x: Scalar) -> Scalar:
     """The square root; NaN of negative numbers."""
     raise TypeError(f"sqrt: no rule for {type(x).__name__}; register one")
 
 
-@sqrt.register(float)
-@sqrt.register(int)
-def _(x: float) -> float:
-    return math.sqrt(x) if x >= 0 else math.nan
-
-
-@sqrt.register(np.ndarray)
-@sqrt.register(np.floating)
-@sqrt.register(np.complexfloating)
-def _(x: Any) -> Any:
-    with np.errstate(invalid="ignore"):
-        return np.sqrt(x)
-
-
 @singledispatch
 def select(condition: Scalar, a: Scalar, b: Scalar) -> Scalar:
     """``a`` where the condition is positive, else ``b``; both are computed."""
     return a if condition > 0 else b
-
-
-@select.register(np.ndarray)
-@select.register(np.floating)
-@select.register(np.complexfloating)
-def _(condition: Any, a: Any, b: Any) -> Any:
-    return np.where(np.real(condition) > 0, a, b)[()]
 
 
 def atan2(y: Scalar, x: Scalar) -> Scalar:
@@ -112,10 +65,7 @@ def _atan2(like: Scalar, y: Scalar, x: Scalar) -> Scalar:
     raise TypeError(f"atan2: no rule for {type(like).__name__}; register one")
 
 
-@_atan2.register(np.ndarray)
-@_atan2.register(np.floating)
-@_atan2.register(np.complexfloating)
-def _(_: Any, y: Any, x: Any) -> Any:
+def _array_atan2(_: Any, y: Any, x: Any) -> Any:
     near = np.arctan2(np.real(y), np.real(x))
     if not (np.iscomplexobj(y) or np.iscomplexobj(x)):
         return near
@@ -170,12 +120,6 @@ def _divided(b: Scalar, a: Scalar) -> Scalar:
     return a / b
 
 
-@_divided.register(float)
-@_divided.register(int)
-def _(b: float, a: Scalar) -> Scalar:
-    return a / b if b else a * math.nan
-
-
 @singledispatch
 def reciprocal(x: Scalar, scale: Scalar = 0.0) -> Scalar:
     """``1/x`` of a pivot, which is positive and not tiny beside ``scale`` where there is an answer.
@@ -183,12 +127,6 @@ def reciprocal(x: Scalar, scale: Scalar = 0.0) -> Scalar:
     A solve divides once per pivot, here, and multiplies after; so tracing knows every pivot.
     """
     return 1.0 / x
-
-
-@reciprocal.register(float)
-@reciprocal.register(int)
-def _(x: float, scale: float = 0.0) -> float:
-    return 1.0 / x if x > 0 else math.nan  # this mechanism has no answer in any state
 
 
 def reciprocal_or_zero(x: Scalar) -> Scalar:
@@ -202,6 +140,26 @@ def known(x: Scalar) -> bool:
     return True
 
 
-@known.register(np.ndarray)
-def _(_: Any) -> bool:
-    return False
+def _array_sqrt(x: Any) -> Any:
+    with np.errstate(invalid="ignore"):
+        return np.sqrt(x)
+
+
+def _array_select(condition: Any, a: Any, b: Any) -> Any:
+    return np.where(np.real(condition) > 0, a, b)[()]
+
+
+for _real in (float, int):
+    sincos.register(_real, lambda angle: (math.sin(angle), math.cos(angle)))
+    sign.register(_real, lambda x: math.nan if math.isnan(x) else float((x > 0) - (x < 0)))
+    sqrt.register(_real, lambda x: math.sqrt(x) if x >= 0 else math.nan)
+    _divided.register(_real, lambda b, a: a / b if b else a * math.nan)
+    # of a pivot that is not positive, the mechanism has no answer in any state
+    reciprocal.register(_real, lambda x, scale=0.0: 1.0 / x if x > 0 else math.nan)
+for _array in (np.ndarray, np.floating, np.complexfloating):
+    sincos.register(_array, lambda angle: (np.sin(angle), np.cos(angle)))
+    sign.register(_array, lambda x: np.sign(np.real(x)))
+    sqrt.register(_array, _array_sqrt)
+    select.register(_array, _array_select)
+    _atan2.register(_array, _array_atan2)
+known.register(np.ndarray, lambda x: False)

@@ -90,19 +90,11 @@ class Expr:
         return self.graph.neg(self)
 
 
-@sincos.register(Expr)
-def _(angle: Expr) -> tuple[Expr, Expr]:
-    return angle.graph.node("sin", angle), angle.graph.node("cos", angle)
-
-
-@known.register(Expr)
-def _(_: Expr) -> bool:
-    return False
-
-
-@sign.register(Expr)
-def _(x: Expr) -> Expr:
-    return x.graph.node("sign", x)
+sincos.register(
+    Expr, lambda angle: (angle.graph.node("sin", angle), angle.graph.node("cos", angle))
+)
+known.register(Expr, lambda x: False)
+sign.register(Expr, lambda x: x.graph.node("sign", x))
 
 
 @sqrt.register(Expr)
