@@ -10,10 +10,9 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from linkwise.algorithms import FUNCTIONS, Algorithm
 from linkwise.bench.peers import PEERS, agreeing_peers
-from linkwise.bench.states import States, random_states, tip
-from linkwise.bench.timing import Way, machine, measure, one_core, versions
+from linkwise.bench.states import States, any_method, random_states, tip
+from linkwise.bench.timing import PACKAGES, Way, machine, measure, one_core, versions
 from linkwise.engine.calls import Array
 from linkwise.robot import Robot
 from linkwise.text import pairs
@@ -44,10 +43,10 @@ class Settings:
             ("system", facts["system"]),
             ("code for", f"{facts['llvm_cpu']}, {lanes['float64']} float64 or "
                          f"{lanes['float32']} float32 lanes"),
-            ("versions", ", ".join(f"{k} {v or 'not installed'}" for k, v in versions().items())),
+            ("versions", shown_versions()),
             ("settings", f"{self.dtype}, batch {self.batch:,}, {self.threads} thread(s), "
                          f"{self.seconds:g} s per row"),
-            ("command", _command_line()),
+            ("command", command_line()),
         ]  # fmt: skip
         if robot is not None:
             joints = "1 joint" if robot.nv == 1 else f"{robot.nv} joints"
@@ -56,7 +55,7 @@ class Settings:
 
     def facts(self, robot: Robot | None = None) -> dict[str, Any]:
         """The same, for JSON."""
-        known = {"command": _command_line(), "machine": machine(), "versions": versions()}
+        known = {"command": command_line(), "machine": machine(), "versions": versions()}
         known["settings"] = asdict(self)
         if robot is not None:
             about = {"name": robot.name, "nv": robot.nv, "frame": tip(robot)}
@@ -64,7 +63,12 @@ class Settings:
         return known
 
 
-def _command_line() -> str:
+def shown_versions(packages: Mapping[str, str] = PACKAGES) -> str:
+    """Versions of everything that takes part."""
+    return ", ".join(f"{k} {v or 'not installed'}" for k, v in versions(packages).items())
+
+
+def command_line() -> str:
     """The command, to run it again."""
     return shlex.join(["linkwise", *sys.argv[1:]])
 
@@ -140,11 +144,6 @@ def one_state(x: Array) -> Array:
 
 
 ONE_STATE = Style("one state", 1, one_state, single=True)
-
-
-def any_method(function: str) -> Algorithm:
-    """An algorithm of a function: its arguments and its result are those of all of them."""
-    return next(iter(FUNCTIONS[function].values()))
 
 
 class Bench(Protocol[Measured]):

@@ -7,16 +7,14 @@ for Python; call time is what one call of a smaller batch takes in Python and on
 from __future__ import annotations
 
 import platform
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
 
-from linkwise.bench.contest import Report
+from linkwise.bench.contest import Report, command_line, shown_versions
 from linkwise.bench.peers import agreeing_peers
 from linkwise.bench.states import random_states, tip
 from linkwise.bench.xla import XLA_PEERS
@@ -25,6 +23,7 @@ from linkwise.errors import BackendUnavailable
 from linkwise.robot import Robot
 from linkwise.text import aligned, duration, pairs
 
+PACKAGES = {"cuda-core": "cuda-core", "cupy-cuda13x": "cupy-cuda13x"}
 MEASURED = ("forward_dynamics", "inverse_dynamics", "mass_matrix")
 MANY, FEW = 1 << 22, 4096  # states of a batch for device time, and for call time
 OF_PEERS = 1 << 18  # states of a batch of a peer: more is not faster for them, and takes memory
@@ -124,12 +123,11 @@ class Gpu:
         return pairs([(name, str(value)) for name, value in facts.items()]) + "\n"
 
     def _machine(self) -> dict[str, Any]:
-        versions = {name: _version(name) for name in ("linkwise", "cuda-core", "cupy-cuda13x")}
         return {
             "device": f"{self.clock.name}, copies {self.copied / 1e12:.2f} TB/s",
             "system": platform.platform(),
-            "versions": ", ".join(f"{k} {v}" for k, v in versions.items()),
-            "command": " ".join(["linkwise", *sys.argv[1:]]),
+            "versions": shown_versions(PACKAGES),
+            "command": command_line(),
             "robot": f"{self.robot.name}, {self.robot.nv} joints",
         }
 
@@ -142,8 +140,8 @@ class Gpu:
 
     def _row(self, function: str, dtype: str) -> Row:
         task = self.robot._calls.tasks.task(Key(function), dtype, "cuda")
-        names = [name for name, _ in task.algorithm.inputs]
-        few = self._arrays(names, FEW, dtype)
+        given = random_states(self.robot, FEW).given(task.algorithm)
+        few = [self.clock.cupy.asarray(x.astype(dtype)) for x in given]
         method = getattr(self.robot, function)
         count = self.robot.operation_count(function, task.algorithm.method)
         out = int(np.prod(task.algorithm.output_shape(self.robot.tree)))
@@ -169,10 +167,6 @@ class Gpu:
         del many[:]
         self.clock.cupy.get_default_memory_pool().free_all_blocks()
         return found
-
-    def _arrays(self, names: Sequence[str], count: int, dtype: str) -> list[Any]:
-        given = random_states(self.robot, count).arguments
-        return [self.clock.cupy.asarray(given[name].astype(dtype)) for name in names]
 
     def text(self, rows: Sequence[Row]) -> str:
         """The table, and what its numbers mean."""
@@ -207,10 +201,3 @@ def _beside(row: Row, peer: str) -> str:
     """The time of a peer, and how many times ours it is."""
     ns = row.peers.get(peer)
     return "" if ns is None else f"{duration(ns)} ({ns / row.device_ns:,.0f}x)"
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "not installed"

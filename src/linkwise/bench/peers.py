@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from linkwise.algorithms import FUNCTIONS
 from linkwise.bench.bodies import Array
 from linkwise.bench.mujoco import mujoco_peer
+from linkwise.bench.peer import Peer
 from linkwise.bench.pinocchio import pinocchio_peer
-from linkwise.bench.states import States, random_states
+from linkwise.bench.states import States, any_method, random_states
+from linkwise.bench.xla import XlaPeer
 from linkwise.robot import Robot
 
 PEERS = {"pinocchio": pinocchio_peer, "mujoco": mujoco_peer}
@@ -19,22 +20,7 @@ COMPARED = 16  # states on which results are compared before anything is timed
 AGREE = 1e-9  # results that differ by more are not of the same robot
 
 
-class Comparable(Protocol):
-    """Another library that holds the robot, as far as its results are compared with ours."""
-
-    @property
-    def name(self) -> str:
-        """What it is called."""
-
-    @property
-    def order(self) -> list[int]:
-        """Our joints in the order of its joints."""
-
-    def evaluate(self, function: str, states: States) -> Array | None:
-        """Results to compare with ours, joints in its own order."""
-
-
-Some = TypeVar("Some", bound=Comparable)
+Some = TypeVar("Some", Peer, XlaPeer)
 Makers = Mapping[str, Callable[[Robot, str], Some]]  # of a robot and a frame
 
 
@@ -76,7 +62,7 @@ def agreeing_peers(
 
 
 def differences(
-    robot: Robot, frame: str, peer: Comparable, functions: Sequence[str]
+    robot: Robot, frame: str, peer: Peer | XlaPeer, functions: Sequence[str]
 ) -> dict[str, float]:
     """Largest difference from the peer's results, relative to the largest entry of their state."""
     states, worst = random_states(robot, COMPARED, seed=1), {}
@@ -93,10 +79,9 @@ def differences(
 
 
 def _our_results(robot: Robot, frame: str, function: str, states: States) -> Array:
-    algorithm = next(iter(FUNCTIONS[function].values()))
-    values = [states.arguments[name] for name, _ in algorithm.inputs]
+    algorithm = any_method(function)
     extra = (frame,) if algorithm.takes_frame else ()
-    results: Array = getattr(robot, function)(*values, *extra)
+    results: Array = getattr(robot, function)(*states.given(algorithm), *extra)
     return results
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.algorithms import FUNCTIONS, Algorithm
-from linkwise.bench.states import algorithms_of, exists, frame_for, random_states, tip
+from linkwise.bench.states import algorithms_of, any_method, exists, frame_for, random_states, tip
 from linkwise.engine.calls import Array
 from linkwise.model import configuration
 from linkwise.robot import Robot
@@ -87,7 +87,7 @@ class _Checker:
     def _uncompiled(self, algorithm: Algorithm, k: int) -> float:
         function, method = algorithm.function, algorithm.method
         frame = frame_for(self.robot, algorithm)
-        values = [self.states.arguments[name][k] for name, _ in algorithm.inputs]
+        values = [x[k] for x in self.states.given(algorithm)]
         plain = [[float(x) for x in value] for value in values]
         expected = self.robot.evaluate(function, *plain, method=method, frame=frame)
         options: dict[str, Any] = {"frame": frame} if frame else {}
@@ -152,7 +152,7 @@ class _Checker:
     def _derivative(self, function: str, q: Array, direction: Array) -> Array:
         """Derivative at joint rates ``direction``, from a step along the imaginary axis."""
         step = 1j * STEP * configuration.rate(self.robot.tree, q, direction)
-        frame = frame_for(self.robot, next(iter(FUNCTIONS[function].values())))
+        frame = frame_for(self.robot, any_method(function))
         result = self.robot.evaluate(function, [np.complex128(x) for x in q + step], frame=frame)
         return np.array(result, dtype=complex).imag / STEP
 

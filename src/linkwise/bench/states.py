@@ -35,6 +35,10 @@ class States:
         ends = {"q0": self.q, "q1": np.roll(self.q, 1, axis=0), "v": self.qd, "dt": step}
         return {"q": self.q, "qd": self.qd, "qdd0": still, **forces, **ends}
 
+    def given(self, algorithm: Algorithm) -> list[Array]:
+        """The arguments of an algorithm."""
+        return [self.arguments[name] for name, _ in algorithm.inputs]
+
     def head(self, count: int) -> States:
         """The first few states."""
         return States(*(x[:count] for x in self.arrays))
@@ -50,6 +54,11 @@ def random_states(robot: Robot, count: int, seed: int = 0) -> States:
     shape = (count, robot.nv)
     q = robot.random_q(rng, count)
     return States(q, rng.uniform(-1, 1, shape), rng.uniform(-10, 10, shape))
+
+
+def any_method(function: str) -> Algorithm:
+    """An algorithm of a function: its arguments and its result are those of all of them."""
+    return next(iter(FUNCTIONS[function].values()))
 
 
 def tip(robot: Robot) -> str:

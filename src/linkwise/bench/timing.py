@@ -117,10 +117,10 @@ def machine() -> dict[str, Any]:
     }
 
 
-def versions() -> dict[str, str | None]:
+def versions(packages: Mapping[str, str] = PACKAGES) -> dict[str, str | None]:
     """Versions of everything that takes part; None where it is not installed."""
-    found: dict[str, str | None] = dict.fromkeys(PACKAGES)
-    for name, package in PACKAGES.items():
+    found: dict[str, str | None] = dict.fromkeys(packages)
+    for name, package in packages.items():
         with suppress(PackageNotFoundError):
             found[name] = version(package)
     return {"linkwise": linkwise.__version__, "python": platform.python_version(), **found}

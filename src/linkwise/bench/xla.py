@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.algorithms import FUNCTIONS
 from linkwise.bench.bodies import Array, Body, bodies, depth_first
 from linkwise.bench.mujoco import mujoco_model
-from linkwise.bench.states import States
+from linkwise.bench.states import States, any_method
 from linkwise.robot import Robot
 
 Batched = Callable[..., Any]  # arrays (states, n) -> (states, ...)
@@ -58,10 +57,9 @@ class XlaPeer:
         if make is None:
             return None
         jax = _jax()
-        algorithm = next(iter(FUNCTIONS[function].values()))
         with _precision(jax, dtype):
-            given = states.columns(self.order).arguments
-            arrays = [jax.numpy.asarray(given[n].astype(dtype)) for n, _ in algorithm.inputs]
+            given = states.columns(self.order).given(any_method(function))
+            arrays = [jax.numpy.asarray(x.astype(dtype)) for x in given]
             compiled = jax.jit(make(dtype))
 
         def call() -> Any:

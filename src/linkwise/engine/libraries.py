@@ -165,13 +165,8 @@ class Library:
         return self.xp.asarray(array)
 
 
-class Numpy(Library):
-    """NumPy, in messages."""
-
-    name = "NumPy"
-
-
-NUMPY = Numpy()
+NUMPY = Library()
+NUMPY.name = "NumPy"  # in messages
 
 
 class Cupy(Library):
@@ -187,7 +182,6 @@ class Cupy(Library):
         self._device, self._stream = cupy.cuda.runtime.getDevice, cupy.cuda.get_current_stream
 
     def place(self, array: Any) -> str:
-        """Its device."""
         return f"cuda:{array.device.id}"
 
     def view(self, array: Any, stream: int) -> View:
@@ -196,7 +190,6 @@ class Cupy(Library):
         return View(array.data.ptr, array.shape, strides, array.dtype.name)
 
     def look(self, values: Sequence[Any]) -> tuple[Layout, Pointers] | None:
-        """By CuPy's own attributes."""
         layout: list[Any] = []
         pointers = []
         for x in values:
@@ -219,25 +212,20 @@ class Cupy(Library):
         return make
 
     def pointer(self, array: Any) -> int:
-        """On its device."""
         return array.data.ptr  # type: ignore[no-any-return]
 
     def stream(self, device: int) -> int:
-        """CuPy's current one."""
         return self._stream(device).ptr  # type: ignore[no-any-return]
 
     def empty(self, shape: tuple[int, ...], dtype: str, device: int) -> Any:
-        """From CuPy's pool."""
         with self.xp.cuda.Device(device):
             return self.xp.empty(shape, dtype)
 
     def constant(self, numbers: Array, device: int) -> Any:
-        """Copied."""
         with self.xp.cuda.Device(device):
             return self.xp.asarray(numbers)
 
     def full(self, shape: tuple[int, ...], number: float, dtype: str, device: int) -> Any:
-        """Filled on the device."""
         with self.xp.cuda.Device(device):
             return self.xp.full(shape, number, dtype)
 
@@ -270,7 +258,6 @@ class Torch(Library):
         )
 
     def place(self, array: Any) -> str:
-        """Its device."""
         return str(array.device)
 
     def view(self, array: Any, stream: int) -> View:
@@ -302,28 +289,22 @@ class Torch(Library):
         return lambda values: values[0].new_empty(shape, dtype=type_)
 
     def pointer(self, array: Any) -> int:
-        """On its device."""
         return array.data_ptr()  # type: ignore[no-any-return]
 
     def stream(self, device: int) -> int:
-        """PyTorch's current one."""
         return self._stream(device)
 
     def empty(self, shape: tuple[int, ...], dtype: str, device: int) -> Any:
-        """From PyTorch's pool."""
         return self.xp.empty(shape, dtype=getattr(self.xp, dtype), device=f"cuda:{device}")
 
     def constant(self, numbers: Array, device: int) -> Any:
-        """Copied."""
         return self.xp.from_numpy(numbers).to(f"cuda:{device}")
 
     def full(self, shape: tuple[int, ...], number: float, dtype: str, device: int) -> Any:
-        """Filled on the device."""
         type_ = getattr(self.xp, dtype)
         return self.xp.full(shape, number, dtype=type_, device=f"cuda:{device}")
 
     def dense(self, array: Any) -> Any:
-        """A copy without gaps."""
         return array.contiguous()
 
     def typed(self, array: Any, dtype: str) -> Any:
@@ -489,7 +470,6 @@ class Exchange(Library):
     follows = False
 
     def place(self, array: Any) -> str:
-        """Its device."""
         _, device = seen(array)
         return "cpu" if device is None else f"cuda:{device}"
 
@@ -503,11 +483,9 @@ class Exchange(Library):
         return gpu(device).memory.stream
 
     def empty(self, shape: tuple[int, ...], dtype: str, device: int) -> Any:
-        """Memory of our own."""
         return gpu(device).memory.empty(shape, dtype)
 
     def constant(self, numbers: Array, device: int) -> Any:
-        """Copied."""
         return gpu(device).memory.sent(numbers)
 
     def rows(
@@ -524,11 +502,9 @@ class Exchange(Library):
         )
 
     def typed(self, array: Any, dtype: str) -> Any:
-        """A copy."""
         return self._copy(array, self.view(array, -1), dtype)
 
     def column(self, array: Any) -> Any:
-        """The same numbers."""
         memory = self._memory(array)
         view = self.view(array, memory.stream)
         return memory.borrowed(
