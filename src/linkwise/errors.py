@@ -249,13 +249,12 @@ def user_level() -> int:
     """The stack level, for the caller of this, of the first line that is not linkwise's own."""
     own = os.path.dirname(os.path.abspath(__file__)) + os.sep
     frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and _is_own(frame.f_code.co_filename, own):
+    while frame.f_back is not None:
+        file = frame.f_code.co_filename
+        if not file.startswith(own) and os.path.basename(file) != "contextlib.py":
+            break
         frame, level = frame.f_back, level + 1
     return level
-
-
-def _is_own(file: str, own: str) -> bool:
-    return file.startswith(own) or os.path.basename(file) == "contextlib.py"
 
 
 # --- how messages are worded ---------------------------------------------------------------

@@ -40,27 +40,15 @@ def seen(array: Any, stream: int = -1) -> tuple[View, int | None]:
 class Text(NamedTuple):
     """A text that programs can be shown as."""
 
-    order: Callable[[Program, str], Program]  # of execution, for a dtype
     render: Callable[[Program, str, str], str]  # of a program, dtype and the name of the robot
+    order: Callable[[Program, str], Program] = lambda program, dtype: together(program)
     kind: str = "cpu"  # of device: `Backend.kind`
-
-
-def _many(program: Program, dtype: str) -> Program:
-    return together(program)
-
-
-def _few_alive(program: Program, dtype: str) -> Program:
-    return gpu(0).ordered(program, dtype, BATCH)
 
 
 def _c(program: Program, dtype: str, robot: str) -> str:
     from linkwise.backends.cstyle.render import render_c
 
     return render_c(program, robot, dtype)
-
-
-def _llvm(program: Program, dtype: str, robot: str) -> str:
-    return cpu().render(program, dtype, BATCH)
 
 
 def _assembly(program: Program, dtype: str, robot: str) -> str:
@@ -70,15 +58,15 @@ def _assembly(program: Program, dtype: str, robot: str) -> str:
     return machine.assembly(machine.render(program, dtype, BATCH))
 
 
-def _cuda(program: Program, dtype: str, robot: str) -> str:
-    return gpu(0).render(program, dtype, BATCH)
-
-
 _TEXTS = {
-    "c": Text(_many, _c),
-    "llvm": Text(_many, _llvm),
-    "asm": Text(_many, _assembly),
-    "cuda": Text(_few_alive, _cuda, "cuda"),
+    "c": Text(_c),
+    "llvm": Text(lambda program, dtype, robot: cpu().render(program, dtype, BATCH)),
+    "asm": Text(_assembly),
+    "cuda": Text(
+        lambda program, dtype, robot: gpu(0).render(program, dtype, BATCH),
+        lambda program, dtype: gpu(0).ordered(program, dtype, BATCH),
+        "cuda",
+    ),
 }
 
 

@@ -65,7 +65,7 @@ def _body(link: Link, parent: int) -> Body:
         position=_floats(link.placement.r),
         mass=float(link.inertia.m),
         center=_floats(center),
-        inertia=np.array([[s.xx, s.xy, s.xz], [s.xy, s.yy, s.yz], [s.xz, s.yz, s.zz]], float),
+        inertia=np.array([list(row) for row in s.full().rows], float),
         armature=max(link.armature),
     )
 

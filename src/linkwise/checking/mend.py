@@ -21,9 +21,9 @@ from linkwise.codes import Code
 from linkwise.errors import Problem, quote
 from linkwise.io.urdf import TENSOR
 from linkwise.io.xml import Node, PathLike, parse_number
-from linkwise.model.bodies import REPAIRABLE, Moments, body_problem, moments, nearest
+from linkwise.model.bodies import REPAIRABLE, body_problem, moments, nearest
 from linkwise.model.build import members_of
-from linkwise.model.description import BodyInertia, RobotDescription
+from linkwise.model.description import BodyInertia, RobotDescription, tensor_of
 
 ROUNDS = 10  # a repair can bring another problem to light
 Facts = Mapping[str, Any]  # what a problem says about its element
@@ -196,16 +196,12 @@ def _nearest(page: Page, link: Node) -> str:
     found = body_problem(body, "")
     if found is None or found[0] not in REPAIRABLE:
         return ""
-    for key, value in zip(TENSOR, _tensor(nearest(body)), strict=True):
+    second = nearest(body).second
+    tensor = tensor_of(np.trace(second) * np.eye(3) - second)
+    for key, value in zip(TENSOR, tensor, strict=True):
         page.edits.set(inertia, key, f"{value + 0.0:.12g}")
     name = quote(link.attributes.get("name", ""))
     return f"inertia of link {name} replaced by the nearest that can exist"
-
-
-def _tensor(body: Moments) -> list[float]:
-    """The inertia of a body with its centre at the origin: xx, xy, xz, yy, yz, zz."""
-    tensor = np.trace(body.second) * np.eye(3) - body.second
-    return [float(tensor[i, j]) for i, j in zip(*np.triu_indices(3), strict=True)]
 
 
 REPAIRS: dict[Code, Callable[[Page, Node, Facts], str]] = {

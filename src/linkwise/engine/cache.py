@@ -74,7 +74,7 @@ class KernelCache:
 
     def put(self, key: str, code: bytes) -> None:
         """Write an entry, whole or not at all; failing to write is reported once and harmless."""
-        data = _pack(key, code)
+        data = HEADER.pack(MAGIC, len(code), _digest(key, code)) + code
         if len(data) > self.limit:
             return
         try:
@@ -202,10 +202,6 @@ def _evict(folder: PrivateFolder, limit: int) -> None:
 
 def _unfinished(file: Stored) -> bool:
     return file.name.startswith(WRITING)
-
-
-def _pack(key: str, code: bytes) -> bytes:
-    return HEADER.pack(MAGIC, len(code), _digest(key, code)) + code
 
 
 def _unpack(key: str, file: IO[bytes]) -> bytes | None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.errors import Where
-from linkwise.model.description import BodyInertia
+from linkwise.model.description import BodyInertia, tensor_of
 from linkwise.model.values import Array, as_triple
 
 HUGE = 1e100  # numbers from here on overflow once they are multiplied
@@ -35,8 +35,7 @@ def body_inertia(mass: float, com: Any, tensor: Array) -> BodyInertia | None:
     """A body's inertia about its centre of mass in link axes; None where there is nothing."""
     if mass == 0.0 and not np.any(tensor):
         return None
-    xx, xy, xz, yy, yz, zz = (float(tensor[i, j]) for i, j in zip(*np.triu_indices(3), strict=True))
-    return BodyInertia(float(mass), as_triple(com), (xx, xy, xz, yy, yz, zz))
+    return BodyInertia(float(mass), as_triple(com), tensor_of(tensor))
 
 
 def check_finite(where: Where, *named: tuple[str, Any]) -> None:

@@ -25,12 +25,7 @@ from linkwise.io.urdf_shapes import (
     read_shapes,
     read_triple,
 )
-from linkwise.io.xml import (
-    Node,
-    ReadLimits,
-    Vocabulary,
-    Words,
-)
+from linkwise.io.xml import Node, ReadLimits, Vocabulary, Words
 from linkwise.model.description import (
     IDENTITY,
     LARGEST,
@@ -41,6 +36,7 @@ from linkwise.model.description import (
     Mimic,
     RobotDescription,
     Rotation,
+    Tensor,
     Triple,
 )
 from linkwise.model.structure import check_mimics, mended_tree
@@ -55,7 +51,6 @@ UNBOUNDED = sys.float_info.max  # how a file writes "no limit": its numbers are 
 _NEARLY_UNIT = 1e-6  # how far from 1 the length of a unit vector is in a file that rounds
 TENSOR = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 _TWINS = {"iyx": "ixy", "izx": "ixz", "izy": "iyz"}  # entries that some files write twice
-_Tensor = tuple[float, float, float, float, float, float]
 
 
 def _words(attributes: str, children: str = "", *, strict: bool = False) -> Words:
@@ -153,7 +148,7 @@ def _inertia(node: Node) -> BodyInertia:
     return BodyInertia(mass, pose.translation, tensor)
 
 
-def _turn_tensor(turn: Rotation, tensor: Rotation) -> _Tensor:
+def _turn_tensor(turn: Rotation, tensor: Rotation) -> Tensor:
     """Express a tensor given in child axes in parent axes: ``R I R^T``."""
 
     def entry(i: int, j: int) -> float:

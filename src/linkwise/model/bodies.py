@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 
 from linkwise.codes import ERROR, Code
 from linkwise.errors import Problem, Where, strictness
-from linkwise.model.description import SMALLEST, BodyInertia, JointDescription, LinkDescription
+from linkwise.model.description import (
+    SMALLEST,
+    BodyInertia,
+    JointDescription,
+    LinkDescription,
+    tensor_of,
+)
 from linkwise.spatial import RigidInertia, Sym3, Vec3
 
 Array = NDArray[np.float64]
@@ -99,9 +105,7 @@ def moments(body: BodyInertia | None) -> Moments:
     """Moments about the link's origin of what a file calls an inertia."""
     if body is None:
         return NOTHING
-    xx, xy, xz, yy, yz, zz = body.tensor
-    inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    com = np.array(body.com)
+    inertia, com = body.matrix, np.array(body.com)
     central = 0.5 * np.trace(inertia) * np.eye(3) - inertia
     return Moments(body.mass, body.mass * com, central + body.mass * np.outer(com, com))
 
@@ -115,11 +119,10 @@ def rigid_inertia(body: Moments) -> RigidInertia:
     def tidy(x: Any, noise: float) -> float:
         return 0.0 if abs(x) <= noise else float(x)
 
-    upper = (s[0, 0], s[0, 1], s[0, 2], s[1, 1], s[1, 2], s[2, 2])
     return RigidInertia(
         body.mass,
         Vec3(*(tidy(x, noise1) for x in body.first)),
-        Sym3(*(tidy(x, noise2) for x in upper)),
+        Sym3(*(tidy(x, noise2) for x in tensor_of(s))),
     )
 
 

@@ -8,10 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import inf
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from linkwise.errors import NOWHERE, Where
 
 Triple = tuple[float, float, float]
+Tensor = tuple[float, float, float, float, float, float]  # xx xy xz yy yz zz: symmetric
 Rotation = tuple[Triple, Triple, Triple]  # rows; takes child coordinates to parent coordinates
 
 LARGEST = 1e30  # no mass, length or inertia is larger; products of a few stay finite
@@ -33,7 +38,19 @@ class BodyInertia:
 
     mass: float
     com: Triple = (0.0, 0.0, 0.0)
-    tensor: tuple[float, float, float, float, float, float] = (0.0,) * 6  # xx xy xz yy yz zz
+    tensor: Tensor = (0.0,) * 6
+
+    @property
+    def matrix(self) -> NDArray[np.float64]:
+        """The tensor as a 3 by 3 matrix."""
+        xx, xy, xz, yy, yz, zz = self.tensor
+        return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def tensor_of(matrix: NDArray[Any]) -> Tensor:
+    """The six numbers of a symmetric 3 by 3 matrix."""
+    xx, xy, xz, yy, yz, zz = (float(x) for x in matrix[np.triu_indices(3)])
+    return xx, xy, xz, yy, yz, zz
 
 
 @dataclass(frozen=True)

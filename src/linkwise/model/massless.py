@@ -94,10 +94,7 @@ def _columns(motions: Sequence[Motion], count: int) -> Array:
 
 def _inertia(body: RigidInertia) -> Array:
     """A rigid inertia as a 6x6 matrix, (angular, linear)."""
-    r, h = body.rotational(), body.h
-    coupling = np.array([[0.0, -h.z, h.y], [h.z, 0.0, -h.x], [-h.y, h.x, 0.0]])
-    rotational = np.array([[r.xx, r.xy, r.xz], [r.xy, r.yy, r.yz], [r.xz, r.yz, r.zz]])
-    return np.block([[rotational, coupling], [coupling.T, body.m * np.eye(3)]])
+    return np.array([list(body @ motion) for motion in _MOTIONS]).T
 
 
 def _regular(D: Array, whole: Array) -> bool:

@@ -130,8 +130,7 @@ def body(what: str, mass: Any, com: Any, inertia: Any) -> BodyInertia:
 def new_body(what: str, mass: Any, com: Any, inertia: Any) -> BodyInertia:
     """A rigid body that a user adds: its principal moments are not negative."""
     made = body(what, mass, com, inertia)
-    xx, xy, xz, yy, yz, zz = made.tensor
-    moments = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    moments = np.linalg.eigvalsh(made.matrix)
     if moments[0] < -1e-9 * np.abs(moments).max():
         raise ValueError(
             f"{_part(what, 'inertia')} is {inertia!r}, with a principal moment {moments[0]:.4g}; "

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from linkwise.io.dh import DHRow, describe_dh
-from linkwise.model.description import RobotDescription
+from linkwise.model.description import RobotDescription, tensor_of
 
 KINDS = ("revolute", "prismatic")
 
@@ -46,12 +45,8 @@ def _row(i: int, rng: np.random.Generator, kind: str, length: float) -> DHRow:
         kind=kind,
         mass=mass,
         com=tuple(length * _away_from_zero(rng) for _ in range(3)),  # type: ignore[arg-type]
-        inertia=tuple(float(tensor[j, k]) for j, k in _upper()),
+        inertia=tensor_of(tensor),
     )
-
-
-def _upper() -> Any:
-    return zip(*np.triu_indices(3), strict=True)
 
 
 def _away_from_zero(rng: np.random.Generator) -> float:

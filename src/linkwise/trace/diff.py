@@ -15,8 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
+from linkwise.algorithms.dense import unit
 from linkwise.spatial.scalar import select
-from linkwise.trace.expr import Expr, Graph, reachable
+from linkwise.trace.expr import Expr, Graph, reachable, summed
 
 Mode = Literal["forward", "reverse", "auto"]
 
@@ -77,7 +78,8 @@ def _tangent(graph: Graph, node: Expr, tangents: dict[int, Expr]) -> Expr:
         return graph.zero
     if node.op == "select":
         return select(node.args[0], own[1], own[2])  # type: ignore[no-any-return]
-    return _sum(graph, (t * p for t, p in zip(own, PARTIALS[node.op](node), strict=False)))
+    partials = PARTIALS[node.op](node)
+    return summed(graph, (t * p for t, p in zip(own, partials, strict=False)))
 
 
 def vjp(
@@ -124,13 +126,9 @@ def jacobian(
     if mode == "reverse":
         return [vjp([y], inputs, [1.0]) for y in outputs]
     if mode == "forward":
-        columns = [jvp(outputs, inputs, _unit(len(inputs), k)) for k in range(len(inputs))]
+        columns = [jvp(outputs, inputs, direction) for direction in unit(len(inputs))]
         return [[column[row] for column in columns] for row in range(len(outputs))]
     raise ValueError(f"mode {mode!r}: expected 'forward', 'reverse' or 'auto'")
-
-
-def _unit(size: int, k: int) -> list[float]:
-    return [float(i == k) for i in range(size)]
 
 
 def _differentiable(outputs: Sequence[Expr]) -> list[Expr]:
@@ -154,10 +152,3 @@ def _depending_on(nodes: Iterable[Expr], inputs: Iterable[Expr]) -> set[int]:
         if any(a.id in found for a in node.args):
             found.add(node.id)
     return found
-
-
-def _sum(graph: Graph, terms: Iterable[Expr]) -> Expr:
-    total = graph.zero
-    for term in terms:
-        total = total + term
-    return total

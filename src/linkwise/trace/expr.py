@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from operator import add
 from typing import Any, NamedTuple
 
 from linkwise.spatial.scalar import (
@@ -394,6 +396,11 @@ def _float(a: Expr) -> float:
 
 def _is_reciprocal(y: Expr, x: Expr) -> bool:
     return y.op == "div" and y.args[1] is x and y.args[0].value == 1.0
+
+
+def summed(graph: Graph, terms: Iterable[Expr]) -> Expr:
+    """Terms added up, from the first to the last."""
+    return reduce(add, terms, graph.zero)
 
 
 def reachable(roots: Iterable[Expr], known: frozenset[int] = frozenset()) -> list[Expr]:

@@ -16,11 +16,11 @@ import numpy as np
 from linkwise import sweep
 from linkwise.algorithms.dense import plus
 from linkwise.spatial.records import leaves, mapped
-from linkwise.trace.expr import At, Expr
+from linkwise.trace.expr import At, Expr, summed
 from linkwise.trace.kept import filled, traced, unknown
 from linkwise.trace.rolled import Body, Step, loop
 from linkwise.trace.rolledtree import PerLink, RolledTree, Visit, Way, zeroed
-from linkwise.trace.status import not_finite, summed
+from linkwise.trace.status import not_finite
 
 START, CARRY, MEET = range(3)
 LINK, CASE, ENTRY, MIRRORED = "link of pair", "case of pair", "entry of pair", "mirrored of pair"

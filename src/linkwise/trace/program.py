@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -280,24 +280,15 @@ def _taken(program: Program, loop: For) -> Iterator[tuple[int, Case]]:
     yield from ((taken[k], case) for k, case in enumerate(loop.cases))
 
 
-def _count(nodes: Iterable[Expr]) -> OperationCount:
-    ops: dict[str, int] = {}
-    angles = set()
-    for node in nodes:
-        ops[node.op] = ops.get(node.op, 0) + 1
-        if node.op in ("sin", "cos"):
-            angles.add(node.args[0].id)
-    fused = _sum(ops, "fma", "fms", "fnma")
+def _count(nodes: Sequence[Expr]) -> OperationCount:
+    ops = Counter(node.op for node in nodes)
+    fused = ops["fma"] + ops["fms"] + ops["fnma"]
     return OperationCount(
-        multiplications=_sum(ops, "mul") + fused,
-        additions=_sum(ops, "add", "sub") + fused,
-        divisions=_sum(ops, "div"),
-        sincos=len(angles),
+        multiplications=ops["mul"] + fused,
+        additions=ops["add"] + ops["sub"] + fused,
+        divisions=ops["div"],
+        sincos=len({node.args[0].id for node in nodes if node.op in ("sin", "cos")}),
         fused=fused,
-        square_roots=_sum(ops, "sqrt"),
-        arctangents=_sum(ops, "atan2"),
+        square_roots=ops["sqrt"],
+        arctangents=ops["atan2"],
     )
-
-
-def _sum(counts: Mapping[str, int], *names: str) -> int:
-    return sum(counts.get(name, 0) for name in names)

@@ -12,7 +12,7 @@ from linkwise.model.tree import Tree
 from linkwise.trace import walks  # noqa: F401 - registers the walks over rolled trees
 from linkwise.trace.assemble import assemble
 from linkwise.trace.classes import Classes, classes_of
-from linkwise.trace.expr import Expr, Graph
+from linkwise.trace.expr import Expr, Graph, summed
 from linkwise.trace.kept import divides
 from linkwise.trace.pairs import Pairs, write_matrix
 from linkwise.trace.program import BYTE, Output, Program
@@ -28,7 +28,7 @@ from linkwise.trace.rolledtree import (
     Visit,
     zeroed,
 )
-from linkwise.trace.status import bad_pivots, bits, not_finite, not_unit, summed
+from linkwise.trace.status import bad_pivots, bits, not_finite, not_unit
 from linkwise.trace.tracer import Task, flatten, run
 
 

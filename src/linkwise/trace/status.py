@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from enum import IntFlag
 
 from linkwise.model.joints import Free, Spherical
 from linkwise.model.tree import Tree
-from linkwise.trace.expr import Expr, Graph
+from linkwise.trace.expr import Expr, Graph, summed
 
 
 class Status(IntFlag):
@@ -49,10 +49,7 @@ def bits(graph: Graph, given: Expr, turned: Expr | None, pivots: Expr, result: E
     singular = finite * _flag(graph, pivots)
     overflow = finite * _flag(graph, result)
     found += [(Status.SINGULAR, singular), (Status.OVERFLOW, (1.0 - singular) * overflow)]
-    total = graph.zero
-    for bit, set_ in found:
-        total = total + float(bit) * set_
-    return total
+    return summed(graph, (float(bit) * set_ for bit, set_ in found))
 
 
 def not_finite(graph: Graph, x: Expr | float) -> Expr:
@@ -78,14 +75,6 @@ def bad_pivots(graph: Graph) -> Iterator[Expr]:
     least = PIVOT_TOLERANCE * graph.node("eps")
     for pivot, scale in graph.pivots:
         yield 1.0 - graph.node("flag", pivot - least * scale)
-
-
-def summed(graph: Graph, flags: Iterable[Expr]) -> Expr:
-    """Flags added up: how many are set."""
-    total = graph.zero
-    for flag in flags:
-        total = total + flag
-    return total
 
 
 def _flag(graph: Graph, count: Expr) -> Expr:
