@@ -25,6 +25,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.algorithms import FUNCTIONS
 from linkwise.backends.base import Rows, View, contiguous
 from linkwise.backends.cstyle.render import DIALECTS
 from linkwise.backends.cuda import backend as backend_module
@@ -32,9 +33,14 @@ from linkwise.backends.cuda import driver as driver_module
 from linkwise.backends.cuda.backend import Cuda
 from linkwise.backends.cuda.driver import NOT_CURRENT, CudaFunction, Facts
 from linkwise.backends.cuda.render import render_cuda
+from linkwise.backends.llvm.backend import Llvm
 from linkwise.engine import calls, devices, iterative, libraries
 from linkwise.engine.tasks import Key
 from linkwise.study.generic import generic_chain
+from linkwise.trace.guard import guard
+from linkwise.trace.program import NUMBER
+from linkwise.trace.roll import trace_rolled
+from linkwise.trace.tracer import Task
 from linkwise.trace.verify import verify
 
 COMPILER = shutil.which("c++")
@@ -53,6 +59,7 @@ HOST = r"""
 #define __shared__ static
 #define __launch_bounds__(...)
 #define WARP 32
+template <class T> static T __ldg(const T* p) { return *p; }
 static struct { unsigned x; } blockIdx, threadIdx, blockDim, gridDim;
 static struct { ucontext_t place; bool done; char stack[1 << 20]; } lanes[WARP];
 static ucontext_t scheduler;
@@ -158,6 +165,8 @@ class HostDriver:
 
     identity = "host"
     stream = 5
+    multiprocessors = 2
+    bytes = 1 << 40
 
     def __init__(self, folder: Path, facts: Callable[[Mapping[str, int]], Facts] | None = None):
         self._folder, self._facts = folder, facts
@@ -165,6 +174,21 @@ class HostDriver:
         self.functions: list[HostFunction] = []
         self.captured: set[int] = set()  # streams that record a graph
         self.waits = 0
+        self.taken: dict[int, np.ndarray] = {}  # memory of kernels that run, by address
+        self.sizes: list[int] = []  # of all that was ever taken
+        self.most = 1 << 40  # bytes that can be taken
+
+    def take(self, size: int, stream: int) -> int:
+        self.sizes.append(size)
+        if size > self.most:
+            raise MemoryError(f"the GPU has no room for {size} bytes")
+        room = np.full(size, 0xFF, np.uint8)  # numbers that nobody has written are NaN
+        self.taken[room.ctypes.data] = room
+        return room.ctypes.data
+
+    def give(self, pointer: int, stream: int) -> None:
+        room = self.taken.pop(pointer)
+        room[:] = 0xFF
 
     def wait(self) -> None:
         self.waits += 1
@@ -1219,3 +1243,54 @@ def test_results_have_room_before_inputs() -> None:
     text = lw.Robot(generic_chain(13)).source("coriolis_matrix", "cuda", "composite")
     assert "own_q = warp + 0 * WARP + own * 13;" in text and "own_qd[] = {qd[" in text
     assert "own_result = warp + 13 * WARP + lane * 169;" in text
+
+
+# -- loops over the links --------------------------------------------------------------------------
+
+LOOPING = {
+    "chain": lambda: lw.chain(9, "random"),
+    "mixed": lambda: lw.chain(12, "random", joints=("revolute", "spherical", "prismatic")),
+    "tree": wide_robot,
+    "arm": lambda: lw.load("puma560"),
+}
+ROLLED = [(f, m) for f, methods in FUNCTIONS.items() for m, x in methods.items() if x.rolls]
+
+
+@pytest.mark.parametrize("name", LOOPING)
+@pytest.mark.parametrize(("function", "method"), ROLLED)
+def test_loops_give_the_bits_of_the_cpu(
+    tmp_path: Path, name: str, function: str, method: str
+) -> None:
+    """Every method that can be loops, in both number types, a state without an answer among 71."""
+    if COMPILER is None:
+        pytest.skip("no C++ compiler")
+    robot = LOOPING[name]()
+    algorithm, tree = FUNCTIONS[function][method], robot.tree
+    if algorithm.why_not(tree) or not algorithm.can_roll(tree):
+        pytest.skip("not for this robot")
+    frame = tree.frames[robot.frame_names[-1]] if algorithm.takes_frame else None
+    forced = (tree.frames[robot.frame_names[-2]],) if algorithm.takes_external else ()
+    task = Task(algorithm, frame, "base", forced, status=True, rolled=True)
+    driver = HostDriver(tmp_path)
+    there, here, rng = Cuda(0, driver), Llvm(), np.random.default_rng(5)
+    program = guard(trace_rolled(task, tree))
+    for dtype in ("float64", "float32"):
+        given = {p.name: rng.normal(size=(71, p.size)).astype(dtype) for p in program.inputs}
+        for k, port in enumerate(given.keys() & {"q", "q0", "q1"}):
+            given[port] = robot.random_q(k, size=71).astype(dtype)
+        next(iter(given.values()))[5, 0] = np.nan
+        inputs = list(given.values())
+        results = []
+        for backend in (there, here):
+            ordered = backend.ordered(trace_rolled(task, tree), dtype, "batch")
+            text = backend.render(guard(ordered), dtype, "batch")
+            code = backend.build(text)
+            kernel = backend.load(code, program.signature, dtype, "batch")
+            outputs = [np.full((71, o.size), 9, dtype if o.kind == NUMBER else np.uint8)
+                       for o in program.signature.outputs]  # fmt: skip
+            kernel(inputs, outputs)
+            results.append(outputs)
+        assert np.isnan(results[0][0][5]).all() and not np.isnan(results[0][0][6]).any()
+        same(results[0][0], results[1][0])
+        assert (results[0][1] == results[1][1]).all()
+    assert not driver.taken, "all memory was given back"

@@ -43,6 +43,9 @@ OPS = {operation: expression for operation, (_, expression) in EXPRESSIONS.items
 }
 
 
+MOST_INT = 2**31 - 1  # the greatest place that an int counts to
+
+
 def render_c(program: Program, robot: str, dtype: str = "float64") -> str:
     """C source of the program."""
     dialect = DIALECTS[dtype]
@@ -65,7 +68,15 @@ class Leaving(NamedTuple):
     leave: str  # a complete group: {1} its first number, {2} how many
 
 
+class Lent(NamedTuple):
+    """How a table or scratch is reached that the caller has: the function is told where it is."""
+
+    argument: str  # its declaration; {0}: the name of the array, here and below
+    element: str  # {1}: the place of an element
+
+
 AT_THE_END: Mapping[str, Leaving] = {}
+OF_ITS_OWN: Mapping[str, Lent] = {}
 
 
 def state_function(
@@ -74,10 +85,13 @@ def state_function(
     declared: str,
     name: str,
     leaving: Mapping[str, Leaving] = AT_THE_END,
+    lent: Mapping[str, Lent] = OF_ITS_OWN,
 ) -> str:
     """A function of one state, and before it the functions that it calls.
 
-    Outputs are written at the end, except for those that are ``leaving`` in groups.
+    Outputs are written at the end, except for those that are ``leaving`` in groups. Tables and
+    scratch are the function's own, except for those that are ``lent`` to it, as arguments behind
+    the outputs.
     """
     T = dialect.number
     kinds = {NUMBER: T, BYTE: "unsigned char"}
@@ -89,9 +103,13 @@ def state_function(
         for o in program.outputs
     ]
     early = (_groups(o, leaving[o.name]) for o in program.outputs if o.name in leaving)
-    writer = _Writer(dialect, [group for groups in early for group in groups])
+    writer = _Writer(dialect, [group for groups in early for group in groups], lent)
+    beside = [lent[a.name].argument.format(word(a.name)) for a in program.arrays if a.name in lent]
+    if any(array.size > MOST_INT for array in program.arrays):
+        writer.step = "long long"
     for array in program.arrays:
-        writer.array(array)
+        if array.name not in lent:
+            writer.array(array)
     for region in program.regions:
         writer.region(region)
     writer.leave([group for group in writer.groups if not group.left])
@@ -102,7 +120,7 @@ def state_function(
         for i, value in enumerate(output.values)
     ]
     called = functions({node.op for node in program.nodes()}, dialect)
-    head = f"{called}{declared} {name}({', '.join((*inputs, *outputs))})"
+    head = f"{called}{declared} {name}({', '.join((*inputs, *outputs, *beside))})"
     return "\n".join((head, "{", *writer.lines, *stores, "}", ""))
 
 
@@ -121,8 +139,12 @@ def _groups(output: Output, how: Leaving) -> Iterator[_Group]:
 
 
 class _Writer:
-    def __init__(self, dialect: Dialect, groups: Sequence[_Group]) -> None:
+    def __init__(
+        self, dialect: Dialect, groups: Sequence[_Group], lent: Mapping[str, Lent]
+    ) -> None:
         self.dialect, self.T, self.groups = dialect, dialect.number, groups
+        self.elements = {name: array.element for name, array in lent.items()}
+        self.step = "int"  # the type of what counts the steps of a loop
         eps = dialect.literal(2.0 ** (-52 if dialect.bits == 64 else -23))
         self.words = {"f": dialect.suffix, "eps": eps}
         self.lines: list[str] = []
@@ -169,7 +191,7 @@ class _Writer:
     def _expression(self, node: Expr) -> str:
         if node.op == "read":
             array, at = node.value
-            return f"{word(array)}[{self._index(at, 'k')}]"
+            return self._element(array, self._index(at, "k"))
         return OPS[node.op].format(*map(self.value, node.args), **self.words)
 
     def region(self, region: Region) -> None:
@@ -183,7 +205,7 @@ class _Writer:
         most = f"{region.count}" if isinstance(region, For) else self.value(region.limit)
         if isinstance(region, For) and region.limit is not None:
             most += f" && k < {self.value(region.limit)}"
-        self.lines.append(f"    for (int k = 0; k < {most}; ++k) {{")
+        self.lines.append(f"    for ({self.step} k = 0; k < {most}; ++k) {{")
         if isinstance(region, Repeat):
             self.block(region.body, " " * 8)
             self.lines.append(f"        if (!({self.value(region.active)} > 0)) break;")
@@ -223,7 +245,7 @@ class _Writer:
 
     def _write(self, write: Write) -> str:
         count = "k" if write.every == 1 else f"(k / {write.every})"
-        target = f"{word(write.array)}[{self._index(write.at, count)}]"
+        target = self._element(write.array, self._index(write.at, count))
         due = "" if write.every == 1 else f"if (k % {write.every} == {write.every - 1}) "
         return f"{due}{target} {'+=' if write.add else '='} {self.value(write.value)};"
 
@@ -231,8 +253,12 @@ class _Writer:
         first, by = at.order
         item = step if by == 1 else f"{by} * {step}"
         item = f"{first} + {item}" if first else item
-        item = f"{word(at.places)}[{item}]" if at.places else f"({item})"
+        item = self._element(at.places, item) if at.places else f"({item})"
         return f"{at.start} + {at.stride} * {item}"
+
+    def _element(self, array: str, index: str) -> str:
+        """An element of an array, to be read or written."""
+        return self.elements.get(array, "{0}[{1}]").format(word(array), index)
 
     def value(self, node: Expr) -> str:
         """How a node is written where it is used."""

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from weakref import WeakValueDictionary
 
 import numpy as np
 
 from linkwise.backends.base import Array, DeviceMemory, Effort, Rows
-from linkwise.backends.cuda.driver import Driver, Facts, driver
+from linkwise.backends.cuda.driver import Driver, Facts, Start, driver
 from linkwise.backends.cuda.driver import Memory as Lent
+from linkwise.backends.cuda.loops import LOOPS, place_type, render_loops
 from linkwise.backends.cuda.memory import Memory
 from linkwise.backends.cuda.render import TAKES_TURNS, groups, render_cuda
-from linkwise.trace.program import NUMBER, Program, Signature
+from linkwise.trace.program import NUMBER, For, Program, Signature
+from linkwise.trace.program import Array as Table
 from linkwise.trace.schedule import alive, lean
 
 REGISTERS = 65_536  # of a multiprocessor
@@ -20,6 +24,8 @@ ALIVE = {"float64": 160, "float32": 320}  # values that registers and a little m
 CROWD = 3  # blocks of 128 threads beside each other that hide each other's waiting
 TURNS, BUSY = 4, 4096  # states of a thread that takes turns; blocks up to which it has one
 CROWD_SPILLS = 128  # bytes a thread may lose to memory for their sake
+MOST_BLOCKS = 32  # of a multiprocessor
+ROOM = 0.5  # of the device's memory that counted loops may take
 
 
 class Cuda:
@@ -29,12 +35,14 @@ class Cuda:
     kind = "cuda"
     apart = False
     effort = Effort(300e-6, 3_000, 11_000)  # of NVRTC, for which a long block is hard
-    rolls = False
+    rolls = True
     sources: tuple[str, ...] = ("backends.elementary", "backends.cstyle", "backends.cuda")
     front = None
 
     def __init__(self, device: int = 0, with_driver: Driver | None = None) -> None:
         self.device, self._driver = device, with_driver
+        # tables on the device, by their contents: those of a robot's links serve many kernels
+        self._tables: WeakValueDictionary[bytes, Lent] = WeakValueDictionary()
 
     @cached_property
     def driver(self) -> Driver:
@@ -62,6 +70,8 @@ class Cuda:
 
     def render(self, program: Program, dtype: str, form: str) -> str:
         """The program as CUDA C."""
+        if any(isinstance(region, For) for region in program.regions):
+            return render_loops(program, dtype)
         return render_cuda(program, dtype, alive(program) > ALIVE[dtype])
 
     def build(self, text: str, *, apart: bool = False) -> bytes:
@@ -73,6 +83,8 @@ class Cuda:
         is told to leave room for as many blocks as without, if nothing is spilled for it.
         """
         code, facts = self._compiled(text, {})
+        if LOOPS in text:
+            return b"\0" + code
         if TAKES_TURNS in text:
             turns = {"TURNS": 1}
             room = {"BLOCKS": REGISTERS // (facts.registers * facts.threads)}
@@ -91,14 +103,37 @@ class Cuda:
 
     def load(self, code: bytes, signature: Signature, dtype: str, form: str) -> CudaKernel:
         """Machine code -> a kernel."""
-        return CudaKernel(self.driver, code, signature, dtype)
+        tables = [self._sent(table, dtype) for table in signature.tables]
+        return CudaKernel(self.driver, code, signature, dtype, tables)
+
+    def _sent(self, table: Table, dtype: str) -> Lent:
+        """A table of counted loops on the device, for as long as a kernel needs it."""
+        assert table.values is not None
+        kind = place_type(table) if table.lists_places else dtype
+        numbers = np.ascontiguousarray(table.values, kind)
+        key = hashlib.sha256(numbers.data).digest() + kind.encode()
+        found = self._tables.get(key)
+        if found is None:
+            found = self.driver.lend(numbers.nbytes)
+            found.send(numbers)
+            self.driver.wait()  # kernels on other streams than ours may read it at once
+            self._tables[key] = found
+        return found
 
 
 class CudaKernel:
     """A kernel on a device."""
 
-    def __init__(self, driver: Driver, code: bytes, signature: Signature, dtype: str) -> None:
+    def __init__(
+        self,
+        driver: Driver,
+        code: bytes,
+        signature: Signature,
+        dtype: str,
+        tables: Sequence[Lent] = (),
+    ) -> None:
         self._driver, self._function = driver, driver.load(code[1:])
+        self._tables = tables
         self._turns = bool(code[0])
         self.signature, self._dtype = signature, dtype
         self._threads = self._function.facts.threads
@@ -150,7 +185,39 @@ class CudaKernel:
         for row in rows:
             arguments += (None, row)
         arguments += [None] * len(self.signature.outputs)
+        if self.signature.rolled:
+            return self._with_room(states, [*arguments, *(t.pointer for t in self._tables), None])
         return self._function.prepare(self._blocks(states), arguments)
+
+    def _with_room(self, states: int, arguments: Sequence[int | None]) -> Start:
+        """Starts a kernel of counted loops, and lends it room for what they keep of each link.
+
+        As many blocks as run at once, or as there is room for, take all states.
+        """
+        driver, facts = self._driver, self._function.facts
+        beside = min(MOST_BLOCKS, REGISTERS // (facts.registers * facts.threads))
+        blocks = min(-(-states // facts.threads), beside * driver.multiprocessors)
+        one = self.signature.scratch * facts.threads * np.dtype(self._dtype).itemsize  # block
+        if one:
+            blocks = max(min(blocks, int(ROOM * driver.bytes) // one), 1)
+        prepared = self._function.prepare(blocks, arguments)
+
+        def start(stream: int, pointers: Sequence[int]) -> None:
+            nonlocal blocks, prepared
+            room = 0
+            while one and not room:
+                try:
+                    room = driver.take(blocks * one, stream)
+                except MemoryError:
+                    if blocks == 1:
+                        raise
+                    blocks //= 2
+                    prepared = self._function.prepare(blocks, arguments)
+            prepared(stream, (*pointers, room))
+            if room:
+                driver.give(room, stream)
+
+        return start
 
     def _blocks(self, states: int) -> int:
         """As many as have a thread for each state, or fewer where threads take turns."""

@@ -16,6 +16,8 @@ KERNEL = "linkwise"  # the name of the kernel in every source
 LEGACY = 1  # the default stream by a name that every interface knows
 IMPLICIT = 906  # the answer of the default stream while another one records
 NOT_CURRENT = 201  # the answer where a thread has no device yet
+NO_MEMORY = 2  # the answer where memory has run out
+KEPT = 1 << 30  # bytes of the pool that stay its own while nobody uses them
 NO_DRIVER = "no GPU can be used; expected an NVIDIA GPU and its driver (nvidia-smi shows both)"
 
 
@@ -58,6 +60,8 @@ class Driver(Protocol):
     """One device."""
 
     identity: str  # what compiled code depends on: kind of device, version of the compiler
+    multiprocessors: int
+    bytes: int  # of memory
 
     @property
     def stream(self) -> int:
@@ -78,6 +82,12 @@ class Driver(Protocol):
     def lend(self, size: int) -> Memory:
         """So many bytes on the device, for work on our stream."""
 
+    def take(self, size: int, stream: int) -> int:
+        """The address of so many bytes, for work on a stream of anybody's from now on."""
+
+    def give(self, pointer: int, stream: int) -> None:
+        """Give memory back that was taken, once the work on the stream so far is done."""
+
 
 @cache
 def driver(device: int) -> Driver:
@@ -89,10 +99,12 @@ class CudaDriver:
     """A device of this machine."""
 
     def __init__(self, device: int) -> None:
-        core, _ = libraries()
+        core, low = libraries()
         self._device = core.Device(device)
         with current(device):
             major, minor = self._device.compute_capability
+            self.multiprocessors = int(self._device.properties.multiprocessor_count)
+            _, _, self.bytes = map(int, low.cuMemGetInfo())
         self._arch = f"sm_{major}{minor}"
         self.identity = f"{self._arch} nvrtc {_compiler_version()}"
 
@@ -129,6 +141,50 @@ class CudaDriver:
     def lend(self, size: int) -> CudaMemory:
         """From the device's own pool."""
         return CudaMemory(size, self._device, self._stream)
+
+    @cached_property
+    def _pool(self) -> ctypes.c_void_p:
+        """Memory for kernels while they run; up to `KEPT` of it waits for the next one."""
+        _, low = libraries()
+        wanted = low.CUmemPoolProps()
+        wanted.allocType = low.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
+        wanted.location.type = low.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
+        wanted.location.id = self._device.device_id
+        with current(self._device.device_id):
+            code, pool = low.cuMemPoolCreate(wanted)
+            if not code:
+                kept = low.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
+                (code,) = low.cuMemPoolSetAttribute(pool, kept, low.cuuint64_t(KEPT))
+        if code:
+            raise RuntimeError(f"the GPU made no pool of memory: {code.name}")
+        return ctypes.c_void_p(int(pool))
+
+    def take(self, size: int, stream: int) -> int:
+        """Memory in the order of a stream: part of the graph, where it records one."""
+        found, functions = ctypes.c_void_p(), _shared_library()
+        arguments = ctypes.byref(found), ctypes.c_size_t(size), self._pool, ctypes.c_void_p(stream)
+        code = self._called(functions.take, *arguments)
+        if code == NO_MEMORY:
+            raise MemoryError(f"the GPU has no room for {size} bytes")
+        if code:
+            raise RuntimeError(f"the GPU refused {size} bytes of memory: CUDA error {code}")
+        return found.value or 0
+
+    def give(self, pointer: int, stream: int) -> None:
+        """Give it back in the order of the stream."""
+        code = self._called(
+            _shared_library().give, ctypes.c_void_p(pointer), ctypes.c_void_p(stream)
+        )
+        if code:
+            raise RuntimeError(f"the GPU did not take memory back: CUDA error {code}")
+
+    def _called(self, function: Callable[..., int], *arguments: Any) -> int:
+        """The answer of a function of the driver that needs a current device."""
+        code = function(*arguments)
+        if code == NOT_CURRENT:
+            with current(self._device.device_id):
+                code = function(*arguments)
+        return code
 
 
 class CudaMemory:
@@ -313,6 +369,7 @@ class _Functions:
         self.launch, self.current = library.cuLaunchKernelEx, library.cuCtxGetCurrent
         self.capturing = library.cuStreamIsCapturing
         self.capturing.argtypes = [ctypes.c_void_p] * 2
+        self.take, self.give = library.cuMemAllocFromPoolAsync, library.cuMemFreeAsync
 
 
 @cache
