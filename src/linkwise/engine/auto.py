@@ -34,17 +34,17 @@ CANDIDATES: dict[str, tuple[str, ...]] = {
 
 # links beyond which code is loops over them, where a method can be: written out for each link, a
 # vector's code then takes seconds to compile; that of a matrix grows with their square
-MOST_UNROLLED = {1: 64, 2: 40}
+MOST_UNROLLED = {"cpu": {1: 64, 2: 40}, "cuda": {1: 64, 2: 40}}
 MOST_WEIGHED = 500  # links up to which methods are weighed against each other; fitted up to 60
 
 
 def in_loops(function: str, tree: Tree, device: str = "cpu") -> bool:
-    """Whether the code of a function shall be loops over the links; on a GPU only if asked for."""
-    if tree.loops is not None or device != "cpu":
-        return bool(tree.loops)
+    """Whether the code of a function shall be loops over the links."""
+    if tree.loops is not None:
+        return tree.loops
     some = next(iter(FUNCTIONS[function].values()))
     square = sum(size == tree.nv for size in some.output_shape(tree)) > 1
-    return tree.n_links > MOST_UNROLLED[2 if square else 1]
+    return tree.n_links > MOST_UNROLLED[device][2 if square else 1]
 
 
 def choose_method(
