@@ -53,7 +53,6 @@ class CBackend:
     kind = "cpu"
     apart = False
     effort = USUAL
-    rolls = True
     identity = "cc -O1"
     sources: tuple[str, ...] = ("backends.cstyle",)
     front = None

@@ -384,13 +384,6 @@ def test_loops_are_built_as_all_code_is(monkeypatch: pytest.MonkeyPatch) -> None
     assert seen == ["gravity_torque[rnea]"]
 
 
-def test_devices_say_that_loops_are_for_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
-    robot = lw.chain(100)
-    monkeypatch.setattr(Llvm, "rolls", False)
-    with pytest.raises(ValueError, match=r"100 links are computed by loops, which run on the proc"):
-        robot.inverse_dynamics(*np.zeros((3, 100)))
-
-
 # -- steps of one state: a rollout ----------------------------------------------------------------
 
 DT, EVERY = 1e-3, 4

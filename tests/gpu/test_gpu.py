@@ -110,7 +110,7 @@ def test_loops_take_only_the_memory_that_is_there(monkeypatch: pytest.MonkeyPatc
     robot = lw.chain(20_000)
     few = [cupy.asarray(x) for x in states(robot, 2)]
     expected = robot.forward_dynamics(*few)
-    monkeypatch.setattr(gpu(0).driver, "bytes", 2 << 30)
+    monkeypatch.setattr(gpu(0).driver, "memory_bytes", 2 << 30)
     many = [repeated(x, 4_096) for x in few]
     found = robot.forward_dynamics(*many)
     assert (found.reshape(2_048, 2, 20_000) == expected).all()

@@ -86,11 +86,14 @@ class Algorithm:
             return self.needs_of_frame(tree, frame)
         return reason
 
-    def can_roll(self, tree: Tree) -> bool:
-        """Whether its walks can be loops: code whose size does not depend on the robot's."""
+    def can_roll(self, tree: Tree, device: str = "cpu") -> bool:
+        """Whether its walks can be loops: code whose size does not depend on the robot's.
+
+        What is put together of other functions' results is so on the processor only.
+        """
         others = (self.columns,) if self.columns else self.products
         if others:
-            return all(first_method(name).can_roll(tree) for name in others)
+            return device == "cpu" and all(first_method(name).can_roll(tree) for name in others)
         return self.rolls is not None and not self.rolls(tree)
 
     @property

@@ -139,7 +139,6 @@ class Backend(Protocol):
     name: str
     kind: str  # of device: whose measured times decide which method ``auto`` takes (engine/auto.py)
     apart: bool  # a build that takes long can run where an interrupt ends it
-    rolls: bool  # renders programs of counted loops over tables (`Program.arrays`)
     effort: Effort  # of a build
     sources: tuple[str, ...]  # packages of linkwise that decide what `build` makes of a program
 

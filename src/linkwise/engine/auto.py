@@ -34,7 +34,7 @@ CANDIDATES: dict[str, tuple[str, ...]] = {
 
 # links beyond which code is loops over them, where a method can be: written out for each link, a
 # vector's code then takes seconds to compile; that of a matrix grows with their square
-MOST_UNROLLED = {"cpu": {1: 64, 2: 40}, "cuda": {1: 64, 2: 40}}
+MOST_UNROLLED = {"cpu": {1: 64, 2: 40}, "cuda": {1: 40, 2: 40}}  # by vectors and matrices
 MOST_WEIGHED = 500  # links up to which methods are weighed against each other; fitted up to 60
 
 
@@ -57,7 +57,7 @@ def choose_method(
     """The method to use for this robot on a kind of device: ``cpu`` or ``cuda``."""
     large = tree.n_links > MOST_WEIGHED
     if large or in_loops(function, tree, device):
-        rolled = [name for name, m in FUNCTIONS[function].items() if m.can_roll(tree)]
+        rolled = [name for name, m in FUNCTIONS[function].items() if m.can_roll(tree, device)]
         if rolled:
             return rolled[0]
     if large or function not in CANDIDATES:

@@ -35,12 +35,7 @@ def run(
     """The matrix of each state; with a status, the pair of both."""
     product, nv = task.of_columns, kernels.tree.nv
     assert product is not None
-    if isinstance(batch, DeviceBatch) or backend.kind != "cpu":
-        raise ValueError(
-            f"{task.name} of {quote(kernels.name)}: the columns of a large robot's matrix are "
-            f"computed on the processor; expected arrays of NumPy, or for a GPU "
-            f"robot.{task.algorithm.columns}(q, identity)"
-        )
+    assert isinstance(batch, arrays.Batch)  # a GPU has no such tasks
     refuse_large_matrix(task, kernels.tree, kernels.name, batch.states)
     result = arrays.target(out, (*batch.shape, nv, nv), batch)
     status = np.zeros(batch.states, np.uint8)

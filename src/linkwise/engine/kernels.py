@@ -61,12 +61,6 @@ class Kernels:
         """Code of loops is the same for all robots of as many links of the same classes, so that
         it is kept by its text.
         """
-        if not backend.rolls:
-            raise ValueError(
-                f"{task.name} of {self.name!r}: {self.tree.n_links:,} links are computed by loops, "
-                "which run on the processor only; expected arrays of NumPy, or for a robot of few "
-                "links robot.with_loops(False)"
-            )
         program = self.ready(task, partial(backend.ordered, dtype=dtype, form=form), backend.effort)
         text = backend.render(program, dtype, form)
         code = cached(

@@ -69,7 +69,7 @@ class Tasks:
         self._check_applies(algorithm, key, at)
         wrenches = tuple(self.frame(name) for name in key.external)
         # loops over the links, or code written out for each
-        loops = in_loops(key.function, self.tree, device) and algorithm.can_roll(self.tree)
+        loops = in_loops(key.function, self.tree, device) and algorithm.can_roll(self.tree, device)
         return Task(
             algorithm, at, key.axes, wrenches, status=key.status, damped=key.damped, rolled=loops
         )

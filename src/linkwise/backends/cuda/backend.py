@@ -35,7 +35,6 @@ class Cuda:
     kind = "cuda"
     apart = False
     effort = Effort(300e-6, 3_000, 11_000)  # of NVRTC, for which a long block is hard
-    rolls = True
     sources: tuple[str, ...] = ("backends.elementary", "backends.cstyle", "backends.cuda")
     front = None
 
@@ -199,7 +198,7 @@ class CudaKernel:
         blocks = min(-(-states // facts.threads), beside * driver.multiprocessors)
         one = self.signature.scratch * facts.threads * np.dtype(self._dtype).itemsize  # block
         if one:
-            blocks = max(min(blocks, int(ROOM * driver.bytes) // one), 1)
+            blocks = max(min(blocks, int(ROOM * driver.memory_bytes) // one), 1)
         prepared = self._function.prepare(blocks, arguments)
 
         def start(stream: int, pointers: Sequence[int]) -> None:

@@ -61,7 +61,7 @@ class Driver(Protocol):
 
     identity: str  # what compiled code depends on: kind of device, version of the compiler
     multiprocessors: int
-    bytes: int  # of memory
+    memory_bytes: int
 
     @property
     def stream(self) -> int:
@@ -104,7 +104,7 @@ class CudaDriver:
         with current(device):
             major, minor = self._device.compute_capability
             self.multiprocessors = int(self._device.properties.multiprocessor_count)
-            _, _, self.bytes = map(int, low.cuMemGetInfo())
+            _, _, self.memory_bytes = map(int, low.cuMemGetInfo())
         self._arch = f"sm_{major}{minor}"
         self.identity = f"{self._arch} nvrtc {_compiler_version()}"
 
