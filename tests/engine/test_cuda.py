@@ -38,9 +38,12 @@ from linkwise.backends.llvm.backend import Llvm
 from linkwise.engine import calls, devices, iterative, libraries
 from linkwise.engine.tasks import Key
 from linkwise.study.generic import generic_chain
+from linkwise.trace.expr import Expr, Graph
 from linkwise.trace.guard import guard
-from linkwise.trace.program import NUMBER
+from linkwise.trace.program import NUMBER, Port, Slot
 from linkwise.trace.roll import trace_rolled
+from linkwise.trace.rolled import Step, loop
+from linkwise.trace.rolled import program as rolled_program
 from linkwise.trace.tracer import Task
 from linkwise.trace.verify import verify
 
@@ -1372,3 +1375,25 @@ def test_tables_are_sent_once(host: HostDriver) -> None:
     del tables, robot
     gc.collect()
     assert not len(backend._tables)
+
+
+def test_a_loop_that_keeps_nothing(tmp_path: Path) -> None:
+    """Sums of a row, written as they come: neither tables nor room."""
+    if COMPILER is None:
+        pytest.skip("no C++ compiler")
+
+    def body(step: Step, state: list[Expr]) -> list[Expr]:
+        total = state[0] + step.read("x", 0, 1)
+        step.write("sums", total, 0, 1)
+        return [total]
+
+    graph, driver = Graph(), HostDriver(tmp_path)
+    loop(graph, 5, [0.0], body)
+    program = rolled_program(graph, "sums", [Port("x", 5)], [], [Slot("sums", (5,))])
+    backend = Cuda(0, driver)
+    code = backend.build(backend.render(program, "float64", "batch"))
+    kernel = backend.load(code, program.signature, "float64", "batch")
+    x, sums = np.random.default_rng(0).normal(size=(40, 5)), np.zeros((40, 5))
+    kernel([x], [sums])
+    np.testing.assert_array_equal(sums, np.cumsum(x, axis=1))
+    assert not driver.sizes

@@ -24,6 +24,8 @@ ALIVE = {"float64": 160, "float32": 320}  # values that registers and a little m
 CROWD = 3  # blocks of 128 threads beside each other that hide each other's waiting
 TURNS, BUSY = 4, 4096  # states of a thread that takes turns; blocks up to which it has one
 CROWD_SPILLS = 128  # bytes a thread may lose to memory for their sake
+# how a kernel is started: a thread per state, fewer that take turns, or with room for its loops
+PLAIN, BY_TURNS, BY_ROOM = b"\0", b"\1", b"\2"
 MOST_BLOCKS = 32  # of a multiprocessor
 ROOM = 0.5  # of the device's memory that counted loops may take
 
@@ -75,7 +77,7 @@ class Cuda:
 
     def build(self, text: str, *, apart: bool = False) -> bytes:
         """CUDA C -> machine code, compiled again where its registers suggest it; one byte before it
-        says whether its threads take turns.
+        says how it is started.
 
         Rules from measurements (docs/gpu.md). A kernel that leaves room for fewer than three blocks
         is told to make room, if hardly anything is spilled for it. A light kernel takes turns, and
@@ -83,18 +85,18 @@ class Cuda:
         """
         code, facts = self._compiled(text, {})
         if LOOPS in text:
-            return b"\0" + code
+            return BY_ROOM + code
         if TAKES_TURNS in text:
             turns = {"TURNS": 1}
             room = {"BLOCKS": REGISTERS // (facts.registers * facts.threads)}
             found, needs = self._compiled(text, {**turns, **room})
-            return b"\1" + (self._compiled(text, turns)[0] if needs.spilled else found)
+            return BY_TURNS + (self._compiled(text, turns)[0] if needs.spilled else found)
         blocks = CROWD * 128 // facts.threads
         if facts.registers * facts.threads * blocks > REGISTERS and not facts.spilled:
             crowded, needs = self._compiled(text, {"BLOCKS": blocks})
             if needs.spilled <= CROWD_SPILLS:
-                return b"\0" + crowded
-        return b"\0" + code
+                return PLAIN + crowded
+        return PLAIN + code
 
     def _compiled(self, text: str, macros: Mapping[str, int]) -> tuple[bytes, Facts]:
         code = self.driver.compile(text, macros)
@@ -133,7 +135,7 @@ class CudaKernel:
     ) -> None:
         self._driver, self._function = driver, driver.load(code[1:])
         self._tables = tables
-        self._turns = bool(code[0])
+        self._way = code[:1]
         self.signature, self._dtype = signature, dtype
         self._threads = self._function.facts.threads
 
@@ -184,7 +186,7 @@ class CudaKernel:
         for row in rows:
             arguments += (None, row)
         arguments += [None] * len(self.signature.outputs)
-        if self.signature.rolled:
+        if self._way == BY_ROOM:
             return self._with_room(states, [*arguments, *(t.pointer for t in self._tables), None])
         return self._function.prepare(self._blocks(states), arguments)
 
@@ -221,7 +223,7 @@ class CudaKernel:
     def _blocks(self, states: int) -> int:
         """As many as have a thread for each state, or fewer where threads take turns."""
         blocks = -(-states // self._threads)
-        return max(min(blocks, BUSY), -(-blocks // TURNS)) if self._turns else blocks
+        return max(min(blocks, BUSY), -(-blocks // TURNS)) if self._way == BY_TURNS else blocks
 
 
 def _in_groups(program: Program, dtype: str, crowded: bool) -> Program:
