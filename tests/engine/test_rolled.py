@@ -79,7 +79,23 @@ def every_kind(tied: bool = False) -> lw.Robot:
     return b.build()
 
 
+def hand(n: int, followers: dict[int, tuple[str, float, float]]) -> lw.Robot:
+    """A tree with a ball, in which joints follow others: on their own branch or another."""
+    b, rng = lw.Builder("hand"), np.random.default_rng(6)
+    for i in range(n):
+        parent = "base" if i == 0 else f"l{i - 1 - 3 * (i % 5 == 4)}"
+        b = b.link(f"l{i}", mass=1.0 + 0.1 * i, com=rng.uniform(-0.3, 0.3, 3),
+                   inertia=rng.uniform(0.05, 0.1, 3))  # fmt: skip
+        more: dict[str, Any] = {} if i == 6 else {"axis": rng.normal(size=3)}
+        more |= {"mimic": followers[i]} if i in followers else {}
+        kind = "spherical" if i == 6 else "prismatic" if i == 8 else "revolute"
+        b = b.joint(f"j{i}", kind, parent=parent, child=f"l{i}", xyz=rng.uniform(-0.4, 0.4, 3),
+                    rpy=rng.uniform(0.2, 1.2, 3), armature=0.02 * i, **more)  # fmt: skip
+    return b.build()
+
+
 ROBOTS = {
+    "hand": lambda: hand(12, {2: ("j1", -0.5, 0.1), 7: ("j1", 2.0, 0.0), 8: ("j10", 0.3, 0.0)}),
     "chain": lambda: lw.Robot(generic_chain(9)),
     "tree": lambda: branching(11),
     "kinds": every_kind,
@@ -106,6 +122,7 @@ def test_loops_give_what_links_written_out_do(robot: lw.Robot, function: str, me
     """Every method that can be loops, on chains and trees of every joint kind, to rounding."""
     algorithm, tree = FUNCTIONS[function][method], robot.tree
     if algorithm.why_not(tree) or not algorithm.can_roll(tree):
+        assert tree.coupled  # all else can be loops
         pytest.skip("not for joints that follow others")
     frame = tree.frames[robot.frame_names[-1]] if algorithm.takes_frame else None
     forced = (tree.frames[robot.frame_names[-2]],) if algorithm.takes_external else ()
@@ -125,6 +142,27 @@ def test_loops_give_what_links_written_out_do(robot: lw.Robot, function: str, me
 
 
 FOUR = ("revolute", "prismatic", "spherical", "universal")
+
+
+def test_many_followers_are_written_out_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loops take eight: each takes a solve of its own. Methods without solves take any number."""
+    many = hand(20, {k: ("j1", 0.1 * k, 0.0) for k in range(9, 18)}).with_loops()
+    q, x = many.random_q(0), np.ones(many.nv)
+    rolled_ = {
+        m for m in ("aba", "fd3", "ccg") if FUNCTIONS["forward_dynamics"][m].can_roll(many.tree)
+    }
+    assert rolled_ == {"ccg"} and FUNCTIONS["mass_matrix"]["crba"].can_roll(many.tree)
+    found, expected = (
+        many.forward_dynamics(q, x, x),
+        many.with_loops(False).forward_dynamics(q, x, x),
+    )
+    assert np.abs(found - expected).max() <= 1e-10 * np.abs(expected).max()
+    monkeypatch.setattr(build, "free_memory", lambda: 10**7)
+    with pytest.raises(ProgramTooLarge, match=(
+        r"aba.* it cannot be loops: 9 joints follow others, and loops over the links take at most 8"
+        r"\); expected a smaller robot"
+    )):  # fmt: skip
+        lw.Robot(many.description).forward_dynamics(q, x, x, method="aba")
 
 
 @pytest.mark.parametrize("frame", ["base", "link1", "link2", "link3", "tip"])

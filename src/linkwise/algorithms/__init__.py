@@ -131,6 +131,7 @@ _regrouped: Own = {"regrouped": True}
 _iterated: Own = {"inputs": (_q, _qd, _tau, _qdd0), "iterates": True} | _regrouped
 _product = ("mass_product",)
 _rolls: Own = {"rolls": lambda tree: ""}
+_rolls_tied: Own = {"rolls": tied.many_ties}
 _rolls_alone: Own = {"rolls": tied.why_not}
 _damped: Own = {"takes_damping": True}
 _kinematic: Own = {"needs": ()}
@@ -156,11 +157,11 @@ _TABLE = [
               **_regrouped, **_rolls),
     *_methods("forward_dynamics", (_q, _qd, _tau), (V,), _forced,
               ("crba", crba.forward_dynamics, _regrouped),
-              ("aba", aba.aba, _rolls_alone),
+              ("aba", aba.aba, _rolls_tied),
               ("fd1", operator_dynamics.fd1, {}),
               ("fd2", operator_dynamics.fd1, {}),
-              ("fd3", operator_dynamics.fd3, _rolls_alone),
-              ("fd4", aba.aba, _rolls_alone),
+              ("fd3", operator_dynamics.fd3, _rolls_tied),
+              ("fd4", aba.aba, _rolls_tied),
               ("ccg", conjugate_gradient.ccg, _iterated | {"products": _product}),
               ("pcg", conjugate_gradient.pcg,
                _iterated | {"products": (*_product, "diagonal_solve")}),
@@ -168,7 +169,7 @@ _TABLE = [
               ("schur-bcr", schur.forward_dynamics_bcr, _inverts_inertias),
               ("schur-published", schur.forward_dynamics_published, _inverts_inertias)),
     *_methods("mass_matrix", (_q,), (V, V), _mass,
-              ("crba", crba.crba, _regrouped | _rolls_alone),
+              ("crba", crba.crba, _regrouped | _rolls),
               ("gdahj", gdahj.gdahj, {}),
               ("gdahj-symmetric", gdahj.gdahj_symmetric, _regrouped),
               ("mixed", mixed.mass_matrix, _regrouped)),
@@ -185,7 +186,7 @@ _TABLE = [
     Algorithm("forward_kinematics", "sweep", kinematics.forward_kinematics, (_q,), (4, 4),
               takes_frame=True, **_kinematic, **_rolls),
     Algorithm("jacobian", "sweep", kinematics.jacobian, (_q,), (6, V), **_frame, **_kinematic,
-              **_rolls_alone),
+              **_rolls),
     Algorithm("jacobian_dot_qd", "sweep", kinematics.jacobian_dot_qd, (_q, _qd), (6,), **_moving,
               **_kinematic, **_rolls),
     *_methods("operational_inertia", (_q,), (6, 6),
@@ -196,10 +197,10 @@ _TABLE = [
               ("recursive", operational.recursive_inertia,
                _no_followers | _damped | _rolls_alone)),
     *_methods("tip_acceleration", (_q, _qd, _tau), (6,), _forced | _moving,
-              ("fd3", operator_dynamics.fd3_tip, _rolls_alone),
+              ("fd3", operator_dynamics.fd3_tip, _rolls_tied),
               ("fd2", operator_dynamics.fd2_tip, {})),
     Algorithm("solve_mass", "innovations", innovations.solve_mass, (_q, ("rhs", V)), (V,),
-              **_rolls_alone),
+              **_rolls_tied),
     Algorithm("mass_product", "rnea", products.mass_product, (_q, _x), (V,), **_mass,
               **_regrouped, **_rolls),
     Algorithm("diagonal_solve", "composite", products.diagonal_solve, (_q, _x), (V,),
@@ -230,7 +231,7 @@ _TABLE = [
     Algorithm("joint_wrenches", "rnea", wrenches.joint_wrenches, (_q, _qd, _qdd), (LINKS, 6),
               **_forced, **_mass, **_rolls),
     *_methods("coriolis_matrix", (_q, _qd), (V, V), _regrouped | _mass,
-              ("composite", coriolis.coriolis_matrix, _rolls_alone),
+              ("composite", coriolis.coriolis_matrix, _rolls),
               ("mixed", mixed.coriolis_matrix, {})),
     Algorithm("christoffel", "composite", christoffel.christoffel, (_q,), (V, V, V), **_regrouped,
               **_mass),

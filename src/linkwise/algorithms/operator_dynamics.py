@@ -83,10 +83,10 @@ def _tip(states: States) -> Callable[..., list[Scalar]]:
 
         def rates_and_tip(loose: Tree, full_q: Vector, *rest: Vector) -> list[Scalar]:
             moved = states(loose, full_q, *rest)
-            return [*joint_accelerations(loose, moved), *tip(moved, loose, full_q)]
+            return loose.beside(joint_accelerations(loose, moved), tip(moved, loose, full_q))
 
         if tree.coupled:
-            found = tied(tree, rates_and_tip, q, qd, tau, external)[tree.nv :]
+            found = tree.beside_of(tied(tree, rates_and_tip, q, qd, tau, external))
         else:
             found = tip(states(tree, q, qd, tau, external), tree, q)
         return [a + b for a, b in zip(found, drift, strict=True)]

@@ -20,6 +20,7 @@ from linkwise.algorithms.external import External
 from linkwise.model.tree import Tree
 from linkwise.spatial import Matrix, Scalar, Vector
 
+MOST_TIES = 8  # joints that follow others, in loops over the links: code grows with their number
 Solver = Callable[..., list[Scalar]]  # (tree, q, qd, tau, external) -> qdd, more
 
 
@@ -29,6 +30,14 @@ def why_not(tree: Tree) -> str:
         return ""
     name, driver = tree.first_follower
     return f"joint {name!r} follows {driver!r}, and articulated bodies ask for joints on their own"
+
+
+def many_ties(tree: Tree) -> str:
+    """For loops over the links: each joint that follows another takes a solve of its own."""
+    count = tree.n_followers
+    if count <= MOST_TIES:
+        return ""
+    return f"{count} joints follow others, and loops over the links take at most {MOST_TIES}"
 
 
 def refuse_followers(tree: Tree) -> None:
@@ -47,22 +56,11 @@ def tied(
     ties, full_q = G.ties(), tree.uncoupled_q(q)
     free = solver(loose, full_q, G.column_rates(qd), G.owners_only(tau), external)
     at_rest, weightless = [0.0] * loose.nv, loose.without_gravity()
-    pushes = [[row.get(c, 0.0) for c in range(loose.nv)] for row in ties]
-    Y = [solver(weightless, full_q, at_rest, push, ()) for push in pushes]
-    K = [[_dot(row, y) for y in Y] for row in ties]
+    Y = [solver(weightless, full_q, at_rest, G.push(row), ()) for row in ties]
+    K = [[G.along(row, y) for y in Y] for row in ties]
     factors = ltl.factor(K, tuple(range(-1, len(ties) - 1)))
-    forces = ltl.solve(factors, [_dot(row, free) for row in ties])
-    qdd = list(free)
-    for y, force in zip(Y, forces, strict=True):
-        qdd = [a - force * b for a, b in zip(qdd, y, strict=True)]
-    return [qdd[c] for c in G.owners] + qdd[loose.nv :]
-
-
-def _dot(row: dict[int, float], x: Vector) -> Scalar:
-    total: Scalar = 0.0
-    for i, factor in row.items():
-        total = total + x[i] * factor
-    return total
+    forces = ltl.solve(factors, [G.along(row, free) for row in ties])
+    return G.released(free, forces, Y)
 
 
 def with_ties(solver: Solver) -> Callable[..., list[Scalar]]:

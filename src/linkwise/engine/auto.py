@@ -57,7 +57,11 @@ def choose_method(
     """The method to use for this robot on a kind of device: ``cpu`` or ``cuda``."""
     large = tree.n_links > MOST_WEIGHED
     if large or in_loops(function, tree, device):
-        rolled = [name for name, m in FUNCTIONS[function].items() if m.can_roll(tree, device)]
+        methods = FUNCTIONS[function].items()
+        rolled = [name for name, m in methods if m.can_roll(tree, device) and not m.iterates]
+        # where joints follow others, "fd3" finds their forces with the factors it has already
+        if "fd3" in rolled and tree.coupled:
+            return "fd3"
         if rolled:
             return rolled[0]
     if large or function not in CANDIDATES:

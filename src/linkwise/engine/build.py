@@ -41,9 +41,11 @@ def traced(task: Task, tree: Tree, robot: str, effort: Effort) -> Program:
         try:
             return trace(task, tree, most)
         except TooManyNodes:
+            reason = task.algorithm.rolls(tree) if task.algorithm.rolls else ""
+            loops = f" (and it cannot be loops: {reason})" if reason else ""
             raise ProgramTooLarge(
                 f"{task.name} of {quote(robot)}: more than {most:,} operations, which cannot be "
-                f"compiled in the free memory ({free_memory() / 2**30:.1f} GiB); expected a "
+                f"compiled in the free memory ({free_memory() / 2**30:.1f} GiB){loops}; expected a "
                 "smaller robot (robot.lock, robot.sub_chain), a method that takes fewer "
                 "operations ('aba' and 'fd3' grow with the links, not with their square), or "
                 "robot.evaluate, which compiles nothing"

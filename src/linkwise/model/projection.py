@@ -10,7 +10,7 @@ multiplier of a follower). Every index of a matrix or tensor over columns is gat
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,3 +72,25 @@ class Projection:
         free = set(self.owners)
         followers = [(c, *row) for c, row in enumerate(self.rows) if c not in free]
         return [{c: 1.0, self.owners[i]: -factor} for c, i, factor in followers]
+
+    def push(self, row: Mapping[int, float]) -> list[Scalar]:
+        """Torques by column, from those that there are."""
+        return [row.get(c, 0.0) for c in range(len(self.rows))]
+
+    def along(self, row: Mapping[int, float], x: Sequence[Scalar]) -> Scalar:
+        """``row · x``, both by column."""
+        total: Scalar = 0.0
+        for c, factor in row.items():
+            total = total + x[c] * factor
+        return total
+
+    def released(
+        self, x: Sequence[Scalar], forces: Sequence[Scalar], Y: Sequence[Sequence[Scalar]]
+    ) -> list[Scalar]:
+        """``x - Σ force y`` by column, as numbers of the degrees of freedom; what comes after the
+        columns comes after these.
+        """
+        total = list(x)
+        for y, force in zip(Y, forces, strict=True):
+            total = [a - force * b for a, b in zip(total, y, strict=True)]
+        return [total[c] for c in self.owners] + total[len(self.rows) :]

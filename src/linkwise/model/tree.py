@@ -404,6 +404,19 @@ class Tree:
         name, driver = next((k.joint_name, f.link) for k, f in pairs if f is not None)
         return name, self.links[driver].joint_name
 
+    @cached_property
+    def n_followers(self) -> int:
+        """How many joints follow others."""
+        return sum(link.follows is not None for link in self.links) if self.coupled else 0
+
+    def beside(self, rates: list[Scalar], more: list[Scalar]) -> list[Scalar]:
+        """Numbers of the degrees of freedom, and more numbers after them."""
+        return [*rates, *more]
+
+    def beside_of(self, numbers: list[Scalar]) -> list[Scalar]:
+        """The numbers that come after those of the degrees of freedom."""
+        return numbers[self.nv :]
+
     def uncoupled_q(self, q: Sequence[Scalar]) -> list[Scalar]:
         """A configuration of this tree as one of `uncoupled`."""
         return [x for own in self.per_link_q(q) for x in own]

@@ -19,7 +19,7 @@ from linkwise.spatial.records import leaves, mapped
 from linkwise.trace.expr import At, Expr, summed
 from linkwise.trace.kept import filled, traced, unknown
 from linkwise.trace.rolled import Body, Step, loop
-from linkwise.trace.rolledtree import PerLink, RolledTree, Visit, Way, zeroed
+from linkwise.trace.rolledtree import PerLink, RolledTree, Visit, Way, copied, zeroed
 from linkwise.trace.status import not_finite
 
 START, CARRY, MEET = range(3)
@@ -50,8 +50,8 @@ def _(
 
 def write_matrix(tree: RolledTree, pairs: Pairs, name: str) -> Expr:
     """Write the matrix, zeros between branches; returns how many numbers are not finite."""
-    nv = tree.nv
-    if not tree.serial:
+    nv, into = tree.nv, tree.cleared(tree.nv**2) if tree.coupled else name
+    if not (tree.serial or tree.coupled):
         loop(tree.graph, nv * nv, [], lambda step, _: zeroed(step, name))
     link, role, start = _steps(tree)
     kind, kinds = tree.classes.of_link, len(tree.classes.classes)
@@ -68,36 +68,52 @@ def write_matrix(tree: RolledTree, pairs: Pairs, name: str) -> Expr:
     shapes = traced(tree, tree.all, pairs.starts.at)
     states = {k: mapped(lambda _: unknown(tree.graph), shape) for k, shape in shapes.items()}
     count = max(len(leaves(state)) for state in states.values())
-    write = _Write(tree, pairs, name)
+    write = _Write(tree, pairs, into)
 
     def body(role: int, own: int, started: int) -> Body:
         def stepped(step: Step, carried: list[Expr]) -> Sequence[Expr | float]:
             visit = Visit(tree, way, own, step)
             inputs = [x.at(visit) for x in pairs.per_link]
-            *numbers, broken = carried
+            *numbers, factor, broken = carried  # the factor of the link where the state started
+            follows = visit.link.follows
+            own_factor: Any = follows.multiplier if follows else 1.0
             state = filled(states[started], numbers)
             if role == START:
-                state = pairs.starts.at(visit)
+                state, factor = pairs.starts.at(visit), tree.graph.lift(own_factor)
             if role == CARRY:
                 state = pairs.carry(visit.link, state, *inputs)
             else:
                 found = pairs.meet(visit.link, state, *inputs)
+                write.factor = factor * own_factor
                 broken = broken + write.met(visit, found, role == START)
             new = leaves(state)
-            return [*new, *numbers[len(new) :], broken]
+            return [*new, *numbers[len(new) :], factor, broken]
 
         return stepped
 
     bodies = [body(*map(int, case)) for case in np.transpose(np.unravel_index(cases, shape))]
     which_at = At(0, 1, CASE) if len(bodies) > 1 else None
-    return loop(tree.graph, len(link), [0.0] * (count + 1), *bodies, which=which_at)[-1]
+    starts = [0.0] * count + [1.0, 0.0]
+    broken = loop(tree.graph, len(link), starts, *bodies, which=which_at)[-1]
+    if tree.coupled:
+        loop(tree.graph, nv * nv, [], lambda step, _: copied(step, into, name))
+    return broken
 
 
 class _Write:
-    """Writes blocks of a matrix; each method returns how many numbers are not finite."""
+    """Writes blocks of a matrix; each method returns how many numbers are not finite.
+
+    Where joints follow others, blocks are multiplied by the factors of both links and added up.
+    """
 
     def __init__(self, tree: RolledTree, pairs: Pairs, name: str) -> None:
         self.tree, self.pairs, self.name = tree, pairs, name
+        self.factor: Any = 1.0  # of the two links together
+
+    def _put(self, visit: Visit, value: Any, start: int, places: str) -> Expr:
+        own = self.tree.graph.lift(value * self.factor if self.tree.coupled else value)
+        visit.step.write(self.name, own, start, 1, places, add=self.tree.coupled)
+        return not_finite(self.tree.graph, own)
 
     def met(self, visit: Visit, found: Any, diagonal: bool) -> Expr:
         """What a link has met, at itself or at an ancestor."""
@@ -111,12 +127,12 @@ class _Write:
         return broken + self._entries(visit, outer(*found), MIRRORED)
 
     def _entries(self, visit: Visit, block: Sequence[Sequence[Any]], places: str) -> Expr:
-        for a, row in enumerate(block):
-            for b, x in enumerate(row):
-                visit.step.write(self.name, x, a * self.tree.nv + b, 1, places)
-        return summed(
-            self.tree.graph, (not_finite(self.tree.graph, x) for row in block for x in row)
-        )
+        broken = [
+            self._put(visit, x, a * self.tree.nv + b, places)
+            for a, row in enumerate(block)
+            for b, x in enumerate(row)
+        ]
+        return summed(self.tree.graph, broken)
 
     def block(self, visit: Visit, block: Sequence[Sequence[Any]], diagonal: bool) -> Expr:
         """A block, rows of the link that is met, and its mirror image.
@@ -130,10 +146,9 @@ class _Write:
                 if diagonal and b > a:
                     continue
                 value = x + rotors[a] if diagonal and a == b and self.pairs.rotors else x
-                broken = broken + not_finite(self.tree.graph, value)
-                visit.step.write(self.name, value, a * nv + b, 1, ENTRY)
+                broken = broken + self._put(visit, value, a * nv + b, ENTRY)
                 if not (diagonal and a == b):
-                    visit.step.write(self.name, value, b * nv + a, 1, MIRRORED)
+                    self._put(visit, value, b * nv + a, MIRRORED)
         return broken
 
 

@@ -26,6 +26,7 @@ from linkwise.trace.rolledtree import (
     RolledTree,
     Slots,
     Visit,
+    copied,
     zeroed,
 )
 from linkwise.trace.status import bad_pivots, bits, not_finite, not_unit
@@ -107,33 +108,36 @@ def _write(tree: RolledTree, result: Gathered | PerLink, name: str, size: int) -
 
     (broken,) = tree.walk(tree.all, [0.0], body)
     if later:
-        loop(tree.graph, size, [], lambda step, _: _copied(step, into, name))
+        loop(tree.graph, size, [], lambda step, _: copied(step, into, name))
     return broken
 
 
 def _write_columns(tree: RolledTree, columns: Columns, name: str) -> Expr:
-    """Loops that write a matrix of six rows: zeros, then the columns that there are."""
-    nv, graph = tree.nv, tree.graph
-    loop(graph, 6 * nv, [], lambda step, _: zeroed(step, name))
-    if columns.way is None:  # the base: nothing moves it
-        return graph.zero
+    """Loops that write a matrix of six rows: zeros, then the columns that there are.
+
+    Where joints follow others, columns of the same degree of freedom are added up first.
+    """
+    nv, graph, added = tree.nv, tree.graph, tree.coupled
+    into = tree.cleared(6 * nv) if added else name
+    if not added:
+        loop(graph, 6 * nv, [], lambda step, _: zeroed(step, name))
     start, stride, places = tree.dofs
 
     def body(visit: Visit, state: list[Expr]) -> list[Expr]:
         (broken,) = state
         for k, column in enumerate(columns.per_link.at(visit)):
             for row, value in enumerate(column):
-                at = tree.on(visit.way, Place(name, row * nv + start + k, stride, places))
-                visit.step.write(at.array, value, at.start, at.stride, at.places)
-                broken = broken + not_finite(graph, value)
+                own = value * follows.multiplier if (follows := visit.link.follows) else value
+                at = tree.on(visit.way, Place(into, row * nv + start + k, stride, places))
+                visit.step.write(at.array, own, at.start, at.stride, at.places, add=added)
+                broken = broken + not_finite(graph, own)
         return [broken]
 
-    return tree.walk(columns.way, [0.0], body)[0]
-
-
-def _copied(step: Step, source: str, target: str) -> list[Expr]:
-    step.write(target, step.read(source, 0, 1), 0, 1)
-    return []
+    # nothing moves the base
+    broken = graph.zero if columns.way is None else tree.walk(columns.way, [0.0], body)[0]
+    if added:
+        loop(graph, 6 * nv, [], lambda step, _: copied(step, into, name))
+    return broken
 
 
 def _status(tree: RolledTree, task: Task, broken: Expr) -> Expr:

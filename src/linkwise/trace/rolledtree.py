@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from linkwise.model.linktable import numbers, with_numbers
 from linkwise.model.tree import BASE, Frame, Link, Tree
 from linkwise.spatial import Scalar
-from linkwise.spatial.records import mapped
+from linkwise.spatial.records import mapped, parts
 from linkwise.trace.classes import Classes
 from linkwise.trace.expr import FORTH, At, Counted, Expr, Graph, Loop, Order, reachable
 from linkwise.trace.program import Array
@@ -106,6 +106,7 @@ class Gathered(NamedTuple):
 
     per_link: PerLink
     added: bool = True
+    beside: tuple[Scalar, ...] = ()  # more numbers, of no link
 
 
 class Columns(NamedTuple):
@@ -128,6 +129,9 @@ class RolledTree(Tree):
     present: dict[str, list[int]]  # classes on a way, by the name of their list
     even: dict[str, tuple[int, int, str]]
     unread: Slots  # of scratch: what is known that nobody reads, and so is not kept
+    prefix: str = ""  # of the names of lists that are this tree's own
+    # what was asked for before, with what it was made of: those are alive, and their ids their own
+    answers: dict[tuple[Any, ...], tuple[Any, Any]]
 
     @staticmethod
     def of(tree: Tree, classes: Classes, graph: Graph, unread: Slots = frozenset()) -> RolledTree:
@@ -136,7 +140,7 @@ class RolledTree(Tree):
         rolled.__dict__.update(tree.__dict__)
         table = {LINKS: classes.table.ravel()} if classes.table.size else {}
         rolled.__dict__.update(graph=graph, classes=classes, tables=table, unread=unread)
-        rolled.__dict__.update(lists={}, scratch={}, widths={}, present={}, even={})
+        rolled.__dict__.update(lists={}, scratch={}, widths={}, present={}, even={}, answers={})
         return rolled
 
     # -- memory
@@ -184,6 +188,7 @@ class RolledTree(Tree):
 
     def listed(self, name: str, values: ArrayLike) -> tuple[int, int, str]:
         """Start, stride and list of places; where these grow evenly there is no list."""
+        name = self.prefix + name
         if name not in self.even:
             own = np.asarray(values, np.int64)
             steps = np.diff(own)
@@ -212,6 +217,15 @@ class RolledTree(Tree):
         name = f"{place.places} of {way.through}"
         self.lists.setdefault(name, self.lists[place.places][path])
         return place._replace(places=name)
+
+    def asked_once(self, what: Any, of: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+        """What is asked for, made when it is first asked for: walks with the same body over the
+        same inputs are one walk.
+        """
+        key = (what, *map(identity, of))
+        if key not in self.answers:
+            self.answers[key] = (of, make())
+        return self.answers[key][1]
 
     # -- ways
 
@@ -257,10 +271,26 @@ class RolledTree(Tree):
         """One step, to write elements of arrays, or to read ``count`` of them."""
         return loop(self.graph, 1, [0.0] * count, lambda step, _: body(step))
 
+    def some(self, links: Sequence[int], per_link: PerLink) -> list[Expr]:
+        """The first number that each of some links has, after the walks that have written them."""
+        name = f"links {list(links)}"
+        self.lists.setdefault(name, np.array(links))
+        way, room = Way(len(links), through=name), self.room(len(links))
+
+        def body(visit: Visit, _: list[Expr]) -> list[Expr]:
+            visit.step.write(room, per_link.at(visit)[0], 0, 1)
+            return []
+
+        self.walk(way, [], body)
+        count = len(links)
+        return self.once(lambda step: [step.read(room, k) for k in range(count)], count)
+
     # -- what drivers ask of a tree
 
     def per_link_q(self, q: Any) -> Any:
         """Each link's own part of a configuration."""
+        if isinstance(q, PerLink):
+            return q
         start, stride, places = self.places_of_q
 
         def own(visit: Visit) -> list[Scalar]:
@@ -271,7 +301,7 @@ class RolledTree(Tree):
                 return found
             return [found[0] * link.follows.multiplier + link.follows.offset]
 
-        return Lazy(own)
+        return self.asked_once("q", (q.name, self.prefix), lambda: Lazy(own))
 
     def per_link_v(self, v: Any) -> Any:
         """Each link's own part of joint rates."""
@@ -279,7 +309,8 @@ class RolledTree(Tree):
             return v.per_link
         if not isinstance(v, Input):
             (value,) = {float(x) for x in v}
-            return Lazy(lambda visit: [value] * visit.link.joint.nv)
+            same = Lazy(lambda visit: [value] * visit.link.joint.nv)
+            return self.asked_once("v", (value,), lambda: same)
         start, stride, places = self.dofs
 
         def own(visit: Visit) -> list[Scalar]:
@@ -289,7 +320,7 @@ class RolledTree(Tree):
             ]
             return [x * link.follows.multiplier for x in found] if link.follows else found
 
-        return Lazy(own)
+        return self.asked_once("v", (v.name, self.prefix), lambda: Lazy(own))
 
     @property
     def places_of_q(self) -> tuple[int, int, str]:
@@ -354,6 +385,29 @@ class RolledTree(Tree):
 
         return Lazy(own)
 
+    @property
+    def projection(self) -> Any:
+        """From rates of the degrees of freedom to those of every joint's columns, and back."""
+        from linkwise.trace.followers import RolledProjection
+
+        return RolledProjection(self, self._plain.projection)
+
+    def uncoupled_q(self, q: Any) -> Any:
+        """Each joint's own part of a configuration."""
+        return self.per_link_q(q)
+
+    def uncoupled(self) -> RolledTree:
+        """The same links with every joint on its own."""
+        return self._with(self._plain.uncoupled(), "uncoupled ")
+
+    def beside(self, rates: Any, more: Any) -> Any:
+        """Numbers of the degrees of freedom, and more numbers after them."""
+        return rates._replace(beside=tuple(more))
+
+    def beside_of(self, numbers: Any) -> Any:
+        """The numbers that come after those of the degrees of freedom."""
+        return list(numbers.beside)
+
     def without_gravity(self) -> RolledTree:
         """The same tree, weightless."""
         return self._with(replace(self._plain, gravity=(0.0, 0.0, 0.0)))
@@ -362,14 +416,31 @@ class RolledTree(Tree):
     def _plain(self) -> Tree:
         return Tree(self.links, self.gravity, self.frames, self.unmoved, self.loops)
 
-    def _with(self, tree: Tree) -> RolledTree:
+    def _with(self, tree: Tree, prefix: str = "") -> RolledTree:
         other = RolledTree.of(tree, self.classes, self.graph, self.unread)
-        shared = ("lists", "scratch", "widths", "tables", "present", "even")
+        other.__dict__["prefix"] = prefix or self.prefix
+        shared = ("lists", "scratch", "widths", "tables", "present", "even", "answers")
         other.__dict__.update((name, self.__dict__[name]) for name in shared)
         return other
+
+
+def identity(x: Any) -> Any:
+    """What tells an input of a walk from others: the numbers of a record, else the thing itself."""
+    inside = parts(x)
+    if inside is not None:
+        return (type(x), *map(identity, inside))
+    if isinstance(x, Expr):
+        return ("node", x.id)
+    return x if isinstance(x, (str, float, int)) or x is None else id(x)
 
 
 def zeroed(step: Step, array: str) -> list[Expr]:
     """Write zero to one element after another."""
     step.write(array, 0.0, 0, 1)
+    return []
+
+
+def copied(step: Step, source: str, target: str) -> list[Expr]:
+    """Copy one element after another."""
+    step.write(target, step.read(source, 0, 1), 0, 1)
     return []

@@ -67,12 +67,27 @@ def outward(
 
 @sweep.base_to_tip.register
 def _(tree: RolledTree, body: sweep.Body, base: Any, *per_link: Any) -> Any:
-    return outward(tree, tree.all, body, base, per_link)[0]
+    return tree.asked_once(
+        "base_to_tip",
+        (body, base, *per_link),
+        lambda: outward(tree, tree.all, body, base, per_link)[0],
+    )
 
 
 @sweep.tip_to_base.register
 def _(tree: RolledTree, body: sweep.Body, empty: Any, *per_link: Any) -> Any:
-    """With a carried sum along a chain; else sums in memory, to which each link adds."""
+    return tree.asked_once(
+        "tip_to_base", (body, empty, *per_link), lambda: inward(tree, body, empty, per_link)
+    )
+
+
+def inward(
+    tree: RolledTree, body: sweep.Body, empty: Any, per_link: Sequence[PerLink]
+) -> tuple[Stored, Any]:
+    """Sums from the tips inward: what later walks see of the links, and the sum at the base.
+
+    With a carried sum along a chain; else sums in memory, to which each link adds.
+    """
     way, graph, serial = tree.all.backward(), tree.graph, tree.serial
 
     def results(visit: Visit, children: Any) -> Any:
@@ -114,7 +129,8 @@ def _(tree: RolledTree, body: sweep.Body, empty: Any, *per_link: Any) -> Any:
 
 @sweep.each_link.register
 def _(tree: RolledTree, body: sweep.Body, *per_link: Any) -> Any:
-    return Lazy(lambda visit: body(visit.link, *(x.at(visit) for x in per_link)))
+    own = Lazy(lambda visit: body(visit.link, *(x.at(visit) for x in per_link)))
+    return tree.asked_once("each_link", (body, *per_link), lambda: own)
 
 
 @sweep.sum_links.register
@@ -185,7 +201,7 @@ def _read(tree: RolledTree, place: Place, item: int) -> Expr:
 def _(tree: RolledTree, empty: Any, given: Iterable[tuple[int, Any]]) -> Any:
     pairs = [(i, x) for i, x in given if i != BASE]
     if not pairs:
-        return Lazy(lambda _: empty)
+        return tree.asked_once("at no link", (empty,), lambda: Lazy(lambda _: empty))
     count = len(leaves(empty))
     array = tree.cleared(count * tree.n_links)
     for i, x in pairs:
