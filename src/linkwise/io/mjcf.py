@@ -20,8 +20,9 @@ from linkwise.io.files import FileRoots
 from linkwise.io.mjcf_text import Document, Element, check_values, flatten, leave_out
 from linkwise.io.mjcf_words import check_words
 from linkwise.io.mjequality import Locate, Reading
-from linkwise.io.mjmodel import describe_mjmodel, name_at
+from linkwise.io.mjmodel import describe_mjmodel
 from linkwise.io.mjobjections import INERTIA, JOINTS, Objection, objection
+from linkwise.io.mjshapes import text_at
 from linkwise.io.xml import Node, ReadLimits
 from linkwise.model.description import RobotDescription
 
@@ -166,7 +167,7 @@ def _locator(document: Document, model: Any) -> Locate:
         if kind == "body":
             index -= 1  # the world is no element
         elements, count, addresses = found[kind]
-        name = name_at(model, addresses[index]) if 0 <= index < len(addresses) else ""
+        name = text_at(model.names, addresses[index]) if 0 <= index < len(addresses) else ""
         if name in named[kind]:
             return named[kind][name].node.where
         in_order = 0 <= index < len(elements) and len(elements) == count

@@ -23,7 +23,7 @@ from linkwise.codes import Code
 from linkwise.errors import Where
 from linkwise.io.mjequality import Locate, Reading, library, ties
 from linkwise.io.mjrotors import geared, more_armature
-from linkwise.io.mjshapes import body_shapes
+from linkwise.io.mjshapes import body_shapes, text_at
 from linkwise.io.poses import (
     body_inertia,
     check_finite,
@@ -58,7 +58,7 @@ def describe_mjmodel(
     model: Any, name: str = "", locate: Locate | None = None, reading: Reading = TREES
 ) -> RobotDescription:
     """Describe a compiled model; ``locate`` says where an element of it was written."""
-    name = name or name_at(model, 0) or "robot"
+    name = name or text_at(model.names, 0) or "robot"
     whole = Where(f"<mujoco.MjModel {name!r}>")
     names = _Names(model)
     reader = _Reader(model, names, locate or _in_memory(whole, names), reading)
@@ -81,11 +81,6 @@ def _gravity(model: Any) -> Triple:
     return (0.0, 0.0, 0.0) if model.opt.disableflags & off else as_triple(model.opt.gravity)
 
 
-def name_at(model: Any, address: int) -> str:
-    """The name that starts at an address of the model's names."""
-    return bytes(model.names[address:]).split(b"\0", 1)[0].decode(errors="replace")
-
-
 def _in_memory(whole: Where, names: _Names) -> Locate:
     def locate(kind: str, index: int) -> Where:
         known = {"body": names.bodies, "joint": names.joints}.get(kind)
@@ -99,9 +94,9 @@ class _Names:
     """Names for all bodies and joints: MuJoCo's own, or their number where they have none."""
 
     def __init__(self, model: Any) -> None:
-        self.bodies = _filled("body", [name_at(model, a) for a in model.name_bodyadr])
-        self.joints = _filled("joint", [name_at(model, a) for a in model.name_jntadr])
-        self.sites = _filled("site", [name_at(model, a) for a in model.name_siteadr])
+        self.bodies = _filled("body", [text_at(model.names, a) for a in model.name_bodyadr])
+        self.joints = _filled("joint", [text_at(model.names, a) for a in model.name_jntadr])
+        self.sites = _filled("site", [text_at(model.names, a) for a in model.name_siteadr])
 
 
 def _filled(kind: str, names: list[str]) -> list[str]:

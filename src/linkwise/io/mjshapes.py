@@ -16,6 +16,11 @@ SHOWN = 3  # groups below this are drawn by MuJoCo's viewer
 Shapes = tuple[Geometry, ...]
 
 
+def text_at(texts: Any, address: int) -> str:
+    """The text that starts at an address of a model's names or paths."""
+    return bytes(texts[address:]).split(b"\0", 1)[0].decode(errors="replace")
+
+
 def body_shapes(m: Any, body: int) -> tuple[Shapes, Shapes]:
     """Visual and collision shapes of a body; kinds that descriptions do not know are left out."""
     start = m.body_geomadr[body]
@@ -51,7 +56,8 @@ def _shape(m: Any, geom: int) -> Geometry | None:
 def _mesh(m: Any, geom: int, R: Any, p: Any, rgba: Any) -> Geometry | None:
     """A mesh in the axes of its file: MuJoCo moves it to its centre and principal axes."""
     mesh = int(m.geom_dataid[geom])
-    path = _path(m, mesh)
+    address = int(m.mesh_pathadr[mesh])
+    path = text_at(m.paths, address) if address >= 0 else ""
     if not path:
         return None
     R = R @ quaternion_matrix(m.mesh_quat[mesh]).T
@@ -59,8 +65,3 @@ def _mesh(m: Any, geom: int, R: Any, p: Any, rgba: Any) -> Geometry | None:
     return Geometry(
         "mesh", path=path, scale=as_triple(m.mesh_scale[mesh]), origin=origin, rgba=rgba
     )
-
-
-def _path(m: Any, mesh: int) -> str:
-    address = int(m.mesh_pathadr[mesh])
-    return "" if address < 0 else bytes(m.paths[address:]).split(b"\0", 1)[0].decode()

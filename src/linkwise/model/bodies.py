@@ -11,13 +11,7 @@ from numpy.typing import NDArray
 
 from linkwise.codes import ERROR, Code
 from linkwise.errors import Problem, Where, strictness
-from linkwise.model.description import (
-    SMALLEST,
-    BodyInertia,
-    JointDescription,
-    LinkDescription,
-    tensor_of,
-)
+from linkwise.model.description import SMALLEST, BodyInertia, tensor_of
 from linkwise.spatial import RigidInertia, Sym3, Vec3
 
 Array = NDArray[np.float64]
@@ -139,11 +133,6 @@ def check_body(body: Moments, joint: str, where: Where, policy: Policy) -> Momen
     with strictness(policy.strict):
         where.report(code, **facts)
     return body
-
-
-def place_of(joint: JointDescription, link: LinkDescription) -> Where:
-    """Where to say that something is wrong with a body: its link, or else its joint."""
-    return link.where if link.where.line is not None else joint.where
 
 
 def body_problem(body: Moments, joint: str) -> tuple[Code, dict[str, Any]] | None:

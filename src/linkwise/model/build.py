@@ -9,15 +9,7 @@ import numpy as np
 
 from linkwise.codes import Code
 from linkwise.errors import HOLE, Where, quote
-from linkwise.model.bodies import (
-    NOTHING,
-    Moments,
-    Policy,
-    check_body,
-    moments,
-    place_of,
-    rigid_inertia,
-)
+from linkwise.model.bodies import NOTHING, Moments, Policy, check_body, moments, rigid_inertia
 from linkwise.model.description import SMALLEST, JointDescription, LinkDescription, RobotDescription
 from linkwise.model.frames import Array, Placed, choose_frames, pose_arrays, tidy_rotation
 from linkwise.model.joints import FIXED, Joint, make_joint
@@ -65,8 +57,9 @@ class Body:
 
     @property
     def where(self) -> Where:
-        """Where to say that something is wrong with the body."""
-        return place_of(self.joint, self.members[0][0])
+        """Where to say that something is wrong with the body: its link, or else its joint."""
+        link = self.members[0][0]
+        return link.where if link.where.line is not None else self.joint.where
 
     def checked(self, policy: Policy) -> Moments:
         """Mass properties of a body that can exist, or as the policy says."""

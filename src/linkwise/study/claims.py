@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
+from itertools import zip_longest
 
 LENGTHS = (6, 7, 13, 14, 30)  # joints, in the tables of the papers
 _POWERS = ("", "n", "n²", "n³")
@@ -21,18 +23,11 @@ class Polynomial:
 
     def __call__(self, n: int) -> Fraction:
         """Its value."""
-        total = Fraction(0)
-        for c in self.coefficients:
-            total = total * n + c
-        return total
+        return reduce(lambda total, c: total * n + c, self.coefficients, Fraction(0))
 
     def __add__(self, o: Polynomial) -> Polynomial:
-        size = max(len(self.coefficients), len(o.coefficients))
-        pairs = zip(self._padded(size), o._padded(size), strict=True)
-        return Polynomial(tuple(a + b for a, b in pairs))
-
-    def _padded(self, size: int) -> tuple[Fraction, ...]:
-        return (Fraction(0),) * (size - len(self.coefficients)) + self.coefficients
+        pairs = zip_longest(self.coefficients[::-1], o.coefficients[::-1], fillvalue=Fraction(0))
+        return Polynomial(tuple(a + b for a, b in pairs)[::-1])
 
     def __str__(self) -> str:
         terms = zip(self.coefficients, reversed(_POWERS[: len(self.coefficients)]), strict=True)
