@@ -93,7 +93,7 @@ class FileRoots:
         return list(dict.fromkeys(os.path.realpath(path) for path in found))
 
     def _holds(self, path: str) -> bool:
-        return any(os.path.commonpath([path, root]) == root for root in self.own + self.packages)
+        return any(is_within(path, root) for root in self.own + self.packages)
 
 
 def _split(text: str) -> tuple[str, str]:
@@ -103,6 +103,14 @@ def _split(text: str) -> tuple[str, str]:
         return "", text
     kind = scheme[1].lower()
     return kind, unquote(text[len("file://") :]) if kind == "file" else text[scheme.end() :]
+
+
+def is_within(path: str, folder: str) -> bool:
+    """Whether a real path is a folder, or lies under it."""
+    try:
+        return os.path.commonpath([path, folder]) == folder
+    except ValueError:  # another drive
+        return False
 
 
 def package_root(folder: str) -> list[str]:
@@ -133,7 +141,7 @@ def _whole(modules: list[str]) -> list[str]:
 def _is_private(folder: str) -> bool:
     """Whether a folder is neither open to all, nor the home folder, nor above it."""
     home = os.path.realpath(os.path.expanduser("~"))
-    if os.path.commonpath([folder, home]) == folder:
+    if is_within(home, folder):
         return False
     try:
         return not os.stat(folder).st_mode & stat.S_IWOTH

@@ -14,7 +14,7 @@ from math import inf, isfinite
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from linkwise.errors import quote
-from linkwise.io.files import package_root
+from linkwise.io.files import is_within, package_root
 from linkwise.io.rpy import rotation_rpy
 from linkwise.io.urdf import JOINT_KINDS, LIMITED, TENSOR, UNBOUNDED, WITHOUT_AXIS
 from linkwise.io.xml import PathLike
@@ -121,18 +121,11 @@ def _mesh_name(path: str, folder: str) -> str:
     """
     if not os.path.isabs(path) or not os.path.exists(path):
         return path
-    if folder and _is_under(path, folder):
-        return os.path.relpath(path, os.path.realpath(folder)).replace(os.sep, "/")
+    real = os.path.realpath(folder)
+    if folder and is_within(path, real):
+        return os.path.relpath(path, real).replace(os.sep, "/")
     root = _package_of(path)
     return f"package://{os.path.basename(root)}/" + os.path.relpath(path, root).replace(os.sep, "/")
-
-
-def _is_under(path: str, folder: str) -> bool:
-    real = os.path.realpath(folder)
-    try:
-        return os.path.commonpath([path, real]) == real
-    except ValueError:  # another drive
-        return False
 
 
 def _package_of(path: str) -> str:
@@ -144,8 +137,9 @@ def _warn_of_strays(robot: RobotDescription, folder: str) -> None:
     """Say once which meshes will not be found by themselves."""
     shapes = (g for link in robot.links for g in (*link.visuals, *link.collisions))
     meshes = {g.path for g in shapes if g.kind == "mesh" and os.path.isabs(g.path)}
-    outside = {_package_of(p) for p in meshes if os.path.exists(p) and not _is_under(p, folder)}
-    own = package_root(os.path.realpath(folder)) if folder else []
+    real = os.path.realpath(folder)
+    outside = {_package_of(p) for p in meshes if os.path.exists(p) and not is_within(p, real)}
+    own = package_root(real) if folder else []
     far = sorted(outside - set(own))
     if far:
         shown = ", ".join(map(repr, far[:3])) + (", ..." if len(far) > 3 else "")

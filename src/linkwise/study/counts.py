@@ -82,32 +82,27 @@ def count(algorithm: Algorithm, tree: Tree) -> OperationCount:
     return count_operations(trace(Task(algorithm), tree))
 
 
-def _pair(counted: OperationCount) -> Pair:
-    return counted.multiplications, counted.additions
+def _method(function: str, method: str) -> Callable[[Tree], OperationCount]:
+    return lambda tree: count(FUNCTIONS[function][method], tree)
 
 
-def _method(function: str, method: str) -> Callable[[Tree], Pair]:
-    return lambda tree: _pair(count(FUNCTIONS[function][method], tree))
+def _part(name: str) -> Callable[[Tree], OperationCount]:
+    return lambda tree: count(PARTS[name], tree)
 
 
-def _part(name: str) -> Callable[[Tree], Pair]:
-    return lambda tree: _pair(count(PARTS[name], tree))
+def _iterated(method: str) -> Callable[[Tree], OperationCount]:
+    whole = _method("forward_dynamics", method)
+    return lambda tree: whole(tree).iterated(tree.nv)
 
 
-def _iterated(method: str) -> Callable[[Tree], Pair]:
-    driver = FUNCTIONS["forward_dynamics"][method]
-    return lambda tree: _pair(count(driver, tree).iterated(tree.nv))
-
-
-def _one_iteration(tree: Tree) -> Pair:
+def _one_iteration(tree: Tree) -> OperationCount:
     body = count(FUNCTIONS["forward_dynamics"]["ccg"], tree).iteration
     assert body is not None
-    return _pair(body)
+    return body
 
 
-def _without_kinematics(tree: Tree) -> Pair:
-    whole, extra = count(FUNCTIONS["mass_matrix"]["gdahj"], tree), count(PARTS["kinematics"], tree)
-    return whole.multiplications - extra.multiplications, whole.additions - extra.additions
+def _without_kinematics(tree: Tree) -> OperationCount:
+    return count(FUNCTIONS["mass_matrix"]["gdahj"], tree) - count(PARTS["kinematics"], tree)
 
 
 @dataclass(frozen=True)
@@ -115,7 +110,7 @@ class Ours:
     """Our part of a comparison: in words, and counted."""
 
     words: str
-    counted: Callable[[Tree], Pair]
+    counted: Callable[[Tree], OperationCount]
 
 
 OURS = {
@@ -163,5 +158,6 @@ def compare(
         counted: dict[str, Pair] = {}
         for claim in CLAIMS:
             if claim.ours not in counted:
-                counted[claim.ours] = OURS[claim.ours].counted(tree)
+                ours = OURS[claim.ours].counted(tree)
+                counted[claim.ours] = ours.multiplications, ours.additions
             yield Row(claim, n, claim.printed.at(n), claim.best.at(n), counted[claim.ours])

@@ -225,14 +225,17 @@ class OperationCount:
 
     def repeated(self, times: int) -> OperationCount:
         """What is done when all of it is done so many times."""
-        return replace(self, **{f: getattr(self, f) * times for f in _COUNTED})
+        return self._plus(self, times - 1)
 
     def iterated(self, times: int) -> OperationCount:
         """What is done when a loop runs so many times."""
-        if self.iteration is None:
-            return self
-        again = {f: getattr(self.iteration, f) * (times - 1) for f in _COUNTED}
-        return replace(self, **{f: getattr(self, f) + x for f, x in again.items()})
+        return self if self.iteration is None else self._plus(self.iteration, times - 1)
+
+    def __sub__(self, o: OperationCount) -> OperationCount:
+        return self._plus(o, -1)
+
+    def _plus(self, o: OperationCount, times: int) -> OperationCount:
+        return replace(self, **{f: getattr(self, f) + getattr(o, f) * times for f in _COUNTED})
 
     def __str__(self) -> str:
         """Write the counts as a sentence."""
