@@ -8,7 +8,7 @@ BIN = $(VENV)/bin
 PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n auto --dist worksteal
 ROBOT ?= iiwa14
 
-.PHONY: run test quick full bits search mutation gpu lint bench reliability identities agreement chains accuracy costs clean
+.PHONY: run test quick full bits search mutation gpu lint bench reliability identities agreement chains chain-accuracy pictures accuracy costs clean
 
 run: $(VENV)/.ready
 	$(BIN)/linkwise demo $(ROBOT)
@@ -59,9 +59,19 @@ agreement: $(VENV)/.ready
 	$(BIN)/python tools/agreement.py
 	$(BIN)/python tools/compile_curve.py
 
-# the table of docs/long_chains.md
-chains: $(VENV)/.ready
+# docs/long_chains.md: one long chain, and the peers where they can (the lengths at which they fail
+# are kept from `tools/long_chains.py peers`, which takes half an hour)
+chains: $(VENV)/.pages
 	$(BIN)/python tools/long_chains.py
+
+# docs/chain_accuracy.md: errors of forward dynamics of chains of up to ten million links
+chain-accuracy: $(VENV)/.pages
+	$(BIN)/python tools/chain_accuracy.py
+
+# pictures of docs/scan.md, and of a falling tether of 100,000 links
+pictures: $(VENV)/.pages
+	$(BIN)/python tools/scan_pictures.py
+	$(BIN)/python examples/07_whip.py 100000 docs/pictures/whip.png docs/pictures/whip.gif
 
 # docs/accuracy.md: errors of every method against 50 digits
 accuracy: $(VENV)/.ready
@@ -75,6 +85,10 @@ costs: $(VENV)/.ready
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	touch $@
+
+$(VENV)/.pages: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[pages]"
 	touch $@
 
 clean:

@@ -25,7 +25,8 @@ def tool() -> Iterator[Callable[[str], ModuleType]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(TOOLS))
         yield importlib.import_module
-    for name in ("pages", "accuracy", "cg_study", "compile_curve", "cost_model", "gdahj_crossover"):
+    for name in ("pages", "accuracy", "cg_study", "compile_curve", "cost_model", "gdahj_crossover",
+                 "precise_chain", "chain_accuracy", "long_chains"):  # fmt: skip
         sys.modules.pop(name, None)
 
 
@@ -111,3 +112,45 @@ def test_conjugate_gradients_take_a_step_per_joint(tool: Callable[[str], ModuleT
     steps = study.medians(study.random_chain(3, 0.0))
     assert steps["none (ccg)"] == 3 and steps["10 ms ago"] <= 3 and steps["float32"] <= 2
     assert "| none (ccg) |" in study.table("arm", {"three joints": steps})
+
+
+def test_chains_are_judged_by_many_digits(
+    tool: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Articulated bodies are right to rounding, float32 too; another length is another problem."""
+    pytest.importorskip("mpmath")
+    accuracy = tool("chain_accuracy")
+    monkeypatch.setattr(accuracy, "KEPT", tmp_path)
+    monkeypatch.setattr(accuracy, "WRITTEN_OUT", 0)
+    rows = []
+    for name, case in accuracy.CASES.items():
+        exact = accuracy.judged((name, 12))
+        assert (accuracy.judged((name, 12)) == exact).all(), "the same, from its file"
+        row = accuracy.measure(case, 12, exact, ["aba"], {}) | accuracy.conditions(case, 12)
+        for dtype in accuracy.DTYPES:
+            limit = 10 * max(row["sensitivity"], 1.0) * accuracy.rounding(dtype)
+            assert 0 < row["error"][f"aba {dtype}"] < limit
+            assert row["residual"][f"aba {dtype}"] < 100
+        assert row["condition"] > 1e3
+        rows.append(row)
+    assert len(list(tmp_path.iterdir())) == len(accuracy.CASES)
+    page = accuracy.page(rows, accuracy.kept("## What to take away\n\nmuch\n## Beside articulated"))
+    assert "## What to take away\n\nmuch\n" in page and "| mixed mass | `aba`  | 32   |" not in page
+
+
+def test_long_chains_are_timed_and_peers_fail_in_their_own_words(
+    tool: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chains = tool("long_chains")
+    row = chains.child("linkwise", 70)
+    assert row["n"] == 70 and row["seconds"]["fd aba 1"] > 0 and row["peak"] > 10
+    lost = chains.child("nobody", 70, limited=True)
+    assert lost["failed"].startswith("KeyError: 'nobody' (exit 1, ")
+    found = {"linkwise": [row], "peers": [lost | {"who": "mujoco"}], "gpu": [], "machine": "one",
+             "versions": {"pinocchio": "1", "mujoco": "2"}}  # fmt: skip
+    text = chains.section(found)
+    assert "| mujoco | 70    |             |         | KeyError: 'nobody'" in text
+    assert "| 70    |" in text and "fails" in text and "not tried" in text
+    assert [chains.duration(t) for t in (2.5e-7, 1.234e-4, 0.5, 12.0, 2345.6)] == [
+        "0.25 µs", "123 µs", "500 ms", "12 s", "2346 s",
+    ]  # fmt: skip
