@@ -84,4 +84,4 @@ def test_a_simulation_in_c(tmp_path: Path, puma: lw.Robot) -> None:
     library[word(made.name)](*(ctypes.c_void_p(a.ctypes.data) for a in arrays))
     expected = np.concatenate([found.q, found.qd], -1)
     np.testing.assert_array_equal(out["states"].reshape(-1, 12)[:4], expected[1:])
-    assert out["health"].tolist() == [20.0, 0.0]
+    assert out["health"].tolist() == [20.0, 0.0, 0.0]

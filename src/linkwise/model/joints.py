@@ -166,6 +166,10 @@ class Joint(ABC):
         """``[u, v]``: twice what moving by u and then by v turns and shifts more than by u + v."""
         return [0.0] * self.nv
 
+    def cobracket(self, u: Vector, p: Vector) -> list[Scalar]:
+        """``adᵀ p``: a force for which ``p · [u, v]`` is the power at the rates v."""
+        return [0.0] * self.nv
+
     def normalize(self, q: Vector) -> list[Scalar]:
         """The nearest legal configuration."""
         return list(q)
@@ -347,6 +351,9 @@ class Spherical(Joint):
     def bracket(self, u: Vector, v: Vector) -> list[Scalar]:
         return list(cross(Vec3(*u), Vec3(*v)))
 
+    def cobracket(self, u: Vector, p: Vector) -> list[Scalar]:
+        return list(cross(Vec3(*p), Vec3(*u)))
+
     def normalize(self, q: Vector) -> list[Scalar]:
         return list(Quaternion.of(q).unit().numbers())
 
@@ -389,6 +396,10 @@ class Free(Joint):
     def bracket(self, u: Vector, v: Vector) -> list[Scalar]:
         turn, shift, other = Vec3(*u[:3]), Vec3(*u[3:]), Vec3(*v[:3])
         return [*cross(turn, other), *(cross(turn, Vec3(*v[3:])) + cross(shift, other))]
+
+    def cobracket(self, u: Vector, p: Vector) -> list[Scalar]:
+        turn, moment, force = Vec3(*u[:3]), Vec3(*p[:3]), Vec3(*p[3:])
+        return [*(cross(moment, turn) + cross(force, Vec3(*u[3:]))), *cross(force, turn)]
 
     def normalize(self, q: Vector) -> list[Scalar]:
         return [*Quaternion.of(q).unit().numbers(), *q[4:]]

@@ -9,10 +9,12 @@ from linkwise.motion.laws import (
     pd,
     zero,
 )
+from linkwise.motion.limits import SoftStop
 
 __all__ = [
     "Law",
     "PerStep",
+    "SoftStop",
     "computed_torque",
     "constant",
     "gravity_compensation",

@@ -19,11 +19,17 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
+from linkwise.algorithms import ltl
 from linkwise.algorithms.configurations import chart_rate, integrate
+from linkwise.algorithms.crba import crba
+from linkwise.algorithms.implicit import implicit_change
+from linkwise.algorithms.momentum import lagrangian, pulled, pushed
+from linkwise.model.regroup import regroup
 from linkwise.model.tree import Tree
 from linkwise.motion.integrators import INTEGRATORS, Phase, State
 from linkwise.motion.kernels import Recipe
 from linkwise.motion.laws import Form, law_torques, ports_of
+from linkwise.motion.limits import NO_STEP, NUMBERS, PLACES, Limited, outside, stop_forces
 from linkwise.motion.vectors import Numbers
 from linkwise.spatial import Scalar, Vector, select
 from linkwise.trace.assemble import assemble
@@ -40,6 +46,7 @@ MOST_STEPS = 256  # steps of one run
 UNSAMPLED = MOST_STEPS + 1  # steps between states that are written, so many that none is
 
 PHASE, STEP, CASE = "at_phase", "at_step", "at_case"  # lists of places, by step of the loop
+HEALTH = 3  # healthy steps, what failed, and how far an iteration was from its end
 CONTROL = Phase(-1)  # the law is asked, and its answer held
 
 
@@ -53,6 +60,8 @@ class Rollout:
     per_step: tuple[bool, ...] = ()  # which of its numbers are given for each step
     hold: bool = False  # the law is asked once per step
     every: int = 1  # steps between states that are written
+    limited: tuple[Limited, ...] = ()  # joints with limits that matter
+    stop: bool = False  # soft stops are at these limits; else they end the motion
 
     def samples(self, tree: Tree) -> int:
         """States that one run can write; 0: only its last one is of interest."""
@@ -77,14 +86,22 @@ class Rollout:
         room = self.steps(tree)
         law = [replace(p, size=room * p.size) if steps else p for p, steps in pairs]
         wrenches = [Port(f"f_ext[{k}]", 6) for k in range(len(self.dynamics.external))]
+        limits = [Port(name, len(self.limited)) for name in self.limit_names]
         return (Port("q", tree.nq), Port("qd", tree.nv), Port("dt", 1), Port("steps", 1),
-                *law, *wrenches)  # fmt: skip
+                *law, *wrenches, *limits)  # fmt: skip
+
+    @property
+    def limit_names(self) -> tuple[str, ...]:
+        """Inputs for the limits of joints."""
+        if not self.limited:
+            return ()
+        return (*PLACES, *NUMBERS) if self.stop else PLACES
 
     def slots(self, tree: Tree) -> tuple[Slot, ...]:
         """Outputs: states on the way, the last one, steps that went well, what went wrong."""
         samples = self.samples(tree)
         written = [Slot("states", (samples, tree.nq + tree.nv))] if samples else []
-        return (*written, Slot("end", (tree.nq + tree.nv,)), Slot("health", (2,)))
+        return (*written, Slot("end", (tree.nq + tree.nv,)), Slot("health", (HEALTH,)))
 
     def arrays(self, tree: Tree) -> tuple[Array, ...]:
         """Tables: numbers of the phases, and which phase and step the loop is at."""
@@ -116,7 +133,8 @@ class Rollout:
         signature = Signature(self.ports(tree), self.slots(tree), arrays, bool(arrays))
         law = tuple(form.name for form in self.forms)
         task = (self.dynamics.algorithm.method, self.dynamics.external)
-        key = ("rollout", self.integrator, law, self.per_step, self.hold, self.every, *task)
+        key = ("rollout", self.integrator, law, self.per_step, self.hold, self.every, *task,
+               self.limited, self.stop)  # fmt: skip
         return Recipe(key, signature, partial(trace_rollout, self, tree))
 
 
@@ -124,19 +142,52 @@ class Traced:
     """The equations of motion of a tree, on traced scalars, under given torques or by a law."""
 
     def __init__(
-        self, plan: Rollout, tree: Tree, law: Sequence[Vector], wrenches: Sequence[Vector]
+        self,
+        plan: Rollout,
+        tree: Tree,
+        law: Sequence[Vector],
+        wrenches: Sequence[Vector],
+        limits: Sequence[Vector] = (),
     ) -> None:
-        self.plan, self.tree, self.law, self.wrenches = plan, tree, law, wrenches
+        self.plan, self.tree, self.law, self.limits = plan, tree, law, limits
+        self.grouped = regroup(tree)
+        self.wrenches = wrenches
+        self.external = tuple(zip(plan.dynamics.external, wrenches, strict=True))
         self.held: Vector | None = None
 
     def torques(self, q: Vector, v: Vector) -> Numbers:
         """What the law asks for."""
         return Numbers(law_torques(self.plan.forms, self.tree, self.law, q, v))
 
+    def acting(self, q: Vector, v: Vector, h: Scalar = NO_STEP) -> tuple[Numbers, list[Scalar]]:
+        """Torques of law and stops, and what stops resist per unit of the rates after h."""
+        tau = self.torques(q, v) if self.held is None else Numbers(self.held)
+        if not self.plan.stop:
+            return tau, [0.0] * self.tree.nv
+        push, slopes = stop_forces(self.plan.limited, self.limits, q, v, h)
+        return tau + push, slopes
+
     def acceleration(self, q: Numbers, v: Numbers) -> Numbers:
         """How the rates change."""
-        tau = self.torques(q, v) if self.held is None else self.held
+        tau, _ = self.acting(q, v)
         return Numbers(evaluate(self.plan.dynamics, self.tree, q, v, tau, *self.wrenches))
+
+    def implicit_change(self, q: Numbers, v: Numbers, h: Scalar) -> Numbers:
+        """How v changes in a step whose damping and friction act at the new rates."""
+        tau, stiff = self.acting(q, v, h)
+        found = implicit_change(self.grouped, q, v, tau, h, stiff, external=self.external)
+        return Numbers(found)
+
+    def lagrangian(self, q: Numbers, v: Numbers) -> tuple[Numbers, Numbers]:
+        """The momentum, and the force at given rates with all that acts on the robot."""
+        momentum, force = lagrangian(self.grouped, q, v, external=self.external)
+        tau, _ = self.acting(q, v)
+        return Numbers(momentum), Numbers(force) + tau
+
+    def solve_mass(self, q: Numbers, p: Numbers) -> Numbers:
+        """The rates of a momentum."""
+        factors = ltl.factor(crba(self.grouped, q), self.tree.dof_parent)
+        return Numbers(ltl.solve(factors, list(p)))
 
     def moved(self, q: Numbers, u: Numbers) -> Numbers:
         """``q ⊕ u``."""
@@ -146,13 +197,22 @@ class Traced:
         """How u changes where ``q ⊕ u`` moves at the rates v."""
         return Numbers(chart_rate(self.tree, u, v))
 
+    def pushed(self, u: Numbers, p: Numbers) -> Numbers:
+        """``dexp_uᵀ p``."""
+        return Numbers(pushed(self.tree, u, p))
+
+    def pulled(self, u: Numbers, p: Numbers) -> Numbers:
+        """``dexp_u⁻ᵀ p``."""
+        return Numbers(pulled(self.tree, u, p))
+
 
 def trace_rollout(plan: Rollout, tree: Tree) -> Program:
     """The program of a simulation."""
     writer = _Writer(plan, tree)
     graph = writer.graph
     states = writer.run()
-    health = [graph.lift(x) for x in states[-2:]]
+    slack = states[sum(writer.sizes) - 1] if writer.integrator.iterates else 0.0
+    health = [graph.lift(x) for x in (*states[-2:], slack)]
     end = [*states[: tree.nq + tree.nv], *health]
     regions, roots = assemble(graph, end)
     *written, last, healthy = plan.slots(tree)
@@ -207,7 +267,8 @@ class _Writer:
             for port in ports_of(self.plan.forms, self.tree)
         ]
         wrenches = [self.inputs[f"f_ext[{k}]"] for k in range(len(self.plan.dynamics.external))]
-        return Traced(self.plan, self.tree, law, wrenches)
+        limits = [self.inputs[name] for name in self.plan.limit_names]
+        return Traced(self.plan, self.tree, law, wrenches, limits)
 
     def split(self, carried: Sequence[Expr]) -> tuple[State, list[Expr], list[Expr]]:
         """The integrator's state, torques that are held, and the health."""
@@ -232,6 +293,8 @@ class _Writer:
         graph.pivots = []
         new = self.integrator.bodies[which](system, state, self.inputs["dt"][0], numbers)
         sound, graph.pivots = self.positive([pivot for pivot, _ in graph.pivots]), before
+        if self.plan.limited and not self.plan.stop:
+            new = self.frozen(state, new, health[1])
         counted = self.judge(new, health, sound, last)
         if self.plan.samples(self.tree) and which == self.plan.phases[-1].body:
             self.write(step, new)
@@ -266,7 +329,20 @@ class _Writer:
         wrong = select(graph.lift(sound), wrong, float(Status.SINGULAR))
         fault = select(fault, fault, wrong)
         good = 1.0 - graph.node("flag", graph.lift(fault))
-        return count + last * good, fault
+        return count + last * good, self.ended(new[0], fault, last)
+
+    def ended(self, q: Vector, fault: Scalar, last: Scalar) -> Scalar:
+        """What failed, or that a joint passed a limit, which ends the motion after this step."""
+        if not self.plan.limited or self.plan.stop:
+            return fault
+        lower, upper = (self.inputs[name] for name in PLACES)
+        passed = select(outside(self.plan.limited, lower, upper, q), float(Status.LIMIT), 0.0)
+        return select(fault, fault, last * passed)
+
+    def frozen(self, old: State, new: State, fault: Scalar) -> State:
+        """The state as it was, where the motion has ended."""
+        pairs = zip(old, new, strict=True)
+        return tuple(b.each(lambda y, x: select(fault, x, y), a) for a, b in pairs)
 
     def write(self, step: Step, new: State) -> None:
         """Every k-th state, at the end of its step."""

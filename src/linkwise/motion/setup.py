@@ -11,9 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from linkwise.engine.arrays import broadcast, check_count, read, wrenches
 from linkwise.engine.build import free_memory
+from linkwise.engine.tasks import Key
 from linkwise.motion.integrators import INTEGRATORS
 from linkwise.motion.laws import CONSTANT, Law, Numbered, Term, zero
+from linkwise.motion.limits import Limits, read_limits
 from linkwise.robot import Robot
+from linkwise.trace.tracer import Task
 
 Array = NDArray[Any]
 Controller = Callable[[float, Array, Array], ArrayLike]  # (t, q, qd) -> tau
@@ -36,6 +39,15 @@ class Setup:
     integrator: str
     hold: bool
     f_ext: tuple[tuple[str, Array], ...]
+    limits: Limits
+    dynamics: Task  # forward dynamics, with the frames of the wrenches
+
+    @property
+    def stepped(self) -> bool:
+        """Whether Python takes the steps, because they cannot be one kernel."""
+        method = INTEGRATORS[self.integrator]
+        asked = self.controller is not None and not self.hold and len(method.phases) > 1
+        return asked or self.dynamics.rolled
 
     @property
     def dtype(self) -> str:
@@ -62,6 +74,7 @@ def prepare(
     every: Any,
     hold: Any,
     f_ext: Any,
+    limits: Any,
 ) -> Setup:
     """Check every argument."""
     if not isinstance(robot, Robot):
@@ -91,9 +104,12 @@ def prepare(
 
     forced = tuple((name, rows(x)) for name, x in zip(frames, pushes, strict=True))
     every = None if every is None else int(every)
+    at_limits = read_limits(robot, limits)
+    task = robot._calls.tasks.task(Key("forward_dynamics", external=frames), dtype.name)
     made = Setup(robot, rows(q), rows(qd), leading, law, function, float(dt), steps, every,
-                 integrator, bool(hold), forced)  # fmt: skip
+                 integrator, bool(hold), forced, at_limits, task)  # fmt: skip
     _refuse_too_large(made)
+    _refuse_steps_in_python(made)
     return made
 
 
@@ -136,6 +152,29 @@ def _controller(robot: Robot, controller: Any, steps: int) -> tuple[Law, Any]:
         )
     given = Numbered("tau", np.zeros(robot.nv), False)
     return Law(robot, (Term(CONSTANT, (given,)),)), controller
+
+
+def _refuse_steps_in_python(setup: Setup) -> None:
+    """Raise where steps would have to be taken in Python, and cannot be."""
+    if not setup.stepped:
+        return
+    why = f"robot {setup.robot.name!r} has so many links that its functions are loops over them"
+    if not setup.dynamics.rolled:
+        why = "hold=False asks a function of Python at every stage"
+    if setup.integrator not in ("euler", "rk4"):
+        raise ValueError(
+            f"simulate: {why}, which integrator {setup.integrator!r} cannot; expected 'rk4' or "
+            "'euler', or else hold=True or a law of linkwise.control"
+        )
+    if setup.limits.joints:
+        raise ValueError(
+            f"simulate: {why}, and then limits cannot be watched; expected limits=None"
+        )
+    if setup.law.depends_on_state:
+        raise ValueError(
+            f"simulate: {why}, and laws of linkwise.control are written out link by link; expected "
+            "a function controller(t, q, qd) of Python, or constant torques"
+        )
 
 
 def _refuse_too_large(setup: Setup) -> None:

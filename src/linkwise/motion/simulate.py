@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike
 
 from linkwise.engine.arrays import check_threads
 from linkwise.motion.laws import Law
-from linkwise.motion.run import Run
+from linkwise.motion.limits import SoftStop
+from linkwise.motion.run import run
 from linkwise.motion.setup import Controller, prepare
 from linkwise.motion.trajectory import Trajectory
 from linkwise.robot import Robot
@@ -26,6 +27,7 @@ def simulate(
     hold: bool = True,
     f_ext: Mapping[str, ArrayLike] | None = None,
     *,
+    limits: str | SoftStop | None = None,
     threads: int | None = None,
 ) -> Trajectory:
     """The motion of a robot from a state, (nq) and (nv), or from a batch (..., nq), (..., nv).
@@ -41,14 +43,21 @@ def simulate(
     step. Its torques are held over the step, as a digital controller's are; with ``hold=False`` it
     is asked whenever the integrator needs an acceleration.
 
-    ``integrator``: ``"euler"`` (semi-implicit, order 1) or ``"rk4"`` (order 4), with steps of
-    ``dt`` seconds. ``every=k`` keeps the state at every k-th step, and the last one; ``None`` keeps
-    the last one only. ``f_ext`` are constant wrenches, as for `Robot.forward_dynamics`. Damping and
-    friction of the joints act if the robot's dynamics has them (`Robot.with_friction`).
+    ``integrator``, with steps of ``dt`` seconds: ``"euler"`` (semi-implicit, order 1), ``"rk4"``
+    (order 4), ``"implicit"`` (order 1, stable however stiff damping, friction and stops are) or
+    ``"midpoint"`` (variational, order 2, for long motions: its energy error does not grow).
+    ``every=k`` keeps the state at every k-th step, and the last one; ``None`` the last one only.
+
+    ``f_ext`` are constant wrenches, as for `Robot.forward_dynamics`. Damping and friction of the
+    joints act if the robot's dynamics has them (`Robot.with_friction`). ``limits``: None ignores
+    those of the joints; ``"stop"`` or a `SoftStop` pushes back beyond them; ``"event"`` ends a
+    row's motion where a joint meets one, and `Trajectory.events` tells when.
 
     A state that fails becomes NaN from there on, alone: `Trajectory.status` and `failed_at` tell.
     An interrupt returns what was computed until then, with a warning.
     """
-    setup = prepare(robot, q0, qd0, controller, duration, dt, integrator, every, hold, f_ext)
     check_threads(threads)
-    return Run(setup, threads).run()
+    setup = prepare(
+        robot, q0, qd0, controller, duration, dt, integrator, every, hold, f_ext, limits
+    )
+    return run(setup, threads)

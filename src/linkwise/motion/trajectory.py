@@ -42,6 +42,18 @@ class Balance(NamedTuple):
     residual: Array  # gained - by_controller - by_wrenches + lost
 
 
+class Event(NamedTuple):
+    """Where joints met limits that end a motion: the time, which degree of freedom, the state.
+
+    NaN, and -1, in rows that met none.
+    """
+
+    t: Any  # (...)
+    dof: Any  # (...)
+    q: Array  # (..., nq)
+    qd: Array  # (..., nv)
+
+
 @dataclass(frozen=True)
 class Trajectory:
     """The motion of one state, or of a batch of them (...), at T times.
@@ -63,6 +75,7 @@ class Trajectory:
     held_tau: Array | None = None  # of a controller of Python, or loaded
     interrupted: bool = False
     held: bool = False  # torques are the same from each step to the next
+    events: Event | None = None  # of a simulation that ends at the limits of joints
 
     def __repr__(self) -> str:
         rows = "×".join(map(str, self.q.shape[:-2])) or "one"
@@ -153,7 +166,7 @@ class Trajectory:
             self.robot, self.t, self.q[row], self.qd[row], self.status[row], self.failed_at[row],
             self.steps, self.dt, self.integrator, self.controller,
             {name: x[row] for name, x in self.f_ext.items()}, tau, self.interrupted,
-            self.held,
+            self.held, None if self.events is None else Event(*(x[row] for x in self.events)),
         )  # fmt: skip
 
     def _needs_robot(self, what: str) -> Robot:
@@ -212,6 +225,8 @@ class Trajectory:
         }
         arrays: dict[str, Any] = {name: getattr(self, name) for name in SAVED}
         arrays |= {f"f_ext{k}": x for k, x in enumerate(self.f_ext.values())}
+        if self.events is not None:
+            arrays |= {f"event_{name}": x for name, x in self.events._asdict().items()}
         with open(path, "wb") as file:
             np.savez_compressed(file, facts=np.array(json.dumps(facts)), **arrays)
 
@@ -227,10 +242,13 @@ class Trajectory:
                 f"{robot.name!r}; expected the robot that was simulated, or none"
             )
         f_ext = {name: arrays[f"f_ext{k}"] for k, name in enumerate(facts["frames"])}
+        events = None
+        if "event_t" in arrays:
+            events = Event(*(arrays[f"event_{name}"] for name in Event._fields))
         return Trajectory(
             robot, arrays["t"], arrays["q"], arrays["qd"], arrays["status"], arrays["failed_at"],
             arrays["steps"], float(facts["dt"]), facts["integrator"], None, f_ext, arrays["tau"],
-            bool(facts["interrupted"]), bool(facts["held"]),
+            bool(facts["interrupted"]), bool(facts["held"]), events,
         )  # fmt: skip
 
 

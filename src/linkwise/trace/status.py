@@ -19,6 +19,7 @@ class Status(IntFlag):
     SINGULAR = 4  # the mass matrix, or what is inverted, is singular or indefinite
     NOT_CONVERGED = 8  # an iteration stopped at its limit
     OVERFLOW = 16  # inputs are finite and the result is not
+    LIMIT = 32  # of a simulation: a joint passed its limit, which ended the motion of the row
 
 
 UNIT_TOLERANCE = 1e-6  # how far a quaternion's length may be from 1

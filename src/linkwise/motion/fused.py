@@ -1,0 +1,176 @@
+"""A simulation by its own kernel: all that acts is compiled, and each run takes many steps."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+import numpy as np
+
+from linkwise.backends.base import BATCH, ONE, Kernel
+from linkwise.motion.kernels import kernel
+from linkwise.motion.laws import Numbered
+from linkwise.motion.record import Record
+from linkwise.motion.rollout import HEALTH, UNSAMPLED, Rollout
+from linkwise.motion.setup import Array
+from linkwise.trace.status import Status
+
+WIDEST = 16  # states side by side in the widest registers
+IN_CACHE = 1 << 20  # bytes of states that one thread writes before they are put in order
+REFINEMENTS = 4  # of the time at which a joint met its limit
+
+
+class Fused:
+    """Advances a record by a compiled loop."""
+
+    def __init__(self, record: Record, threads: int | None) -> None:
+        self.record, self.threads, self.setup = record, threads, record.setup
+        robot, dtype = self.setup.robot, self.setup.dtype
+        self.plan = self._plan()
+        self.samples = self.plan.samples(robot.tree)
+        self.kernel = self._kernel()
+        both = robot.nq + robot.nv
+        written = self.samples * both
+        fit = max(IN_CACHE // max(written * np.dtype(dtype).itemsize, 1), WIDEST)
+        some = min(record.rows, fit // WIDEST * WIDEST * (threads or os.cpu_count() or 1))
+        self.written = np.empty((some if written else 0, written), dtype)
+        self.end, self.health = (np.empty((record.rows, n), dtype) for n in (both, HEALTH))
+        self.tau: Array | None = None  # of a controller of Python, at the present step
+
+    def _plan(self) -> Rollout:
+        setup, law = self.setup, self.setup.law
+        per_step = tuple(x.per_step for x in law.inputs)
+        hold = setup.hold and law.depends_on_state
+        plan = Rollout(setup.dynamics, setup.integrator, law.forms, per_step, hold, UNSAMPLED,
+                       setup.limits.joints, setup.limits.stop)  # fmt: skip
+        if setup.every is None or setup.controller is not None:
+            return plan
+        sampled = replace(plan, every=setup.every)
+        return sampled if sampled.samples(setup.robot.tree) else plan
+
+    def _kernel(self) -> Kernel | None:
+        if not self.record.rows or not self.setup.robot.nv:
+            return None
+        form = BATCH if self.setup.leading or self.setup.dtype != "float64" else ONE
+        recipe = self.plan.recipe(self.setup.robot.tree)
+        return kernel(self.setup.robot, recipe, self.setup.dtype, form)
+
+    def room(self) -> int:
+        """Steps that can be taken at once."""
+        setup, step = self.setup, self.record.step
+        if setup.controller is not None:
+            return 1
+        left = setup.steps - step
+        if setup.every and not self.samples:  # the end of a run is what is kept
+            left = min(left, setup.every - step % setup.every)
+        return min(self.plan.steps(setup.robot.tree), left)
+
+    def advance(self, steps: int) -> None:
+        """Take some steps at once."""
+        record, every = self.record, self.plan.every
+        if self.samples and steps < self.room():  # whole samples: the next run begins at one
+            steps = max(steps // every * every, every)
+        if self.setup.controller is not None:
+            self.tau = record.ask(record.step * self.setup.dt, record.q, record.qd)
+            record.keep_torques(self.tau)
+        if self.kernel is not None:
+            self._run(steps)
+        record.step += steps
+        if self.kernel is None:
+            record.done += steps
+        if not self.samples or record.step == self.setup.steps:
+            record.keep()
+
+    def _run(self, steps: int) -> None:
+        """Run the kernel on all rows, some at a time where states on the way are kept: those stay
+        in a cache until they are where they belong.
+        """
+        record, nq = self.record, self.setup.robot.nq
+        given = self._given(self._same(self.setup.dt), steps, self._law(record.step))
+        at_once = len(self.written) if self.samples else record.rows
+        for a in range(0, record.rows, at_once):
+            rows = slice(a, min(a + at_once, record.rows))
+            written = [self.written[: rows.stop - a]] if self.samples else []
+            self._call([x[rows] for x in given], [*written, self.end[rows], self.health[rows]])
+            if self.samples:
+                self._keep_samples(rows, written[0].reshape(rows.stop - a, self.samples, -1), steps)
+        ended = record.fault == int(Status.LIMIT)  # before this run: where they are, they stay
+        q, qd = self.end[:, :nq].copy(), self.end[:, nq:].copy()
+        if ended.any():
+            q[ended], qd[ended] = record.q[ended], record.qd[ended]
+        record.q, record.qd = q, qd
+        before = record.fault.copy()
+        record.count(*self.health.T)
+        self._locate((before == 0) & (record.fault == int(Status.LIMIT)))
+
+    def _call(self, inputs: list[Array], outputs: list[Array]) -> None:
+        assert self.kernel is not None
+        self.kernel(inputs, outputs, self.threads)
+
+    def _given(self, dt: Array, steps: int, law: list[Array]) -> list[Array]:
+        record, setup = self.record, self.setup
+        limits = [self._wide(setup.limits.numbers[name]) for name in self.plan.limit_names]
+        wrenches = [x for _, x in setup.f_ext]
+        return [record.q, record.qd, dt, self._same(steps), *law, *wrenches, *limits]
+
+    def _same(self, x: float) -> Array:
+        return self._wide(np.array([x]))
+
+    def _wide(self, x: Array) -> Array:
+        typed = np.asarray(x, self.setup.dtype)
+        return np.broadcast_to(typed, (self.record.rows, len(x)))
+
+    def _keep_samples(self, rows: slice, states: Array, steps: int) -> None:
+        record, nq = self.record, self.setup.robot.nq
+        new, first = steps // self.plan.every, record.step // self.plan.every + 1
+        record.kept_q[rows, first : first + new] = states[:, :new, :nq]
+        record.kept_qd[rows, first : first + new] = states[:, :new, nq:]
+
+    def _law(self, step: int | Array) -> list[Array]:
+        """The numbers of the law as rows; of numbers per step, those of the steps to come.
+
+        Several steps: each row's own, of which one follows.
+        """
+        if self.setup.controller is not None:
+            assert self.tau is not None
+            return [self.tau]
+        return [self._rows_of(x, step) for x in self.setup.law.inputs]
+
+    def _rows_of(self, x: Numbered, step: int | Array) -> Array:
+        setup, size, rows = self.setup, x.values.shape[-1], self.record.rows
+        if not x.per_step:
+            values = x.values.astype(setup.dtype, copy=False)
+            return np.broadcast_to(values, (*setup.leading, size)).reshape(rows, size)
+        room, count = self.plan.steps(setup.robot.tree), x.values.shape[-2]
+        if isinstance(step, int):
+            places = np.minimum(np.arange(step, step + room), count - 1)
+            part = x.values[..., places, :]
+            wide = np.broadcast_to(part, (*setup.leading, room, size)).reshape(rows, room, size)
+        else:
+            whole = np.broadcast_to(x.values, (*setup.leading, count, size))
+            own = whole.reshape(rows, count, size)[np.arange(rows), np.minimum(step, count - 1)]
+            wide = np.broadcast_to(own[:, None], (rows, room, size))
+        return np.ascontiguousarray(wide.reshape(rows, -1), setup.dtype)
+
+    def _locate(self, ended: Array) -> None:
+        """When, and where, joints met their limits, by Newton's method on the last step.
+
+        The state beyond the limit is taken back in time by steps of the integrator itself.
+        """
+        if not ended.any():
+            return
+        record, limits, nq = self.record, self.setup.limits, self.setup.robot.nq
+        q, qd = record.q.copy(), record.qd.copy()
+        back = np.zeros(record.rows)
+        given = self._given(self._same(0.0), 1, self._law(np.maximum(record.done - 1, 0)))
+        dof = limits.first_met(q, qd)
+        written = [np.empty((record.rows, self.written.shape[1]), self.setup.dtype)]
+        end, health = np.empty_like(self.end), np.empty_like(self.health)
+        for _ in range(REFINEMENTS):
+            back = np.clip(back - limits.time_beyond(q, qd, dof), -self.setup.dt, 0.0)
+            given[2] = np.asarray(back, self.setup.dtype)[:, None]
+            self._call(given, [*(written if self.samples else []), end, health])
+            q, qd = end[:, :nq], end[:, nq:]
+        record.event_q[ended], record.event_qd[ended] = q[ended], qd[ended]
+        record.event_t[ended] = (record.done * self.setup.dt + back)[ended]
+        record.event_dof[ended] = [limits.joints[k].v for k in dof[ended]]

@@ -1,0 +1,154 @@
+"""What a simulation under way keeps: rows of states, how far each came, and what went wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwise.motion.setup import Array, Setup
+from linkwise.motion.trajectory import Event, Trajectory
+from linkwise.trace.status import UNIT_TOLERANCE, Status
+
+# what the last iteration of a step may still change, relative to the rates
+CONVERGED = {"float64": 1e-9, "float32": 1e-4}
+
+
+class Record:
+    """The present state of every row, and those that are kept."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.setup, robot = setup, setup.robot
+        self.rows, self.at, self.step = len(setup.q), setup.sampled, 0
+        self.q, self.qd = setup.q.copy(), setup.qd.copy()
+        T = len(self.at)
+        self.kept_q = np.empty((self.rows, T, robot.nq), setup.dtype)
+        self.kept_qd = np.empty((self.rows, T, robot.nv), setup.dtype)
+        shape = (self.rows, T, robot.nv) if setup.controller else (0, 0, 0)
+        self.kept_tau = np.empty(shape, setup.dtype)
+        self.done = np.zeros(self.rows, np.int64)  # healthy steps of each row
+        self.fault = np.zeros(self.rows, np.uint8)
+        self.slack = np.zeros(self.rows)  # squares of what iterations left to do
+        self.event_t = np.full(self.rows, np.nan)
+        self.event_dof = np.full(self.rows, -1)
+        self.event_q, self.event_qd = np.full_like(self.q, np.nan), np.full_like(self.qd, np.nan)
+        self._end_beyond_limits()
+        self.keep()
+
+    def _end_beyond_limits(self) -> None:
+        """Rows that begin beyond a limit which ends motions have ended already."""
+        limits = self.setup.limits
+        if limits.event:
+            beyond = limits.beyond(self.q)
+            ended = beyond.max(-1) > 0
+            self.fault[ended] = int(Status.LIMIT)
+            self.event_t[ended] = 0.0
+            self.event_dof[ended] = [limits.joints[k].v for k in beyond[ended].argmax(-1)]
+            self.event_q[ended], self.event_qd[ended] = self.q[ended], self.qd[ended]
+
+    def keep(self) -> None:
+        """Keep the present state, if its step is one of those to keep."""
+        k = self.place(self.step)
+        if k is not None:
+            self.kept_q[:, k], self.kept_qd[:, k] = self.q, self.qd
+
+    def place(self, step: int) -> int | None:
+        """Where the state of a step is kept."""
+        k = int(np.searchsorted(self.at, step))
+        return k if k < len(self.at) and self.at[k] == step else None
+
+    def ask(self, time: float, q: Array, qd: Array) -> Array:
+        """The torques of a controller of Python for rows of states, (rows, nv)."""
+        setup, controller = self.setup, self.setup.controller
+        assert controller is not None
+        shaped = [x.reshape(*setup.leading, x.shape[-1]).copy() for x in (q, qd)]
+        tau = torques_of(controller(time, *shaped), setup)
+        return tau.reshape(self.rows, setup.robot.nv)
+
+    def keep_torques(self, tau: Array) -> None:
+        """Keep what acts from the present step on, and at the end what acted last."""
+        k = self.place(self.step)
+        if k is not None:
+            self.kept_tau[:, k] = tau
+        if self.step == self.setup.steps - 1:
+            self.kept_tau[:, -1] = tau
+
+    def count(self, healthy: Array, fault: Array, slack: Array) -> None:
+        """Add the healthy steps of a run, and what went wrong in it, to rows that were well."""
+        well = self.fault == 0
+        self.done[well] += healthy[well].astype(np.int64)
+        self.fault[well] = fault[well].astype(np.uint8)
+        self.slack = np.fmax(self.slack, slack)
+
+    def trajectory(self, interrupted: bool) -> Trajectory:
+        """What was computed, with NaN in rows from where they failed."""
+        setup, leading = self.setup, self.setup.leading
+        shown = self.at if not interrupted else self.at[self.at <= self.step]
+        T = len(shown)
+        failed = self.fault > 0
+        missing = np.where(failed, self.done + 1, -1)
+        for kept in (self.kept_q, self.kept_qd, self.kept_tau):
+            for row in np.flatnonzero(failed) if kept.size else ():
+                kept[row, self.at >= missing[row]] = np.nan
+
+        def shaped(x: Array) -> Array:
+            return x[:, :T].reshape(*leading, T, x.shape[-1])
+
+        return Trajectory(
+            robot=setup.robot,
+            t=shown * setup.dt,
+            q=shaped(self.kept_q),
+            qd=shaped(self.kept_qd),
+            status=self._status().reshape(leading),
+            failed_at=missing.reshape(leading),
+            steps=shown,
+            dt=setup.dt,
+            integrator=setup.integrator,
+            controller=setup.controller or setup.law,
+            f_ext={name: x.reshape(*leading, 6) for name, x in setup.f_ext},
+            held_tau=shaped(self.kept_tau) if setup.controller else None,
+            interrupted=interrupted,
+            held=setup.hold and (setup.controller is not None or setup.law.depends_on_state),
+            events=self._events() if setup.limits.event else None,
+        )
+
+    def _events(self) -> Event:
+        leading, q, qd = self.setup.leading, self.event_q, self.event_qd
+        return Event(self.event_t.reshape(leading), self.event_dof.reshape(leading),
+                     q.reshape(*leading, -1), qd.reshape(*leading, -1))  # fmt: skip
+
+    def _status(self) -> NDArray[np.uint8]:
+        """What went wrong with each row, as bits of `Status`."""
+        setup, bits = self.setup, self.fault.copy()
+        lost = np.zeros(self.rows, bool)
+        for x in (setup.q, setup.qd, *(x for _, x in setup.f_ext)):
+            lost |= ~np.isfinite(x).all(-1)
+        for numbers in setup.law.inputs if setup.controller is None else ():
+            axes = (-2, -1) if numbers.per_step else -1
+            own = ~np.isfinite(numbers.values).all(axis=axes)
+            lost |= np.broadcast_to(own, setup.leading).reshape(self.rows)
+        bits[lost & (bits > 0)] = int(Status.NOT_FINITE)
+        loose = (self.slack > CONVERGED[setup.dtype] ** 2) & ~lost
+        bits |= np.where(loose, int(Status.NOT_CONVERGED), 0).astype(np.uint8)
+        if setup.robot.nq == setup.robot.nv:  # no quaternions
+            return bits
+        with np.errstate(invalid="ignore"):  # rows that are not finite
+            off = np.abs(setup.robot.normalize(setup.q) - setup.q).max(-1) > UNIT_TOLERANCE
+        return bits | np.where(off & ~lost, int(Status.NOT_UNIT), 0).astype(np.uint8)
+
+
+def torques_of(tau: Any, setup: Setup) -> Array:
+    """What a controller returned, as an array (..., nv) of the batch."""
+    expected = (*setup.leading, setup.robot.nv)
+    try:
+        array = np.asarray(tau)
+        if array.dtype.kind not in "iuf":
+            raise TypeError
+        return np.broadcast_to(array.astype(setup.dtype, copy=False), expected)
+    except (TypeError, ValueError):
+        shape = getattr(tau, "shape", None)
+        what = f"an array of shape {shape}" if shape is not None else f"{type(tau).__name__}"
+        raise ValueError(
+            f"simulate: the controller returned {what}; expected torques of shape {expected}"
+        ) from None

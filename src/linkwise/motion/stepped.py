@@ -1,0 +1,89 @@
+"""A simulation step by step in Python, with the robot's own functions.
+
+For what cannot be compiled into one kernel: controllers of Python that are asked at every stage,
+and robots of so many links that their functions are loops over them. The integrators are the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+
+from linkwise.algorithms.configurations import chart_rate
+from linkwise.motion.integrators import INTEGRATORS, System
+from linkwise.motion.record import Record
+from linkwise.motion.setup import Array
+from linkwise.motion.vectors import Vec
+from linkwise.trace.status import Status
+
+
+class Stepped:
+    """Advances a record by steps of arrays; it is also the system that explicit methods ask."""
+
+    def __init__(self, record: Record, threads: int | None) -> None:
+        self.record, self.setup, self.threads = record, record.setup, threads
+        self.integrator = INTEGRATORS[self.setup.integrator]
+        self.f_ext = dict(self.setup.f_ext) or None
+        self.time = 0.0
+        self.held: Array | None = None
+        self.bits = np.zeros(record.rows, np.uint8)
+
+    def room(self) -> int:
+        """Steps that can be taken at once."""
+        return 1
+
+    def advance(self, _steps: int) -> None:
+        """Take one step."""
+        record, setup = self.record, self.setup
+        now = record.step * setup.dt
+        tau = self.torques(now, record.q, record.qd)
+        if setup.controller is not None:
+            record.keep_torques(tau)
+        self.held = tau if setup.hold or setup.controller is None else None
+        state = self.integrator.begin(record.q, record.qd)
+        for phase in self.integrator.phases:
+            self.time = now + phase.time * setup.dt
+            body = self.integrator.bodies[phase.body]
+            state = body(cast(System, self), state, setup.dt, phase.numbers)
+        record.q, record.qd = (np.asarray(x, setup.dtype) for x in state[:2])
+        finite = np.isfinite(record.q).all(-1) & np.isfinite(record.qd).all(-1)
+        singular = (self.bits & int(Status.SINGULAR)) > 0
+        fault = np.where(singular, int(Status.SINGULAR), np.where(finite, 0, int(Status.OVERFLOW)))
+        record.count(fault == 0, fault, np.zeros(record.rows))
+        record.step += 1
+        record.keep()
+
+    def torques(self, time: float, q: Array, qd: Array) -> Array:
+        """What acts on the joints."""
+        setup, record = self.setup, self.record
+        if setup.controller is not None:
+            return record.ask(time, q, qd)
+        total = np.zeros((record.rows, setup.robot.nv), setup.dtype)
+        for x in setup.law.inputs:  # constants, or one row per step
+            wide = np.broadcast_to(x.at(record.step), (*setup.leading, setup.robot.nv))
+            total = total + wide.reshape(total.shape).astype(setup.dtype, copy=False)
+        return total
+
+    # -- the system ------------------------------------------------------------------------------
+
+    def acceleration(self, q: Vec, v: Vec) -> Vec:
+        """How the rates change."""
+        tau = self.torques(self.time, q, v) if self.held is None else self.held
+        found, bits = self.setup.robot.forward_dynamics(
+            q, v, tau, f_ext=self.f_ext, status=True, threads=self.threads
+        )
+        self.bits |= bits
+        return found
+
+    def moved(self, q: Vec, u: Vec) -> Vec:
+        """``q ⊕ u``."""
+        return self.setup.robot.integrate(q, u, threads=self.threads)
+
+    def chart_rate(self, u: Vec, v: Vec) -> Vec:
+        """How u changes where ``q ⊕ u`` moves at the rates v."""
+        robot = self.setup.robot
+        if robot.nq == robot.nv:
+            return v
+        columns: list[Any] = chart_rate(robot.tree, list(u.T), list(v.T))
+        return np.stack(np.broadcast_arrays(*columns), -1).astype(v.dtype, copy=False)

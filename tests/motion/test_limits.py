@@ -1,0 +1,136 @@
+"""Limits of joints: soft stops that push back, events that end a motion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+
+
+@pytest.fixture(scope="module")
+def arm() -> lw.Robot:
+    """iiwa14 with limits of two radians."""
+    robot = lw.load("iiwa14")
+    for joint in robot.joint_names:
+        robot = robot.with_joint(joint, limits=(-2.0, 2.0))
+    return robot
+
+
+def cart(**fields: Any) -> lw.Robot:
+    """Two sliders without gravity: constant rates until something stops them."""
+    b = lw.Builder("cart").link("x", mass=2.0).link("y", mass=1.0)
+    b = b.joint("jx", "prismatic", parent="base", child="x", axis=[1, 0, 0], limits=(-0.5, 1.0))
+    b = b.joint("jy", "prismatic", parent="x", child="y", axis=[0, 1, 0], limits=(-2.0, 0.25))
+    return b.build(strict=False).with_gravity([0.0, 0.0, 0.0])
+
+
+def test_the_time_of_an_event_is_exact() -> None:
+    """Constant rates: the first slider is at its limit after 1.0/0.7 s, whatever the step."""
+    robot = cart()
+    qd = np.array([[0.7, 0.0], [-0.31, 0.01], [0.1, 0.02], [0.3, 0.3]])
+    expected = [1.0 / 0.7, 0.5 / 0.31, np.nan, 0.25 / 0.3]
+    for dt, every in ((1e-3, 1), (0.02, 7), (1e-3, None)):
+        found = lw.simulate(
+            robot, np.zeros(2), qd, duration=2.0, dt=dt, every=every, limits="event"
+        )
+        assert found.events is not None
+        np.testing.assert_allclose(found.events.t, expected, rtol=1e-12)
+        assert found.events.dof.tolist() == [0, 0, -1, 1]
+        assert found.status.tolist() == [32, 32, 0, 32] and lw.Status.LIMIT == 32
+        steps = [int(np.floor(t / dt)) + 2 if t == t else -1 for t in expected]
+        assert found.failed_at.tolist() == steps
+        np.testing.assert_allclose(found.events.q[0], [1.0, 0.0], atol=1e-12)
+        np.testing.assert_allclose(found.events.q[3], [0.25, 0.25], atol=1e-12)
+        for row, last in enumerate(steps):
+            seen = found.steps < last if last >= 0 else found.steps >= 0
+            assert np.isfinite(found.q[row, seen]).all() and np.isnan(found.q[row, ~seen]).all()
+
+
+@pytest.mark.parametrize("name", ["rk4", "euler", "implicit", "midpoint"])
+def test_events_of_a_falling_rod(name: str, new_pendulum: Callable[..., lw.Robot]) -> None:
+    """Gravity takes it to a limit; the time converges to that of RK4 with tiny steps."""
+    robot = new_pendulum().with_joint("hinge", limits=(-3.0, 1.2))
+    law = lw.control.pd(robot, 1.0, 0.1)
+    run: Any = {"controller": law, "duration": 1.0, "limits": "event", "hold": False}
+    exact = lw.simulate(robot, [0.3], dt=1e-5, every=None, **run).events
+    found = lw.simulate(robot, [0.3], dt=1e-3, integrator=name, **run)
+    assert found.events is not None and exact is not None
+    tolerance = {"rk4": 1e-11, "midpoint": 1e-5}.get(name, 2e-3)
+    assert found.events.t == pytest.approx(exact.t, abs=tolerance)
+    assert found.events.q[0] == pytest.approx(1.2, abs=1e-9)
+    assert found.failed_at == int(found.events.t / 1e-3) + 2
+
+
+def test_events_under_held_torques_per_step_and_in_python(arm: lw.Robot) -> None:
+    tau = np.random.default_rng(0).normal(size=(800, 7))
+    tau[:, 0] += 100.0
+    law = lw.control.constant(arm, lw.control.PerStep(tau))
+    q = arm.neutral()
+    compiled = lw.simulate(arm, q, None, law, 0.8, limits="event")
+    python = lw.simulate(arm, q, None, lambda t, *_: tau[round(t * 1e3)], 0.8, limits="event")
+    assert compiled.events is not None and python.events is not None
+    assert compiled.status == python.status == lw.Status.LIMIT
+    assert python.events.t == pytest.approx(compiled.events.t, abs=1e-12)
+    np.testing.assert_array_equal(compiled.q, python.q)
+
+
+def test_a_row_that_begins_beyond_a_limit_has_ended() -> None:
+    found = lw.simulate(cart(), [[0.0, 0.0], [2.0, 0.0]], duration=0.1, limits="event")
+    assert found.status.tolist() == [0, lw.Status.LIMIT] and found.failed_at.tolist() == [-1, 1]
+    assert found.events is not None and found.events.t[1] == 0.0 and found.events.dof[1] == 0
+
+
+def test_a_soft_stop_is_a_spring_and_a_damper() -> None:
+    """Without damping the cart comes back as fast as it went, after half a period of the spring."""
+    robot = cart().lock({"jy": 0.0})
+    stop = lw.control.SoftStop(stiffness=2000.0, damping=0.0)
+    found = lw.simulate(robot, [0.9], [0.5], duration=0.5, dt=1e-4, limits=stop)
+    w = np.sqrt(2000.0 / 3.0)
+    assert found.qd[-1, 0] == pytest.approx(-0.5, rel=1e-6)
+    assert found.q.max() == pytest.approx(1.0 + 0.5 / w, rel=1e-6)
+    outside = found.t[found.q[:, 0] > 1.0]
+    assert outside[-1] - outside[0] == pytest.approx(np.pi / w, abs=3e-4)
+
+
+def test_usual_stops_hold_a_swinging_arm_within_its_limits(arm: lw.Robot) -> None:
+    """It never goes farther beyond than a hard blow compresses the stop, and free it would."""
+    start = 0.3 * np.cos(np.arange(7))
+    for name in ("rk4", "implicit"):
+        found = lw.simulate(arm, start, duration=3.0, dt=5e-4, integrator=name, limits="stop")
+        assert found.ok and 2.0 < np.abs(found.q).max() < 2.5
+    assert np.abs(lw.simulate(arm, start, duration=3.0).q).max() > 3.0
+
+
+def test_stops_too_stiff_for_explicit_steps(new_pendulum: Callable[..., lw.Robot]) -> None:
+    """The implicit method rests a falling rod on a stop of 1e9 N m/rad with steps of 1 ms."""
+    robot = new_pendulum().with_joint("hinge", limits=(-3.0, 0.5))
+    stop = lw.control.SoftStop(stiffness=1e9, damping=1e3)
+    found = lw.simulate(robot, [0.0], duration=2.0, limits=stop, integrator="implicit")
+    torque = -float(robot.gravity_torque([0.5])[0])
+    assert found.ok and found.q[-1, 0] - 0.5 == pytest.approx(torque / 1e9, rel=1e-3)
+    assert not lw.simulate(robot, [0.0], duration=2.0, limits=stop).ok
+
+
+def test_wrong_limits_are_told(arm: lw.Robot, kinds: lw.Robot) -> None:
+    q = arm.neutral()
+    with pytest.raises(ValueError, match="limits is 'hard'; expected None, 'stop', 'event' or a"):
+        lw.simulate(arm, q, limits="hard")
+    with pytest.raises(ValueError, match="no joint of robot 'kinds' has limits; expected limits="):
+        lw.simulate(kinds, kinds.neutral(), limits="stop")
+    for wrong in (-1.0, [1.0, 2.0], "stiff", float("nan")):
+        with pytest.raises(ValueError, match=r"SoftStop: stiffness is .*; expected a number that"):
+            lw.simulate(arm, q, limits=lw.control.SoftStop(stiffness=wrong))
+
+
+def test_events_are_saved(tmp_path: Any) -> None:
+    found = lw.simulate(cart(), np.zeros(2), [[0.7, 0.0], [0.1, 0]], duration=2.0, limits="event")
+    found.save(tmp_path / "a.npz")
+    read = lw.Trajectory.load(tmp_path / "a.npz")
+    assert read.events is not None and found.events is not None
+    np.testing.assert_array_equal(read.events.t, found.events.t)
+    one = read.at(0)
+    assert one.events is not None and one.events.t == found.events.t[0]
