@@ -68,15 +68,21 @@ class Leaving(NamedTuple):
     leave: str  # a complete group: {1} its first number, {2} how many
 
 
+USUAL_ELEMENT, USUAL_STORE = "{0}[{1}]", "{0}[{1}] = {2};"
+
+
 class Lent(NamedTuple):
-    """How a table or scratch is reached that the caller has: the function is told where it is."""
+    """How an array is reached in a way of the caller's: rows, or a table or scratch beside them."""
 
     argument: str  # its declaration; {0}: the name of the array, here and below
-    element: str  # {1}: the place of an element
+    element: str = USUAL_ELEMENT  # {1}: the place of an element
+    store: str = USUAL_STORE  # {2}: a value
+    # a loop that carries and reads so many numbers, or fewer, reads it one step ahead
+    ahead: int = 0
 
 
 AT_THE_END: Mapping[str, Leaving] = {}
-OF_ITS_OWN: Mapping[str, Lent] = {}
+AS_USUAL: Mapping[str, Lent] = {}
 
 
 def state_function(
@@ -85,26 +91,25 @@ def state_function(
     declared: str,
     name: str,
     leaving: Mapping[str, Leaving] = AT_THE_END,
-    lent: Mapping[str, Lent] = OF_ITS_OWN,
+    lent: Mapping[str, Lent] = AS_USUAL,
 ) -> str:
     """A function of one state, and before it the functions that it calls.
 
     Outputs are written at the end, except for those that are ``leaving`` in groups. Tables and
-    scratch are the function's own, except for those that are ``lent`` to it, as arguments behind
-    the outputs.
+    scratch are the function's own, except for those that are ``lent`` to it: these are arguments
+    behind the outputs.
     """
     T = dialect.number
     kinds = {NUMBER: T, BYTE: "unsigned char"}
-    inputs = [f"const {T} {word(p.name)}[{p.size}]" for p in program.inputs]
+    told = {name: how.argument.format(word(name)) for name, how in leaving.items()}
+    told |= {name: how.argument.format(word(name)) for name, how in lent.items()}
+    inputs = [told.get(p.name, f"const {T} {word(p.name)}[{p.size}]") for p in program.inputs]
     outputs = [
-        leaving[o.name].argument.format(word(o.name))
-        if o.name in leaving
-        else f"{kinds[o.kind]} {word(o.name)}[{o.slot.size}]"
-        for o in program.outputs
+        told.get(o.name, f"{kinds[o.kind]} {word(o.name)}[{o.slot.size}]") for o in program.outputs
     ]
     early = (_groups(o, leaving[o.name]) for o in program.outputs if o.name in leaving)
     writer = _Writer(dialect, [group for groups in early for group in groups], lent)
-    beside = [lent[a.name].argument.format(word(a.name)) for a in program.arrays if a.name in lent]
+    beside = [told[a.name] for a in program.arrays if a.name in lent]
     if any(array.size > MOST_INT for array in program.arrays):
         writer.step = "long long"
     for array in program.arrays:
@@ -143,8 +148,9 @@ class _Writer:
         self, dialect: Dialect, groups: Sequence[_Group], lent: Mapping[str, Lent]
     ) -> None:
         self.dialect, self.T, self.groups = dialect, dialect.number, groups
-        self.elements = {name: array.element for name, array in lent.items()}
+        self.lent = lent
         self.step = "int"  # the type of what counts the steps of a loop
+        self.ahead: set[int] = set()  # what the step before has read already
         eps = dialect.literal(2.0 ** (-52 if dialect.bits == 64 else -23))
         self.words = {"f": dialect.suffix, "eps": eps}
         self.lines: list[str] = []
@@ -183,16 +189,19 @@ class _Writer:
                     call = f"{called}({self.value(angle)}, &{sine}, &{cosine});"
                     self.lines += [f"{indent}{self.T} {sine}, {cosine};", indent + call]
                 self.names[node.id] = pairs[angle.id][node.op]
-            if node.op == "read" or node.op in OPS:
+            if node.id not in self.ahead and (node.op == "read" or node.op in OPS):
                 self.names[node.id] = f"v{node.id}"
                 self.lines.append(f"{indent}const {self.T} v{node.id} = {self._expression(node)};")
             self._made(node)
 
     def _expression(self, node: Expr) -> str:
         if node.op == "read":
-            array, at = node.value
-            return self._element(array, self._index(at, "k"))
+            return self._read(node, "k")
         return OPS[node.op].format(*map(self.value, node.args), **self.words)
+
+    def _read(self, node: Expr, step: str) -> str:
+        array, at = node.value
+        return self._element(array, self._index(at, step))
 
     def region(self, region: Region) -> None:
         """A block, or a loop around one."""
@@ -205,7 +214,13 @@ class _Writer:
         most = f"{region.count}" if isinstance(region, For) else self.value(region.limit)
         if isinstance(region, For) and region.limit is not None:
             most += f" && k < {self.value(region.limit)}"
+        ahead = self._read_ahead(region) if isinstance(region, For) else []
+        self.lines += [f"    {self.T} a{x.id} = {self._read(x, '0')};" for x in ahead]
         self.lines.append(f"    for ({self.step} k = 0; k < {most}; ++k) {{")
+        self.lines += [f"        const {self.T} v{x.id} = a{x.id};" for x in ahead]
+        if ahead and isinstance(region, For):
+            self.lines.append(f"        const {self.step} next = k + (k < {region.count - 1});")
+        self.lines += [f"        a{x.id} = {self._read(x, 'next')};" for x in ahead]
         if isinstance(region, Repeat):
             self.block(region.body, " " * 8)
             self.lines.append(f"        if (!({self.value(region.active)} > 0)) break;")
@@ -220,6 +235,29 @@ class _Writer:
                 self.lines += [" " * 12 + "break;", " " * 8 + "}"]
             self.lines.append("        }")
         self.lines.append("    }")
+        if ahead:
+            self.lines.append("    }")
+
+    def _read_ahead(self, loop: For) -> list[Expr]:
+        """What every step reads and no step writes, where it is read one step ahead: then no step
+        waits for it. The names of what is read ahead hold in a block around the loop.
+        """
+        reads = [{n.id: n for n in case.body.nodes if n.op == "read"} for case in loop.cases]
+        count = len(loop.carries) + max(map(len, reads))
+        written = {write.array for write in loop.writes}
+        usual = Lent("")
+        found = [
+            node
+            for id_, node in reads[0].items()
+            if all(id_ in others for others in reads)
+            and node.value[0] not in written
+            and count <= self.lent.get(node.value[0], usual).ahead
+        ]
+        self.ahead = {node.id for node in found}
+        self.names |= {node.id: f"v{node.id}" for node in found}
+        if found:
+            self.lines.append("    {")
+        return found
 
     def _case(self, loop: For, case: Case, indent: str) -> None:
         """One step of a counted loop, as one case of it goes."""
@@ -245,9 +283,12 @@ class _Writer:
 
     def _write(self, write: Write) -> str:
         count = "k" if write.every == 1 else f"(k / {write.every})"
-        target = self._element(write.array, self._index(write.at, count))
+        index, value = self._index(write.at, count), self.value(write.value)
         due = "" if write.every == 1 else f"if (k % {write.every} == {write.every - 1}) "
-        return f"{due}{target} {'+=' if write.add else '='} {self.value(write.value)};"
+        if write.add:
+            return f"{due}{self._element(write.array, index)} += {value};"
+        store = self.lent[write.array].store if write.array in self.lent else USUAL_STORE
+        return due + store.format(word(write.array), index, value)
 
     def _index(self, at: At, step: str) -> str:
         first, by = at.order
@@ -258,7 +299,8 @@ class _Writer:
 
     def _element(self, array: str, index: str) -> str:
         """An element of an array, to be read or written."""
-        return self.elements.get(array, "{0}[{1}]").format(word(array), index)
+        element = self.lent[array].element if array in self.lent else USUAL_ELEMENT
+        return element.format(word(array), index)
 
     def value(self, node: Expr) -> str:
         """How a node is written where it is used."""

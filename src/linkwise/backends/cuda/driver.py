@@ -17,7 +17,6 @@ LEGACY = 1  # the default stream by a name that every interface knows
 IMPLICIT = 906  # the answer of the default stream while another one records
 NOT_CURRENT = 201  # the answer where a thread has no device yet
 NO_MEMORY = 2  # the answer where memory has run out
-KEPT = 1 << 30  # bytes of the pool that stay its own while nobody uses them
 NO_DRIVER = "no GPU can be used; expected an NVIDIA GPU and its driver (nvidia-smi shows both)"
 
 
@@ -144,7 +143,9 @@ class CudaDriver:
 
     @cached_property
     def _pool(self) -> ctypes.c_void_p:
-        """Memory for kernels while they run; up to `KEPT` of it waits for the next one."""
+        """Memory for kernels while they run. It waits for the next one: getting a gigabyte from the
+        driver takes a millisecond, and the driver takes it back where other memory runs out.
+        """
         _, low = libraries()
         wanted = low.CUmemPoolProps()
         wanted.allocType = low.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
@@ -154,7 +155,7 @@ class CudaDriver:
             code, pool = low.cuMemPoolCreate(wanted)
             if not code:
                 kept = low.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
-                (code,) = low.cuMemPoolSetAttribute(pool, kept, low.cuuint64_t(KEPT))
+                (code,) = low.cuMemPoolSetAttribute(pool, kept, low.cuuint64_t(2**64 - 1))
         if code:
             raise RuntimeError(f"the GPU made no pool of memory: {code.name}")
         return ctypes.c_void_p(int(pool))

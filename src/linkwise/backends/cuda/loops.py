@@ -7,10 +7,13 @@ have their numbers side by side,
 
     element e of lane k of warp w    at   room[(w * numbers + e) * 32 + k]
 
-so that each read or write of a warp is one piece of memory. Tables are the same for all states and
+so that each read or write of a warp is one piece of memory. Tables are the same for all states, and
 are read through the cache for constants. Rows of inputs and results are read and written where they
 are: the threads of a warp are a row apart, but the numbers that follow each other in a row are used
-one step after another, and wait in the cache for it (docs/gpu.md).
+one step after another, and wait in the cache for it.
+
+A step waits for memory longer than it computes. So it is told what it reads by the step before,
+which has read it one step ahead, but for what the loop itself writes (docs/gpu.md has the times).
 """
 
 from __future__ import annotations
@@ -21,6 +24,9 @@ from linkwise.trace.program import NUMBER, Array, Program
 
 LOOPS = "/* LOOPS */"  # in the text of every such kernel
 THREADS = 32  # of a block: one warp, so that few states meet as many multiprocessors as there are
+ALWAYS = 1 << 30
+AHEAD = 80  # registers of what a loop carries and reads, up to which it reads tables ahead too
+WHOLE = {"int32": "int", "int64": "long long"}
 
 
 def place_type(table: Array) -> str:
@@ -36,44 +42,64 @@ def render_loops(program: Program, dtype: str) -> str:
     output, each table, and the room.
     """
     dialect = DIALECTS[dtype]
-    T, tables = dialect.number, program.tables
-    whole = {"int32": "int", "int64": "long long"}
-    types = {a.name: whole[place_type(a)] if a.lists_places else T for a in tables}
-    rooms = [a for a in program.arrays if a.values is None]
-    constants = {
-        name: Lent(f"const {type_}* const {{0}}", "__ldg({0} + ({1}))")
-        for name, type_ in types.items()
-    }
-    scratch = {a.name: Lent(f"{T}* const {{0}}", "{0}[(long long)({1}) * WARP]") for a in rooms}
-    lent = constants | scratch
-    state = state_function(program, dialect, "static __forceinline__ void", "state", lent=lent)
-    arguments, own = ["const long long states"], []
-    for port in program.inputs:
-        name = word(port.name)
-        arguments += [f"const {T}* __restrict__ {name}", f"const long long {name}_row"]
-        own.append(f"{name} + row * {name}_row")
-    for slot in program.signature.outputs:
-        kind = T if slot.kind == NUMBER else "unsigned char"
-        arguments.append(f"{kind}* __restrict__ {word(slot.name)}")
-        own.append(f"{word(slot.name)} + row * {slot.size}")
-    arguments += [f"const {types[a.name]}* __restrict__ {word(a.name)}" for a in tables]
-    starts, before = {}, 0
-    for array in rooms:
-        starts[array.name] = f"own + {before}LL * WARP"
-        before += array.size
-    own += [starts.get(a.name, word(a.name)) for a in program.arrays]
+    T, inline = dialect.number, "static __forceinline__ void"
+    state = state_function(program, dialect, inline, "state", lent=_lent(program, dtype))
     lines = [
         comment(f"{program.name}: a thread per state, loops over the links"),
         PRELUDE + state,
         f"{LOOPS}\n#define THREADS {THREADS}",
         'extern "C" __global__ void BOUNDS',
-        f"linkwise({', '.join((*arguments, f'{T}* room'))})",
+        f"linkwise({', '.join(_arguments(program, T))})",
         "{",
-        "    const long long thread = (long long)blockIdx.x * blockDim.x + threadIdx.x;",
-        f"    {T}* const own = room + thread / WARP * {before}LL * WARP + threadIdx.x % WARP;",
-        "    for (long long row = thread; row < states; row += (long long)gridDim.x * blockDim.x)",
-        f"        state({', '.join(own)});",
+        f"    {T}* const own = room + blockIdx.x * {program.signature.scratch}LL * WARP"
+        " + threadIdx.x;",
+        "    for (long long row = (long long)blockIdx.x * WARP + threadIdx.x; row < states;",
+        "         row += (long long)gridDim.x * WARP)",
+        f"        state({', '.join(_own(program))});",
         "}",
         "",
     ]
     return "\n".join(lines)
+
+
+def _type(table: Array, number: str) -> str:
+    return WHOLE[place_type(table)] if table.lists_places else number
+
+
+def _lent(program: Program, dtype: str) -> dict[str, Lent]:
+    """How the function of one state reaches its arrays."""
+    T, few = DIALECTS[dtype].number, AHEAD * 32 // DIALECTS[dtype].bits
+    element = "{0}[(long long)({1}) * WARP]"
+    scratch = Lent(f"{T}* const {{0}}", element, element + " = {2};", ALWAYS)
+    lent = {port.name: Lent(f"const {T}* const {{0}}", ahead=ALWAYS) for port in program.inputs}
+    for array in program.tables:
+        argument = f"const {_type(array, T)}* const {{0}}"
+        lent[array.name] = Lent(argument, "__ldg({0} + ({1}))", ahead=few)
+    return {array.name: scratch for array in program.arrays} | lent
+
+
+def _arguments(program: Program, T: str) -> list[str]:
+    """What the kernel is told."""
+    found = ["const long long states"]
+    for port in program.inputs:
+        name = word(port.name)
+        found += [f"const {T}* __restrict__ {name}", f"const long long {name}_row"]
+    for slot in program.signature.outputs:
+        kind = T if slot.kind == NUMBER else "unsigned char"
+        found.append(f"{kind}* __restrict__ {word(slot.name)}")
+    tables = [f"const {_type(a, T)}* __restrict__ {word(a.name)}" for a in program.tables]
+    return [*found, *tables, f"{T}* room"]
+
+
+def _own(program: Program) -> list[str]:
+    """What the function of one state is told."""
+    found = [f"{word(port.name)} + row * {word(port.name)}_row" for port in program.inputs]
+    found += [f"{word(s.name)} + row * {s.size}" for s in program.signature.outputs]
+    before = 0
+    for array in program.arrays:
+        if array.values is None:
+            found.append(f"own + {before}LL * WARP")
+            before += array.size
+        else:
+            found.append(word(array.name))
+    return found
