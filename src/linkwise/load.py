@@ -19,7 +19,7 @@ from linkwise.robot import Robot
 
 
 class Options(TypedDict, total=False):
-    """What every way to a robot takes; `load` says what it means."""
+    """Options of every function that makes a robot; `load` explains them."""
 
     base: str
     gravity: Sequence[float] | None
@@ -148,7 +148,7 @@ def policy_of(options: Options, quiet: bool = False) -> Policy:
 
 
 def checked(function: str, options: Options) -> Options:
-    """All options, those not given as usual; unknown names and words are refused."""
+    """All options, with the usual values of those not given; unknown names and values raise."""
     for name in options.keys() - USUAL.keys():
         raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
     check_words(options)
@@ -156,7 +156,7 @@ def checked(function: str, options: Options) -> Options:
 
 
 def _check_model(function: str, model: Any, kind: str, part: str, name: str) -> None:
-    """Refuse what is no model of the library: something without a part that every model has."""
+    """Raise unless the model has an attribute that every model of its library has."""
     if not hasattr(model, part):
         given = type(model).__name__
         raise TypeError(f"{function}: model is a {given!r}; expected a {kind} (load takes files)")

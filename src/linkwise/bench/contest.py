@@ -75,7 +75,10 @@ def command_line() -> str:
 
 @dataclass(frozen=True)
 class Times:
-    """Nanoseconds of ours and of others' (of ours before a change: `OURS`), and what these ran."""
+    """Nanoseconds of our call and of each peer's, and which call each peer made.
+
+    Where one of our calls is compared with another, that other one is the peer `OURS`.
+    """
 
     ours: float
     peers: Mapping[str, float] = field(default_factory=dict)
@@ -83,7 +86,7 @@ class Times:
 
     @property
     def rival(self) -> str:
-        """The first of the others, in tables that have one."""
+        """The first peer, for tables with one peer."""
         return next(iter(self.peers), "")
 
     def ratio(self, peer: str) -> float | None:
@@ -92,7 +95,7 @@ class Times:
 
 
 def race(ours: Way, others: Mapping[str, Way | None], seconds: float, pinned: bool = True) -> Times:
-    """Time our way and the others' in turns; None takes no part."""
+    """Time our statement and the peers' in turns; a peer with None is left out."""
     present = {name: way for name, way in others.items() if way is not None}
     with one_core(pinned):
         times = measure({"": ours, **present}, seconds)
@@ -121,7 +124,7 @@ class Style:
     first: Callable[[Array], Any] | None = None  # layout of the first argument, if another
 
     def applies(self, function: str) -> bool:
-        """Whether the function has such a call: M and kinematics take no f_ext, nor broadcast."""
+        """Whether the function takes what the style needs: ``f_ext``, or several arguments."""
         algorithm = any_method(function)
         if "f_ext" in self.extra and not algorithm.takes_external:
             return False

@@ -81,7 +81,7 @@ class Clock:
         return 2 * int(source.nbytes) / seconds
 
     def device_seconds(self, call: Callable[[], Any]) -> float:
-        """Of one call among many, so that the GPU never waits for Python."""
+        """Seconds of one call among many, so that the GPU never waits for Python."""
         cuda = self.cupy.cuda
         call()
         turns = []
@@ -96,7 +96,7 @@ class Clock:
         return min(turns) * 1e-3
 
     def call_seconds(self, call: Callable[[], Any]) -> float:
-        """From a call to its end, in Python and on the GPU."""
+        """Seconds from a call to its end, in Python and on the GPU."""
         device, turns = self.cupy.cuda.Device(0), []
         for _ in range(20 * TURNS):
             device.synchronize()

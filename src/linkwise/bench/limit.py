@@ -44,7 +44,7 @@ def measure_peak(seconds: float = 0.2) -> Peak:
 
 
 def _way(fused: int) -> Way:
-    """The chains on one tile of states, with vector instructions counted as its states."""
+    """The chains on one tile; times per state are then times per vector instruction."""
     backend = Llvm()
     target = backend.target
     kernel = backend.compile(chains(fused), "float64", BATCH)

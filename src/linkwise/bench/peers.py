@@ -25,7 +25,7 @@ Makers = Mapping[str, Callable[[Robot, str], Some]]  # of a robot and a frame
 
 
 class Agreeing(NamedTuple, Generic[Some]):
-    """Peers whose results are ours, why others are missing, and how far each was off."""
+    """Peers whose results agree with ours, why others are missing, and how far each was off."""
 
     peers: list[Some]
     missing: dict[str, str]

@@ -72,7 +72,7 @@ class _Checker:
 
     @cached_property
     def operational(self) -> float:
-        """The limit for what solves with that, too."""
+        """The limit on errors of functions that solve with ``J M⁻¹ Jᵀ`` too."""
         return max(self.solving, 1e-13 * float(np.linalg.cond(self.mobility).max()))
 
     def uncompiled(self) -> Iterator[Check]:

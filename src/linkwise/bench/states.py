@@ -68,7 +68,7 @@ def tip(robot: Robot) -> str:
 
 
 def frame_for(robot: Robot, algorithm: Algorithm) -> str | None:
-    """The frame that a function of one is measured at: the tip."""
+    """The frame at which a function that takes one is measured: the tip."""
     return tip(robot) if algorithm.takes_frame else None
 
 

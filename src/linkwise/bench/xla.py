@@ -39,7 +39,7 @@ class XlaPeer:
         return None if found is None else np.asarray(found())
 
     def seconds(self, function: str, states: States, dtype: str) -> float | None:
-        """The time of a call among several, compiled; None where it has no such function."""
+        """Seconds of one compiled call among several; None where it has no such function."""
         call = self._ready(function, states, dtype)
         if call is None:
             return None
@@ -206,7 +206,7 @@ def _jax() -> Any:
 
 
 def _precision(jax: Any, dtype: str) -> AbstractContextManager[None]:
-    """JAX computes in float32 unless told; a context, so that it is told here only."""
+    """A context in which JAX may compute in float64; outside, it stays as the user set it."""
     where = jax if hasattr(jax, "enable_x64") else jax.experimental
     found: AbstractContextManager[None] = where.enable_x64(dtype == "float64")
     return found

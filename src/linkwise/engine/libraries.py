@@ -65,7 +65,7 @@ class Library:
         raise NotImplementedError
 
     def look(self, values: Sequence[Any]) -> tuple[Layout, Pointers] | None:
-        """What a plan needs to know of arrays; None: look at each with care."""
+        """Layout and pointers of arrays, for a plan; None where a general call must check each."""
         return None
 
     def maker(

@@ -230,7 +230,7 @@ def _limits(m: Any, joint: int) -> Limits:
 
 
 def _own(values: Any, m: Any, joint: int) -> Any:
-    """A joint's part of what there is per degree of freedom."""
+    """A joint's own part of an array that has a number for each degree of freedom."""
     start = m.jnt_dofadr[joint]
     return values[start : start + COLUMNS.get(int(m.jnt_type[joint]), 1)]
 

@@ -109,7 +109,7 @@ def _kind(words: str) -> tuple[Code, str, dict[str, str], dict[str, str]]:
 
 
 def _place(document: Document, message: str) -> int:
-    """The line that MuJoCo names, or else the only element of the name that it names."""
+    """The element on the line that MuJoCo names, or else the only one of a name that it quotes."""
     line = _LINE.search(message)
     if line is not None and 0 < int(line[1]) <= len(document.elements):
         return int(line[1]) - 1
@@ -137,7 +137,7 @@ def _keyword(attributes: dict[str, str], tag: str, value: str) -> dict[str, Any]
 
 
 def _meant(document: Document, node: Node, words: str) -> str | None:
-    """The name that is like the unknown one, of an element of the kind that is asked for."""
+    """The name that an unknown one was probably meant to be, of elements of the kind asked for."""
     unknown = set(_QUOTED.findall(words)) or {node.attributes.get("childclass")}
     for key, value in node.attributes.items():
         if value in unknown and key != "name":

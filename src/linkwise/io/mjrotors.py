@@ -40,7 +40,7 @@ def more_armature(m: Any, ties: dict[int, Tie], locate: Locate, reading: Reading
 
 
 def geared(m: Any, field: str) -> tuple[Array, Array]:
-    """A number of the actuators as their joints feel it, and as their tendons do."""
+    """What actuators add to each joint and to each tendon: a field of theirs times gear²."""
     joints, tendons = np.zeros(m.njnt), np.zeros(m.ntendon)
     for i in np.flatnonzero(getattr(m, field, np.zeros(0))):
         kind, target = int(m.actuator_trntype[i]), int(m.actuator_trnid[i, 0])

@@ -54,7 +54,7 @@ def check_unit(where: Where, *named: tuple[str, Any]) -> None:
 
 
 def not_negative(where: Where, what: str, values: Any) -> Array:
-    """What there is per degree of freedom of a joint; zero or more."""
+    """Numbers of a joint's degrees of freedom; a negative one is refused."""
     found = np.asarray(values, dtype=float)
     check_finite(where, (what, found))
     if found.min() < 0.0:

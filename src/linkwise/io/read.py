@@ -30,7 +30,7 @@ OTHERS = {
 
 
 def check_words(options: Mapping[str, object]) -> None:
-    """Refuse a word that is none of an option's."""
+    """Raise ValueError where an option has a value that it cannot have."""
     for option, (one, other) in WORDS.items():
         value = options.get(option, one)
         if value not in (one, other):
