@@ -291,7 +291,8 @@ class Functions:
         directions and m/s² per N for the others, or six of them (..., 6), in ``axes``.
 
         ``method``: ``"crba"`` (factors of the mass matrix), ``"recursive"`` (articulated bodies),
-        ``"schur"`` and, for no damping, ``"schur-direct"`` (forces between bodies).
+        ``"schur"``, ``"schur-bcr"`` and, for no damping, ``"schur-direct"`` (forces between
+        bodies).
         """
         d = devices.damping(damping, q)
         return self._calls.run(
@@ -309,8 +310,8 @@ class Functions:
     ) -> Result:
         """``J M⁻¹ Jᵀ`` (..., 6, 6) of a frame: its acceleration per unit wrench at its origin.
 
-        Exists at every pose and for any number of joints. ``method``: ``"crba"``, ``"recursive"``
-        or ``"schur"``, as in `operational_inertia`.
+        Exists at every pose and for any number of joints. ``method``: ``"crba"``, ``"recursive"``,
+        ``"schur"`` or ``"schur-bcr"``, as in `operational_inertia`.
         """
         return self._calls.run(
             "operational_inertia_inverse", (q,), options, method=method, frame=frame, axes=axes
@@ -323,6 +324,7 @@ class Functions:
         tau: ArrayLike,
         frame: str,
         *,
+        method: str = "schur",
         axes: str = "base",
         f_ext: Wrenches | None = None,
         threads: int | None = None,
@@ -331,14 +333,15 @@ class Functions:
         """`forward_dynamics` (..., nv) and `operational_inertia_inverse` (..., 6, 6) of a frame.
 
         By Schur complements, as a pair: seven right-hand sides of one factorization. For study:
-        the two functions on their own take fewer operations. With ``status=True`` the result is
+        the two functions on their own take fewer operations. ``method``: ``"schur"`` (block LDLᵀ)
+        or ``"schur-bcr"`` (block cyclic reduction). With ``status=True`` the result is
         ``((qdd, inverse), status bits)``.
         """
         found = self._calls.run(
             "dynamics_and_inverse",
             (q, qd, tau),
             {"threads": threads, "status": status},
-            method="schur",
+            method=method,
             frame=frame,
             axes=axes,
             f_ext=f_ext,

@@ -19,7 +19,7 @@ from linkwise.model import configuration, edit
 from linkwise.model.bodies import Policy
 from linkwise.model.build import build
 from linkwise.model.description import RobotDescription
-from linkwise.model.tree import BASE, Frame, Tree
+from linkwise.model.tree import BASE, Frame, LinkArrays, Tree
 from linkwise.summary import summary
 from linkwise.trace.program import OperationCount, count_operations
 from linkwise.trace.tracer import Task, evaluate
@@ -379,6 +379,8 @@ class Robot(Functions):
 
     def _of_joints(self, field: str) -> Array:
         """A number of each joint's description, for each of its degrees of freedom."""
+        if isinstance(self._tree.links, LinkArrays):
+            return self._tree.links.of_joints(field)
         described = {joint.name: joint for joint in self._description.joints}
         own = [link for link in self._tree.links if link.follows is None]
         parts = [getattr(described.get(x.joint_name, x), field) for x in own]

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.algorithms import blocks, interbody, orders, schur, schur_inverses, wrenches
+from linkwise.algorithms import blocks, interbody, orders, schur, schur_operational, wrenches
 from linkwise.model.joints import (
     Free,
     Helical,
@@ -344,11 +344,11 @@ def test_one_factorization_serves_dynamics_and_operational_inertia(
 ) -> None:
     q, qd, tau = (x[0].tolist() for x in states(robot, rng, 1))
     n, frame = robot.nv, robot.tree.frames["l3"]
-    found = schur_inverses.dynamics_and_inverse(robot.tree, q, qd, tau, frame=frame)
+    found = schur_operational.dynamics_and_inverse(robot.tree, q, qd, tau, frame=frame)
     assert found[:n] == schur.forward_dynamics(robot.tree, q, qd, tau)
-    assert np.array(found[n:]).reshape(6, 6).tolist() == schur_inverses.operational_inertia_inverse(
-        robot.tree, q, frame=frame
-    )
+    assert np.array(found[n:]).reshape(
+        6, 6
+    ).tolist() == schur_operational.operational_inertia_inverse(robot.tree, q, frame=frame)
 
 
 def test_operational_dynamics() -> None:
@@ -461,7 +461,7 @@ def test_wrong_damping_is_named(wrong: Any) -> None:
 def test_a_method_without_damping_names_those_with() -> None:
     robot = lw.load("iiwa14")
     with pytest.raises(
-        ValueError, match=r"'schur-direct'.*: takes no damping.*'crba', 'schur', 're"
+        ValueError, match=r"'schur-direct'.*: takes no damping.*'crba', 'recursive', 'schur', 's"
     ):
         robot.operational_inertia(
             np.zeros(7), robot.frame_names[-1], method="schur-direct", damping=0.1
@@ -533,7 +533,9 @@ def test_followers(
             for m in (method, "crba")
         )
         assert_close(actual, crba, scale=free * np.linalg.norm(crba, 2, axis=(1, 2)) ** 2)
-    with pytest.raises(ValueError, match=r"'j5' follows 'j2'.*'crba', 'schur', 'schur-direct'"):
+    with pytest.raises(
+        ValueError, match=r"'j5' follows 'j2'.*'crba', 'schur', 'schur-bcr', 'schur-direct'"
+    ):
         robot.evaluate("operational_inertia", q[0].tolist(), method="recursive", frame="l8")
 
 

@@ -22,6 +22,7 @@ from linkwise.algorithms import (
     gdahj,
     inertial_power,
     innovations,
+    interbody,
     kic,
     kinematics,
     mixed,
@@ -32,6 +33,7 @@ from linkwise.algorithms import (
     rnea,
     schur,
     schur_inverses,
+    schur_operational,
     tied,
     unmoved,
     wrenches,
@@ -133,6 +135,7 @@ _product = ("mass_product",)
 _rolls: Own = {"rolls": lambda tree: ""}
 _rolls_tied: Own = {"rolls": tied.many_ties}
 _rolls_alone: Own = {"rolls": tied.why_not}
+_rolls_chains: Own = {"rolls": interbody.no_chain}
 _damped: Own = {"takes_damping": True}
 _kinematic: Own = {"needs": ()}
 _mass: Own = {"needs": (unmoved.no_inertia,)}
@@ -165,8 +168,8 @@ _TABLE = [
               ("ccg", conjugate_gradient.ccg, _iterated | {"products": _product}),
               ("pcg", conjugate_gradient.pcg,
                _iterated | {"products": (*_product, "diagonal_solve")}),
-              ("schur", schur.forward_dynamics, _inverts_inertias),
-              ("schur-bcr", schur.forward_dynamics_bcr, _inverts_inertias),
+              ("schur", schur.forward_dynamics, _inverts_inertias | _rolls_chains),
+              ("schur-bcr", schur.forward_dynamics_bcr, _inverts_inertias | _rolls_chains),
               ("schur-published", schur.forward_dynamics_published, _inverts_inertias)),
     *_methods("mass_matrix", (_q,), (V, V), _mass,
               ("crba", crba.crba, _regrouped | _rolls),
@@ -192,10 +195,13 @@ _TABLE = [
     *_methods("operational_inertia", (_q,), (6, 6),
               _frame | {"needs_of_frame": operational.too_few_directions},
               ("crba", operational.operational_inertia, _regrouped | _damped),
-              ("schur", schur_inverses.operational_inertia, _inverts_inertias | _damped),
-              ("schur-direct", schur_inverses.direct_operational_inertia, _inverts_inertias),
               ("recursive", operational.recursive_inertia,
-               _no_followers | _damped | _rolls_alone)),
+               _no_followers | _damped | _rolls_alone),
+              ("schur", schur_operational.operational_inertia,
+               _inverts_inertias | _damped | _rolls_chains),
+              ("schur-bcr", schur_operational.operational_inertia_bcr,
+               _inverts_inertias | _damped | _rolls_chains),
+              ("schur-direct", schur_operational.direct_operational_inertia, _inverts_inertias)),
     *_methods("tip_acceleration", (_q, _qd, _tau), (6,), _forced | _moving,
               ("fd3", operator_dynamics.fd3_tip, _rolls_tied),
               ("fd2", operator_dynamics.fd2_tip, {})),
@@ -223,11 +229,16 @@ _TABLE = [
               **_rolls_alone),
     *_methods("operational_inertia_inverse", (_q,), (6, 6), _frame,
               ("crba", operational.operational_inertia_inverse, _regrouped),
-              ("schur", schur_inverses.operational_inertia_inverse, _inverts_inertias),
-              ("recursive", operational.recursive_inverse, _no_followers | _rolls_alone)),
-    Algorithm("dynamics_and_inverse", "schur", schur_inverses.dynamics_and_inverse, (_q, _qd, _tau),
-              (lambda tree: tree.nv + 36,), needs=(*DIVIDES, tied.why_not, mobility.why_not),
-              **_forced, **_frame),
+              ("recursive", operational.recursive_inverse, _no_followers | _rolls_alone),
+              ("schur", schur_operational.operational_inertia_inverse,
+               _inverts_inertias | _rolls_chains),
+              ("schur-bcr", schur_operational.operational_inertia_inverse_bcr,
+               _inverts_inertias | _rolls_chains)),
+    *_methods("dynamics_and_inverse", (_q, _qd, _tau), (lambda tree: tree.nv + 36,),
+              _forced | _frame | _rolls_chains
+              | {"needs": (*DIVIDES, tied.why_not, mobility.why_not)},
+              ("schur", schur_operational.dynamics_and_inverse, {}),
+              ("schur-bcr", schur_operational.dynamics_and_inverse_bcr, {})),
     Algorithm("joint_wrenches", "rnea", wrenches.joint_wrenches, (_q, _qd, _qdd), (LINKS, 6),
               **_forced, **_mass, **_rolls),
     *_methods("coriolis_matrix", (_q, _qd), (V, V), _regrouped | _mass,

@@ -20,7 +20,7 @@ from linkwise.algorithms.pushes import JointWrenches, net
 from linkwise.algorithms.rates import Velocity
 from linkwise.model.tree import Link
 from linkwise.spatial import Force, Motion, Vec3
-from linkwise.sweep import base_to_tip, tip_to_base
+from linkwise.sweep import base_to_tip, each_link, tip_to_base
 
 
 class Apart(NamedTuple):
@@ -38,9 +38,14 @@ def part(
     return Apart(a, a - p.J.X.motion(parent.a) - m.c)
 
 
+def across(_link: Link, state: Apart) -> Motion:
+    """The part of a link's state that is asked for."""
+    return state.gap
+
+
 def gaps(s: System, velocities: list[Velocity], loads: list[Force], F: list[Force]) -> list[Motion]:
     """``g(F)``: accelerations across the joints under wrenches F."""
     left, _ = tip_to_base(s.tree, net, Force.zero(), s.joints, F, loads)
     base = Apart(Motion(Vec3.zero(), s.tree.base_acceleration), Motion.zero())
     states = base_to_tip(s.tree, part, base, s.joints, s.mobilities, left, velocities)
-    return [state.gap for state in states]
+    return each_link(s.tree, across, states)

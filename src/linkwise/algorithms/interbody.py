@@ -15,7 +15,8 @@ torque of their tie. Every link needs an inertia that has an inverse (mobility.p
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from functools import singledispatch
+from typing import Any, NamedTuple
 
 from linkwise.algorithms import blocks, dense
 from linkwise.algorithms.blocks import Block
@@ -71,6 +72,7 @@ def link_terms(_link: Link, here: Pushes, inverse: Mobility | None) -> blocks.Te
     return terms
 
 
+@singledispatch
 def system(tree: Tree, q: Vector, order: Order, without: int | None = None) -> System:
     """A and its factors; ``without`` the inertia of one link, if asked for."""
     loose = tree.uncoupled()
@@ -84,3 +86,17 @@ def system(tree: Tree, q: Vector, order: Order, without: int | None = None) -> S
     rotors = each_link(loose, rotor_terms, numbers, joints)
     A = blocks.summed([*rotors, *each_link(loose, link_terms, pushes, own)])
     return System(loose, joints, own, pushes, A, blocks.factor(A, order(A)))
+
+
+@singledispatch
+def solved(s: Any, b: Sequence[Block]) -> list[Vector]:
+    """``A⁻¹ b`` of one column, by link; ``s`` is a `System`, or that of loops over the links."""
+    x = blocks.solve(s.factors, {i: block for i, block in enumerate(b) if block})
+    return [[row[0] for row in x.get(i, [])] for i in range(len(b))]
+
+
+def no_chain(tree: Tree) -> str:
+    """For loops over the links, in which A has a block before each other block and one after."""
+    if tree.coupled or not tree.serial:
+        return "links branch or joints follow others, and its loops are for chains"
+    return "" if tree.geared_alike else "some joints of a kind have rotors and others have none"

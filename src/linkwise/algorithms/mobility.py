@@ -9,11 +9,11 @@ moves (a turret of which only the moment about its axis is known): any will do, 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from linkwise.algorithms import ldl
 from linkwise.algorithms.blocks import Block
-from linkwise.model.tree import BASE, Link, Tree
+from linkwise.model.tree import BASE, Link, LinkArrays, Tree
 from linkwise.spatial import Force, Motion, RigidInertia, Scalar, Sym3, Vec3, cross
 from linkwise.spatial.scalar import known, reciprocal
 from linkwise.spatial.vec3 import sym_outer
@@ -42,17 +42,14 @@ def _about_centre(body: RigidInertia) -> Block:
     return [list(row) for row in J.full().rows]
 
 
-def invertible(body: RigidInertia) -> bool:
-    """Whether an inertia of constants has an inverse."""
-    if not body.m > 0.0:
-        return False
+def invertible(body: RigidInertia) -> Any:
+    """Whether an inertia of constants has an inverse; of arrays of constants, whether each has."""
     J = _about_centre(body)
-    try:
-        _, inv_d = ldl.factor(J, [row[k] for k, row in enumerate(J)])
-    except ZeroDivisionError:
-        return False
-    least = LEAST * body.rotational().trace()
-    return all(x > 0.0 and x * least < 1.0 for x in inv_d)
+    _, inv_d = ldl.factor(J, [row[k] for k, row in enumerate(J)])
+    least, sound = LEAST * body.rotational().trace(), body.m > 0.0
+    for x in inv_d:  # not a number where a pivot is not positive
+        sound = sound & (x > 0.0) & (x * least < 1.0)
+    return sound
 
 
 def mobility(body: RigidInertia) -> Mobility:
@@ -64,7 +61,7 @@ def mobility(body: RigidInertia) -> Mobility:
 
 def completed(link: Link) -> Mobility | None:
     """``I⁻¹`` of a link; on the base, inertia that the joint never moves may be made up for it."""
-    if not known(link.inertia.m):
+    if not all(map(known, (link.inertia.m, *link.inertia.h, *link.inertia.second))):
         return mobility(_with_unmoved(link))
     if invertible(link.inertia):
         return mobility(link.inertia)
@@ -83,6 +80,9 @@ def _with_unmoved(link: Link) -> RigidInertia:
 
 def why_not(tree: Tree) -> str:
     """For algorithms that invert the inertia of every link: a link whose inertia has no inverse."""
+    if isinstance(tree.links, LinkArrays):
+        sound = all(invertible(body).all() for body in tree.links.bodies())
+        return "" if sound else _without(tree.links[0])
     reasons: list[str] = each_link(tree, lambda link: "" if completed(link) else _without(link))
     return next(filter(None, reasons), "")
 

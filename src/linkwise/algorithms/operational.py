@@ -23,20 +23,15 @@ from linkwise.algorithms.kinematics import jacobian_columns
 from linkwise.algorithms.riccati import Gain
 from linkwise.model.tree import Frame, Link, Tree
 from linkwise.spatial import Force, Matrix, Vector
-from linkwise.sweep import along_path, at_links, joint_states, sum_links
+from linkwise.sweep import at_links, joint_states, sum_links
 
 # a full 6x6 matrix is the mass matrix of a six-joint chain
 CHAIN_OF_SIX = tuple(range(-1, 5))
 
 
-def moved_by(link: Link, inner: frozenset[int]) -> frozenset[int]:
-    """Degrees of freedom between the base and a link."""
-    return inner | {dof for dof, _ in link.dofs}
-
-
 def too_few_directions(tree: Tree, frame: Frame) -> str:
     """A reason where Λ never exists: fewer than six degrees of freedom move the frame."""
-    _, moving = along_path(tree, frame.link, moved_by, frozenset())
+    moving = tree.dofs_inward(frame.link, 6)
     if len(moving) >= 6:
         return ""
     return (

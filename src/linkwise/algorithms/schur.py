@@ -20,19 +20,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from linkwise.algorithms import blocks
 from linkwise.algorithms.blocks import Block
 from linkwise.algorithms.external import External, drive, external_forces
 from linkwise.algorithms.gaps import gaps
-from linkwise.algorithms.interbody import System, system
+from linkwise.algorithms.interbody import System, solved, system
 from linkwise.algorithms.orders import Order, every_other, one_by_one
 from linkwise.algorithms.pushes import JointWrenches, driven, held
-from linkwise.algorithms.rates import STILL, turn
+from linkwise.algorithms.rates import STILL, Velocity, turn
 from linkwise.algorithms.rnea import unbiased
 from linkwise.algorithms.tied import with_ties
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial import Force, Motion, Scalar, Vector
 from linkwise.sweep import base_to_tip, each_link
+
+
+def biased(_link: Link, velocity: Velocity, ext: Force) -> Force:
+    """``b``: the force that a link's velocity needs, less what acts on it from outside."""
+    return velocity.p - ext
 
 
 def withstood(_link: Link, p: JointWrenches, gap: Motion) -> Block:
@@ -58,11 +62,10 @@ def accelerations(
     q_, qd_, tau_ = tree.per_link_q(q), tree.per_link_v(qd), tree.per_link_v(tau)
     velocities = base_to_tip(tree, turn, STILL, q_, qd_)
     ext = external_forces(tree, q, external)
-    loads = [v.p - f for v, f in zip(velocities, ext, strict=True)]
+    loads = each_link(tree, biased, velocities, ext)
     motors = each_link(tree, driven, joints, each_link(tree, drive, tau_, qd_))
     open_gaps = each_link(tree, withstood, joints, gaps(s, velocities, loads, motors))
-    solved = blocks.solve(s.factors, {i: b for i, b in enumerate(open_gaps) if b})
-    x = [[row[0] for row in solved.get(i, [])] for i in range(len(joints))]
+    x = solved(s, open_gaps)
     F = each_link(tree, held, joints, motors, x)
     rates = each_link(tree, joint_rates, joints, gaps(s, velocities, loads, F), x)
     return tree.gather(rates), F

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from linkwise.model.description import IDENTITY
 from linkwise.model.joints import Helical, Joint
 from linkwise.model.tree import Follows, Frame, Link, LinkArrays, Whole
+from linkwise.spatial import RigidInertia
 from linkwise.spatial.records import leaves, mapped
 
 Numbers = NDArray[np.float64]
@@ -38,11 +39,16 @@ def with_numbers(link: Link, record: tuple[Any, ...]) -> Link:
     )  # fmt: skip
 
 
-def _place_of_mass(link: Link) -> int:
-    """Which of a link's numbers is its mass."""
-    body, mark = link.inertia, float("nan")
-    marked = replace(link, inertia=type(body)(mark, body.h, body.second))
-    return [x is mark for x in leaves(numbers(marked))].index(True)
+def _columns(link: Link, part: str) -> slice:
+    """Which of a link's numbers are its inertia, or its joint's armature, damping or friction."""
+    sizes = [len(leaves(record)) for record in numbers(link)]
+    inertia, armature, own = sizes[0], sum(sizes[:2]), sum(sizes[:3])
+    return {
+        "inertia": slice(inertia, armature),
+        "armature": slice(armature, own),
+        "damping": slice(own + 1, own + 2),
+        "friction": slice(own + 2, own + 3),
+    }[part]
 
 
 @dataclass(frozen=True)
@@ -91,7 +97,28 @@ class LinkTable(LinkArrays):
     @property
     def mass(self) -> float:
         """Of all links together."""
-        return float(sum(kind.rows[:, _place_of_mass(kind.example)].sum() for kind in self.kinds))
+        return float(sum(np.sum(body.m) for body in self.bodies()))
+
+    @property
+    def geared_alike(self) -> bool:
+        """Whether of each kind of joint all have rotors on the same columns."""
+        rotors = [kind.rows[:, _columns(kind.example, "armature")] != 0.0 for kind in self.kinds]
+        return all(bool((own == own[:1]).all()) for own in rotors)
+
+    def bodies(self) -> Iterator[RigidInertia]:
+        """The inertias of each kind of link, their numbers arrays."""
+        for kind in self.kinds:
+            rows = iter(kind.rows[:, _columns(kind.example, "inertia")].T)
+            yield mapped(lambda _: next(rows), kind.example.inertia)  # noqa: B023 - used at once
+
+    def of_joints(self, field: str) -> Numbers:
+        """``"armature"``, ``"damping"`` or ``"friction"`` of each degree of freedom."""
+        found = np.empty(self.nv)
+        for k, kind in enumerate(self.kinds):
+            starts, nv = self.v_index[self.kind_of == k], kind.example.joint.nv
+            own = kind.rows[:, _columns(kind.example, field)]
+            found[starts[:, None] + np.arange(nv)] = np.broadcast_to(own, (len(starts), nv))
+        return found
 
     @property
     def digest(self) -> str:

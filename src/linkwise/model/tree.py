@@ -116,6 +116,10 @@ class Links(Protocol):
     def mass(self) -> float:
         """Of all links together."""
 
+    @property
+    def geared_alike(self) -> bool:
+        """Whether of each kind of joint all have rotors on the same columns."""
+
     def names(self, i: int) -> tuple[str, str]:
         """Of a link and its joint."""
 
@@ -140,6 +144,12 @@ class OneByOne:
     def mass(self) -> float:
         """Of all links together."""
         return sum(link.mass for link in self._links)
+
+    @property
+    def geared_alike(self) -> bool:
+        """Whether of each kind of joint all have rotors on the same columns."""
+        found = {(type(link.joint), link.geared) for link in self._links}
+        return len(found) == len({kind for kind, _ in found})
 
     def names(self, i: int) -> tuple[str, str]:
         """Of a link and its joint."""
@@ -187,12 +197,25 @@ class LinkArrays(Sequence[Link], ABC):
 
     @property
     @abstractmethod
+    def geared_alike(self) -> bool:
+        """Whether of each kind of joint all have rotors on the same columns."""
+
+    @property
+    @abstractmethod
     def digest(self) -> str:
         """Hash of all that equations compute with."""
 
     @abstractmethod
     def names(self, i: int) -> tuple[str, str]:
         """Of a link and its joint."""
+
+    @abstractmethod
+    def bodies(self) -> Iterator[RigidInertia]:
+        """Inertias whose numbers are arrays, of many links each."""
+
+    @abstractmethod
+    def of_joints(self, field: str) -> NDArray[np.float64]:
+        """``"armature"``, ``"damping"`` or ``"friction"`` of each degree of freedom."""
 
     def check(self) -> None:
         """Nothing: tables are made as a tree asks."""
@@ -457,6 +480,24 @@ class Tree:
                 parents[k] = max(near[k])
                 near[parents[k]] |= near[k] - {parents[k]}
         return tuple(parents)
+
+    def dofs_inward(self, link: int, enough: int) -> set[int]:
+        """Degrees of freedom between a link and the base, the nearest first, until enough."""
+        found: set[int] = set()
+        while link != BASE and len(found) < enough:
+            found |= {dof for dof, _ in self.links[link].dofs}
+            link = int(self.parent_numbers[link])
+        return found
+
+    @cached_property
+    def serial(self) -> bool:
+        """Whether each link's parent is the link before."""
+        return bool((self.parent_numbers == np.arange(self.n_links) - 1).all())
+
+    @cached_property
+    def geared_alike(self) -> bool:
+        """Whether of each kind of joint all have rotors on the same columns."""
+        return self.whole.geared_alike
 
     def path(self, link: int) -> list[int]:
         """Links from the base out to ``link``, both ends included."""

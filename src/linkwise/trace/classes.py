@@ -21,6 +21,7 @@ from linkwise.spatial import Mat3, Rotation, Transform, Vec3
 from linkwise.spatial.records import leaves
 
 MOST = 8
+SOME = -2  # the parent of an example: neither the base nor any link in particular
 ALIKE = (0.0, 1.0, -1.0)  # numbers that make a pattern: arithmetic with them costs nothing
 
 
@@ -77,7 +78,8 @@ def _classes(kinds: list[tuple[Link, NDArray[np.float64]]], of_link: NDArray[np.
     found = []
     for k, ((example, rows), varies) in enumerate(zip(kinds, varying, strict=True)):
         places = iter(range(int(varies.sum())))
-        found.append(LinkClass(example, tuple(next(places) if v else None for v in varies)))
+        columns = tuple(next(places) if v else None for v in varies)
+        found.append(LinkClass(replace(example, parent=SOME), columns))
         table[of_link == k, : int(varies.sum())] = rows[:, varies]
     return Classes(tuple(found), of_link, table)
 

@@ -5,17 +5,18 @@ Its size does not depend on the number of links.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from linkwise.model.joints import Free, Spherical
 from linkwise.model.tree import Tree
-from linkwise.trace import walks  # noqa: F401 - registers the walks over rolled trees
+from linkwise.trace import elimination, walks  # noqa: F401 - what they register for rolled trees
 from linkwise.trace.assemble import assemble
 from linkwise.trace.classes import Classes, classes_of
 from linkwise.trace.expr import Expr, Graph, summed
 from linkwise.trace.kept import divides
 from linkwise.trace.pairs import Pairs, write_matrix
-from linkwise.trace.program import BYTE, Output, Program
+from linkwise.trace.program import BYTE, Output, Program, Slot
 from linkwise.trace.rolled import Step, loop
 from linkwise.trace.rolledtree import (
     Columns,
@@ -63,7 +64,9 @@ def _traced(task: Task, tree: Tree, classes: Classes, unread: Slots) -> tuple[Pr
     elif isinstance(result, Columns):
         broken = _write_columns(rolled, result, slot.name)
     elif isinstance(result, (Gathered, PerLink)):
-        broken = _write(rolled, result, slot.name, slot.size)
+        beside = result.beside if isinstance(result, Gathered) else ()
+        broken = _write(rolled, result, slot.name, slot.size - len(beside))
+        broken = broken + _write_beside(rolled, beside, slot)
     else:
         results = [graph.lift(x) for x in flatten(result)]
         broken = summed(graph, (not_finite(graph, x) for x in results))
@@ -110,6 +113,21 @@ def _write(tree: RolledTree, result: Gathered | PerLink, name: str, size: int) -
     if later:
         loop(tree.graph, size, [], lambda step, _: copied(step, into, name))
     return broken
+
+
+def _write_beside(tree: RolledTree, numbers: Sequence[Any], slot: Slot) -> Expr:
+    """Write numbers at the end of an output; returns how many are not finite."""
+    if not numbers:
+        return tree.graph.zero
+    own = [tree.graph.lift(x) for x in numbers]
+
+    def body(step: Step) -> list[Expr]:
+        for k, x in enumerate(own, slot.size - len(own)):
+            step.write(slot.name, x, k)
+        return []
+
+    tree.once(body)
+    return summed(tree.graph, (not_finite(tree.graph, x) for x in own))
 
 
 def _write_columns(tree: RolledTree, columns: Columns, name: str) -> Expr:

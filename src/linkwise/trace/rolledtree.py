@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -233,11 +232,6 @@ class RolledTree(Tree):
     def all(self) -> Way:
         """Every link, parents first."""
         return Way(self.n_links)
-
-    @cached_property
-    def serial(self) -> bool:
-        """Whether each link's parent is the link before."""
-        return bool((self._parents == np.arange(self.n_links)).all())
 
     @property
     def _parents(self) -> NDArray[np.int64]:

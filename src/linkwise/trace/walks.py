@@ -182,12 +182,28 @@ def _(tree: RolledTree, last: int, body: sweep.Body, *per_link: Any) -> Any:
 
 @sweep.of_link.register
 def _(tree: RolledTree, i: int, per_link: Any) -> Any:
+    if not isinstance(per_link, Stored):
+        return _computed(tree, i, per_link)
     found = per_link.records[int(tree.classes.of_link[i])]
 
     def number(x: Any) -> Any:
         return _read(tree, x.of, i) if isinstance(x, Element) else x
 
     return mapped(number, found)
+
+
+def _computed(tree: RolledTree, i: int, per_link: PerLink) -> Any:
+    """What one link has of something that is computed where it is read."""
+    name = f"link {i}"
+    tree.lists.setdefault(name, np.array([i]))
+    way = Way(1, through=name)
+    (template,) = traced(tree, way, per_link.at).values()
+
+    def body(visit: Visit, _: list[Expr]) -> list[Any]:
+        return leaves(per_link.at(visit))
+
+    found = iter(tree.walk(way, [0.0] * len(leaves(template)), body))
+    return mapped(lambda _: next(found), template)
 
 
 def _read(tree: RolledTree, place: Place, item: int) -> Expr:
