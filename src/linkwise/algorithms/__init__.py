@@ -22,13 +22,13 @@ from linkwise.algorithms import (
     gdahj,
     inertial_power,
     innovations,
-    interbody,
     kic,
     kinematics,
     mixed,
     mobility,
     operational,
     operator_dynamics,
+    orders,
     products,
     rnea,
     schur,
@@ -135,7 +135,7 @@ _product = ("mass_product",)
 _rolls: Own = {"rolls": lambda tree: ""}
 _rolls_tied: Own = {"rolls": tied.many_ties}
 _rolls_alone: Own = {"rolls": tied.why_not}
-_rolls_chains: Own = {"rolls": interbody.no_chain}
+_rolls_chains: Own = {"rolls": orders.no_chain}
 _damped: Own = {"takes_damping": True}
 _kinematic: Own = {"needs": ()}
 _mass: Own = {"needs": (unmoved.no_inertia,)}

@@ -93,10 +93,3 @@ def solved(s: Any, b: Sequence[Block]) -> list[Vector]:
     """``A⁻¹ b`` of one column, by link; ``s`` is a `System`, or that of loops over the links."""
     x = blocks.solve(s.factors, {i: block for i, block in enumerate(b) if block})
     return [[row[0] for row in x.get(i, [])] for i in range(len(b))]
-
-
-def no_chain(tree: Tree) -> str:
-    """For loops over the links, in which A has a block before each other block and one after."""
-    if tree.coupled or not tree.serial:
-        return "links branch or joints follow others, and its loops are for chains"
-    return "" if tree.geared_alike else "some joints of a kind have rotors and others have none"

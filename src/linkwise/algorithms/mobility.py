@@ -81,8 +81,8 @@ def _with_unmoved(link: Link) -> RigidInertia:
 def why_not(tree: Tree) -> str:
     """For algorithms that invert the inertia of every link: a link whose inertia has no inverse."""
     if isinstance(tree.links, LinkArrays):
-        sound = all(invertible(body).all() for body in tree.links.bodies())
-        return "" if sound else _without(tree.links[0])
+        bodies = tree.links.bodies()
+        return "" if all(invertible(x).all() for x in bodies) else _without(tree.links[0])
     reasons: list[str] = each_link(tree, lambda link: "" if completed(link) else _without(link))
     return next(filter(None, reasons), "")
 

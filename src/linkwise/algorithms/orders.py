@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from linkwise.algorithms.blocks import Matrix
+from linkwise.model.tree import Tree
 
 Order = Callable[[Matrix], list[int]]
 
@@ -37,3 +38,10 @@ def every_other(A: Matrix) -> list[int]:
                     near[j].update(near[k] - {j})
                     near[j].discard(k)
     return order
+
+
+def no_chain(tree: Tree) -> str:
+    """For loops over the links, in which A has a block before each other block and one after."""
+    if tree.coupled or not tree.serial:
+        return "links branch or joints follow others, and its loops are for chains"
+    return "" if tree.geared_alike else "some joints of a kind have rotors and others have none"
