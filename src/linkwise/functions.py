@@ -48,14 +48,18 @@ class Functions:
         qd: ArrayLike,
         qdd: ArrayLike,
         *,
+        method: str = "auto",
         f_ext: Wrenches | None = None,
         **options: Unpack[Options],
     ) -> Result:
         """Joint torques (..., nv) that produce ``qdd``: ``M qdd + C qd + g - Jᵀ f_ext``.
 
-        ``q`` (..., nq); ``qd`` and ``qdd`` (..., nv); ``f_ext`` as `Robot` says.
+        ``q`` (..., nq); ``qd`` and ``qdd`` (..., nv); ``f_ext`` as `Robot` says. ``method``:
+        ``"rnea"`` (recursive Newton-Euler), or ``"scan"``, for one long chain on many cores.
         """
-        return self._calls.run("inverse_dynamics", (q, qd, qdd), options, f_ext=f_ext)
+        return self._calls.run(
+            "inverse_dynamics", (q, qd, qdd), options, method=method, f_ext=f_ext
+        )
 
     def forward_dynamics(
         self,
@@ -82,7 +86,8 @@ class Functions:
         these need an inertia that has an inverse for every link, and say so. By conjugate
         gradients: ``"ccg"`` and ``"pcg"`` (scaled), which take ``tol``, ``max_iterations`` and a
         start ``qdd0``, and with ``status=True`` return `Iterations` as the second part; a state
-        that does not converge is solved by ``"aba"`` and flagged.
+        that does not converge is solved by ``"aba"`` and flagged. By pieces of one long chain that
+        are computed side by side: ``"scan"``.
         """
         if method in ("ccg", "pcg"):
             nv, stop = self._calls.tasks.tree.nv, Stop(tol, max_iterations)
@@ -166,17 +171,29 @@ class Functions:
         q: ArrayLike,
         qd: ArrayLike,
         *,
+        method: str = "auto",
         f_ext: Wrenches | None = None,
         **options: Unpack[Options],
     ) -> Result:
-        """``C qd + g - Jᵀ f_ext`` (..., nv): torques of a motion without acceleration."""
-        return self._calls.run("bias", (q, qd), options, f_ext=f_ext)
+        """``C qd + g - Jᵀ f_ext`` (..., nv): torques of a motion without acceleration.
+
+        ``method``: as `inverse_dynamics` has it.
+        """
+        return self._calls.run("bias", (q, qd), options, method=method, f_ext=f_ext)
 
     def gravity_torque(
-        self, q: ArrayLike, *, f_ext: Wrenches | None = None, **options: Unpack[Options]
+        self,
+        q: ArrayLike,
+        *,
+        method: str = "auto",
+        f_ext: Wrenches | None = None,
+        **options: Unpack[Options],
     ) -> Result:
-        """``g - Jᵀ f_ext`` (..., nv): torques that hold the robot still."""
-        return self._calls.run("gravity_torque", (q,), options, f_ext=f_ext)
+        """``g - Jᵀ f_ext`` (..., nv): torques that hold the robot still.
+
+        ``method``: as `inverse_dynamics` has it.
+        """
+        return self._calls.run("gravity_torque", (q,), options, method=method, f_ext=f_ext)
 
     def joint_wrenches(
         self,
@@ -239,9 +256,14 @@ class Functions:
 
     # -- kinematics -----------------------------------------------------------------------------
 
-    def forward_kinematics(self, q: ArrayLike, frame: str, **options: Unpack[Options]) -> Result:
-        """Pose of a frame (..., 4, 4): takes its coordinates to base coordinates, in metres."""
-        return self._calls.run("forward_kinematics", (q,), options, frame=frame)
+    def forward_kinematics(
+        self, q: ArrayLike, frame: str, *, method: str = "auto", **options: Unpack[Options]
+    ) -> Result:
+        """Pose of a frame (..., 4, 4): takes its coordinates to base coordinates, in metres.
+
+        ``method``: ``"sweep"``, or ``"scan"`` for a frame at the tip of one long chain.
+        """
+        return self._calls.run("forward_kinematics", (q,), options, method=method, frame=frame)
 
     def jacobian(
         self, q: ArrayLike, frame: str, *, axes: str = "base", **options: Unpack[Options]

@@ -10,6 +10,13 @@
     on_path       each link between the base and one frame's link on its own
     of_link       what a walk has left of one link
 
+and over a chain that is cut into pieces, all of which are walked at once:
+
+    scan          what each piece is given at its ends, found by joining pieces in a balanced tree
+    total         all pieces joined to one
+    outward       base_to_tip in each piece
+    inward        tip_to_base in each piece
+
 A body is a plain function of one link; its contract is in each walk's docstring. The base is a
 state that is passed in, never a case inside a body.
 """
@@ -18,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import singledispatch
-from typing import Any
+from typing import Any, NamedTuple
 
 from linkwise.model.joints import JointState
 from linkwise.model.tree import BASE, Link, Tree
@@ -26,6 +33,7 @@ from linkwise.spatial import Scalar, Transform, Vec3
 
 Body = Callable[..., Any]
 PerLink = Sequence[Any] | Mapping[int, Any]
+Given = tuple[Any, ...]  # what scans have found, per piece
 
 NO_JOINT = JointState(Transform(Vec3.zero()), ())
 
@@ -140,6 +148,86 @@ def on_path(tree: Tree, last: int, body: Body, *per_link: PerLink) -> Any:
 def of_link(tree: Tree, i: int, per_link: PerLink) -> Any:
     """What one link has."""
     return per_link[i]
+
+
+class Law(NamedTuple):
+    """How pieces of a chain act on what they are given at their ends.
+
+    ``grow(link, piece, *inputs_of_link) -> piece``  with one link more, at its inner end if inward
+    ``join(inner, outer) -> piece``                  two neighbours as one; associative
+    ``share(inner, outer, given) -> given, given``   what each of two is given
+    """
+
+    grow: Body
+    join: Callable[[Any, Any], Any]
+    share: Callable[[Any, Any, Any], tuple[Any, Any]]
+    nothing: Any  # the piece without links
+    inward: bool = False
+
+
+@singledispatch
+def scan(tree: Tree, law: Law, given: Any, *per_link: PerLink) -> Any:
+    """What each piece of a chain is given, from what the chain is given.
+
+    Pieces are joined two by two, and theirs again; from the whole chain back to the pieces, each
+    pair shares what it is given. Here every link is a piece.
+    """
+    return _shared(law, _joined(law, _pieces(tree, law, per_link)), given)
+
+
+@singledispatch
+def total(tree: Tree, law: Law, *per_link: PerLink) -> Any:
+    """The whole chain as one piece."""
+    return _joined(law, _pieces(tree, law, per_link)).piece
+
+
+@singledispatch
+def outward(tree: Tree, body: Body, start: Body, given: Given, *per_link: PerLink) -> list[Any]:
+    """``body(link, state_of_parent, *inputs_of_link) -> state`` in each piece; the first link's
+    parent has the state ``start(*given)``, from what scans have found.
+    """
+    return [
+        body(link, start(*(x[i] for x in given)), *(x[i] for x in per_link))
+        for i, link in enumerate(tree.links)
+    ]
+
+
+@singledispatch
+def inward(tree: Tree, body: Body, start: Body, given: Given, *per_link: PerLink) -> list[Any]:
+    """``body(link, sum_over_children, *inputs_of_link) -> (out, to_parent)`` in each piece; the
+    last link's children sum up to ``start(*given)``. Returns each link's ``out``.
+    """
+    return [
+        body(link, start(*(x[i] for x in given)), *(x[i] for x in per_link))[0]
+        for i, link in enumerate(tree.links)
+    ]
+
+
+class _Node(NamedTuple):
+    """Pieces joined: all as one, and both halves."""
+
+    piece: Any
+    halves: tuple[_Node, _Node] | None = None
+
+
+def _pieces(tree: Tree, law: Law, per_link: Sequence[PerLink]) -> list[Any]:
+    return each_link(tree, lambda link, *inputs: law.grow(link, law.nothing, *inputs), *per_link)
+
+
+def _joined(law: Law, pieces: Sequence[Any]) -> _Node:
+    if len(pieces) == 1:
+        return _Node(pieces[0])
+    half = (len(pieces) + 1) // 2
+    inner, outer = _joined(law, pieces[:half]), _joined(law, pieces[half:])
+    return _Node(law.join(inner.piece, outer.piece), (inner, outer))
+
+
+def _shared(law: Law, node: _Node, given: Any) -> list[Any]:
+    if node.halves is None:
+        return [given]
+    inner, outer = node.halves
+    shares = law.share(inner.piece, outer.piece, given)
+    return [*_shared(law, inner, shares[0]), *_shared(law, outer, shares[1])]
 
 
 def joint_states(tree: Tree, q: Sequence[Scalar]) -> list[JointState]:

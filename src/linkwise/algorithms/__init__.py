@@ -30,7 +30,9 @@ from linkwise.algorithms import (
     operator_dynamics,
     orders,
     products,
+    reaches,
     rnea,
+    scan,
     schur,
     schur_inverses,
     schur_operational,
@@ -63,7 +65,9 @@ class Algorithm:
     takes_damping: bool = False  # of the inverse that is inverted, one number per direction
     iterates: bool = False  # also returns iterations and the squared relative residual
     needs: tuple[Callable[[Tree], str], ...] = DIVIDES
+    tip_only: bool = False  # of frames, those on the last link
     needs_of_frame: Callable[[Tree, Frame], str] | None = None  # unless there is damping
+    scans: bool = False  # cuts a chain into pieces (`sweep.scan`)
     # why its walks cannot be loops over the links of a robot; None: of no robot
     rolls: Callable[[Tree], str] | None = None
     # the function of (q, x) whose results for unit vectors x are the columns of this one's matrix:
@@ -84,6 +88,8 @@ class Algorithm:
         reason = next(filter(None, (need(tree) for need in self.needs)), "")
         if not reason and damped and not self.takes_damping:
             return "takes no damping, for it never forms the inverse that damping is added to"
+        if not reason and frame and self.tip_only:
+            reason = reaches.not_at_tip(tree, frame)
         if not reason and frame and self.needs_of_frame and not damped:
             return self.needs_of_frame(tree, frame)
         return reason
@@ -136,6 +142,10 @@ _rolls: Own = {"rolls": lambda tree: ""}
 _rolls_tied: Own = {"rolls": tied.many_ties}
 _rolls_alone: Own = {"rolls": tied.why_not}
 _rolls_chains: Own = {"rolls": orders.no_chain}
+_scans: Own = {"scans": True, "rolls": lambda tree: "", "needs": (reaches.branches,)}
+_scans_bodies: Own = _scans | {"needs": (unmoved.no_inertia, reaches.branches)}
+_tip: Own = {"tip_only": True}
+_scans_joints: Own = _scans | {"needs": (*DIVIDES, reaches.branches, reaches.hollow)}
 _damped: Own = {"takes_damping": True}
 _kinematic: Own = {"needs": ()}
 _mass: Own = {"needs": (unmoved.no_inertia,)}
@@ -152,12 +162,15 @@ def _methods(
 
 
 _TABLE = [
-    Algorithm("inverse_dynamics", "rnea", rnea.rnea, (_q, _qd, _qdd), (V,), **_forced, **_mass,
-              **_regrouped, **_rolls),
-    Algorithm("bias", "rnea", rnea.bias, (_q, _qd), (V,), **_forced, **_mass, **_regrouped,
-              **_rolls),
-    Algorithm("gravity_torque", "rnea", rnea.gravity_torque, (_q,), (V,), **_forced, **_mass,
-              **_regrouped, **_rolls),
+    *_methods("inverse_dynamics", (_q, _qd, _qdd), (V,), _forced | _mass,
+              ("rnea", rnea.rnea, _regrouped | _rolls),
+              ("scan", scan.inverse_dynamics, _scans_bodies)),
+    *_methods("bias", (_q, _qd), (V,), _forced | _mass,
+              ("rnea", rnea.bias, _regrouped | _rolls),
+              ("scan", scan.bias, _scans_bodies)),
+    *_methods("gravity_torque", (_q,), (V,), _forced | _mass,
+              ("rnea", rnea.gravity_torque, _regrouped | _rolls),
+              ("scan", scan.gravity_torque, _scans_bodies)),
     *_methods("forward_dynamics", (_q, _qd, _tau), (V,), _forced,
               ("crba", crba.forward_dynamics, _regrouped),
               ("aba", aba.aba, _rolls_tied),
@@ -165,6 +178,7 @@ _TABLE = [
               ("fd2", operator_dynamics.fd1, {}),
               ("fd3", operator_dynamics.fd3, _rolls_tied),
               ("fd4", aba.aba, _rolls_tied),
+              ("scan", scan.forward_dynamics, _scans_joints),
               ("ccg", conjugate_gradient.ccg, _iterated | {"products": _product}),
               ("pcg", conjugate_gradient.pcg,
                _iterated | {"products": (*_product, "diagonal_solve")}),
@@ -186,8 +200,9 @@ _TABLE = [
               **_rolls),
     Algorithm("potential_energy", "sweep", energy.potential_energy, (_q,), (), **_mass,
               **_rolls),
-    Algorithm("forward_kinematics", "sweep", kinematics.forward_kinematics, (_q,), (4, 4),
-              takes_frame=True, **_kinematic, **_rolls),
+    *_methods("forward_kinematics", (_q,), (4, 4), _kinematic | {"takes_frame": True},
+              ("sweep", kinematics.forward_kinematics, _rolls),
+              ("scan", scan.forward_kinematics, _scans | _tip)),
     Algorithm("jacobian", "sweep", kinematics.jacobian, (_q,), (6, V), **_frame, **_kinematic,
               **_rolls),
     Algorithm("jacobian_dot_qd", "sweep", kinematics.jacobian_dot_qd, (_q, _qd), (6,), **_moving,
@@ -201,7 +216,8 @@ _TABLE = [
                _inverts_inertias | _damped | _rolls_chains),
               ("schur-bcr", schur_operational.operational_inertia_bcr,
                _inverts_inertias | _damped | _rolls_chains),
-              ("schur-direct", schur_operational.direct_operational_inertia, _inverts_inertias)),
+              ("schur-direct", schur_operational.direct_operational_inertia, _inverts_inertias),
+              ("scan", scan.operational_inertia, _scans_joints | _damped | _tip)),
     *_methods("tip_acceleration", (_q, _qd, _tau), (6,), _forced | _moving,
               ("fd3", operator_dynamics.fd3_tip, _rolls_tied),
               ("fd2", operator_dynamics.fd2_tip, {})),
@@ -233,7 +249,8 @@ _TABLE = [
               ("schur", schur_operational.operational_inertia_inverse,
                _inverts_inertias | _rolls_chains),
               ("schur-bcr", schur_operational.operational_inertia_inverse_bcr,
-               _inverts_inertias | _rolls_chains)),
+               _inverts_inertias | _rolls_chains),
+              ("scan", scan.operational_inertia_inverse, _scans_joints | _tip)),
     *_methods("dynamics_and_inverse", (_q, _qd, _tau), (lambda tree: tree.nv + 36,),
               _forced | _frame | _rolls_chains
               | {"needs": (*DIVIDES, tied.why_not, mobility.why_not)},

@@ -8,12 +8,12 @@ Three sweeps [RBDA Table 7.1; Rodriguez and Kreutz, FD4], ordinary accelerations
     tip -> base   I^A, p^A  articulated inertia and bias force
     base -> tip   a, qdd
 
-A joint of several columns is eliminated column by column, which is block elimination by D written
-as rank-one steps; outward, its columns are solved in the opposite order.
+Columns of a joint are eliminated one by one, and solved in the opposite order.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from linkwise.algorithms.accelerations import Acceleration, joint_accelerations
@@ -43,34 +43,47 @@ class Handle(NamedTuple):
 NOTHING = Subtree(ArticulatedInertia.zero(), Force.zero())
 
 
-def articulate(
-    link: Link, children: Subtree, m: Velocity, ext: Force, tau: Vector
+def eliminate(
+    body: Subtree, columns: Sequence[Motion], rotors: Vector, forces: Vector
 ) -> tuple[list[Handle], Subtree]:
-    """Eliminate the joint; what is left is the inertia and the force that the parent feels."""
-    IA = children.IA + link.inertia.articulated()
-    p = children.pA + m.p - ext
-    handles = []
-    for column, rotor, t in zip(m.J.S, link.armature, tau, strict=True):
+    """A body as it is felt through columns that are free to move."""
+    (IA, p), handles = body, []
+    for column, rotor, t in zip(columns, rotors, forces, strict=True):
         U = IA @ column
         inv_d = reciprocal(column.dot(U) + rotor)
         u = t - column.dot(p)
         K = U * inv_d
         IA, p = IA.minus_outer(U, K), p + K * u
         handles.append(Handle(U, inv_d, u))
+    return handles, Subtree(IA, p)
+
+
+def release(
+    a: Motion, columns: Sequence[Motion], handles: list[Handle]
+) -> tuple[Motion, list[Scalar]]:
+    """The acceleration after the columns, and theirs, the last one first."""
+    rates: list[Scalar] = []
+    for column, handle in zip(reversed(columns), reversed(handles), strict=True):
+        rate = (handle.u - a.dot(handle.U)) * handle.inv_d
+        a = a + column * rate
+        rates.insert(0, rate)
+    return a, rates
+
+
+def articulate(
+    link: Link, children: Subtree, m: Velocity, ext: Force, tau: Vector
+) -> tuple[list[Handle], Subtree]:
+    """Eliminate the joint; what is left is the inertia and the force that the parent feels."""
+    body = Subtree(children.IA + link.inertia.articulated(), children.pA + m.p - ext)
+    handles, (IA, p) = eliminate(body, m.J.S, link.armature, tau)
     return handles, Subtree(m.J.X.body_back(IA), m.J.X.force_back(p + IA @ m.c))
 
 
 def accelerate(
     _link: Link, parent: Acceleration, m: Velocity, handles: list[Handle]
 ) -> Acceleration:
-    """Joint acceleration, last eliminated column first."""
-    a = m.J.X.motion(parent.a) + m.c
-    qdd: list[Scalar] = []
-    for column, handle in zip(reversed(m.J.S), reversed(handles), strict=True):
-        rate = (handle.u - a.dot(handle.U)) * handle.inv_d
-        a = a + column * rate
-        qdd.insert(0, rate)
-    return Acceleration(a, qdd)
+    """Acceleration of a link and of its joint."""
+    return Acceleration(*release(m.J.X.motion(parent.a) + m.c, m.J.S, handles))
 
 
 def sweeps(tree: Tree, q: Vector, qd: Vector, tau: Vector, external: External) -> list[Scalar]:

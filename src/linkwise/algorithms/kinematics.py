@@ -26,23 +26,28 @@ def axes_of(frame: Frame) -> Mat3:
     return Mat3(*(Vec3(*row) for row in frame.rotation))
 
 
-def _at_frame(pose: LinkPose, frame: Frame) -> LinkPose:
+def at_frame(pose: LinkPose, frame: Frame) -> LinkPose:
+    """The pose of a frame from its link's."""
     turn = axes_of(frame).T
     R = Mat3(*(turn @ row for row in pose.R.rows))
     return LinkPose(R, pose.p + pose.R @ Vec3(*frame.origin))
 
 
+def homogeneous(pose: LinkPose) -> Matrix:
+    """A pose as a 4x4 matrix."""
+    rows = [[*row, x] for row, x in zip(pose.R.rows, pose.p, strict=True)]
+    return [*rows, [0.0, 0.0, 0.0, 1.0]]
+
+
 def forward_kinematics(tree: Tree, q: Vector, *, frame: Frame) -> Matrix:
     """Homogeneous 4x4 matrix that takes frame coordinates to base coordinates."""
-    R, p, *_ = _at_frame(link_pose(tree, q, frame.link), frame)
-    rows = [[*row, x] for row, x in zip(R.rows, p, strict=True)]
-    return [*rows, [0.0, 0.0, 0.0, 1.0]]
+    return homogeneous(at_frame(link_pose(tree, q, frame.link), frame))
 
 
 def jacobian_columns(tree: Tree, q: Vector, frame: Frame, axes: str) -> dict[int, list[Scalar]]:
     """The Jacobian's nonzero columns, by degree of freedom."""
     poses, last = link_poses(tree, q, frame.link)
-    tip = _at_frame(last, frame)
+    tip = at_frame(last, frame)
     turn = Mat3.identity() if axes == "base" else tip.R.T
     motions = on_path(tree, frame.link, partial(_at_tip, tip), poses)
     return tree.gather_columns(motions, lambda m: [*(turn @ m.ang), *(turn @ m.lin)])

@@ -139,12 +139,16 @@ class Backend(Protocol):
     name: str
     kind: str  # of device: whose measured times decide which method ``auto`` takes (engine/auto.py)
     apart: bool  # a build that takes long can run where an interrupt ends it
+    scans: bool  # renders programs whose rows are pieces of a chain (`trace/stages.py`)
     effort: Effort  # of a build
     sources: tuple[str, ...]  # packages of linkwise that decide what `build` makes of a program
 
     @property
     def identity(self) -> str:
         """Everything that built code depends on besides its program: part of the cache key."""
+
+    def tile(self, dtype: str) -> int:
+        """States of a batch that lie side by side in inputs that are tiled (`Port`)."""
 
     def ordered(self, program: Program, dtype: str, form: str) -> Program:
         """The program in an order of execution that suits the machine."""

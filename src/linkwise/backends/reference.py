@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.trace.expr import Expr
+from linkwise.trace.expr import Expr, whole
 from linkwise.trace.program import BYTE, Block, For, Output, Program, Region, Repeat
 
 
@@ -101,7 +101,7 @@ class _Run:
 
     def _for(self, loop: For) -> None:
         limit = [] if loop.limit is None else [int(np.ravel(self.state[loop.limit.id])[0])]
-        for k in range(min(loop.count, *limit) if limit else loop.count):
+        for k in range(min([whole(loop.count, self.lists), *limit])):
             case = loop.cases[loop.which.element(k, self.lists) if loop.which else 0]
             self._block(case.body, k)
             for write in case.writes:

@@ -70,7 +70,8 @@ class Call:
         self._tasks_made = {("float64", "cpu"): task}
         self.ports = [(port.name, port.size) for port in task.ports(tasks.tree)]
         self.output = task.algorithm.output_shape(tasks.tree)
-        self.for_front = not task.algorithm.iterates  # until the front refuses it
+        # until the front refuses it
+        self.for_front = not (task.algorithm.iterates or task.in_pieces)
         for k, name in enumerate(key.external, len(task.algorithm.inputs)):
             self.ports[k] = (f"f_ext[{name!r}]", 6)
         self.plans: devices.Plans = {}  # of arrays on devices, by their layout

@@ -5,14 +5,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
-from linkwise.backends.base import USUAL, Backend, Effort, Kernel
+from linkwise.backends.base import BATCH, USUAL, Backend, Effort, Kernel
 from linkwise.backends.choice import cpu
 from linkwise.backends.process import build_lock
-from linkwise.engine.build import built, traced
+from linkwise.engine.build import built, progress, traced
 from linkwise.engine.cache import default_cache
 from linkwise.engine.identity import source_digest
+from linkwise.engine.scans import PieceKernel, ScanKernel
+from linkwise.errors import quote
 from linkwise.model.tree import Tree
 from linkwise.trace.guard import guard
 from linkwise.trace.program import Program
@@ -52,6 +54,8 @@ class Kernels:
             )
             return built(backend, program, dtype, form, self.name)
 
+        if task.in_pieces:
+            return self._new_scan(task, dtype, backend)
         if task.rolled:
             return self._new_rolled(task, dtype, form, backend)
         code = cached(backend, (self.tree.digest, *_content(task), dtype, form), make)
@@ -67,6 +71,29 @@ class Kernels:
             backend, (text, dtype, form), lambda: built(backend, program, dtype, form, self.name)
         )
         return backend.load(code, program.signature, dtype, form)
+
+    def _new_scan(self, task: Task, dtype: str, backend: Backend) -> ScanKernel:
+        """All kernels of an algorithm that scans; code is the same for any number of pieces."""
+        if not backend.scans:
+            raise ValueError(
+                f"{task.name} of {self.name!r}: {self.tree.n_links:,} links are cut into pieces, "
+                "which run on the processor only; expected arrays of NumPy"
+            )
+        codes: dict[str, bytes] = {}
+
+        def load(program: Program) -> PieceKernel:
+            ready = backend.ordered(program, dtype, BATCH)
+            text = backend.render(ready, dtype, BATCH)
+            if text not in codes:
+                codes[text] = cached(
+                    backend, (text, dtype, BATCH),
+                    lambda: built(backend, ready, dtype, BATCH, self.name),
+                )  # fmt: skip
+            kernel = backend.load(codes[text], ready.signature, dtype, BATCH)
+            return cast(PieceKernel, kernel)
+
+        with progress(f"tracing and compiling {task.name} of {quote(self.name)}"):
+            return ScanKernel(task, self.tree, dtype, load, backend.tile(dtype))
 
     def program(self, task: Task, effort: Effort = USUAL) -> Program:
         """The traced program of a task; kept for its next kernel, where it is not too large."""

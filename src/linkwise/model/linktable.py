@@ -61,6 +61,12 @@ class Kind:
     rows: Numbers
 
 
+def _columns(rows: Numbers) -> Callable[[Any], Numbers]:
+    """Gives the columns of a table, one after another."""
+    columns = iter(rows.T)
+    return lambda _: next(columns)
+
+
 class LinkTable(LinkArrays):
     """Links of a few kinds; none of their joints follows another.
 
@@ -132,6 +138,12 @@ class LinkTable(LinkArrays):
     def names(self, i: int) -> tuple[str, str]:
         """Of a link and its joint."""
         return self._named(i)
+
+    def groups(self) -> Iterator[tuple[Whole, Link]]:
+        """The links of each kind as one, whose numbers are arrays; and which they are."""
+        for k, kind in enumerate(self.kinds):
+            record = mapped(_columns(kind.rows), numbers(kind.example))
+            yield np.flatnonzero(self.kind_of == k), with_numbers(kind.example, record)
 
     def first_of(self, kind: int) -> Link:
         """The first link of a kind."""

@@ -99,7 +99,7 @@ class ArticulatedInertia:
             self.coupling.T @ v.ang + self.mass @ v.lin,
         )
 
-    def minus_outer(self, U: Force, K: Force) -> ArticulatedInertia:
+    def minus_outer(self, U: Force | Motion, K: Force | Motion) -> ArticulatedInertia:
         """``I - U Kᵀ``, where ``K`` is a multiple of ``U``."""
         return ArticulatedInertia(
             self.inertia - sym_outer(U.ang, K.ang),

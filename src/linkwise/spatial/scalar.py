@@ -129,6 +129,12 @@ def reciprocal(x: Scalar, scale: Scalar = 0.0) -> Scalar:
     return 1.0 / x
 
 
+@singledispatch
+def rounding(like: Scalar) -> Scalar:
+    """The distance from 1 to the next number of the kind that ``like`` is."""
+    return float(np.finfo(np.asarray(like).dtype).eps)
+
+
 def reciprocal_or_zero(x: Scalar) -> Scalar:
     """``1/x`` where x is positive, else 0: for a mass that may be zero."""
     return select(x, 1.0 / select(x, x, 1.0), 0.0)

@@ -20,6 +20,7 @@ from linkwise.spatial.scalar import (
     _repeat,
     known,
     reciprocal,
+    rounding,
     select,
     sign,
     sincos,
@@ -99,6 +100,11 @@ known.register(Expr, lambda x: False)
 sign.register(Expr, lambda x: x.graph.node("sign", x))
 
 
+@rounding.register(Expr)
+def _(like: Expr) -> Expr:
+    return like.graph.node("eps")
+
+
 @sqrt.register(Expr)
 def _(x: Expr) -> Expr:
     return x.graph.const(sqrt(_float(x))) if x.op == "const" else x.graph.node("sqrt", x)
@@ -162,15 +168,23 @@ class Loop(NamedTuple):
         return Loop(next(roots), self.carries, starts, nexts, active)
 
 
+Whole = int | str  # a number, or the name of a list of one that is given with the tables
+
+
+def whole(x: Whole, lists: Mapping[str, Any]) -> int:
+    """A number that may be given with the tables."""
+    return int(lists[x][0]) if isinstance(x, str) else x
+
+
 class Order(NamedTuple):
     """The item that step k of a counted loop is about: ``first + step k``."""
 
-    first: int = 0
+    first: Whole = 0
     step: int = 1
 
-    def item(self, k: int) -> int:
+    def item(self, k: int, lists: Mapping[str, Any]) -> int:
         """The item of a step."""
-        return self.first + self.step * k
+        return whole(self.first, lists) + self.step * k
 
 
 FORTH = Order()
@@ -189,7 +203,7 @@ class At(NamedTuple):
 
     def element(self, k: int, lists: Mapping[str, Any]) -> int:
         """The element of a step."""
-        item = self.order.item(k)
+        item = self.order.item(k, lists)
         return self.start + self.stride * int(lists[self.places][item] if self.places else item)
 
 
@@ -224,7 +238,7 @@ class Counted(NamedTuple):
     places says.
     """
 
-    steps: int
+    steps: Whole
     carries: list[Expr]
     starts: list[Expr]
     cases: list[Done]

@@ -16,15 +16,19 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from linkwise.trace.expr import At, Expr, Write, reachable
+from linkwise.trace.expr import At, Expr, Whole, Write, reachable, whole
 
 
 @dataclass(frozen=True)
 class Port:
-    """A named array of ``size`` numbers per state."""
+    """A named array of ``size`` numbers per state.
+
+    ``tiled``: states that a kernel computes side by side also lie side by side, number by number.
+    """
 
     name: str
     size: int
+    tiled: bool = False
 
 
 NUMBER, BYTE = "number", "byte"  # the kernel's own dtype; a small whole number as uint8
@@ -133,14 +137,15 @@ class Case:
 
 @dataclass(frozen=True)
 class For:
-    """Take exactly ``count`` steps, with carried values; see rolled.py.
+    """Take exactly ``count`` steps, with carried values; see rolled.py. The count may be given with
+    the tables, so that loops of any length have the same code.
 
     With a ``limit``, a whole number from 1 on that all states have in common, take no more than
     that. Nodes of op "read" take elements of inputs, tables or scratch by the number of the step;
     writes are done at its end, in order. Which case a step is, a list of places says.
     """
 
-    count: int
+    count: Whole
     carries: tuple[Carry, ...]  # their ``next`` is that of the first case
     cases: tuple[Case, ...]
     which: At | None = None  # needed by several cases
@@ -276,10 +281,11 @@ def count_operations(program: Program) -> OperationCount:
 def _taken(program: Program, loop: For) -> Iterator[tuple[int, Case]]:
     """How often each case of a loop is taken."""
     if loop.which is None:
-        yield loop.count, loop.cases[0]
+        yield whole(loop.count, program.lists), loop.cases[0]
         return
     lists = program.lists
-    taken = Counter(loop.which.element(k, lists) for k in range(loop.count))
+    steps = range(whole(loop.count, lists))
+    taken = Counter(loop.which.element(k, lists) for k in steps)
     yield from ((taken[k], case) for k, case in enumerate(loop.cases))
 
 

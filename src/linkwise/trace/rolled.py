@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 from linkwise.spatial import select
 from linkwise.trace.assemble import assemble
-from linkwise.trace.expr import FORTH, At, Counted, Done, Expr, Graph, Order, Write
+from linkwise.trace.expr import FORTH, At, Counted, Done, Expr, Graph, Order, Whole, Write
 from linkwise.trace.guard import SHORTEST
 from linkwise.trace.program import Array, Output, Port, Program, Slot
 
@@ -56,7 +56,7 @@ Body = Callable[[Step, list[Expr]], Sequence[Expr | float]]
 
 def loop(
     graph: Graph,
-    count: int,
+    count: Whole,
     state: Sequence[Expr | float],
     *bodies: Body,
     which: At | None = None,

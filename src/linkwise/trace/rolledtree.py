@@ -19,7 +19,7 @@ from linkwise.model.tree import BASE, Frame, Link, Tree
 from linkwise.spatial import Scalar
 from linkwise.spatial.records import mapped, parts
 from linkwise.trace.classes import Classes
-from linkwise.trace.expr import FORTH, At, Counted, Expr, Graph, Loop, Order, reachable
+from linkwise.trace.expr import FORTH, At, Counted, Expr, Graph, Loop, Order, Whole, reachable
 from linkwise.trace.program import Array
 from linkwise.trace.rolled import Step, loop
 
@@ -42,10 +42,19 @@ class Way(NamedTuple):
     length: int
     order: Order = FORTH
     through: str = ""  # list of the links on a path; empty: an item is a link
+    # lists of one number that say how many steps there are, and which is the last, where code does
+    # not know: then the length is the most
+    counted: tuple[str, str] | None = None
 
     def backward(self) -> Way:
         """The same way from its end."""
-        return self._replace(order=Order(self.length - 1, -1))
+        last = self.counted[1] if self.counted else self.length - 1
+        return self._replace(order=Order(last, -1))
+
+    @property
+    def steps(self) -> Whole:
+        """How many."""
+        return self.counted[0] if self.counted else self.length
 
 
 class Visit(NamedTuple):
@@ -66,7 +75,7 @@ class Visit(NamedTuple):
         """The link; its numbers are constants, or read from the table."""
         kind = self.tree.classes.classes[self.kind]
         columns = iter(kind.columns)
-        width = self.tree.classes.table.shape[1]
+        width = self.tree.table_width
 
         def number(x: Any) -> Any:
             column = next(columns)
@@ -226,6 +235,11 @@ class RolledTree(Tree):
             self.answers[key] = (of, make())
         return self.answers[key][1]
 
+    @property
+    def table_width(self) -> int:
+        """Numbers of a link in the table."""
+        return int(self.classes.table.shape[1])
+
     # -- ways
 
     @property
@@ -259,7 +273,7 @@ class RolledTree(Tree):
             return lambda step, state: body(Visit(self, way, kind, step), state)
 
         bodies = [of(kind) for kind in kinds]
-        return loop(self.graph, way.length, state, *bodies, which=which, order=way.order)
+        return loop(self.graph, way.steps, state, *bodies, which=which, order=way.order)
 
     def once(self, body: Callable[[Step], Sequence[Expr | float]], count: int = 0) -> list[Expr]:
         """One step, to write elements of arrays, or to read ``count`` of them."""

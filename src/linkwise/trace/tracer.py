@@ -69,6 +69,11 @@ class Task:
         return replace(self, algorithm=self.algorithm.of_columns) if by_columns else None
 
     @property
+    def in_pieces(self) -> bool:
+        """Whether the chain is cut into pieces that are computed side by side (stages.py)."""
+        return self.rolled and self.algorithm.scans
+
+    @property
     def name(self) -> str:
         """For people: ``forward_dynamics[crba]``."""
         return f"{self.algorithm.function}[{self.algorithm.method}]"

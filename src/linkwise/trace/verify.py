@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from linkwise.trace.expr import ARITY, At, Expr, Write
+from linkwise.trace.expr import ARITY, At, Expr, Write, whole
 from linkwise.trace.program import BYTE, NUMBER, Block, Carry, For, Output, Program, Repeat
 
 
@@ -103,8 +103,9 @@ def _writes(program: Program) -> list[Write]:
 
 def _for(program: Program, loop: For, sizes: dict[str, int], known: set[int]) -> None:
     """A counted loop reads inputs, tables and scratch, and writes scratch and outputs."""
-    if loop.count < 1:
-        raise IllegalProgram(f"a counted loop has {loop.count} steps; expected at least one")
+    count = whole(loop.count, program.lists)
+    if count < 1:
+        raise IllegalProgram(f"a counted loop has {count} steps; expected at least one")
     scratch = {a.name: a.size for a in program.arrays if a.values is None}
     outputs = {o.name: o.slot.size for o in program.outputs if not o.values}
     if loop.limit is not None:
@@ -124,7 +125,7 @@ def _for(program: Program, loop: For, sizes: dict[str, int], known: set[int]) ->
             into = scratch if write.add else scratch | outputs
             _require(write.array in into, f"no loop may write to {write.array!r}", write.value)
             _require(write.every >= 1, f"written every {write.every} steps", write.value)
-            times = steps if write.every == 1 else range(loop.count // write.every)
+            times = steps if write.every == 1 else range(count // write.every)
             inside_array = _within(write.at, times, into[write.array], lists)
             _require(inside_array, f"written outside of {write.array!r}", write.value)
 
@@ -134,8 +135,8 @@ def _steps(loop: For, case: int, lists: Lists) -> Sequence[int]:
     if loop.which is None:
         if len(loop.cases) != 1:
             raise IllegalProgram("nothing says which case a step of a loop is")
-        return range(loop.count)
-    known = [loop.which.element(k, lists) for k in range(loop.count)]
+        return range(whole(loop.count, lists))
+    known = [loop.which.element(k, lists) for k in range(whole(loop.count, lists))]
     if not all(0 <= k < len(loop.cases) for k in known):
         raise IllegalProgram("a step of a loop is a case that is not there")
     return [k for k, which in enumerate(known) if which == case]
@@ -154,7 +155,7 @@ def _readable(program: Program) -> dict[str, int]:
 
 def _within(at: At, steps: Sequence[int], size: int, lists: Lists) -> bool:
     if at.places:
-        items = [at.order.item(k) for k in steps]
+        items = [at.order.item(k, lists) for k in steps]
         if at.places not in lists or not all(0 <= i < len(lists[at.places]) for i in items):
             return False
     return all(0 <= at.element(k, lists) < size for k in steps)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from linkwise.backends.cstyle.functions import EXPRESSIONS, Dialect, functions
 from linkwise.errors import printable
-from linkwise.trace.expr import At, Expr, Write
+from linkwise.trace.expr import At, Expr, Whole, Write
 from linkwise.trace.program import (
     BYTE,
     NUMBER,
@@ -211,7 +211,7 @@ class _Writer:
         for carry in region.carries:
             self.names[carry.value.id] = f"c{carry.value.id}"
             self.lines.append(f"    {self.T} c{carry.value.id} = {self.value(carry.start)};")
-        most = f"{region.count}" if isinstance(region, For) else self.value(region.limit)
+        most = self._whole(region.count) if isinstance(region, For) else self.value(region.limit)
         if isinstance(region, For) and region.limit is not None:
             most += f" && k < {self.value(region.limit)}"
         ahead = self._read_ahead(region) if isinstance(region, For) else []
@@ -219,7 +219,8 @@ class _Writer:
         self.lines.append(f"    for ({self.step} k = 0; k < {most}; ++k) {{")
         self.lines += [f"        const {self.T} v{x.id} = a{x.id};" for x in ahead]
         if ahead and isinstance(region, For):
-            self.lines.append(f"        const {self.step} next = k + (k < {region.count - 1});")
+            last = f"{self._whole(region.count)} - 1"
+            self.lines.append(f"        const {self.step} next = k + (k < {last});")
         self.lines += [f"        a{x.id} = {self._read(x, 'next')};" for x in ahead]
         if isinstance(region, Repeat):
             self.block(region.body, " " * 8)
@@ -290,10 +291,14 @@ class _Writer:
         store = self.lent[write.array].store if write.array in self.lent else USUAL_STORE
         return due + store.format(word(write.array), index, value)
 
+    def _whole(self, x: Whole) -> str:
+        """A number that may be given with the tables."""
+        return f"{word(x)}[0]" if isinstance(x, str) else str(x)
+
     def _index(self, at: At, step: str) -> str:
         first, by = at.order
         item = step if by == 1 else f"{by} * {step}"
-        item = f"{first} + {item}" if first else item
+        item = f"{self._whole(first)} + {item}" if first else item
         item = self._element(at.places, item) if at.places else f"({item})"
         return f"{at.start} + {at.stride} * {item}"
 

@@ -37,6 +37,7 @@ class Cuda:
     kind = "cuda"
     apart = False
     effort = Effort(300e-6, 3_000, 11_000)  # of NVRTC, for which a long block is hard
+    scans = False
     sources: tuple[str, ...] = ("backends.elementary", "backends.cstyle", "backends.cuda")
     front = None
 
@@ -59,6 +60,10 @@ class Cuda:
     def identity(self) -> str:
         """Everything that built code depends on besides its program."""
         return self.driver.identity
+
+    def tile(self, dtype: str) -> int:
+        """As many as run in step."""
+        return 32
 
     def ordered(self, program: Program, dtype: str, form: str) -> Program:
         """In an order of few values alive, if registers then hold all; else early loads pay, or

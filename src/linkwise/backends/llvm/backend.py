@@ -29,6 +29,7 @@ class Llvm:
     kind = "cpu"
     apart = True
     effort = USUAL
+    scans = True
     sources: tuple[str, ...] = ("backends.elementary", "backends.llvm")
 
     def __init__(self, target: Target | None = None) -> None:
@@ -48,6 +49,10 @@ class Llvm:
         """One state alone, or a register full of a batch."""
         number = NUMBERS[dtype]
         return Lanes(number, 1 if form == ONE else self.target.lanes(number.bytes))
+
+    def tile(self, dtype: str) -> int:
+        """As many as a register holds."""
+        return self.lanes(dtype, BATCH).width
 
     def ordered(self, program: Program, dtype: str, form: str) -> Program:
         """In an order for one state, or for many side by side."""

@@ -6,8 +6,9 @@
 
 Outputs are contiguous. A tile is ``width`` states: an input whose rows are contiguous is read where
 it is; one with other steps is first gathered into scratch rows, and one whose rows are all the same
-(a step of 0) is gathered once. The last incomplete tile repeats its last state in scratch, so the
-same tile function computes every state and nothing is read or written out of bounds.
+(a step of 0) is gathered once. An input of whole tiles is always read where it is. The last
+incomplete tile repeats its last state in scratch, so the same tile function computes every state
+and nothing is read or written out of bounds.
 """
 
 from __future__ import annotations
@@ -38,10 +39,12 @@ def render_batch(signature: Signature, lanes: Lanes) -> str:
     inputs = signature.inputs
     outputs = [_Out(k, slot, lanes) for k, slot in enumerate(signature.outputs, len(inputs))]
     k, count = len(inputs), len(inputs) + len(outputs)
-    sizes = {f"%pad{i}": W * p.size * b for i, p in enumerate(inputs)}
+    sizes = {f"%pad{i}": W * p.size * b for i, p in enumerate(inputs) if not p.tiled}
     copies = "".join(map(_copy_function, sorted({x.T for x in outputs})))
     sizes |= {f"%pad{x.i}": W * x.pitch * (1 if x.T == "i8" else b) for x in outputs}
     rooms = Rooms(sizes, heap=signature.rolled)
+    rest = [f"%end{i}" if p.tiled else f"%pad{i}" for i, p in enumerate(inputs)]
+    rest += [f"%pad{x.i}" for x in outputs]
     return f"""
 define void @batch(ptr %ports, ptr %steps, i64 %begin, i64 %end) #2 {{
 entry:
@@ -66,8 +69,8 @@ tail:
   %some = icmp sgt i64 %left, 0
   br i1 %some, label %pad, label %done
 pad:
-{"".join(_gather(i, port, "%row") for i, port in enumerate(inputs))}
-  call void @tile({", ".join(f"ptr %pad{i}" for i in range(count))})
+{"".join(_last(i, port) for i, port in enumerate(inputs))}
+  call void @tile({", ".join(f"ptr {x}" for x in rest)})
 {"".join(x.copy("%left", "%row") for x in outputs)}
   br label %done
 done:
@@ -117,8 +120,8 @@ def _prepare(i: int, port: Port, number_bytes: int) -> str:
   %inner{i} = load i64, ptr %ip{i}
   %whole_rows{i} = icmp eq i64 %step{i}, {port.size * number_bytes}
   %close{i} = icmp eq i64 %inner{i}, {number_bytes}
-  %direct{i} = and i1 %whole_rows{i}, %close{i}
-  %still{i} = icmp eq i64 %step{i}, 0
+  %direct{i} = {"or i1 true, true" if port.tiled else f"and i1 %whole_rows{i}, %close{i}"}
+  %still{i} = {"or i1 false, false" if port.tiled else f"icmp eq i64 %step{i}, 0"}
   %ready{i} = or i1 %direct{i}, %still{i}
   br i1 %still{i}, label %same{i}, label %prepared{i + 1}
 same{i}:
@@ -136,12 +139,24 @@ fetch{i}:
 there{i}:
   %o{i} = mul i64 %row, %step{i}
   %d{i} = getelementptr i8, ptr %base{i}, i64 %o{i}
-  %p{i} = select i1 %direct{i}, ptr %d{i}, ptr %pad{i}
+  %p{i} = select i1 %direct{i}, ptr %d{i}, ptr {f"%d{i}" if port.tiled else f"%pad{i}"}
   br label %body{i + 1}
 """
 
 
+def _last(i: int, port: Port) -> str:
+    """The last tile of an input, which may be incomplete; one of whole tiles never is."""
+    if not port.tiled:
+        return _gather(i, port, "%row")
+    return (
+        f"  %endo{i} = mul i64 %row, %step{i}\n"
+        f"  %end{i} = getelementptr i8, ptr %base{i}, i64 %endo{i}\n"
+    )
+
+
 def _gather(i: int, port: Port, row: str) -> str:
+    if port.tiled:
+        return ""
     arguments = f"ptr %base{i}, i64 %step{i}, i64 %inner{i}, ptr %pad{i}, i64 {port.size}"
     return f"  call void @gather({arguments}, i64 {row}, i64 %last)\n"
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from linkwise.backends.llvm.rows import pack, pitch, transpose, unpack
 from linkwise.backends.llvm.types import Lanes, Lines
-from linkwise.trace.expr import At, Write
+from linkwise.trace.expr import At, Whole, Write
 from linkwise.trace.program import BYTE, Program
 
 MOST_SCRATCH = 256 * 1024  # bytes on the stack
@@ -30,6 +30,7 @@ class Memory:
             for k, o in enumerate(program.outputs)
         ]
         self._rows = dict((*ports, *slots))  # pointer and length of a row
+        self._tiled = {port.name for port in program.inputs if port.tiled}
         tables = enumerate(program.tables)
         self._tables = {a.name: f"%table{k}" for k, a in tables}
         scratch = [a for a in program.arrays if a.values is None]
@@ -51,6 +52,10 @@ class Memory:
             "@short = global i64 0\n"
         )
 
+    def whole(self, x: Whole) -> str:
+        """A number that may be given with the tables."""
+        return self.out.load("i64", self._tables[x], 0) if isinstance(x, str) else str(x)
+
     def which(self, at: At, step: str) -> str:
         """The case that a step is."""
         return self._index(at, step)
@@ -59,6 +64,8 @@ class Memory:
         """The element that a step touches: its item, or the item's place, times the stride."""
         out, (first, by) = self.out, at.order
         item = step if by == 1 else out.let(f"mul i64 {step}, {by}")
+        if isinstance(first, str):
+            item, first = out.let(f"add i64 {item}, {self.whole(first)}"), 0
         if at.places:
             item = out.let(f"add i64 {item}, {first}") if first else item
             place = out.load("i64", self._tables[at.places], item)
@@ -78,6 +85,8 @@ class Memory:
         if array in self._tables:
             one = out.load(number.llvm, self._tables[array], index)
             return pack(out, self.lanes, [one] * self.lanes.width)
+        if array in self._tiled:
+            return out.load(self.lanes.type, self._rows[array][0], index, number.bytes)
         base, places = self._places_of(array, index)
         return pack(out, self.lanes, [out.load(number.llvm, base, place) for place in places])
 

@@ -208,7 +208,7 @@ class Renderer:
                 if node.op == "input":  # read once, where every step and every case sees it
                     self._value(node)
 
-        count, limit = f"{loop.count}", loop.limit
+        count, limit = self.memory.whole(loop.count), loop.limit
         if limit is not None:  # the same in every state: that of the first says
             some = unpack(self.out, self.lanes, self._value(limit))[0]
             most = self.out.let(f"fptosi {self.lanes.number.llvm} {some} to i64")

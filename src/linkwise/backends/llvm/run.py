@@ -38,6 +38,7 @@ class LlvmKernel:
         self._one, self._batch = _ONE_TYPE(self.address), _BATCH_TYPE(self.address)
         number = np.dtype(dtype)
         self._inputs = [(port.name, number, port.size) for port in signature.inputs]
+        self._tiled = {port.name for port in signature.inputs if port.tiled}
         self._outputs = [
             (slot.name, np.dtype(np.uint8) if slot.kind == BYTE else number, slot.size)
             for slot in signature.outputs
@@ -67,6 +68,21 @@ class LlvmKernel:
         count = 1 if threads == 1 else min(worth, threads or available_cores())
         _run_slices(self._slices(states, max(count, 1)), count, lambda b, e: self._part(held, b, e))
         self._check_memory(lacked)
+
+    def bound(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], None]:
+        """A call with these very arrays, which are checked now, on one thread."""
+        states = self._check(inputs, outputs)
+        ports = (ctypes.c_void_p * (len(inputs) + len(outputs)))(
+            *map(data_address, (*inputs, *outputs))
+        )
+        steps = (ctypes.c_int64 * (2 * len(inputs)))(*(s for a in inputs for s in a.strides))
+        held = (ports, steps, *inputs, *outputs)
+        addresses = ctypes.addressof(ports), ctypes.addressof(steps)
+
+        def run(batch: Callable[..., None] = self._batch, _held: object = held) -> None:
+            batch(*addresses, 0, states)
+
+        return run
 
     def _give_tables(self) -> ctypes.c_int64:
         """Tell the code where its tables are, and where memory comes from.
@@ -142,8 +158,10 @@ class LlvmKernel:
         if self.form == ONE and states != 1:
             raise ValueError(f"a kernel for one state was given {states}")
         for array, (name, dtype, size) in zip(inputs, self._inputs, strict=True):
-            straight = self.form != ONE or array.flags.c_contiguous
-            _check_array(array, (states, size), name, dtype, straight)
+            tiled = name in self._tiled
+            rows = -(-states // self.width) * self.width if tiled else states
+            straight = array.flags.c_contiguous or (self.form != ONE and not tiled)
+            _check_array(array, (rows, size), name, dtype, straight)
         for array, (name, dtype, size) in zip(outputs, self._outputs, strict=True):
             usable = array.flags.c_contiguous and array.flags.writeable
             _check_array(array, (states, size), name, dtype, usable)

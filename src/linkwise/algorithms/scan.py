@@ -1,0 +1,97 @@
+"""Dynamics of a chain in a number of steps that grows with the logarithm of its length.
+
+Each recursion along the chain maps what is at one end of a piece to what is at the other, and maps
+can be joined in any grouping. So the chain is cut into pieces, every piece finds its own map, maps
+are joined in a balanced tree (`scan`), and every piece then runs the usual recursion from what it
+was given. The maps are those of the spatial operators [Rodriguez and Kreutz]: the filter is a
+Möbius map of the articulated inertia, the smoother an affine map of the acceleration, and a piece
+carries both.
+
+    poses              ``reaches.py``       turning rates      ``spins.py``
+    forward dynamics   ``pieces.py``        inverse dynamics   ``loads.py``
+
+Of the whole chain as one piece, J is the tip's Λ⁻¹: ``J M⁻¹ Jᵀ`` without J or M.
+"""
+
+from __future__ import annotations
+
+from linkwise.algorithms import pieces
+from linkwise.algorithms.aba import NOTHING, accelerate, articulate
+from linkwise.algorithms.accelerations import Acceleration, joint_accelerations
+from linkwise.algorithms.external import External, drive
+from linkwise.algorithms.grip import Grip
+from linkwise.algorithms.kinematics import at_frame, axes_of, homogeneous
+from linkwise.algorithms.loads import LOADS, Given, moving
+from linkwise.algorithms.operational import inverted
+from linkwise.algorithms.pieces import Ends
+from linkwise.algorithms.rates import STILL, move, turn
+from linkwise.algorithms.reaches import tip_pose
+from linkwise.algorithms.rnea import load
+from linkwise.algorithms.spins import pushes, spins, velocities
+from linkwise.model.tree import Frame, Tree
+from linkwise.spatial import Force, Matrix, Motion, Scalar, Vec3, Vector
+from linkwise.sweep import Law, at_links, each_link, inward, outward, scan, total
+
+ARTICULATED = Law(pieces.grow, pieces.join, pieces.share, pieces.NO_LINK, inward=True)
+
+
+def forward_dynamics(
+    tree: Tree, q: Vector, qd: Vector, tau: Vector, *, external: External = ()
+) -> list[Scalar]:
+    """Joint accelerations."""
+    q_, qd_, tau_ = tree.per_link_q(q), tree.per_link_v(qd), tree.per_link_v(tau)
+    turned, driven = spins(tree, q_, qd_), each_link(tree, drive, tau_, qd_)
+    v, ext = velocities(tree, turned, q_, qd_), pushes(tree, turned, q_, qd_, external)
+    chain = Ends(NOTHING, Motion(Vec3.zero(), tree.base_acceleration))
+    ends = scan(tree, ARTICULATED, chain, v, ext, driven)
+    handles = inward(tree, articulate, lambda ends: ends.tip, (ends,), v, ext, driven)
+    return joint_accelerations(tree, outward(tree, accelerate, before, (ends,), v, handles))
+
+
+def before(ends: Ends) -> Acceleration:
+    """The link before a piece."""
+    return Acceleration(ends.base, [])
+
+
+def inverse_dynamics(
+    tree: Tree, q: Vector, qd: Vector, qdd: Vector, *, external: External = ()
+) -> list[Scalar]:
+    """Joint torques for a motion."""
+    q_, qd_, qdd_ = tree.per_link_q(q), tree.per_link_v(qd), tree.per_link_v(qdd)
+    turned = spins(tree, q_, qd_)
+    v, ext = velocities(tree, turned, q_, qd_), pushes(tree, turned, q_, qd_, external)
+    chain = Given(Motion(Vec3.zero(), tree.base_acceleration), Force.zero())
+    given = scan(tree, LOADS, chain, v, ext, qdd_)
+    motions = outward(tree, move, moving, (turned, given), q_, qd_, qdd_)
+    return tree.gather(inward(tree, load, lambda g: g.f, (given,), motions, ext, qd_, qdd_))
+
+
+def bias(tree: Tree, q: Vector, qd: Vector, *, external: External = ()) -> list[Scalar]:
+    """``C qd + g`` and friction: the torques of a motion without acceleration."""
+    return inverse_dynamics(tree, q, qd, [0.0] * tree.nv, external=external)
+
+
+def gravity_torque(tree: Tree, q: Vector, *, external: External = ()) -> list[Scalar]:
+    """``g``: the torques of rest."""
+    return bias(tree, q, [0.0] * tree.nv, external=external)
+
+
+def forward_kinematics(tree: Tree, q: Vector, *, frame: Frame) -> Matrix:
+    """Homogeneous 4x4 matrix that takes coordinates of a frame at the tip to base coordinates."""
+    return homogeneous(at_frame(tip_pose(tree, q), frame))
+
+
+def operational_inertia_inverse(
+    tree: Tree, q: Vector, *, frame: Frame, axes: str = "base"
+) -> Matrix:
+    """``J M⁻¹ Jᵀ`` of a frame at the tip."""
+    q_, still = tree.per_link_q(q), tree.per_link_v([0.0] * tree.nv)
+    at_rest = each_link(tree, lambda link, q, qd: turn(link, STILL, q, qd), q_, still)
+    chain = total(tree, ARTICULATED, at_rest, at_links(tree, Force.zero(), ()), still)
+    turned = tip_pose(tree, q).R.T if axes == "base" else axes_of(frame)
+    grip = Grip(turned, Vec3(*frame.origin))
+    moved = [chain.J @ Motion(push.ang, push.lin) for push in grip.pushes()]
+    return [list(grip.seen(Motion(m.ang, m.lin))) for m in moved]
+
+
+operational_inertia = inverted(operational_inertia_inverse)

@@ -1,0 +1,251 @@
+"""Trace a task on pieces of a chain: programs whose rows are pieces, not states.
+
+An algorithm that scans (`sweep.scan`) is traced once for each scan and once for its result. Up to a
+scan, its walks are loops over the links of one piece, and what earlier scans have found is an input
+of the piece; at the scan, the piece's map is the result. Nothing else passes from stage to stage:
+what a later stage needs it computes anew, and what it does not need is left out of it.
+
+Links' numbers are an input too, so that the code is the same for every piece. The number of links
+in a piece is given with the tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from linkwise import sweep
+from linkwise.model.joints import Free, Spherical
+from linkwise.model.tree import BASE, Tree
+from linkwise.spatial import select
+from linkwise.spatial.records import leaves, mapped
+from linkwise.sweep import Law
+from linkwise.trace.assemble import assemble
+from linkwise.trace.expr import Expr, Graph, summed
+from linkwise.trace.kept import filled, traced, unknown
+from linkwise.trace.piecetree import NUMBERS, Piece, PieceTree, place_of, shortened
+from linkwise.trace.program import BYTE, Output, Port, Program
+from linkwise.trace.rolled import program
+from linkwise.trace.rolledtree import LINKS, Gathered, Input, Lazy, Place, Slots, Visit
+from linkwise.trace.status import bad_pivots, bits, not_finite, not_unit
+from linkwise.trace.tracer import Task, flatten, run
+
+__all__ = ["Joints", "Piece", "Stage", "place_of", "shortened", "trace_stages"]
+
+
+class Joints(NamedTuple):
+    """The programs of a scan, beside that of the pieces themselves; rows are pairs of pieces."""
+
+    join: Program  # inner, outer -> piece
+    share: Program | None  # inner, outer, given -> given of both; None: only the total is wanted
+    given: list[float]  # of the whole chain
+
+
+class Stage(NamedTuple):
+    """One program: of pieces, up to a scan or to their part of the result; or of the whole chain,
+    from totals to the result.
+    """
+
+    program: Program
+    joints: Joints | None = None
+    of_chain: bool = False
+
+    @property
+    def passes(self) -> int:
+        """Numbers that later stages are given by it."""
+        assert self.joints is not None
+        return len(self.joints.given) if self.joints.share else self.program.outputs[0].slot.size
+
+
+class _Scanned(Exception):
+    """The algorithm has come to the scan that this stage is for."""
+
+    def __init__(self, law: Law, piece: Any, given: Any) -> None:
+        self.law, self.piece, self.given = law, piece, given
+
+
+@sweep.scan.register
+def _(tree: PieceTree, law: Law, given: Any, *per_link: Any) -> Any:
+    return _found(tree, law, given, given, per_link)
+
+
+@sweep.total.register
+def _(tree: PieceTree, law: Law, *per_link: Any) -> Any:
+    return _found(tree, law, None, law.nothing, per_link)
+
+
+def _found(tree: PieceTree, law: Law, given: Any, like: Any, per_link: Sequence[Any]) -> Any:
+    number, tree.met = tree.met, tree.met + 1
+    if number < tree.stage:
+        return _of_port(tree.graph, f"given {number}", like)
+    raise _Scanned(law, _grown(tree, law, per_link), given)
+
+
+@sweep.outward.register
+def _(tree: PieceTree, body: sweep.Body, start: Any, given: Any, *per_link: Any) -> Any:
+    return sweep.base_to_tip(tree, body, start(*given), *per_link)
+
+
+@sweep.inward.register
+def _(tree: PieceTree, body: sweep.Body, start: Any, given: Any, *per_link: Any) -> Any:
+    return sweep.tip_to_base(tree, body, start(*given), *per_link)[0]
+
+
+@sweep.at_links.register
+def _(tree: PieceTree, empty: Any, given: Any) -> Any:
+    """Of each link given, an input says which step of a piece it is; -1 in other pieces."""
+    pairs = [(i, leaves(x)) for i, x in given if i != BASE]
+
+    def own(visit: Visit) -> Any:
+        total, numbered = leaves(empty), Place(NUMBERS, 0, 1)
+        for i, numbers in pairs:
+            off = visit.read(numbered) - tree.graph.input(place_of(i), 0)
+            here = 0.25 - off * off
+            total = [t + select(here, x, 0.0) for t, x in zip(total, numbers, strict=True)]
+        rest = iter(total)
+        return mapped(lambda _: next(rest), empty)
+
+    return Lazy(own)
+
+
+def _grown(tree: PieceTree, law: Law, per_link: Sequence[Any]) -> Any:
+    """The whole piece, link by link.
+
+    Where every input has been read by now, the piece is NaN if one of them is not finite, or a
+    pivot not positive, as in guard.py; what is joined with it then is NaN too.
+    """
+    graph = tree.graph
+    template = mapped(lambda _: unknown(graph), law.nothing)
+
+    def grown(visit: Visit, numbers: list[Expr]) -> list[Expr]:
+        piece = filled(template, numbers)
+        new = law.grow(visit.link, piece, *(x.at(visit) for x in per_link))
+        return [graph.lift(x) for x in leaves(new)]
+
+    def checked(visit: Visit, state: list[Expr]) -> list[Expr]:
+        *numbers, total = state
+        for x in tree.read_all(visit):
+            total = graph.node("fma", x, graph.zero, total)
+        return [*grown(visit, numbers), total]
+
+    way, start = (tree.all.backward() if law.inward else tree.all), leaves(law.nothing)
+    traced(tree, way, lambda visit: grown(visit, [unknown(graph, k) for k in range(len(start))]))
+    if not set(tree.inputs) <= {n.value[0] for n in graph.nodes if n.op == "read"}:
+        return filled(template, tree.walk(way, start, grown))
+    *numbers, total = tree.walk(way, [*start, 0.0], checked)
+    for x in tree.common:
+        total = graph.node("fma", x, graph.zero, total)
+    for pivot in dict.fromkeys(pivot for pivot, _ in graph.pivots):
+        total = graph.lift(select(pivot, total, graph.const(float("nan"))))
+    return filled(template, [x + total for x in numbers])
+
+
+def _of_port(graph: Graph, port: str, like: Any) -> Any:
+    """A record of the numbers of an input."""
+    place = iter(range(len(leaves(like))))
+    return mapped(lambda _: graph.input(port, next(place)), like)
+
+
+def trace_stages(task: Task, tree: Tree, piece: Piece) -> list[Stage]:
+    """The programs of a task on a chain cut into pieces."""
+    stages: list[Stage] = []
+    while not stages or stages[-1].joints:
+        sizes = [stage.passes for stage in stages]
+        _, unread = _traced(task, tree, piece, sizes, frozenset())
+        stages.append(_traced(task, tree, piece, sizes, unread)[0])
+    return stages
+
+
+def _traced(
+    task: Task, tree: Tree, piece: Piece, given: Sequence[int], unread: Slots
+) -> tuple[Stage, Slots]:
+    graph = Graph()
+    own = PieceTree.cut(tree, piece, graph, len(given), unread)
+    sizes = dict(task.algorithm.inputs)
+    own.inputs = {n: own.slots(size) for n, size in sizes.items() if isinstance(size, str)}
+    values: list[Any] = [
+        Input(port.name) if port.name in own.inputs
+        else [graph.input(port.name, k) for k in range(port.size)]
+        for port in task.ports(tree)
+    ]  # fmt: skip
+    own.common = [x for value in values if isinstance(value, list) for x in value]
+    beside = [Port(f"given {k}", size) for k, size in enumerate(given)]
+    beside += [port for port in task.ports(tree) if port.name not in own.inputs]
+    ports = [Port(name, piece.length * width) for name, width in own.inputs.items()]
+    if piece.columns:
+        ports.append(Port(LINKS, piece.length * piece.columns, tiled=True))
+    ports += [Port(place_of(i), 1) for i in dict.fromkeys(f.link for f in task.external)]
+    ports += beside
+    outputs: list[Output] = []
+    results: list[Expr] = []
+    status: list[Expr] = []
+    joints, of_chain = None, False
+    try:
+        result = run(task, own, values)
+    except _Scanned as scanned:
+        joints, results = _joints(scanned), [graph.lift(x) for x in leaves(scanned.piece)]
+        shape: tuple[int, ...] = (len(results),)
+    else:
+        if of_chain := not isinstance(result, Gathered):
+            ports, shape = beside, task.slots(tree)[0].shape
+            results = [graph.lift(x) for x in flatten(result)]
+            turned, broken = None, summed(graph, (not_finite(graph, x) for x in results))
+        else:
+            shape = (piece.length * own.slots("nv"),)
+            turned, broken = _write(own, result)
+            outputs.append(Output("result", shape, ()))
+        if task.status:
+            singular = summed(graph, bad_pivots(graph))
+            status = [bits(graph, graph.zero, turned, singular, broken)]
+    left = own.forget_unread([*results, *status])
+    pivots = list(dict.fromkeys(pivot for pivot, _ in graph.pivots)) if of_chain else []
+    regions, roots = assemble(graph, [*results, *pivots], status)
+    end = len(results) + len(pivots)
+    if results:
+        outputs.append(Output("result", shape, tuple(roots[: len(results)])))
+    if status:
+        outputs.append(Output("status", (), tuple(roots[end:]), BYTE))
+    name = f"{task.name}, part {len(given) + 1}"
+    arrays = () if of_chain else own.arrays()
+    watched = tuple(roots[len(results) : end])
+    made = Program(name, tuple(ports), regions, tuple(outputs), watched, arrays)
+    return Stage(made, joints, of_chain), left
+
+
+def _write(tree: PieceTree, result: Gathered) -> tuple[Expr | None, Expr]:
+    """Write a vector; returns how many quaternions are not of unit length, and how many numbers
+    are not finite.
+    """
+    graph, width = tree.graph, tree.slots("nv")
+
+    def body(visit: Visit, state: list[Expr]) -> list[Expr]:
+        turned, broken = state
+        if isinstance(visit.link.joint, (Spherical, Free)):
+            turned = turned + not_unit(graph, tree.read_all(visit)[:4])
+        for k, value in enumerate(result.per_link.at(visit)):
+            visit.step.write("result", value, k, width)
+            broken = broken + not_finite(graph, graph.lift(value))
+        return [turned, broken]
+
+    turned, broken = tree.walk(tree.all, [0.0, 0.0], body)
+    return (turned if "q" in tree.inputs else None), broken
+
+
+def _joints(scanned: _Scanned) -> Joints:
+    """The programs that join pieces and share what they are given."""
+    law, piece, given = scanned.law, scanned.piece, scanned.given
+    pair = (Port("inner", len(leaves(piece))), Port("outer", len(leaves(piece))))
+
+    def pairs(name: str, ports: tuple[Port, ...], compute: Callable[..., Any]) -> Program:
+        graph = Graph()
+        inner, outer = (_of_port(graph, port.name, piece) for port in pair)
+        more = [_of_port(graph, "given", given)] if len(ports) > 2 else []
+        values = [graph.lift(x) for x in leaves(compute(inner, outer, *more))]
+        return program(graph, name, ports, (), (), values)
+
+    join = pairs("join of pieces", pair, law.join)
+    if given is None:
+        return Joints(join, None, [])
+    numbers = [float(x) for x in leaves(given)]
+    ports = (*pair, Port("given", len(numbers)))
+    return Joints(join, pairs("shares of pieces", ports, law.share), numbers)
