@@ -61,7 +61,7 @@ class Kind:
     rows: Numbers
 
 
-def _columns(rows: Numbers) -> Callable[[Any], Numbers]:
+def _in_turn(rows: Numbers) -> Callable[[Any], Numbers]:
     """Gives the columns of a table, one after another."""
     columns = iter(rows.T)
     return lambda _: next(columns)
@@ -142,7 +142,7 @@ class LinkTable(LinkArrays):
     def groups(self) -> Iterator[tuple[Whole, Link]]:
         """The links of each kind as one, whose numbers are arrays; and which they are."""
         for k, kind in enumerate(self.kinds):
-            record = mapped(_columns(kind.rows), numbers(kind.example))
+            record = mapped(_in_turn(kind.rows), numbers(kind.example))
             yield np.flatnonzero(self.kind_of == k), with_numbers(kind.example, record)
 
     def first_of(self, kind: int) -> Link:
