@@ -41,7 +41,8 @@ from linkwise.trace.verify import IllegalProgram, verify
 
 # -- walks over links ----------------------------------------------------------------------------
 
-ROLLED = [(f, m) for f, methods in FUNCTIONS.items() for m, x in methods.items() if x.rolls]
+ROLLED = [(f, m) for f, methods in FUNCTIONS.items() for m, x in methods.items()
+          if x.rolls and not x.scans]  # fmt: skip
 
 
 def branching(n: int) -> lw.Robot:
