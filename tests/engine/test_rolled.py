@@ -392,6 +392,7 @@ def test_schur_complements_that_are_no_loops_say_why() -> None:
     first, *rest = mixed.links
     mixed = mixed.with_links([dataclasses.replace(first, armature=(0.1,)), *rest])
     assert method.rolls(mixed) == "some joints of a kind have rotors and others have none"
+    assert "the first link lacks inertia" in method.rolls(lw.load("puma560").tree)
 
 
 TOO_LARGE = {
@@ -451,6 +452,32 @@ def test_rare_patterns_use_the_general_body_of_their_joint() -> None:
     expected = interpret(trace(task, odd), given)["result"]
     found_torques = interpret(trace_rolled(task, odd), given)["result"]
     assert np.abs(found_torques - expected).max() <= 1e-13 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("function", ["inverse_dynamics", "mass_matrix", "forward_dynamics"])
+def test_there_are_never_more_than_eight_classes(function: str) -> None:
+    """Every joint kind, and followers of every kind that can follow: ten kinds of code."""
+    b, rng = lw.Builder("all"), np.random.default_rng(8)
+    kinds = [*KINDS, *("revolute", "prismatic", "helical", "revolute", "continuous") * 2]
+    follow = {len(KINDS) + k: ("j1", 0.5 + k, 0.1) for k in (0, 1, 2, 4)}
+    for i, kind in enumerate(kinds):
+        axis = [0, 0, 1] if kind == "universal" else rng.normal(size=3)
+        more: dict[str, Any] = {} if kind in ("free", "spherical", "planar") else {"axis": axis}
+        more |= {"pitch": 0.2 + 0.1 * i} if kind == "helical" else {}
+        more |= {"mimic": follow[i]} if i in follow else {}
+        b = b.link(f"l{i}", mass=1.0 + i, com=rng.uniform(-0.3, 0.3, 3), inertia=[0.2, 0.21, 0.22])
+        b = b.joint(f"j{i}", kind, parent=f"l{i - 1}" if i else "base", child=f"l{i}",
+                    xyz=rng.uniform(-0.4, 0.4, 3), rpy=rng.uniform(0.2, 1.2, 3),
+                    armature=0.1 * (i % 2) * (kind == "revolute"), **more)  # fmt: skip
+    robot = b.build()
+    tree = robot.tree
+    assert len({(type(x.joint), x.follows is None) for x in tree.links}) == 10 > MOST
+    assert len(classes_of(tree).classes) <= MOST
+    task = Task(next(a for a in FUNCTIONS[function].values() if a.can_roll(tree)))
+    written_out, loops = trace(task, tree), verify(trace_rolled(task, tree))
+    given = arguments(robot, written_out)
+    expected, found = (interpret(program, given)["result"] for program in (written_out, loops))
+    assert np.abs(found - expected).max() <= 1e-11 * np.abs(expected).max()
 
 
 def test_singular_states_are_theirs_alone() -> None:

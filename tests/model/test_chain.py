@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.engine.auto import in_loops
 
 
 def by_hand(n: int, length: float, mass: float, joints: tuple[str, ...]) -> lw.Robot:
@@ -147,6 +148,19 @@ def test_methods_of_very_large_robots_are_not_weighed() -> None:
     robot = lw.chain(3_000)
     assert robot.method_for("forward_dynamics", "cuda") == "aba"
     assert robot.method_for("coriolis_matrix", "cuda") == "composite"
+
+
+@pytest.mark.parametrize(("function", "most"), [
+    ("forward_dynamics", 47), ("mass_matrix", 36), ("coriolis_matrix", 23),
+    ("mass_matrix_inverse", 25),
+])  # fmt: skip
+def test_code_that_takes_seconds_to_compile_is_loops(function: str, most: int) -> None:
+    """Of chains, which take longest; `docs/long_chains.md` has the times."""
+    assert not in_loops(function, lw.chain(most).tree) and in_loops(
+        function, lw.chain(most + 1).tree
+    )
+    assert in_loops(function, lw.chain(3).with_loops(True).tree)
+    assert not in_loops(function, lw.chain(500).with_loops(False).tree)
 
 
 @pytest.mark.full

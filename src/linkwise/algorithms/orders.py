@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from linkwise.algorithms.blocks import Matrix
+from linkwise.algorithms.mobility import invertible
 from linkwise.model.tree import Tree
 
 Order = Callable[[Matrix], list[int]]
@@ -44,4 +45,6 @@ def no_chain(tree: Tree) -> str:
     """For loops over the links, in which A has a block before each other block and one after."""
     if tree.coupled or not tree.serial:
         return "links branch or joints follow others, and its loops are for chains"
+    if tree.n_links and not invertible(tree.links[0].inertia):
+        return "the first link lacks inertia that its joint never moves, which its loops do not add"
     return "" if tree.geared_alike else "some joints of a kind have rotors and others have none"

@@ -21,7 +21,7 @@ from linkwise.errors import quote
 from linkwise.trace.tracer import Task
 
 Array = NDArray[Any]
-AT_ONCE = 256  # columns: their unit vectors are small beside the matrix, and they keep cores busy
+AT_ONCE = 1024  # columns, of one state or of several: enough to keep cores busy
 
 
 def run(
@@ -41,30 +41,35 @@ def run(
     status = np.zeros(batch.states, np.uint8)
     if batch.states:
         kernel = kernels.kernel(product, batch.dtype, BATCH, backend)
+        matrices = result.reshape(-1, nv, nv)
         with progress(f"computing {task.name} of {quote(kernels.name)}"):
-            for k, into in enumerate(result.reshape(-1, nv, nv)):
-                row = [x[k : k + 1] for x in batch.rows]
-                status[k] = _one_state(kernel, row, into, task, threads)
+            for k in range(0, batch.states, states := max(AT_ONCE // nv, 1)):
+                some = slice(k, k + states)
+                rows = [x[some] for x in batch.rows]
+                status[some] = _filled(kernel, rows, matrices[some], task, threads)
     found = arrays.deliver(out, result)
     return (found, arrays.deliver(None, status.reshape(batch.shape))) if task.status else found
 
 
-def _one_state(
-    kernel: Kernel, row: list[Array], into: Array, task: Task, threads: int | None
-) -> int:
-    """Fill the matrix of one state; returns its status."""
-    nv = len(into)
-    bits = 0
+def _filled(
+    kernel: Kernel, rows: list[Array], into: Array, task: Task, threads: int | None
+) -> Array:
+    """Fill the matrices of some states; returns their status."""
+    states, nv = into.shape[:2]
+    bits = np.zeros(states, np.uint8)
     for start in range(0, nv, AT_ONCE):
         count = min(AT_ONCE, nv - start)
-        units = np.eye(count, nv, start, dtype=into.dtype)
-        given = [*(np.broadcast_to(x, (count, x.shape[1])) for x in row), units]
-        columns, status = np.empty_like(units), np.zeros((count, 1), np.uint8)
-        kernel(given, [columns, status] if task.status else [columns], threads)
-        bits |= int(np.bitwise_or.reduce(status, axis=None))
-        into[:, start : start + count] = columns.T
+        shape = (states, count)
+        units = np.tile(np.eye(count, nv, start, dtype=into.dtype), (states, 1))
+        given = [np.repeat(x, count, axis=0) if states > 1 else
+                 np.broadcast_to(x, (count, x.shape[1])) for x in rows]  # fmt: skip
+        columns, status = np.empty_like(units), np.zeros((len(units), 1), np.uint8)
+        kernel([*given, units], [columns, status] if task.status else [columns], threads)
+        bits |= np.bitwise_or.reduce(status.reshape(shape), axis=1)
+        into[..., start : start + count] = columns.reshape(*shape, nv).swapaxes(1, 2)
         if task.algorithm.symmetric:  # to the bit: entries beyond the diagonal are copied
-            into[start : start + count, :start] = into[:start, start : start + count].T
-            own = into[start : start + count, start : start + count]
-            own[...] = np.triu(own) + np.triu(own, 1).T
+            some = slice(start, start + count)
+            into[:, some, :start] = into[:, :start, some].swapaxes(1, 2)
+            own = into[:, some, some]
+            own[...] = np.triu(own) + np.triu(own, 1).swapaxes(1, 2)
     return bits

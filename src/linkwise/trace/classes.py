@@ -3,7 +3,8 @@
 A class has one kind of joint, one pattern of turns between parent and link, and the same zeros,
 ones and minus ones. A number that is the same in all its links is a constant of the code; any other
 is read from a table, a row per link. There are at most `MOST` classes: of rarer patterns each joint
-kind has one class that is general, whose turns are matrices.
+kind has one class that is general, whose turns are matrices, and one for joints that follow others.
+Where even those are more, revolute joints are helical ones that do not advance.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise.model.joints import Helical, Revolute
 from linkwise.model.linktable import LinkTable, numbers
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial import Mat3, Rotation, Transform, Vec3
@@ -49,6 +51,11 @@ def general(link: Link) -> Link:
     return replace(link, placement=Transform(link.placement.r, (turn,)))
 
 
+def as_helical(link: Link) -> Link:
+    """A revolute joint as one that moves by no length along its axis as it turns."""
+    return replace(link, joint=Helical(0.0)) if isinstance(link.joint, Revolute) else link
+
+
 def classes_of(tree: Tree) -> Classes:
     """Put the links of a tree into classes."""
     if isinstance(tree.links, LinkTable):
@@ -56,12 +63,14 @@ def classes_of(tree: Tree) -> Classes:
         rows = [(table.first_of(k), kind.rows) for k, kind in enumerate(table.kinds)]
         return _classes(rows, table.kind_of)
     links = list(tree.links)
+    if len({_kind(link) for link in links}) > MOST:
+        links = [as_helical(link) for link in links]
     patterns = [_pattern(link) for link in links]
     common = {p for p, _ in Counter(patterns).most_common(_room(links, patterns))}
     for i, pattern in enumerate(patterns):
         if pattern not in common:
             links[i] = general(links[i])
-            patterns[i] = (type(links[i].joint), "general", links[i].follows is not None)
+            patterns[i] = (*_kind(links[i]), "general")
     order = {pattern: k for k, pattern in enumerate(dict.fromkeys(patterns))}
     of_link = np.array([order[p] for p in patterns], np.int64)
     members: list[list[Link]] = [[] for _ in order]
@@ -88,14 +97,18 @@ def _room(links: list[Link], patterns: list[Any]) -> int:
     """How many patterns can have a class of their own."""
     if len(set(patterns)) <= MOST:
         return MOST
-    kinds = {(type(link.joint), link.follows is not None) for link in links}
-    return max(MOST - len(kinds), 0)
+    return max(MOST - len({_kind(link) for link in links}), 0)
+
+
+def _kind(link: Link) -> tuple[type, bool]:
+    """What code of links of one class has in common at least."""
+    return type(link.joint), link.follows is not None
 
 
 def _pattern(link: Link) -> tuple[Any, ...]:
     record = numbers(link)
     alike = tuple(x if x in ALIKE else None for x in leaves(record))
-    return (type(link.joint), _made(link.placement.turns), link.follows is not None, alike)
+    return (*_kind(link), _made(link.placement.turns), alike)
 
 
 def _made(turns: tuple[Any, ...]) -> tuple[str, ...]:
