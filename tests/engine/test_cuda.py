@@ -16,6 +16,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -36,11 +37,12 @@ from linkwise.backends.cuda.driver import NOT_CURRENT, CudaFunction, Facts
 from linkwise.backends.cuda.render import render_cuda
 from linkwise.backends.llvm.backend import Llvm
 from linkwise.engine import calls, devices, iterative, libraries
+from linkwise.engine.scans import ScanKernel
 from linkwise.engine.tasks import Key
 from linkwise.study.generic import generic_chain
 from linkwise.trace.expr import Expr, Graph
 from linkwise.trace.guard import guard
-from linkwise.trace.program import NUMBER, Port, Slot
+from linkwise.trace.program import NUMBER, Port, Program, Slot
 from linkwise.trace.roll import trace_rolled
 from linkwise.trace.rolled import Step, loop
 from linkwise.trace.rolled import program as rolled_program
@@ -1398,3 +1400,40 @@ def test_a_loop_that_keeps_nothing(tmp_path: Path) -> None:
     kernel([x], [sums])
     np.testing.assert_array_equal(sums, np.cumsum(x, axis=1))
     assert not driver.sizes
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("joints", [("revolute",), ("revolute", "spherical")])
+def test_pieces_of_a_chain_are_rows(tmp_path: Path, joints: tuple[str, ...], dtype: str) -> None:
+    """A scan's kernels: tables that differ from row to row, loops whose length is in a table."""
+    if COMPILER is None:
+        pytest.skip("no C++ compiler")
+    robot = lw.chain(700, "random", joints=joints)
+    task = replace(Task(FUNCTIONS["forward_dynamics"]["scan"]), rolled=True)
+    given = [x.astype(dtype) for x in states(robot, 2)]
+    results = []
+    for backend in (Cuda(0, HostDriver(tmp_path)), Llvm()):
+
+        def load(program: Program, backend: Any = backend) -> Any:
+            ready = backend.ordered(program, dtype, "batch")
+            code = backend.build(backend.render(ready, dtype, "batch"))
+            kernel = backend.load(code, ready.signature, dtype, "batch")
+            return kernel if backend.name == "llvm" else Bound(kernel)
+
+        out = np.zeros((2, robot.nv), dtype)
+        ScanKernel(task, robot.tree, dtype, load, backend.tile(dtype))(given, [out])
+        results.append(out)
+    same(*results)
+
+
+class Bound:
+    """A kernel that can be told its arrays before it is called."""
+
+    def __init__(self, kernel: Any) -> None:
+        self._kernel = kernel
+
+    def __call__(self, *arguments: Any) -> None:
+        self._kernel(*arguments)
+
+    def bound(self, inputs: Any, outputs: Any) -> Callable[[], None]:
+        return lambda: self._kernel(inputs, outputs)

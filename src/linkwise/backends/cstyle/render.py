@@ -293,7 +293,7 @@ class _Writer:
 
     def _whole(self, x: Whole) -> str:
         """A number that may be given with the tables."""
-        return f"{word(x)}[0]" if isinstance(x, str) else str(x)
+        return self._element(x, "0") if isinstance(x, str) else str(x)
 
     def _index(self, at: At, step: str) -> str:
         first, by = at.order
@@ -313,7 +313,7 @@ class _Writer:
             return self.dialect.literal(node.value)
         if node.op == "input":
             port, index = node.value
-            return f"{word(port)}[{index}]"
+            return self._element(port, index)
         return self.names[node.id]
 
 

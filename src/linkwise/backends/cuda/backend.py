@@ -26,6 +26,7 @@ TURNS, BUSY = 4, 4096  # states of a thread that takes turns; blocks up to which
 CROWD_SPILLS = 128  # bytes a thread may lose to memory for their sake
 # how a kernel is started: a thread per state, fewer that take turns, or with room for its loops
 PLAIN, BY_TURNS, BY_ROOM = b"\0", b"\1", b"\2"
+TILE = 32  # states of a warp
 MOST_BLOCKS = 32  # of a multiprocessor
 ROOM = 0.5  # of the device's memory that counted loops may take
 
@@ -63,7 +64,7 @@ class Cuda:
 
     def tile(self, dtype: str) -> int:
         """As many as run in step."""
-        return 32
+        return TILE
 
     def ordered(self, program: Program, dtype: str, form: str) -> Program:
         """In an order of few values alive, if registers then hold all; else early loads pay, or
@@ -173,7 +174,8 @@ class CudaKernel:
         slots = self.signature.outputs
         dtypes = [self._dtype if slot.kind == NUMBER else "uint8" for slot in slots]
         for rows, port in zip(inputs, self.signature.inputs, strict=True):
-            _check(port.name, rows, states, port.size, self._dtype)
+            tiles = -(-states // TILE) * TILE  # whole ones
+            _check(port.name, rows, tiles if port.tiled else states, port.size, self._dtype)
         for rows, slot, dtype in zip(outputs, slots, dtypes, strict=True):
             _check(slot.name, rows, states, slot.size, dtype)
             if rows.row != slot.size and states > 1:

@@ -10,7 +10,8 @@ have their numbers side by side,
 so that each read or write of a warp is one piece of memory. Tables are the same for all states, and
 are read through the cache for constants. Rows of inputs and results are read and written where they
 are: the threads of a warp are a row apart, but the numbers that follow each other in a row are used
-one step after another, and wait in the cache for it.
+one step after another, and wait in the cache for it. Inputs of whole tiles (`Port`) have 32 states
+side by side, as scratch does.
 
 A step waits for memory longer than it computes. So it is told what it reads by the step before,
 which has read it one step ahead, but for what the loop itself writes (docs/gpu.md has the times).
@@ -19,6 +20,7 @@ which has read it one step ahead, but for what the loop itself writes (docs/gpu.
 from __future__ import annotations
 
 from linkwise.backends.cstyle.render import MOST_INT, Lent, comment, state_function, word
+from linkwise.backends.cstyle.render import USUAL_ELEMENT as USUAL
 from linkwise.backends.cuda.render import DIALECTS, PRELUDE
 from linkwise.trace.program import NUMBER, Array, Program
 
@@ -26,6 +28,7 @@ LOOPS = "/* LOOPS */"  # in the text of every such kernel
 THREADS = 32  # of a block: one warp, so that few states meet as many multiprocessors as there are
 ALWAYS = 1 << 30
 AHEAD = 80  # registers of what a loop carries and reads, up to which it reads tables ahead too
+TILED = "{0} + (row - threadIdx.x) * {1} + threadIdx.x"  # a row of an input of whole tiles
 WHOLE = {"int32": "int", "int64": "long long"}
 
 
@@ -71,7 +74,10 @@ def _lent(program: Program, dtype: str) -> dict[str, Lent]:
     T, few = DIALECTS[dtype].number, AHEAD * 32 // DIALECTS[dtype].bits
     element = "{0}[(long long)({1}) * WARP]"
     scratch = Lent(f"{T}* const {{0}}", element, element + " = {2};", ALWAYS)
-    lent = {port.name: Lent(f"const {T}* const {{0}}", ahead=ALWAYS) for port in program.inputs}
+    lent = {
+        port.name: Lent(f"const {T}* const {{0}}", element if port.tiled else USUAL, ahead=ALWAYS)
+        for port in program.inputs
+    }
     for array in program.tables:
         argument = f"const {_type(array, T)}* const {{0}}"
         lent[array.name] = Lent(argument, "__ldg({0} + ({1}))", ahead=few)
@@ -93,7 +99,8 @@ def _arguments(program: Program, T: str) -> list[str]:
 
 def _own(program: Program) -> list[str]:
     """What the function of one state is told."""
-    found = [f"{word(port.name)} + row * {word(port.name)}_row" for port in program.inputs]
+    rows = (TILED if port.tiled else "{0} + row * {0}_row" for port in program.inputs)
+    found = [way.format(word(p.name), p.size) for way, p in zip(rows, program.inputs, strict=True)]
     found += [f"{word(s.name)} + row * {s.size}" for s in program.signature.outputs]
     before = 0
     for array in program.arrays:
