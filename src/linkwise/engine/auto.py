@@ -32,10 +32,10 @@ CANDIDATES: dict[str, tuple[str, ...]] = {
     "operational_inertia_inverse": ("crba", "recursive"),
 }
 
-# Links, and pairs of a degree of freedom and another further in, beyond which code is loops over
-# the links, where a method can be: written out for each of them, it takes two seconds to compile.
-MOST_UNROLLED = {"cpu": {1: 64, 2: 40}, "cuda": {1: 40, 2: 40}}  # links, by vectors and matrices
-MOST_PAIRS = {1: 1100, 2: 650}  # pairs, on the processor
+# Beyond so many links, and for matrices so many pairs of a degree of freedom and another further in,
+# code is loops over the links, where a method can be: written out, it takes two seconds to compile.
+MOST_UNROLLED = {"cpu": {1: 44, 2: 40}, "cuda": {1: 40, 2: 40}}  # links, by vectors and matrices
+MOST_PAIRS = 650  # of matrices, on the processor
 MOST_PAIRS_OF = {"mass_matrix_inverse": 300, "coriolis_matrix": 260}
 MOST_LINKS_OF = {"mass_matrix_inverse": 30}  # it has entries between branches too
 MOST_WEIGHED = 500  # links up to which methods are weighed against each other; fitted up to 60
@@ -47,9 +47,11 @@ def in_loops(function: str, tree: Tree, device: str = "cpu") -> bool:
         return tree.loops
     some = next(iter(FUNCTIONS[function].values()))
     order = 2 if sum(size == tree.nv for size in some.output_shape(tree)) > 1 else 1
-    if tree.n_links > MOST_UNROLLED[device][order] or device != "cpu":
-        return tree.n_links > MOST_UNROLLED[device][order]
-    pairs = MOST_PAIRS_OF.get(function, MOST_PAIRS[order])
+    if tree.n_links > MOST_UNROLLED[device][order]:
+        return True
+    if order == 1 or device != "cpu":
+        return False
+    pairs = MOST_PAIRS_OF.get(function, MOST_PAIRS)
     return tree.n_links > MOST_LINKS_OF.get(function, tree.n_links) or sum(_depths(tree)) > pairs
 
 
