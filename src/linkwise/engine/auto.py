@@ -32,7 +32,7 @@ CANDIDATES: dict[str, tuple[str, ...]] = {
     "operational_inertia_inverse": ("crba", "recursive"),
 }
 
-# Beyond so many links, and for matrices so many pairs of a degree of freedom and another further in,
+# Beyond so many links, or for matrices so many pairs of a degree of freedom and another inward,
 # code is loops over the links, where a method can be: written out, it takes two seconds to compile.
 MOST_UNROLLED = {"cpu": {1: 44, 2: 40}, "cuda": {1: 40, 2: 40}}  # links, by vectors and matrices
 MOST_PAIRS = 650  # of matrices, on the processor
