@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import _thread
 import ctypes
 import dataclasses
 import shutil
 import subprocess
 import sys
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -18,7 +21,7 @@ import linkwise as lw
 from linkwise.algorithms import FUNCTIONS
 from linkwise.algorithms.aba import aba
 from linkwise.algorithms.orders import every_other, one_by_one
-from linkwise.backends.base import BATCH
+from linkwise.backends.base import BATCH, ONE
 from linkwise.backends.cstyle.render import render_c, word
 from linkwise.backends.llvm.backend import Llvm
 from linkwise.backends.llvm.target import host
@@ -715,6 +718,31 @@ def test_much_scratch_comes_from_the_heap() -> None:
     out, end = np.empty((11, 2)), np.empty((11, 1))
     kernel([x], [out, end], 1)
     assert (end == 32.0 * x).all() and (out == x * [4.0, 32.0]).all()
+
+
+@pytest.mark.parametrize("form", [BATCH, ONE])
+def test_an_interrupt_is_answered_within_a_state_that_takes_long(form: str) -> None:
+    """What is still computed goes to no array of the caller's."""
+    kernel = Llvm().compile(doubling(), "float64", form)
+    called: list[tuple[Any, ...]] = []
+
+    def slow(*arguments: Any) -> None:
+        called.append(arguments)
+        time.sleep(3.0)
+
+    states = 1 if form == ONE else 3 * kernel.width
+    x, outputs = np.ones((states, 1)), [np.full((states, 2), 7.0), np.full((states, 1), 7.0)]
+    kernel.cost = 1e9  # nanoseconds a state, measured or foreseen
+    kernel([x], outputs, 1)
+    assert (outputs[1] == 32.0).all() and (outputs[0] == [4.0, 32.0]).all()
+    kernel.cost, outputs[0][...] = 1e9, 7.0
+    kernel._one = kernel._batch = slow  # type: ignore[assignment]
+    threading.Timer(0.3, _thread.interrupt_main).start()
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        kernel([x], outputs, 1)
+    assert time.monotonic() - start < 1.3 and len(called) == 1
+    assert (outputs[0] == 7.0).all()
 
 
 def test_no_memory_is_an_error() -> None:

@@ -1,4 +1,7 @@
-"""Compilers in a process: one thread at a time, none left inside at exit or in a forked child."""
+"""Compilers in a process: one thread at a time, none left inside at exit or in a forked child.
+
+And work that cannot be interrupted itself, done so that the user's interrupt is answered.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,9 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
+T = TypeVar("T")
 build_lock = threading.RLock()  # one kernel is made at a time
 compiler_lock = threading.RLock()  # a compiler is entered by one thread at a time
 # functions that give the locks inside a compiler, in the order in which it takes them
@@ -32,6 +36,32 @@ def entered() -> Iterator[None]:
 def exiting() -> bool:
     """Whether the interpreter exits: threads that are started now may never run."""
     return _closing
+
+
+def interruptible(make: Callable[[], T]) -> T:
+    """The result of work that cannot be interrupted itself: another thread does it, and goes on
+    with it behind an interrupt, which is answered at once.
+    """
+    if threading.current_thread() is not threading.main_thread() or exiting():
+        return make()  # interrupts go to the main thread, and no thread starts at exit
+    found: list[T] = []
+    failed: list[BaseException] = []
+    done = threading.Event()
+
+    def work() -> None:
+        try:
+            found.append(make())
+        except BaseException as error:
+            failed.append(error)
+        finally:
+            done.set()
+
+    threading.Thread(target=work, name="linkwise work", daemon=True).start()
+    while not done.wait(0.2):  # a wait without end is not interrupted on every platform
+        pass
+    if failed:
+        raise failed[0]
+    return found[0]
 
 
 @atexit.register

@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic
 from typing import TextIO
 
 from linkwise.backends.base import Backend, Effort
-from linkwise.backends.process import exiting
+from linkwise.backends.process import interruptible
 from linkwise.errors import ProgramTooLarge, quote
 from linkwise.model.tree import Tree
 from linkwise.trace.expr import TooManyNodes
@@ -93,31 +93,7 @@ def built(backend: Backend, program: Program, dtype: str, form: str, robot: str)
         text = backend.render(program, dtype, form)
         if estimate > LONG and backend.apart:
             return backend.build(text, apart=True)
-        return _interruptible(lambda: backend.build(text))
-
-
-def _interruptible(make: Callable[[], bytes]) -> bytes:
-    """The result of work that cannot be interrupted itself."""
-    if threading.current_thread() is not threading.main_thread() or exiting():
-        return make()  # interrupts go to the main thread, and no thread starts at exit
-    found: list[bytes] = []
-    failed: list[BaseException] = []
-    done = threading.Event()
-
-    def work() -> None:
-        try:
-            found.append(make())
-        except BaseException as error:
-            failed.append(error)
-        finally:
-            done.set()
-
-    threading.Thread(target=work, name="linkwise compiler", daemon=True).start()
-    while not done.wait(0.2):  # a wait without end is not interrupted on every platform
-        pass
-    if failed:
-        raise failed[0]
-    return found[0]
+        return interruptible(lambda: backend.build(text))
 
 
 def free_memory() -> int:

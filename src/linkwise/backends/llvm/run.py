@@ -15,10 +15,12 @@ from linkwise.backends.base import ONE, Array
 from linkwise.backends.llvm.compile import Loaded
 from linkwise.backends.llvm.layout import data_address
 from linkwise.backends.llvm.memory import MOST_SCRATCH
+from linkwise.backends.process import interruptible
 from linkwise.trace.program import BYTE, Signature
 
 WORTH_A_THREAD = 100_000  # nanoseconds of work below which another thread is not worth waking
 SLICE = 20_000_000  # nanoseconds of work between two looks at whether the user interrupted
+PATIENCE = 300_000_000  # nanoseconds of a tile of states beyond which an interrupt may not wait
 WRITTEN = 1 << 22  # bytes between two such looks: new memory may take long to come
 MEASURED = 16  # tiles from which the time of a slice says what a state costs
 
@@ -45,6 +47,7 @@ class LlvmKernel:
         ]
         # nanoseconds per state: a guess from the numbers read and written, measured by each run
         self.cost = 3.0 * sum(size for _, _, size in (*self._inputs, *self._outputs))
+        self.cost += 5.0 * signature.scratch
 
     def __call__(
         self, inputs: Sequence[Array], outputs: Sequence[Array], threads: int | None = None
@@ -54,19 +57,44 @@ class LlvmKernel:
         ``threads`` is the most that may be used; None leaves it to the work and the machine.
         """
         states = self._check(inputs, outputs)
+        if self.cost * self.width <= PATIENCE:
+            self._run(states, inputs, outputs, threads, threading.Event())
+            return
+        # a state takes long: an interrupt is answered within it, and its results are thrown away
+        own, stop = [np.empty_like(x) for x in outputs], threading.Event()
+        try:
+            interruptible(lambda: self._run(states, inputs, own, threads, stop))
+        except BaseException:
+            stop.set()
+            raise
+        for into, found in zip(outputs, own, strict=True):
+            into[...] = found
+
+    def _run(
+        self,
+        states: int,
+        inputs: Sequence[Array],
+        outputs: Sequence[Array],
+        threads: int | None,
+        stop: threading.Event,
+    ) -> None:
+        """Fill the outputs, unless told to stop."""
         ports = (ctypes.c_void_p * (len(inputs) + len(outputs)))(
             *map(data_address, (*inputs, *outputs))
         )
         steps = (ctypes.c_int64 * (2 * len(inputs)))(*(s for a in inputs for s in a.strides))
         lacked = self._lacked_memory()
         if self.form == ONE:
+            start = perf_counter_ns() if self.cost > SLICE else 0
             self._one(ctypes.addressof(ports))
+            self.cost = perf_counter_ns() - start if start else self.cost
             self._check_memory(lacked)
             return
         held = (ports, steps, *inputs, *outputs)
         worth = int(states * self.cost / WORTH_A_THREAD)
         count = 1 if threads == 1 else min(worth, threads or available_cores())
-        _run_slices(self._slices(states, max(count, 1)), count, lambda b, e: self._part(held, b, e))
+        slices = self._slices(states, max(count, 1))
+        _run_slices(slices, count, lambda b, e: self._part(held, b, e), stop)
         self._check_memory(lacked)
 
     def bound(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], None]:
@@ -181,14 +209,21 @@ def _check_array(
 
 
 def _run_slices(
-    slices: Iterator[tuple[int, int]], threads: int, part: Callable[[int, int], None]
+    slices: Iterator[tuple[int, int]],
+    threads: int,
+    part: Callable[[int, int], None],
+    stop: threading.Event,
 ) -> None:
-    """Run every slice, several at a time; an interrupt ends the run after those under way."""
+    """Run every slice, several at a time; an interrupt, or being told to stop, ends the run after
+    those under way.
+    """
     if threads <= 1:
         for begin, end in slices:
+            if stop.is_set():
+                return
             part(begin, end)
         return
-    lock, stop = threading.Lock(), threading.Event()
+    lock = threading.Lock()
 
     def work() -> None:
         while not stop.is_set():
