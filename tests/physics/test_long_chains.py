@@ -26,6 +26,9 @@ DRIVERS = {
     if algorithm.can_roll(lw.chain(100).tree) and not algorithm.iterates
 }
 METHODS = sorted(DRIVERS.values())
+# Schur complements start from the inverse of each link's own inertia: what a thin rod loses there,
+# three to five digits, is lost whatever the length (docs/papers/schur.md, docs/chain_accuracy.md)
+LOST = {"schur": 1e4, "schur-bcr": 1e4}
 State = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
@@ -54,7 +57,8 @@ def nudged(values: Sequence[np.ndarray], size: float) -> list[np.ndarray]:
 def test_inverse_dynamics_of_forward_dynamics_are_the_torques(
     method: str, shape: str, n: int
 ) -> None:
-    """To a hundred times what rounding of the state and of the accelerations makes of torques.
+    """To a hundred times what rounding of the state and of the accelerations makes of torques, or
+    what the method loses.
 
     Not to rounding of the torques: inverse dynamics multiplies the rounding of accelerations by M,
     whose entries grow with the third power of the length.
@@ -64,7 +68,7 @@ def test_inverse_dynamics_of_forward_dynamics_are_the_torques(
     found = robot.inverse_dynamics(q, qd, qdd)
     other = robot.inverse_dynamics(*nudged((q, qd, qdd), 1e-7))
     unit = np.abs(other - found).max() * np.finfo(float).eps / 1e-7
-    assert np.abs(found - tau).max() <= 100 * unit
+    assert np.abs(found - tau).max() <= 100 * LOST.get(method, 1.0) * unit
 
 
 @pytest.mark.parametrize("n", LENGTHS)
@@ -113,8 +117,9 @@ def test_methods_agree(n: int) -> None:
     first, *others = (robot.forward_dynamics(*state, method=method) for method in METHODS)
     moved = robot.forward_dynamics(*nudged(state, 1e-7), method=METHODS[0])
     unit = np.abs(moved - first).max() * np.finfo(float).eps / 1e-7
+    unit = max(unit, 1e-16 * np.abs(first).max())
     for method, other in zip(METHODS[1:], others, strict=True):
-        assert np.abs(other - first).max() <= 200 * max(unit, 1e-16 * np.abs(first).max()), method
+        assert np.abs(other - first).max() <= 200 * LOST.get(method, 1.0) * unit, method
 
 
 def test_a_tether_falls_and_cracks_without_losing_energy() -> None:
