@@ -136,16 +136,17 @@ def _thin(frame: Frame) -> tuple[np.ndarray, np.ndarray]:
 def _axes(plt: Any, n: int, frames: list[Frame]) -> tuple[Any, Any, Any]:
     """The plane of the fall, with a smaller plot of the tip's speed in its corner."""
     figure, axes = plt.subplots(figsize=(6.4, 6.2), layout="constrained")
-    axes.set(xlim=(-0.04, 1.04), ylim=(-1.04, 0.06), aspect="equal")
+    axes.set(xlim=(-0.16, 1.04), ylim=(-1.04, 0.06), aspect="equal")
     axes.set_title(f"{n:,} links, {n * LENGTH / 1e3:g} km, let go from level", fontsize=11)
     axes.plot(0, 0, "ks", ms=6)
     axes.set_xlabel("lengths of the tether")
     inset = axes.inset_axes((0.68, 0.1, 0.3, 0.26))
     sound = 340.0 / np.sqrt(GRAVITY * n * LENGTH)
-    if sound < frames[-1].speed:
+    fastest = max(frame.speed for frame in frames)
+    if sound < fastest:
         inset.axhline(sound, color="C3", lw=0.8)
         inset.text(0.02, sound, "sound", color="C3", fontsize=7, va="bottom")
-    inset.set(xlim=(0, END), ylim=(0, 1.05 * frames[-1].speed))
+    inset.set(xlim=(0, END), ylim=(0, 1.05 * fastest))
     inset.set_title("speed of the tip, √(g L)", fontsize=8)
     inset.set_xlabel("time, √(L / g)", fontsize=8)
     inset.tick_params(labelsize=7)

@@ -41,7 +41,6 @@ STATES = 256
 LENGTHS = (100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 PEERS = ("pinocchio", "mujoco")
 MEMORY, PATIENCE = 8 << 30, 300.0  # of a peer, at each length
-THREADED = ("scan",)  # methods that share the links of one state among threads
 TIMED = {"forward_dynamics": "fd", "inverse_dynamics": "id"}
 RESULTS = DOCS.parent / "benchmarks" / "results" / "long_chains.json"
 PAGE, PICTURE = DOCS / "long_chains.md", DOCS / "pictures" / "long_chains.svg"
@@ -66,7 +65,7 @@ def ours(n: int) -> Row:
     values = state_of(n)
     for function, label in TIMED.items():
         for method in in_loops(robot, function):
-            for threads in threads_of(method):
+            for threads in threads_of(function, method):
                 first, seconds = timed(
                     call_of(robot, function, method, values, threads), 0.3 if n < 1e6 else 1.0
                 )
@@ -82,14 +81,15 @@ def in_loops(robot: lw.Robot, function: str) -> list[str]:
     """
     found: dict[Any, str] = {}
     for method, algorithm in FUNCTIONS[function].items():
-        if algorithm.can_roll(robot.tree) and not algorithm.iterates:
+        able = algorithm.can_roll(robot.tree) and algorithm.exists_for(robot.tree)
+        if able and not algorithm.iterates:
             found.setdefault(algorithm.driver, method)
     return list(found.values())
 
 
-def threads_of(method: str) -> tuple[int, ...]:
-    """Numbers of threads worth measuring for one state."""
-    return (1, os.cpu_count() or 1) if method in THREADED else (1,)
+def threads_of(function: str, method: str) -> tuple[int, ...]:
+    """Numbers of threads worth measuring: only scans share the links of one state among them."""
+    return (1, os.cpu_count() or 1) if FUNCTIONS[function][method].scans else (1,)
 
 
 def call_of(

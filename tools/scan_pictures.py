@@ -139,9 +139,7 @@ def tree() -> Any:
     axes.text(2.0, 7.9, "up: join", color=OUTWARD, ha="center", fontsize=11)
     axes.text(2.0, 7.2, "two pieces become one", color=OUTWARD, ha="center", fontsize=9)
     axes.text(13.2, 7.9, "down: share", color=INWARD, ha="center", fontsize=11)
-    axes.text(
-        13.2, 7.2, "each gets what it has at its ends", color=INWARD, ha="center", fontsize=9
-    )
+    axes.text(13.2, 7.2, "each gets what it has at its ends", color=INWARD, ha="center", fontsize=9)
     axes.text(7.6, 8.15, "gravity at the base, nothing at the tip", ha="center", fontsize=9)
     return figure
 
@@ -152,7 +150,7 @@ LINKS, PIECES = 64, 8
 def timetable() -> Any:
     """Which link is worked on at which step: one after another, and in pieces."""
     figure, grid = plt.subplots(
-        1, 2, figsize=(7.6, 3.5), sharey=True, width_ratios=(192, 52), layout="constrained"
+        1, 2, figsize=(7.6, 3.5), sharey=True, width_ratios=(192, 60), layout="constrained"
     )
     serial, scan = grid
     start = 0
@@ -175,10 +173,11 @@ def _march(axes: Any, start: int, links: range, back: bool, colour: str) -> None
 
 
 def _pieces(axes: Any) -> int:
-    """Rates; pieces; accelerations. Between them the trees, a level a step."""
+    """Rates; maps of the pieces; accelerations. Between them the trees, a level a step."""
     each, levels, at = LINKS // PIECES, int(math.log2(PIECES)), 0
     cuts = [range(p * each, (p + 1) * each) for p in range(PIECES)]
-    for phase in ("outward", "tree", "outward", "inward", "tree", "inward", "outward"):
+    passes = "outward tree outward inward tree outward inward outward"
+    for phase in passes.split():
         if phase == "tree":
             axes.axvspan(at - 0.5, at + 2 * levels - 0.5, color="0.88", lw=0)
             axes.text(at + levels - 0.5, LINKS / 2, "tree", rotation=90, ha="center", va="center")
@@ -208,9 +207,9 @@ def depth() -> Any:
 
 
 def in_pieces(n: float, workers: float) -> float:
-    """Five passes over the links of a worker, and two trees, up and down; the best cut."""
+    """Six passes over the links of a worker, and two trees, up and down."""
     pieces = min(workers, n / 2)
-    return 5 * n / pieces + 4 * math.log2(max(pieces, 1.0))
+    return 6 * n / pieces + 4 * math.log2(max(pieces, 1.0))
 
 
 PICTURES: dict[str, Callable[[], Any]] = {

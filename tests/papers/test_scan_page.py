@@ -1,4 +1,4 @@
-"""The equations of docs/scan.md, as they are printed there, in NumPy: nothing of them is linkwise's.
+"""The equations of docs/scan.md as they are printed there, in NumPy; nothing of them is linkwise's.
 
 Forward dynamics of a chain by pieces, in any grouping, against linkwise's articulated bodies.
 """
