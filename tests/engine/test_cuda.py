@@ -1323,6 +1323,42 @@ def test_large_robots_are_loops_on_a_gpu(host: HostDriver) -> None:
     assert not host.taken, "what was taken for a kernel was given back"
 
 
+@pytest.mark.parametrize("links", [1, 7, 90, 1100])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_pieces_of_chains_on_a_gpu(host: HostDriver, links: int, dtype: str) -> None:
+    """Scans agree with those of the CPU to rounding, whatever is left when a chain is cut."""
+    robot = lw.chain(links, "random", seed=2).with_loops(True)
+    rng = np.random.default_rng(1)
+    q, qd, x = (rng.normal(size=(2, links)).astype(dtype) for _ in range(3))
+    push = {"tip": rng.normal(size=6).astype(dtype)}
+    calls = [
+        ("forward_dynamics", (q, qd, x), {}),
+        ("forward_dynamics", (q, qd, x), {"f_ext": push}),
+        ("inverse_dynamics", (q, qd, x), {}),
+        ("forward_kinematics", (q,), {"frame": "tip"}),
+        ("operational_inertia_inverse", (q,), {"frame": "tip"}),
+    ]
+    for function, values, options in calls:
+        call = getattr(robot, function)
+        expected = call(*values, **options, method="scan")
+        there = {k: {n: Fake(f) for n, f in v.items()} if k == "f_ext" else v
+                 for k, v in options.items()}  # fmt: skip
+        found = call(*map(Fake, values), **there, method="scan").numbers
+        error = np.abs(found - expected).max() / np.abs(expected).max()
+        assert error < 40 * np.finfo(dtype).eps * links**0.5, function
+    assert not host.taken, "all memory was given back"
+
+
+def test_what_a_gpu_does_not_scan(host: HostDriver) -> None:
+    """A status, and joints of several axes, are refused by name."""
+    chain, other = lw.chain(90), lw.chain(90, joints=("revolute", "spherical"))
+    arrays = [Fake(x) for x in states(chain, 1)]
+    with pytest.raises(ValueError, match=r"status= of a scan is computed on the processor only"):
+        chain.forward_dynamics(*arrays, method="scan", status=True)
+    with pytest.raises(ValueError, match=r"a scan on a GPU is for joints of one axis; expected"):
+        other.forward_dynamics(*(Fake(x) for x in states(other, 1)), method="scan")
+
+
 def test_loops_take_states_in_turns_where_room_is_short(
     host: HostDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -139,7 +139,6 @@ class Backend(Protocol):
     name: str
     kind: str  # of device: whose measured times decide which method ``auto`` takes (engine/auto.py)
     apart: bool  # a build that takes long can run where an interrupt ends it
-    scans: bool  # renders programs whose rows are pieces of a chain (`trace/stages.py`)
     effort: Effort  # of a build
     sources: tuple[str, ...]  # packages of linkwise that decide what `build` makes of a program
 
@@ -197,8 +196,29 @@ class DeviceMemory(Protocol):
     def sent(self, numbers: Array) -> Block:
         """Numbers of the host as an array on the device."""
 
+    def fetch(self, block: Any, numbers: Array) -> None:
+        """Copy an array of ours to one without gaps on the host, once our stream is done."""
+
     def copy(self, source: View, target: View) -> None:
         """Copy numbers between arrays of one shape, whatever their strides and number types."""
+
+    def take(self, size: int, stream: int) -> int:
+        """The address of so many bytes, for work on a stream of anybody's from now on."""
+
+    def give(self, pointer: int, stream: int) -> None:
+        """Give memory back that was taken, once the work on the stream so far is done."""
+
+
+class DeviceTree(Protocol):
+    """Pieces of a chain, joined in a tree, or given their shares; see ``trace/stages.py``.
+
+    Levels lie one after another, each half as long as the one before, rounded up.
+    """
+
+    def starts(self, pieces: int) -> list[Callable[[int, Sequence[int]], None]]:
+        """Start all levels, one after another, given a stream and pointers: the maps of all levels,
+        and outward what the chain and what the pieces of all levels are given.
+        """
 
 
 class DeviceBackend(Backend, Protocol):
@@ -210,3 +230,9 @@ class DeviceBackend(Backend, Protocol):
 
     def load(self, code: bytes, signature: Signature, dtype: str, form: str) -> DeviceKernel:
         """Bring compiled code to the device."""
+
+    def render_tree(self, program: Program, dtype: str) -> str:
+        """A tree of pairs as source code, each pair by a program."""
+
+    def load_tree(self, code: bytes, inward: bool) -> DeviceTree:
+        """Bring the compiled code of a tree to the device."""

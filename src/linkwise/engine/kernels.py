@@ -7,11 +7,21 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, cast
 
-from linkwise.backends.base import BATCH, USUAL, Backend, Effort, Kernel
+from linkwise.backends.base import (
+    BATCH,
+    USUAL,
+    Backend,
+    DeviceBackend,
+    DeviceKernel,
+    DeviceTree,
+    Effort,
+    Kernel,
+)
 from linkwise.backends.choice import cpu
 from linkwise.backends.process import build_lock
 from linkwise.engine.build import built, progress, traced
 from linkwise.engine.cache import default_cache
+from linkwise.engine.device_scans import DeviceScanKernel, why_not
 from linkwise.engine.identity import source_digest
 from linkwise.engine.scans import PieceKernel, ScanKernel
 from linkwise.errors import quote
@@ -72,28 +82,46 @@ class Kernels:
         )
         return backend.load(code, program.signature, dtype, form)
 
-    def _new_scan(self, task: Task, dtype: str, backend: Backend) -> ScanKernel:
+    def _new_scan(self, task: Task, dtype: str, backend: Backend) -> Kernel:
         """All kernels of an algorithm that scans; code is the same for any number of pieces."""
-        if not backend.scans:
-            raise ValueError(
-                f"{task.name} of {self.name!r}: {self.tree.n_links:,} links are cut into pieces, "
-                "which run on the processor only; expected arrays of NumPy"
-            )
         codes: dict[str, bytes] = {}
 
-        def load(program: Program) -> PieceKernel:
-            ready = backend.ordered(program, dtype, BATCH)
-            text = backend.render(ready, dtype, BATCH)
+        def code(text: str) -> bytes:
             if text not in codes:
-                codes[text] = cached(
-                    backend, (text, dtype, BATCH),
-                    lambda: built(backend, ready, dtype, BATCH, self.name),
-                )  # fmt: skip
-            kernel = backend.load(codes[text], ready.signature, dtype, BATCH)
-            return cast(PieceKernel, kernel)
+                codes[text] = cached(backend, (text, dtype, BATCH), lambda: backend.build(text))
+            return codes[text]
+
+        def load(program: Program) -> Kernel:
+            ready = backend.ordered(program, dtype, BATCH)
+            made = code(backend.render(ready, dtype, BATCH))
+            return backend.load(made, ready.signature, dtype, BATCH)
 
         with progress(f"tracing and compiling {task.name} of {quote(self.name)}"):
-            return ScanKernel(task, self.tree, dtype, load, backend.tile(dtype))
+            if backend.kind == "cpu":
+                pieces = cast(Callable[[Program], PieceKernel], load)
+                return ScanKernel(task, self.tree, dtype, pieces, backend.tile(dtype))
+            return self._device_scan(task, dtype, cast(DeviceBackend, backend), load, code)
+
+    def _device_scan(
+        self,
+        task: Task,
+        dtype: str,
+        backend: DeviceBackend,
+        load: Callable[[Program], Kernel],
+        code: Callable[[str], bytes],
+    ) -> DeviceScanKernel:
+        reason = why_not(task, self.tree)
+        if reason:
+            raise ValueError(
+                f"{task.name} of {quote(self.name)}: {reason}; expected arrays of NumPy or another "
+                "method"
+            )
+
+        def load_tree(program: Program, inward: bool) -> DeviceTree:
+            return backend.load_tree(code(backend.render_tree(program, dtype)), inward)
+
+        kernels = cast(Callable[[Program], DeviceKernel], load)
+        return DeviceScanKernel(task, self.tree, dtype, backend, kernels, load_tree)
 
     def program(self, task: Task, effort: Effort = USUAL) -> Program:
         """The traced program of a task; kept for its next kernel, where it is not too large."""

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from linkwise.backends.base import Kernel
 from linkwise.model.tree import Tree
@@ -68,13 +68,18 @@ class Cut(NamedTuple):
 
 
 def cut(classes: Classes) -> Cut:
-    """Cut a chain."""
+    """Cut a chain for a processor."""
+    return cut_links(classes, piece_length)
+
+
+def cut_links(classes: Classes, length_of: Callable[[int], int]) -> Cut:
+    """Cut a chain, by a rule for the length of pieces."""
     links = len(classes.of_link)
     usual = np.flatnonzero(classes.of_link == np.bincount(classes.of_link).argmax())
     before, after = int(usual[0]), links - 1 - int(usual[-1])
     if len(usual) != links - before - after or max(before, after) > ODD:
         before = after = 0  # kinds take turns
-    length = piece_length(links - before - after)
+    length = length_of(links - before - after)
     count, left = divmod(links - before - after, length)
     return Cut(before + left, count, length, after)
 
@@ -90,7 +95,7 @@ class Part:
         count = rows.stop - rows.start
         self.links = slice(first, first + count * length)
         self.kernels = [load(shortened(s.program, length)) for s in stages if not s.of_chain]
-        self.numbers = _tiled(piece.table(self.links), count, length, piece.length, width, dtype)
+        self.numbers = tiled(piece.table(self.links), count, length, piece.length, width, dtype)
         self._q = _Places(tree.q_indices, tree.nq, self, piece.widest("nq"))
         self._v = _Places(tree.v_indices, tree.nv, self, piece.widest("nv"))
 
@@ -165,8 +170,8 @@ class _Places:
             out[self._vector] = rows.reshape(-1)[self._rows]
 
 
-def _tiled(
-    table: Array, count: int, length: int, most: int, width: int, dtype: np.dtype
+def tiled(
+    table: Array, count: int, length: int, most: int, width: int, dtype: DTypeLike
 ) -> tuple[Array, ...]:
     """Numbers of the links of some pieces, pieces side by side as many as registers hold."""
     columns = table.shape[1]

@@ -15,6 +15,7 @@ from linkwise.backends.cuda.driver import Memory as Lent
 from linkwise.backends.cuda.loops import LOOPS, place_type, render_loops
 from linkwise.backends.cuda.memory import Memory
 from linkwise.backends.cuda.render import TAKES_TURNS, groups, render_cuda
+from linkwise.backends.cuda.trees import TREE, CudaTree, render_tree
 from linkwise.trace.program import NUMBER, For, Program, Signature
 from linkwise.trace.program import Array as Table
 from linkwise.trace.schedule import alive, lean
@@ -38,7 +39,6 @@ class Cuda:
     kind = "cuda"
     apart = False
     effort = Effort(300e-6, 3_000, 11_000)  # of NVRTC, for which a long block is hard
-    scans = False
     sources: tuple[str, ...] = ("backends.elementary", "backends.cstyle", "backends.cuda")
     front = None
 
@@ -81,6 +81,14 @@ class Cuda:
             return render_loops(program, dtype)
         return render_cuda(program, dtype, alive(program) > ALIVE[dtype])
 
+    def render_tree(self, program: Program, dtype: str) -> str:
+        """A tree of pairs, each by a program, as CUDA C."""
+        return render_tree(program, dtype)
+
+    def load_tree(self, code: bytes, inward: bool) -> CudaTree:
+        """Machine code -> the kernels of a tree."""
+        return CudaTree(self.driver.load(code[1:]), inward)
+
     def build(self, text: str, *, apart: bool = False) -> bytes:
         """CUDA C -> machine code, compiled again where its registers suggest it; one byte before it
         says how it is started.
@@ -90,6 +98,8 @@ class Cuda:
         is told to leave room for as many blocks as without, if nothing is spilled for it.
         """
         code, facts = self._compiled(text, {})
+        if TREE in text:
+            return PLAIN + code
         if LOOPS in text:
             return BY_ROOM + code
         if TAKES_TURNS in text:

@@ -29,7 +29,7 @@ class Block:
     """An array on a device, for as long as this object lives."""
 
     def __init__(self, view: View, stream: int, owner: Any) -> None:
-        self.view, self._stream, self._owner = view, stream, owner
+        self.view, self._stream, self.owner = view, stream, owner
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -75,6 +75,14 @@ class Memory:
         """Whether work on a stream of anybody's is not done now but recorded for a graph."""
         return self._driver.capturing(stream)
 
+    def take(self, size: int, stream: int) -> int:
+        """The address of so many bytes, for work on a stream of anybody's from now on."""
+        return self._driver.take(size, stream)
+
+    def give(self, pointer: int, stream: int) -> None:
+        """Give memory back that was taken, once the work on the stream so far is done."""
+        self._driver.give(pointer, stream)
+
     def empty(self, shape: tuple[int, ...], dtype: str) -> Block:
         """A new array without gaps."""
         lent = self._driver.lend(prod(shape) * np.dtype(dtype).itemsize)
@@ -91,6 +99,10 @@ class Memory:
         lent.send(plain)
         view = View(lent.pointer, numbers.shape, contiguous(numbers.shape), plain.dtype.name)
         return self.borrowed(view, lent)
+
+    def fetch(self, block: Block, numbers: Array) -> None:
+        """Copy an array of ours to one without gaps on the host, once our stream is done."""
+        block.owner.fetch(numbers)
 
     def copy(self, source: View, target: View) -> None:
         """Copy numbers between arrays of one shape, whatever their strides and number types."""

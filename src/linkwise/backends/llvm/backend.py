@@ -29,7 +29,6 @@ class Llvm:
     kind = "cpu"
     apart = True
     effort = USUAL
-    scans = True
     sources: tuple[str, ...] = ("backends.elementary", "backends.llvm")
 
     def __init__(self, target: Target | None = None) -> None:

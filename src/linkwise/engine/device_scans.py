@@ -1,0 +1,252 @@
+"""Kernels of algorithms that scan, on a device: the stages of ``scans.py``, a thread per piece.
+
+Pieces are shorter than on a processor, since thousands of them are needed to keep a GPU busy. All
+work goes to the caller's stream, and so into a graph where one is captured; the room for maps and
+for what pieces are given is taken from the device for the time of the call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwise.backends.base import Block, DeviceBackend, DeviceKernel, DeviceTree, Rows
+from linkwise.engine.scans import Cut, cut_links, tiled
+from linkwise.model.tree import Tree
+from linkwise.trace.classes import classes_of
+from linkwise.trace.program import Program
+from linkwise.trace.stages import Piece, Stage, place_of, shortened, trace_stages
+from linkwise.trace.tracer import Task
+
+Array = NDArray[Any]
+Start = Callable[[int, Sequence[int]], None]
+Load = Callable[[Program], DeviceKernel]
+LoadTree = Callable[[Program, bool], DeviceTree]
+BYTES = 256  # what begins at a multiple of so many is read in as few pieces as can be
+
+
+def piece_length(links: int) -> int:
+    """How many links each piece has: of lengths with enough pieces, the one that leaves least."""
+    most = int(min(max(round(links**0.5 / 16), 8), 64))
+    return min(range(most // 2, most + 1), key=lambda length: (links % length, -length))
+
+
+class Part(NamedTuple):
+    """Pieces of one length: which they are, and where their links' numbers are."""
+
+    first_link: int
+    first: int
+    pieces: int
+    length: int
+    kernels: list[DeviceKernel]
+    numbers: list[Block]  # of the links, and where wrenches from outside are
+
+
+class Scan(NamedTuple):
+    """One scan: numbers of a map and of what a piece is given, and its trees."""
+
+    size: int
+    taken: int
+    inward: list[Start]
+    outward: list[Start]
+    chain: Block | None
+
+
+class DeviceScanKernel:
+    """All kernels of one task on one chain."""
+
+    def __init__(
+        self, task: Task, tree: Tree, dtype: str, backend: DeviceBackend, load: Load,
+        load_tree: LoadTree,
+    ) -> None:  # fmt: skip
+        self._task, self._dtype, self._memory = task, np.dtype(dtype), backend.memory
+        self.signature = task.signature(tree)
+        classes = classes_of(tree)
+        at: Cut = cut_links(classes, piece_length)
+        sizes, number = dict(task.algorithm.inputs), self._dtype.itemsize
+        self._along = [isinstance(sizes.get(p.name), str) for p in self.signature.inputs]
+        self._parts: list[Part] = []
+        stages: list[Stage] = []
+        rows = [(0, 1, at.first), (at.first, at.pieces, at.length),
+                (tree.n_links - at.last, 1, at.last)]  # fmt: skip
+        for first_link, count, length in rows:
+            if not (count and length):
+                continue
+            links = slice(first_link, first_link + count * length)
+            kinds = tuple(int(k) for k in np.unique(classes.of_link[links]))
+            piece = Piece(max(length, at.length), classes, kinds)
+            stages = trace_stages(task, tree, piece)
+            numbers = [
+                *tiled(piece.table(links), count, length, piece.length, backend.tile(dtype), dtype),
+                *(_place(link - first_link, count, length, dtype)
+                  for link in dict.fromkeys(frame.link for frame in task.external)),
+            ]  # fmt: skip
+            kernels = [load(shortened(s.program, length)) for s in stages if not s.of_chain]
+            first = sum(part.pieces for part in self._parts)
+            sent = [self._memory.sent(x) for x in numbers]
+            self._parts.append(Part(first_link, first, count, length, kernels, sent))
+        self._last = load(stages[-1].program) if stages[-1].of_chain else None
+        self._pieces = sum(part.pieces for part in self._parts)
+        self._scans = [self._scan(stage, load_tree) for stage in stages if stage.joints]
+        self._levels = _levels(self._pieces)
+        self._memory.wait()
+        self._number = number
+
+    def _scan(self, stage: Stage, load_tree: LoadTree) -> Scan:
+        assert stage.joints is not None
+        size = stage.program.outputs[0].slot.size
+        inward = load_tree(stage.joints.join, True).starts(self._pieces)
+        if stage.joints.share is None:
+            return Scan(size, 0, inward, [], None)
+        chain = self._memory.sent(np.array(stage.joints.given, self._dtype))
+        outward = load_tree(stage.joints.share, False).starts(self._pieces)
+        return Scan(size, len(stage.joints.given), inward, outward, chain)
+
+    def __call__(
+        self, inputs: Sequence[Array], outputs: Sequence[Array], threads: int | None = None
+    ) -> None:
+        """Fill arrays on the host: there, computed, and back."""
+        memory, name = self._memory, self._dtype.name
+        sent = [memory.sent(np.ascontiguousarray(x)) for x in inputs]
+        made = [memory.empty(x.shape, name) for x in outputs]
+        rows = [x.shape[1] for x in inputs]
+        pointers = [block.view.pointer for block in (*sent, *made)]
+        self.starter(len(outputs[0]), rows)(memory.stream, pointers)
+        for block, array in zip(made, outputs, strict=True):
+            memory.fetch(block, array)
+
+    def launch(self, inputs: Sequence[Rows], outputs: Sequence[Rows], stream: int) -> None:
+        """Start filling the outputs; returns before that is done."""
+        pointers = [rows.pointer for rows in (*inputs, *outputs)]
+        self.starter(outputs[0].states, [rows.row for rows in inputs])(stream, pointers)
+
+    def starter(self, states: int, rows: Sequence[int]) -> Start:
+        """Starts everything for so many states, one after another."""
+        taken = [_whole(self._levels * s.size * self._number) for s in self._scans]
+        given = [_whole(self._levels * s.taken * self._number) for s in self._scans]
+        total = sum(taken) + sum(given)
+        plan = self._plan()
+        inputs, outputs = len(self._along), len(self.signature.outputs)
+        size = self.signature.outputs[0].size
+
+        def start(stream: int, pointers: Sequence[int]) -> None:
+            room = self._memory.take(total, stream)
+            maps = [room + sum(taken[:k]) for k in range(len(taken))]
+            found = [room + sum(taken) + sum(given[:k]) for k in range(len(given))]
+            found = [self._found(*x) for x in zip(self._scans, maps, found, strict=True)]
+            for state in range(states):
+                own = [p + state * row * self._number
+                       for p, row in zip(pointers[:inputs], rows, strict=True)]  # fmt: skip
+                out = pointers[inputs] + state * size * self._number
+                for step in plan:
+                    step(stream, own, out, maps, found)
+            self._memory.give(room, stream)
+
+        assert outputs == 1
+        return start
+
+    def _found(self, scan: Scan, maps: int, given: int) -> int:
+        """Where the result of a scan is: what pieces are given, or the total."""
+        if scan.chain is None:
+            return maps + (self._levels - 1) * scan.size * self._number
+        return given if self._pieces > 1 else scan.chain.view.pointer
+
+    def _plan(self) -> list[Callable[..., None]]:
+        """What is started, one after another: ``step(stream, inputs, output, maps, found)``."""
+        steps: list[Callable[..., None]] = []
+        for k, scan in enumerate(self._scans):
+            steps += [self._of_pieces(part, k) for part in self._parts]
+            steps += [self._of_tree(scan, k)]
+        if self._last is None:
+            steps += [self._of_pieces(part, -1) for part in self._parts]
+        else:
+            steps.append(self._of_chain(self._last))
+        return steps
+
+    def _of_pieces(self, part: Part, k: int) -> Callable[..., None]:
+        """One stage of some pieces."""
+        number, before = self._number, self._scans[: k % len(part.kernels)]
+        rows = [part.length] * sum(self._along)
+        rows += [block.view.shape[-1] for block in part.numbers]
+        rows += [s.taken for s in before]  # a total is the same for all pieces
+        rows += [0] * (len(self._along) - sum(self._along))
+        start = part.kernels[k].starter(part.pieces, rows)
+        numbers = [block.view.pointer for block in part.numbers]
+
+        def step(
+            stream: int, inputs: list[int], output: int, maps: list[int], found: list[int]
+        ) -> None:
+            along = [x + part.first_link * number
+                     for x, own in zip(inputs, self._along, strict=True) if own]  # fmt: skip
+            beside = [x for x, own in zip(inputs, self._along, strict=True) if not own]
+            given = [f + part.first * s.taken * number for f, s in zip(found, before, strict=False)]
+            into = output + part.first_link * number
+            if k >= 0:
+                into = maps[k] + part.first * self._scans[k].size * number
+            start(stream, [*along, *numbers, *given, *beside, into])
+
+        return step
+
+    def _of_tree(self, scan: Scan, k: int) -> Callable[..., None]:
+        """The tree of one scan."""
+
+        def step(
+            stream: int, inputs: list[int], output: int, maps: list[int], found: list[int]
+        ) -> None:
+            for level in scan.inward:
+                level(stream, [maps[k]])
+            for level in scan.outward:
+                assert scan.chain is not None
+                level(stream, [maps[k], scan.chain.view.pointer, found[k]])
+
+        return step
+
+    def _of_chain(self, kernel: DeviceKernel) -> Callable[..., None]:
+        """The result, from totals."""
+        beside = len(self._along) - sum(self._along)
+        rows = [*(scan.taken or scan.size for scan in self._scans), *[0] * beside]
+        start = kernel.starter(1, rows)
+
+        def step(
+            stream: int, inputs: list[int], output: int, maps: list[int], found: list[int]
+        ) -> None:
+            more = [x for x, own in zip(inputs, self._along, strict=True) if not own]
+            start(stream, [*found, *more, output])
+
+        return step
+
+
+def why_not(task: Task, tree: Tree) -> str:
+    """A reason where a task cannot scan on a device."""
+    if task.status:
+        return "status= of a scan is computed on the processor only"
+    if not tree.nq == tree.nv == tree.n_links:
+        return "a scan on a GPU is for joints of one axis"
+    return ""
+
+
+def _place(at: int, count: int, length: int, dtype: str) -> Array:
+    """Which step of each piece a link is; -1 where it is in another."""
+    places = np.full((count, 1), -1.0, dtype)
+    if 0 <= at < count * length:
+        places[at // length] = at % length
+    return places
+
+
+def _levels(pieces: int) -> int:
+    """Rows of all levels of a tree together."""
+    total = pieces
+    while pieces > 1:
+        pieces = (pieces + 1) // 2
+        total += pieces
+    return total
+
+
+def _whole(size: int) -> int:
+    return -(-size // BYTES) * BYTES
+
+
+__all__ = ["DeviceScanKernel", "place_of", "why_not"]
