@@ -3,6 +3,7 @@
     integrate    the configuration reached from q by holding the rates v for a time dt
     difference   the rates that lead from q0 to q1 in unit time, turns the short way round
     normalize    every quaternion at unit length
+    rate         how fast the numbers of q change at the rates v
     chart_rate   how the rates u change that lead from one configuration to a moving other, to
                  fourth order in u: dexp⁻¹ v = v + ½ [u, v] + 1/12 [u, [u, v]]
 
@@ -38,6 +39,15 @@ def difference(tree: Tree, q0: Vector, q1: Vector) -> list[Scalar]:
 
 def _difference(link: Link, q0: Vector, q1: Vector) -> list[Scalar]:
     return link.joint.difference(q0, q1)
+
+
+def rate(tree: Tree, q: Vector, v: Vector) -> list[Scalar]:
+    """How fast the numbers of a configuration change at the rates v."""
+    return tree.own_numbers(each_link(tree, _rate, tree.per_link_q(q), tree.per_link_v(v)))
+
+
+def _rate(link: Link, q: Vector, v: Vector) -> list[Scalar]:
+    return link.joint.rate(q, v)
 
 
 def chart_rate(tree: Tree, u: Vector, v: Vector) -> list[Scalar]:

@@ -62,9 +62,13 @@ class Function(NamedTuple):
         """Run it on arrays (..., size), one for each port; returns an array (..., size)."""
         batch = prepare(self.name, [(port.name, port.size) for port in self.ports], values)
         form = BATCH if batch.shape or batch.dtype != "float64" else ONE
-        recipe = Recipe(("function", self.name, *self.key), self._signature(), self._program)
-        made = kernel(robot, recipe, batch.dtype, form) if batch.states else None
+        made = self.kernel(robot, batch.dtype, form) if batch.states else None
         return batch.run(made, [((self.size,), batch.dtype)], None, threads)[0]
+
+    def kernel(self, robot: Robot, dtype: str, form: str) -> Kernel:
+        """Its kernel."""
+        recipe = Recipe(("function", self.name, *self.key), self._signature(), self._program)
+        return kernel(robot, recipe, dtype, form)
 
     def _signature(self) -> Signature:
         return Signature(self.ports, (Slot("result", (self.size,)),))

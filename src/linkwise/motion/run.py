@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Protocol
 
+from linkwise.motion.adaptive import Adaptive
 from linkwise.motion.fused import Fused
 from linkwise.motion.progress import Progress
 from linkwise.motion.record import Record
@@ -26,7 +27,8 @@ class Mover(Protocol):
 def run(setup: Setup, threads: int | None) -> Trajectory:
     """All steps, or as many as there are before an interrupt."""
     record, interrupted = Record(setup), False
-    mover: Mover = Stepped(record, threads) if setup.stepped else Fused(record, threads)
+    kind = Adaptive if setup.adaptive else Stepped if setup.stepped else Fused
+    mover: Mover = kind(record, threads)
     try:
         with Progress("simulating", setup.steps) as progress:
             while record.step < setup.steps:

@@ -20,6 +20,8 @@ from linkwise.trace.tracer import Task
 
 Array = NDArray[Any]
 Controller = Callable[[float, Array, Array], ArrayLike]  # (t, q, qd) -> tau
+SOLVERS = ("DOP853", "RK45", "RK23", "Radau", "BDF", "LSODA")  # of SciPy
+RTOL, ATOL = 1e-9, 1e-9  # of them, unless told
 UNEVEN = 1e-6  # steps by which a duration may miss a whole number of them
 
 
@@ -41,10 +43,19 @@ class Setup:
     f_ext: tuple[tuple[str, Array], ...]
     limits: Limits
     dynamics: Task  # forward dynamics, with the frames of the wrenches
+    rtol: float = RTOL  # of adaptive solvers
+    atol: float = ATOL
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether a solver of SciPy chooses the steps."""
+        return self.integrator in SOLVERS
 
     @property
     def stepped(self) -> bool:
         """Whether Python takes the steps, because they cannot be one kernel."""
+        if self.adaptive:
+            return False
         method = INTEGRATORS[self.integrator]
         asked = self.controller is not None and not self.hold and len(method.phases) > 1
         return asked or self.dynamics.rolled
@@ -75,12 +86,14 @@ def prepare(
     hold: Any,
     f_ext: Any,
     limits: Any,
+    rtol: Any,
+    atol: Any,
 ) -> Setup:
     """Check every argument."""
     if not isinstance(robot, Robot):
         raise TypeError(f"simulate: robot is a {type(robot).__name__}; expected a Robot")
-    if integrator not in INTEGRATORS:
-        known = ", ".join(map(repr, INTEGRATORS))
+    if integrator not in INTEGRATORS and integrator not in SOLVERS:
+        known = ", ".join(map(repr, (*INTEGRATORS, *SOLVERS)))
         raise ValueError(f"simulate: integrator {integrator!r}; expected one of {known}")
     if not isinstance(hold, bool | np.bool_):
         raise ValueError(f"simulate: hold is {hold!r}; expected True or False")
@@ -106,10 +119,12 @@ def prepare(
     every = None if every is None else int(every)
     at_limits = read_limits(robot, limits)
     task = robot._calls.tasks.task(Key("forward_dynamics", external=frames), dtype.name)
+    tolerances = _tolerances(integrator, rtol, atol)
     made = Setup(robot, rows(q), rows(qd), leading, law, function, float(dt), steps, every,
-                 integrator, bool(hold), forced, at_limits, task)  # fmt: skip
+                 integrator, bool(hold), forced, at_limits, task, *tolerances)  # fmt: skip
     _refuse_too_large(made)
     _refuse_steps_in_python(made)
+    _refuse_solver(made)
     return made
 
 
@@ -152,6 +167,43 @@ def _controller(robot: Robot, controller: Any, steps: int) -> tuple[Law, Any]:
         )
     given = Numbered("tau", np.zeros(robot.nv), False)
     return Law(robot, (Term(CONSTANT, (given,)),)), controller
+
+
+def _tolerances(integrator: str, rtol: Any, atol: Any) -> tuple[float, float]:
+    """Of an adaptive solver; a method of fixed steps has none."""
+    for name, x in (("rtol", rtol), ("atol", atol)):
+        number = isinstance(x, int | float | np.integer | np.floating) and not isinstance(x, bool)
+        if x is not None and integrator not in SOLVERS:
+            raise ValueError(
+                f"simulate: {name} is {x!r}, and integrator {integrator!r} takes steps of dt; "
+                f"expected {name}=None, or one of {', '.join(map(repr, SOLVERS))}"
+            )
+        if x is not None and not (number and np.isfinite(x) and x > 0):
+            raise ValueError(f"simulate: {name} is {x!r}; expected a positive number")
+    return float(RTOL if rtol is None else rtol), float(ATOL if atol is None else atol)
+
+
+def _refuse_solver(setup: Setup) -> None:
+    """Raise where SciPy, which solves each row on its own, is missing or does not apply."""
+    if not setup.adaptive:
+        return
+    try:
+        import scipy.integrate  # noqa: F401
+    except ImportError:
+        raise ImportError(
+            f"simulate: integrator {setup.integrator!r} needs SciPy: pip install 'linkwise[ode]'"
+        ) from None
+    if setup.dynamics.rolled:
+        raise ValueError(
+            f"simulate: robot {setup.robot.name!r} has so many links that its functions are loops "
+            f"over them, which integrator {setup.integrator!r} cannot; expected 'rk4' or 'euler'"
+        )
+    if setup.controller is not None and not setup.hold and setup.leading:
+        raise ValueError(
+            f"simulate: integrator {setup.integrator!r} takes each row at times of its own, and a "
+            "function of Python is asked for the whole batch; expected one state, hold=True, or a "
+            "law of linkwise.control"
+        )
 
 
 def _refuse_steps_in_python(setup: Setup) -> None:

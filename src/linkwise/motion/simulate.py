@@ -28,6 +28,8 @@ def simulate(
     f_ext: Mapping[str, ArrayLike] | None = None,
     *,
     limits: str | SoftStop | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
     threads: int | None = None,
 ) -> Trajectory:
     """The motion of a robot from a state, (nq) and (nv), or from a batch (..., nq), (..., nv).
@@ -46,6 +48,8 @@ def simulate(
     ``integrator``, with steps of ``dt`` seconds: ``"euler"`` (semi-implicit, order 1), ``"rk4"``
     (order 4), ``"implicit"`` (order 1, stable however stiff damping, friction and stops are) or
     ``"midpoint"`` (variational, order 2, for long motions: its energy error does not grow).
+    Or a solver of SciPy that chooses its own steps, ``"DOP853"``, ``"RK45"``, ``"RK23"``,
+    ``"Radau"``, ``"BDF"`` or ``"LSODA"``, for errors per step of ``rtol`` and ``atol`` (1e-9).
     ``every=k`` keeps the state at every k-th step, and the last one; ``None`` the last one only.
 
     ``f_ext`` are constant wrenches, as for `Robot.forward_dynamics`. Damping and friction of the
@@ -58,6 +62,6 @@ def simulate(
     """
     check_threads(threads)
     setup = prepare(
-        robot, q0, qd0, controller, duration, dt, integrator, every, hold, f_ext, limits
+        robot, q0, qd0, controller, duration, dt, integrator, every, hold, f_ext, limits, rtol, atol
     )
     return run(setup, threads)
