@@ -8,7 +8,7 @@ BIN = $(VENV)/bin
 PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n auto --dist worksteal
 ROBOT ?= iiwa14
 
-.PHONY: run test quick full bits search mutation gpu lint bench reliability identities agreement chains chain-accuracy pictures accuracy costs clean
+.PHONY: run test quick full bits search mutation gpu lint bench reliability identities agreement chains rollouts chain-accuracy pictures accuracy costs clean
 
 run: $(VENV)/.ready
 	$(BIN)/linkwise demo $(ROBOT)
@@ -53,6 +53,10 @@ reliability: $(VENV)/.ready
 # every identity on 10,400 random trees and states
 identities: $(VENV)/.ready
 	LINKWISE_CASES=10400 $(PYTEST) tests/physics/test_identities.py
+
+# docs/rollouts.md: simulations beside MuJoCo's, on one core
+rollouts: $(VENV)/.ready
+	$(BIN)/python tools/rollouts.py --page
 
 # docs/agreement.md and docs/compile_time.md
 agreement: $(VENV)/.ready

@@ -20,10 +20,13 @@ from linkwise.cli.demo import demo
 from linkwise.cli.info import info
 from linkwise.cli.ops import ops
 from linkwise.cli.output import Failure, NoteHandler, WarningReporter, say
+from linkwise.cli.sim import sim
 from linkwise.cli.source import source
 from linkwise.engine.cache import CacheWarning
 from linkwise.errors import BackendUnavailable, RobotFileWarning
 
+# what users can do something about
+FAILURES = (ValueError, TypeError, OSError, ImportError, MemoryError, BackendUnavailable)
 INTERRUPTED = 130  # what a shell reports for a process ended by SIGINT
 
 
@@ -41,7 +44,7 @@ class Commands(click.Group):
             except KeyboardInterrupt:
                 say("linkwise: interrupted", err=True)
                 ctx.exit(INTERRUPTED)
-            except (ValueError, TypeError, OSError, BackendUnavailable) as error:
+            except FAILURES as error:
                 raise Failure(error) from error
 
 
@@ -85,7 +88,7 @@ def main() -> None:
     """Robot dynamics, compiled link by link."""
 
 
-for command in (info, ops, check, bench, source, cache, demo):
+for command in (info, ops, check, bench, source, sim, cache, demo):
     main.add_command(command)
 
 if __name__ == "__main__":

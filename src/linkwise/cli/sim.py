@@ -1,0 +1,164 @@
+"""``linkwise sim``: a robot moves, in numbers and pictures."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any
+
+import click
+import numpy as np
+
+from linkwise.bench.states import tip
+from linkwise.cli.options import load_moving, robot_options
+from linkwise.cli.output import say, say_json
+from linkwise.motion import control
+from linkwise.motion.integrators import INTEGRATORS
+from linkwise.motion.setup import SOLVERS
+from linkwise.motion.simulate import simulate
+from linkwise.motion.trajectory import Trajectory, names_of
+from linkwise.robot import Robot
+from linkwise.text import duration as shown_time
+from linkwise.text import pairs
+from linkwise.trace.status import Status
+
+BARS = "▁▂▃▄▅▆▇█"
+COLUMNS = 64  # of a curve on a terminal
+LAWS = ("none", "gravity", "pd", "hold")
+
+
+@click.command()
+@click.argument("robot")
+@click.option("--duration", type=click.FloatRange(min=0, min_open=True), default=5.0,
+              show_default=True, help="Seconds to simulate.")  # fmt: skip
+@click.option("--dt", type=click.FloatRange(min=0, min_open=True), default=1e-3, show_default=True,
+              help="Seconds of a step.")  # fmt: skip
+@click.option("--integrator", type=click.Choice([*INTEGRATORS, *SOLVERS]), default="rk4",
+              show_default=True, help="Method; the names in capitals are solvers of SciPy."
+              )  # fmt: skip
+@click.option("--law", type=click.Choice(LAWS), default="none", show_default=True,
+              help="Torques: none; gravity compensation; pd to the neutral configuration with it; "
+                   "hold, pd to the start with it.")  # fmt: skip
+@click.option("--start", type=click.Choice(["neutral", "random"]), default="random",
+              show_default=True, help="Configuration at the start.")  # fmt: skip
+@click.option("--seed", type=int, default=0, show_default=True, help="Of a random start.")
+@click.option("--limits", type=click.Choice(["ignore", "stop", "event"]), default="ignore",
+              show_default=True, help="What happens at the limits of joints.")  # fmt: skip
+@click.option("--friction", is_flag=True, help="Let damping and friction of the joints act.")
+@click.option("--plot", type=click.Path(dir_okay=False), help="Save a picture, by matplotlib.")
+@click.option("--save", type=click.Path(dir_okay=False), help="Save the trajectory (.npz).")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@robot_options
+def sim(
+    robot: str,
+    duration: float,
+    dt: float,
+    integrator: str,
+    law: str,
+    start: str,
+    seed: int,
+    limits: str,
+    friction: bool,
+    plot: str | None,
+    save: str | None,
+    as_json: bool,
+    **loading: Any,
+) -> None:
+    """Let ROBOT move: how far its joints go, what becomes of its energy, and curves of both."""
+    moving = load_moving(robot, **loading)
+    moving = moving.with_friction() if friction else moving
+    q = moving.neutral() if start == "neutral" else moving.random_q(seed)
+    began = perf_counter()
+    traj = simulate(
+        moving, q, None, _law(moving, law, q), duration, dt, integrator,
+        every=max(1, round(duration / dt) // 2000), limits=None if limits == "ignore" else limits,
+    )  # fmt: skip
+    took = perf_counter() - began
+    if plot is not None:
+        traj.plot(frame=tip(moving)).savefig(plot, dpi=120)
+    if save is not None:
+        traj.save(save)
+    if as_json:
+        say_json(_facts(traj, took))
+        return
+    say(pairs(_lines(traj, took)))
+    say()
+    say(_curves(traj))
+    for what, path in (("picture", plot), ("trajectory", save)):
+        if path is not None:
+            say(f"{what} saved to {path}")
+
+
+def _law(robot: Robot, name: str, start: Any) -> control.Law | None:
+    if name == "none":
+        return None
+    held = control.gravity_compensation(robot)
+    if name == "gravity":
+        return held
+    inertia = np.diag(robot.mass_matrix(start))
+    target = robot.neutral() if name == "pd" else start
+    return control.pd(robot, 100.0 * inertia, 20.0 * inertia, target) + held
+
+
+def _drift(traj: Trajectory) -> float:
+    """The error of the balance of energy, relative to the greatest kinetic energy."""
+    return float(np.nanmax(np.abs(traj.balance.residual)) / max(_kinetic(traj), 1e-300))
+
+
+def _kinetic(traj: Trajectory) -> float:
+    return float(np.nanmax(traj.energy.kinetic))
+
+
+def _lines(traj: Trajectory, took: float) -> list[tuple[str, str]]:
+    steps, status = int(traj.steps[-1]), Status(int(traj.status))
+    found = [
+        ("robot", f"{traj.name}, {traj.qd.shape[-1]} degrees of freedom"),
+        ("simulated", f"{traj.t[-1]:g} s by {traj.integrator}, {steps:,} steps of {traj.dt:g} s"),
+        ("took", f"{shown_time(1e9 * took)}, compiling included"),
+        ("greatest kinetic energy", f"{_kinetic(traj):.4g} J"),
+        ("energy unaccounted for", f"{_drift(traj):.1e} of it"),
+        ("fastest joint", f"{np.nanmax(np.abs(traj.qd)):.4g} per second"),
+    ]
+    if status:
+        found.append(("status", f"{status.name}; no state from step {int(traj.failed_at):,} on"))
+    if traj.events is not None and traj.events.dof >= 0 and traj.robot is not None:
+        joint = names_of(traj.robot, "v")[int(traj.events.dof)]
+        found.append(("ended", f"joint {joint} met its limit at {float(traj.events.t):.6g} s"))
+    return found
+
+
+def _facts(traj: Trajectory, took: float) -> dict[str, Any]:
+    last = np.flatnonzero(np.isfinite(traj.qd).all(-1))[-1]
+    return {
+        "robot": traj.name,
+        "integrator": traj.integrator,
+        "dt": traj.dt,
+        "steps": int(traj.steps[-1]),
+        "seconds": took,
+        "status": int(traj.status),
+        "failed_at": int(traj.failed_at),
+        "greatest_kinetic_energy": _kinetic(traj),
+        "energy_error": _drift(traj),
+        "t": float(traj.t[last]),
+        "q": traj.q[last].tolist(),
+        "qd": traj.qd[last].tolist(),
+    }
+
+
+def _curves(traj: Trajectory) -> str:
+    """A line of bars for every joint, and for the kinetic energy, from its least to its most."""
+    robot = traj.robot
+    assert robot is not None
+    rows = [(f"q {name}", x) for name, x in zip(names_of(robot, "q"), traj.q.T, strict=True)]
+    rows.append(("kinetic energy, J", traj.energy.kinetic))
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"{name.ljust(width)}  {_bars(x)}" for name, x in rows)
+
+
+def _bars(x: Any) -> str:
+    at = np.linspace(0, len(x) - 1, min(COLUMNS, len(x))).round().astype(int)
+    some = x[at]
+    low, high = np.nanmin(some), np.nanmax(some)
+    size = (high - low) or 1.0
+    places = [None if np.isnan(v) else int((v - low) / size * (len(BARS) - 1) + 0.5) for v in some]
+    curve = "".join(" " if k is None else BARS[k] for k in places)
+    return f"{low:9.3g} {curve} {high:<9.3g}".rstrip()

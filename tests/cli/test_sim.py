@@ -1,0 +1,72 @@
+"""``linkwise sim``: what it prints, saves and refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import linkwise as lw
+from linkwise.cli.main import main
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["sim", *arguments])
+
+
+def test_a_free_swing_in_numbers_and_curves() -> None:
+    done = run("puma560", "--duration", "1", "--seed", "3")
+    assert done.exit_code == 0, done.output
+    assert "1 s by rk4, 1,000 steps of 0.001 s" in done.output
+    curves = [line for line in done.output.splitlines() if line.startswith("q joint")]
+    assert len(curves) == 6 and all(set("▁█") <= set(line) for line in curves)
+    assert "kinetic energy, J" in done.output
+
+
+def test_as_json_it_is_what_simulate_returns() -> None:
+    done = run("puma560", "--duration", "0.5", "--integrator", "midpoint", "--json")
+    facts = json.loads(done.stdout)
+    robot = lw.load("puma560")
+    found = lw.simulate(robot, robot.random_q(0), duration=0.5, integrator="midpoint")
+    np.testing.assert_allclose(facts["q"], found.q[-1], rtol=0, atol=0)
+    assert facts["status"] == 0 and facts["steps"] == 500 and facts["energy_error"] < 1e-4
+
+
+@pytest.mark.parametrize("law", ["gravity", "pd", "hold"])
+def test_laws(law: str) -> None:
+    done = run("puma560", "--duration", "2", "--law", law, "--json")
+    facts, robot = json.loads(done.stdout), lw.load("puma560")
+    target = robot.neutral() if law == "pd" else robot.random_q(0)
+    np.testing.assert_allclose(facts["q"], target, atol=1e-2)
+
+
+def test_saved_and_with_an_event(tmp_path: Path) -> None:
+    robot = lw.load("iiwa14")
+    for joint in robot.joint_names:
+        robot = robot.with_joint(joint, limits=(-0.9, 0.9))
+    robot.save(tmp_path / "arm.urdf")
+    path = tmp_path / "swing.npz"
+    done = run(str(tmp_path / "arm.urdf"), "--limits", "event", "--save", str(path))
+    assert done.exit_code == 0, done.output
+    assert " met its limit at " in done.output and "LIMIT; no state from" in done.output
+    assert f"trajectory saved to {path}" in done.output
+    read = lw.Trajectory.load(path)
+    assert read.status == lw.Status.LIMIT and read.events is not None
+
+
+def test_a_picture(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    done = run("puma560", "--duration", "0.2", "--plot", str(tmp_path / "a.png"))
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "a.png").stat().st_size > 10_000
+
+
+def test_what_is_wrong_is_one_line() -> None:
+    done = run("puma560", "--duration", "1", "--dt", "0.3")
+    assert done.exit_code == 1
+    assert "error: simulate: duration 1.0 is 3.33333 steps of 0.3" in done.output
+    done = run("puma560", "--limits", "stop")
+    assert done.exit_code == 1 and "no joint of robot 'puma560' has limits" in done.output
