@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwise.engine.build import progress
 from linkwise.model import values
 from linkwise.model.description import IDENTITY
 from linkwise.model.joints import JOINTS, make_joint
@@ -64,15 +65,24 @@ def chain(
     for what, value in {"damping": damping, "armature": armature}.items():
         if values.number(f"chain: {what}", value) < 0.0:
             raise ValueError(f"chain: {what} {value!r}; expected a number that is not negative")
-    rods = _rods(n, shape, length, mass, seed)
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise ValueError(f"chain: seed is {seed!r}; expected a whole number that is not negative")
+    with progress(f"making a chain of {n:,} links"):
+        tree = _tree(n, _rods(n, shape, length, mass, seed), kinds, damping, armature)
+    tree = tree.with_gravity(values.triple("chain: gravity", gravity))
+    return Robot.from_tree(tree, values.name("chain: name", name or f"chain{n}"))
+
+
+def _tree(
+    n: int, rods: NDArray[np.void], kinds: Sequence[str], damping: float, armature: float
+) -> Tree:
+    """The chain of rods."""
     kind_of = np.arange(n) % len(kinds)
     table = [_kind(kind, rods[kind_of == k], damping, armature) for k, kind in enumerate(kinds)]
     links = LinkTable([t for t in table if len(t.rows)], kind_of, np.arange(n) - 1, _names)
     tip = Frame(n - 1, (float(rods["length"][-1]), 0.0, 0.0), IDENTITY)
     base = Frame(-1, (0.0, 0.0, 0.0), IDENTITY)
-    frames = LinkFrames(n, "link", {"base": base, "tip": tip})
-    tree = Tree(links, values.triple("chain: gravity", gravity), frames)
-    return Robot.from_tree(tree, values.name("chain: name", name or f"chain{n}"))
+    return Tree(links, frames=LinkFrames(n, "link", {"base": base, "tip": tip}))
 
 
 def _names(i: int) -> tuple[str, str]:

@@ -11,6 +11,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.engine.auto import in_loops
+from linkwise.trace.classes import classes_of
 
 
 def by_hand(n: int, length: float, mass: float, joints: tuple[str, ...]) -> lw.Robot:
@@ -133,6 +134,8 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "a mass": ({"mass": math.nan}, "mass"),
     "damping": ({"damping": -1.0}, "damping -1.0; expected a number that is not negative"),
     "gravity": ({"gravity": (0, 0)}, "chain: gravity"),
+    "a seed": ({"seed": -1}, "chain: seed is -1; expected a whole number that is not negative"),
+    "half a seed": ({"seed": 0.5}, "chain: seed is 0.5; expected a whole number"),
 }
 
 
@@ -169,6 +172,23 @@ def test_a_million_links() -> None:
     q, x = robot.neutral(), np.zeros(robot.nv)
     qdd = robot.forward_dynamics(q, x, x)
     assert np.isfinite(qdd).all() and np.abs(qdd).max() > 0
+
+
+def test_a_chain_tells_numbers_of_its_joints() -> None:
+    robot = lw.chain(5, joints=("revolute", "spherical"), armature=0.3, damping=0.2)
+    links = lw.Robot.from_tree(robot.tree.with_links(robot.tree.links))
+    for field in ("armature", "damping", "friction"):
+        assert getattr(robot, field).tolist() == getattr(links, field).tolist()
+    assert len(lw.chain(1_000_000, armature=0.1).armature) == 1_000_000  # at once
+
+
+def test_the_classes_of_links_are_shared_by_all_functions() -> None:
+    tree = lw.chain(50, "random").tree
+    before = len(pickle.dumps(tree))
+    assert classes_of(tree) is classes_of(tree)
+    assert len(pickle.dumps(tree)) == before, "they are no part of a pickle"
+    copy = pickle.loads(pickle.dumps(tree))
+    assert (classes_of(copy).table == classes_of(tree).table).all()
 
 
 def test_a_chain_takes_another_gravity():

@@ -26,7 +26,7 @@ from linkwise.trace.tracer import Task, trace
 
 LONG = 2.0  # seconds beyond which work says that it goes on
 TRACING = 1_600  # bytes per operation, measured on chains of 7 to 60 joints
-PAIR = 120  # bytes per entry of a matrix made by loops, measured on 3,000 and 5,000 joints
+PAIR = 60  # bytes per entry of a matrix made by loops, measured on 6,000 joints
 
 
 def traced(task: Task, tree: Tree, robot: str, effort: Effort) -> Program:

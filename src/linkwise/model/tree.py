@@ -6,7 +6,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Any, Protocol
@@ -244,6 +244,10 @@ class Tree:
     def __post_init__(self) -> None:
         """Hold the links to the contract of a tree."""
         self.whole.check()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a tree is made of, without what is computed from it and kept."""
+        return {each.name: self.__dict__[each.name] for each in fields(self)}
 
     @cached_property
     def whole(self) -> Links:

@@ -56,8 +56,18 @@ def as_helical(link: Link) -> Link:
     return replace(link, joint=Helical(0.0)) if isinstance(link.joint, Revolute) else link
 
 
+KEPT = "classes of links"
+
+
 def classes_of(tree: Tree) -> Classes:
-    """Put the links of a tree into classes."""
+    """The links of a tree in classes; all functions of a robot share them and their table."""
+    kept = tree.__dict__
+    if KEPT not in kept:
+        kept[KEPT] = _classified(tree)
+    return kept[KEPT]  # type: ignore[no-any-return]
+
+
+def _classified(tree: Tree) -> Classes:
     if isinstance(tree.links, LinkTable):
         table = tree.links
         rows = [(table.first_of(k), kind.rows) for k, kind in enumerate(table.kinds)]

@@ -15,6 +15,7 @@ import numpy as np
 
 from linkwise import sweep
 from linkwise.algorithms.dense import plus
+from linkwise.model.tree import BASE
 from linkwise.spatial.records import leaves, mapped
 from linkwise.trace.expr import At, Expr, summed
 from linkwise.trace.kept import filled, traced, unknown
@@ -53,18 +54,10 @@ def write_matrix(tree: RolledTree, pairs: Pairs, name: str) -> Expr:
     nv, into = tree.nv, tree.cleared(tree.nv**2) if tree.coupled else name
     if not (tree.serial or tree.coupled):
         loop(tree.graph, nv * nv, [], lambda step, _: zeroed(step, name))
-    link, role, start = _steps(tree)
-    kind, kinds = tree.classes.of_link, len(tree.classes.classes)
-    shape = (len((START, CARRY, MEET)), kinds, kinds)
-    cases, which = np.unique(
-        np.ravel_multi_index((role, kind[link], kind[start]), shape), return_inverse=True
-    )
-    v = tree.v_indices
-    tree.lists |= {
-        LINK: link, CASE: which,
-        ENTRY: v[link] * nv + v[start], MIRRORED: v[start] * nv + v[link],
-    }  # fmt: skip
-    way = Way(len(link), through=LINK)
+    lists, cases = tree.noted("pairs", lambda: _lists(tree))
+    tree.lists |= lists
+    steps = len(lists[LINK])
+    way = Way(steps, through=LINK)
     shapes = traced(tree, tree.all, pairs.starts.at)
     states = {k: mapped(lambda _: unknown(tree.graph), shape) for k, shape in shapes.items()}
     count = max(len(leaves(state)) for state in states.values())
@@ -91,10 +84,10 @@ def write_matrix(tree: RolledTree, pairs: Pairs, name: str) -> Expr:
 
         return stepped
 
-    bodies = [body(*map(int, case)) for case in np.transpose(np.unravel_index(cases, shape))]
+    bodies = [body(*case) for case in cases]
     which_at = At(0, 1, CASE) if len(bodies) > 1 else None
     starts = [0.0] * count + [1.0, 0.0]
-    broken = loop(tree.graph, len(link), starts, *bodies, which=which_at)[-1]
+    broken = loop(tree.graph, steps, starts, *bodies, which=which_at)[-1]
     if tree.coupled:
         loop(tree.graph, nv * nv, [], lambda step, _: copied(step, into, name))
     return broken
@@ -152,11 +145,34 @@ class _Write:
         return broken
 
 
+def _lists(tree: RolledTree) -> tuple[dict[str, np.ndarray], list[tuple[int, ...]]]:
+    """Of each step its link, its case, and the entries it writes; and what the cases are."""
+    link, role, start = _steps(tree)
+    kind, kinds = tree.classes.of_link, len(tree.classes.classes)
+    shape = (len((START, CARRY, MEET)), kinds, kinds)
+    key = np.ravel_multi_index((role, kind[link], kind[start]), shape)
+    present = np.flatnonzero(np.bincount(key))
+    which = np.zeros(int(np.prod(shape)), np.int16)
+    which[present] = np.arange(len(present))
+    cases = [tuple(map(int, case)) for case in np.transpose(np.unravel_index(present, shape))]
+    small = np.int32 if tree.nv**2 < 2**31 else np.int64
+    v = tree.v_indices.astype(small)
+    lists = {
+        LINK: link, CASE: which[key],
+        ENTRY: v[link] * small(tree.nv) + v[start], MIRRORED: v[start] * small(tree.nv) + v[link],
+    }  # fmt: skip
+    return lists, cases
+
+
 def _steps(tree: RolledTree) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Of each step: the link it is about, its role, and the link where its state started."""
-    inward = [np.array(tree.path(i)[::-1]) for i in range(tree.n_links)]
+    inward: list[np.ndarray] = []
+    for i, parent in enumerate(tree.parent_numbers.tolist()):
+        before = inward[parent] if parent != BASE else np.empty(0, np.int32)
+        inward.append(np.concatenate([np.array([i], np.int32), before]))
     counts = [2 * len(path) - 1 for path in inward]  # nothing is carried over the last link
     links = np.concatenate([np.repeat(path, 2)[:-1] for path in inward])
-    roles = np.concatenate([np.resize([MEET, CARRY], count) for count in counts])
+    turns = np.resize(np.array([MEET, CARRY], np.int8), max(counts))
+    roles = np.concatenate([turns[:count] for count in counts])
     roles[np.cumsum(counts) - counts] = START
-    return links, roles, np.repeat(np.arange(tree.n_links), counts)
+    return links, roles, np.repeat(np.arange(tree.n_links, dtype=np.int32), counts)

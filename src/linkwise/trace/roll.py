@@ -40,15 +40,17 @@ def trace_rolled(task: Task, tree: Tree) -> Program:
     It is traced twice: once to see what later walks read of what earlier ones know, and then with
     only that kept.
     """
-    classes = classes_of(tree)
-    _, unread = _traced(task, tree, classes, frozenset())
-    return _traced(task, tree, classes, unread)[0]
+    classes, notes = classes_of(tree), dict[str, Any]()
+    _, unread = _traced(task, tree, classes, frozenset(), notes)
+    return _traced(task, tree, classes, unread, notes)[0]
 
 
-def _traced(task: Task, tree: Tree, classes: Classes, unread: Slots) -> tuple[Program, Slots]:
+def _traced(
+    task: Task, tree: Tree, classes: Classes, unread: Slots, notes: dict[str, Any]
+) -> tuple[Program, Slots]:
     """The program, and what it keeps in vain."""
     graph = Graph()
-    rolled = RolledTree.of(tree, classes, graph, unread)
+    rolled = RolledTree.of(tree, classes, graph, unread, notes)
     sizes = dict(task.algorithm.inputs)
     values: list[Any] = [
         Input(port.name)

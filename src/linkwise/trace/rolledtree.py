@@ -140,14 +140,24 @@ class RolledTree(Tree):
     prefix: str = ""  # of the names of lists that are this tree's own
     # what was asked for before, with what it was made of: those are alive, and their ids their own
     answers: dict[tuple[Any, ...], tuple[Any, Any]]
+    notes: dict[
+        str, Any
+    ]  # what depends on the tree alone: the next trace of the same task finds it
 
     @staticmethod
-    def of(tree: Tree, classes: Classes, graph: Graph, unread: Slots = frozenset()) -> RolledTree:
+    def of(
+        tree: Tree,
+        classes: Classes,
+        graph: Graph,
+        unread: Slots = frozenset(),
+        notes: dict[str, Any] | None = None,
+    ) -> RolledTree:
         """Roll a tree up."""
         rolled = object.__new__(RolledTree)
         rolled.__dict__.update(tree.__dict__)
         table = {LINKS: classes.table.ravel()} if classes.table.size else {}
         rolled.__dict__.update(graph=graph, classes=classes, tables=table, unread=unread)
+        rolled.__dict__["notes"] = {} if notes is None else notes
         rolled.__dict__.update(lists={}, scratch={}, widths={}, present={}, even={}, answers={})
         return rolled
 
@@ -239,6 +249,12 @@ class RolledTree(Tree):
     def table_width(self) -> int:
         """Numbers of a link in the table."""
         return int(self.classes.table.shape[1])
+
+    def noted(self, what: str, make: Callable[[], Any]) -> Any:
+        """What depends on the tree alone, made once for all traces of a task."""
+        if what not in self.notes:
+            self.notes[what] = make()
+        return self.notes[what]
 
     # -- ways
 
@@ -427,7 +443,7 @@ class RolledTree(Tree):
     def _with(self, tree: Tree, prefix: str = "") -> RolledTree:
         other = RolledTree.of(tree, self.classes, self.graph, self.unread)
         other.__dict__["prefix"] = prefix or self.prefix
-        shared = ("lists", "scratch", "widths", "tables", "present", "even", "answers")
+        shared = ("lists", "scratch", "widths", "tables", "present", "even", "answers", "notes")
         other.__dict__.update((name, self.__dict__[name]) for name in shared)
         return other
 
