@@ -106,6 +106,38 @@ def test_loops_of_any_number_of_chains(count: int) -> None:
     assert (cupy.asarray(captured) == found).all()
 
 
+@pytest.mark.parametrize("links", [1, 500, 100_003, 1_000_000])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_scans_agree_with_serial_recursions(links: int, dtype: str) -> None:
+    """To rounding, which grows with the root of the links; alone, in a graph, from two streams."""
+    robot = lw.chain(links, "random", seed=1).with_loops(True)
+    rng = np.random.default_rng(0)
+    values = [(scale * rng.normal(size=links)).astype(dtype) for scale in (0.3, 0.1, 1.0)]
+    on = [cupy.asarray(x) for x in values]
+    for function, method in (("forward_dynamics", "aba"), ("inverse_dynamics", "rnea")):
+        exact = getattr(robot, function)(*(x.astype(float) for x in values), method=method)
+        found = getattr(robot, function)(*on, method="scan")
+        error = float(np.abs(cupy.asnumpy(found) - exact).max() / np.abs(exact).max())
+        assert error < 30 * np.finfo(dtype).eps * links**0.5
+    expected = robot.forward_dynamics(*on, method="scan")
+    streams = [cupy.cuda.Stream(non_blocking=True) for _ in range(2)]
+    cupy.cuda.Device().synchronize()
+    found = []
+    for stream in streams:
+        with stream:
+            found.append(robot.forward_dynamics(*on, method="scan"))
+    cupy.cuda.Device().synchronize()
+    assert all((x == expected).all() for x in found)
+    out = cupy.zeros_like(expected)
+    with streams[0]:
+        streams[0].begin_capture()
+        robot.forward_dynamics(*on, method="scan", out=out)
+        graph = streams[0].end_capture()
+        graph.launch()
+        streams[0].synchronize()
+    assert (out == expected).all()
+
+
 def test_loops_take_only_the_memory_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     """A chain of 20,000 links keeps 3.5 MB of each state, and 4,096 chains at once 14 GB."""
     robot = lw.chain(20_000)

@@ -29,9 +29,12 @@ BYTES = 256  # what begins at a multiple of so many is read in as few pieces as 
 
 
 def piece_length(links: int) -> int:
-    """How many links each piece has: of lengths with enough pieces, the one that leaves least."""
-    most = int(min(max(round(links**0.5 / 16), 8), 64))
-    return min(range(most // 2, most + 1), key=lambda length: (links % length, -length))
+    """How many links each piece has: of lengths near the best that was measured, the one that
+    leaves the fewest links.
+    """
+    best = min(max(0.4 * links ** (1 / 3), 10.0), 40.0)
+    near = range(int(0.8 * best), int(1.25 * best) + 1)
+    return min(near, key=lambda length: (links % length, abs(length - best)))
 
 
 class Part(NamedTuple):
