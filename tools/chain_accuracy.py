@@ -43,6 +43,7 @@ RESULTS = DOCS.parent / "benchmarks" / "results" / "chain_accuracy.json"
 KEPT = Path(tempfile.gettempdir()) / "linkwise-chain-accuracy"
 JUDGED = (10, 100, 1_000, 10_000, 100_000)  # lengths with an exact result
 RESIDUAL = (1_000_000, 10_000_000)
+LONGEST = ("falling", "wavy")  # cases that are measured at the longest length too
 WRITTEN_OUT = 10  # longest chain of methods that have no loops
 DENSE = 1_000  # longest chain whose mass matrix is formed, for its condition
 DTYPES = ("float64", "float32")
@@ -224,15 +225,12 @@ def sensitivity(case: Case, n: int) -> float:
     return max(found)
 
 
-def residual(robot: lw.Robot, state: State, qdd: Array, dtype: str) -> float:
-    """|ID(q, qd, qdd) - tau|, in units of what rounding q, qd and qdd once changes of ID."""
-    q, qd, tau = state
-    if not np.isfinite(qdd).all():
-        return float("inf")
-    torques = robot.inverse_dynamics(q, qd, qdd)
+def unit_of_residuals(robot: lw.Robot, state: State, qdd: Array) -> float:
+    """What relative changes of q, qd and qdd make of inverse dynamics, over the changes."""
+    q, qd, _ = state
     other = [x * (1.0 + NUDGE * signs(k, len(x))) for k, x in enumerate((q, qd, qdd))]
-    unit = largest(robot.inverse_dynamics(*other) - torques) * rounding(dtype) / NUDGE
-    return largest(torques - tau) / unit
+    changed = robot.inverse_dynamics(*other) - robot.inverse_dynamics(q, qd, qdd)
+    return largest(changed) / NUDGE
 
 
 def rounding(dtype: str) -> float:
@@ -241,24 +239,30 @@ def rounding(dtype: str) -> float:
 
 
 def measure(
-    case: Case, n: int, exact: Array | None, chosen: Sequence[str], times: dict[str, float]
+    robot: lw.Robot,
+    state: State,
+    exact: Array | None,
+    chosen: Sequence[str],
+    times: dict[str, float],
 ) -> dict[str, Any]:
     """Errors and residuals of methods in each number type, and notes how long each took.
 
     Without an exact result, the difference from articulated bodies in float64 stands for errors.
     """
-    robot, state = robot_of(case, n), state_of(case, n)
-    truth = run(robot, "aba", state, "float64") if exact is None else exact
-    found: dict[str, Any] = {"case": case.name, "n": n, "error": {}, "residual": {}}
+    q, qd, tau = state
+    aba = run(robot, "aba", state, "float64")
+    truth, unit = aba if exact is None else exact, unit_of_residuals(robot, state, aba)
+    found: dict[str, Any] = {"n": robot.nv, "error": {}, "residual": {}}
     for method in chosen:
         for dtype in DTYPES:
             with np.errstate(all="ignore"):
                 run(robot, method, state, dtype)  # compiles
                 start = time.perf_counter()
                 qdd = run(robot, method, state, dtype)
-            times[method] = time.perf_counter() - start
+                times[method] = time.perf_counter() - start
+                left = robot.inverse_dynamics(q, qd, qdd) - tau
             found["error"][f"{method} {dtype}"] = largest(qdd - truth) / largest(truth)
-            found["residual"][f"{method} {dtype}"] = residual(robot, state, qdd, dtype)
+            found["residual"][f"{method} {dtype}"] = largest(left) / unit / rounding(dtype)
     return found
 
 
@@ -272,17 +276,17 @@ def conditions(case: Case, n: int) -> dict[str, float]:
     return found
 
 
-def measured(
-    case: Case, lengths: Sequence[int], exact: dict[tuple[str, int], Array], only: Sequence[str]
-) -> Iterator[dict[str, Any]]:
+def measured(case: Case, lengths: Sequence[int], only: Sequence[str]) -> Iterator[dict[str, Any]]:
     """A chain at every length; methods whose calls get too long are left out from there on."""
     times: dict[str, float] = {}
     before = lengths[0]
     for n in lengths:
-        able = [m for m in methods(robot_of(case, n)) if not only or m in only]
+        robot, state = robot_of(case, n), state_of(case, n)
+        exact = judged((case.name, n)) if n <= max(JUDGED) else None
+        able = [m for m in methods(robot) if not only or m in only]
         chosen = [m for m in able if times.get(m, 0.0) * (n / before) ** order(m) < PATIENCE]
-        row = measure(case, n, exact.get((case.name, n)), chosen, times)
-        yield row | (conditions(case, n) if n <= max(JUDGED) else {})
+        row = {"case": case.name} | measure(robot, state, exact, chosen, times)
+        yield row | ({} if exact is None else conditions(case, n))
         before = n
         print(f"{case.name}, {n:,} links", file=sys.stderr, flush=True)
 
@@ -292,15 +296,21 @@ def order(method: str) -> int:
     return 2 if FUNCTIONS["forward_dynamics"][method].iterates else 1
 
 
-def all_measured(
-    lengths: Sequence[int] = (*JUDGED, *RESIDUAL), only: Sequence[str] = ()
-) -> list[dict[str, Any]]:
-    """Everything; the judge takes most of the time, so it works in every core."""
-    jobs = [(name, n) for n in reversed(lengths) if n <= max(JUDGED) for name in CASES]
+def all_judged(lengths: Sequence[int]) -> None:
+    """The exact results of all cases, into their files: what takes longest, on every core."""
+    jobs = [(name, n) for n in sorted(lengths, reverse=True) for name in CASES if n <= max(JUDGED)]
     with multiprocessing.get_context("spawn").Pool() as pool:
-        results = pool.map(judged, jobs, chunksize=1)
-    exact = dict(zip(jobs, results, strict=True))
-    return [row for case in CASES.values() for row in measured(case, lengths, exact, only)]
+        pool.map(judged, jobs, chunksize=1)
+
+
+def lengths_of(case: Case) -> tuple[int, ...]:
+    """Lengths that a case is measured at."""
+    return (*JUDGED, *(n for n in RESIDUAL if n < max(RESIDUAL) or case.name in LONGEST))
+
+
+def kept_rows() -> list[dict[str, Any]]:
+    """What was measured before."""
+    return json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else []
 
 
 # -- the page -------------------------------------------------------------------------------------
@@ -510,15 +520,20 @@ def _legend(axes: Any, known: Sequence[str]) -> None:
 def main(words: Sequence[str]) -> None:
     """Measure, and write or print."""
     if words and words[0] != "page":
-        for row in all_measured(JUDGED[:4], words):
-            print(row["case"], row["n"], {k: short(x) for k, x in row["error"].items()})
+        all_judged(JUDGED[:4])
+        for case in CASES.values():
+            for row in measured(case, JUDGED[:4], words):
+                print(row["case"], row["n"], {k: short(x) for k, x in row["error"].items()})
         return
     if not words:
-        RESULTS.write_text(json.dumps(all_measured(), indent=0) + "\n", encoding="utf-8")
-    rows = json.loads(RESULTS.read_text(encoding="utf-8"))
+        all_judged(JUDGED)
+        for case in CASES.values():
+            rows = [row for row in kept_rows() if row["case"] != case.name]
+            rows += measured(case, lengths_of(case), ())
+            RESULTS.write_text(json.dumps(rows, indent=0) + "\n", encoding="utf-8")
     by_hand = kept(PAGE.read_text(encoding="utf-8")) if PAGE.exists() else kept("")
-    PAGE.write_text(page(rows, by_hand), encoding="utf-8")
-    draw(rows)
+    PAGE.write_text(page(kept_rows(), by_hand), encoding="utf-8")
+    draw(kept_rows())
 
 
 if __name__ == "__main__":
