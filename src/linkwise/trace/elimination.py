@@ -243,14 +243,12 @@ class _Loads(PerLink):
 
     def __init__(self, s: RolledSystem, link: int, motions: Sequence[Any]) -> None:
         self._joints, self._motions = s.joints, motions
-        self._tables = {f"loaded {link}": link, f"after {link}": link + 1}
-        for name, place in self._tables.items():
-            s.tree.tables[name] = (np.arange(s.tree.n_links) == place).astype(float)
+        self._marks = s.tree.mark(link), s.tree.mark(link + 1)
 
     def at(self, visit: Visit) -> Block:
         """The link's own."""
         p = self._joints.at(visit)
-        here, after = (visit.read(Place(name, 0, 1)) for name in self._tables)
+        here, after = map(visit.read, self._marks)
         back = [p.J.X.force_back(f) * -1.0 for f in p.hold]
         own, next_ = powers(p.hold, self._motions), powers(back, self._motions)
         return [

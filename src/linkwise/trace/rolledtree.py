@@ -204,6 +204,13 @@ class RolledTree(Tree):
         loop(self.graph, size, [], lambda step, _: zeroed(step, name))
         return name
 
+    def mark(self, link: int) -> Place:
+        """A number of each link: one of this link, zero of all others."""
+        name = f"mark of {link}"
+        if name not in self.tables:
+            self.tables[name] = (np.arange(self.n_links) == link).astype(float)
+        return Place(name, 0, 1)
+
     def listed(self, name: str, values: ArrayLike) -> tuple[int, int, str]:
         """Start, stride and list of places; where these grow evenly there is no list."""
         name = self.prefix + name

@@ -29,7 +29,6 @@ from linkwise.trace.kept import (
     traced,
     unknown,
 )
-from linkwise.trace.rolled import Step
 from linkwise.trace.rolledtree import Lazy, PerLink, Place, RolledTree, Visit, Way
 
 
@@ -218,16 +217,14 @@ def _(tree: RolledTree, empty: Any, given: Iterable[tuple[int, Any]]) -> Any:
     pairs = [(i, x) for i, x in given if i != BASE]
     if not pairs:
         return tree.asked_once("at no link", (empty,), lambda: Lazy(lambda _: empty))
-    count = len(leaves(empty))
-    array = tree.cleared(count * tree.n_links)
-    for i, x in pairs:
-        tree.once(lambda step, i=i, x=x: _added(step, array, count * i, leaves(x)))  # type: ignore[misc]
-    at = iter(range(count))
-    record = mapped(lambda _: Element(Place(array, next(at), count)), empty)
-    return Stored(tree.all, dict.fromkeys(range(len(tree.classes.classes)), record))
 
+    def own(visit: Visit) -> Any:
+        """What is given, times one at its link and zero at all others."""
+        sums = leaves(empty)
+        for i, x in pairs:
+            mark = visit.read(tree.mark(i))
+            sums = [a + mark * b for a, b in zip(sums, leaves(x), strict=True)]
+        rest = iter(sums)
+        return mapped(lambda _: next(rest), empty)
 
-def _added(step: Step, array: str, start: int, values: Sequence[Any]) -> list[Expr]:
-    for k, value in enumerate(values):
-        step.write(array, value, start + k, add=True)
-    return []
+    return Lazy(own)
