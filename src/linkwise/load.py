@@ -6,8 +6,9 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any, TypedDict, Unpack
 
+from linkwise.engine.build import progress
 from linkwise.engine.calls import show_options
-from linkwise.errors import RobotFileError, one_warning_per_kind, printable, strictness
+from linkwise.errors import RobotFileError, one_warning_per_kind, printable, quote, strictness
 from linkwise.io.dh import Row, describe_dh
 from linkwise.io.mjequality import Reading
 from linkwise.io.read import check_words, is_text, read
@@ -78,7 +79,9 @@ def load(
         names = ", ".join(sorted(BUNDLED))
         place = printable(str(source)) or repr(source)
         raise RobotFileError(f"{place}: no such file; bundled robots are {names}")
-    return make(lambda: read(source, package_dirs, told["loops"], told["mimic"]), told)
+    what = "a robot from its text" if is_text(source) else quote(str(source))
+    with progress(f"loading {what}"):
+        return make(lambda: read(source, package_dirs, told["loops"], told["mimic"]), told)
 
 
 def from_mujoco(model: Any, *, name: str = "", **options: Unpack[Options]) -> Robot:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import math
 import pickle
+import sys
+import time
 from typing import Any
 
 import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.engine import build
 from linkwise.engine.auto import in_loops
 from linkwise.trace.classes import classes_of
+
+chain_module, load_module = sys.modules["linkwise.chain"], sys.modules["linkwise.load"]
 
 
 def by_hand(n: int, length: float, mass: float, joints: tuple[str, ...]) -> lw.Robot:
@@ -217,3 +222,19 @@ def test_loops_are_asked_for_by_true_false_or_none(loops: Any) -> None:
 def test_a_frame_that_is_no_link_is_told(name: str) -> None:
     with pytest.raises(ValueError, match="has no such frame"):
         lw.chain(3).frame(name)
+
+
+def test_what_takes_long_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Making a chain, and loading a file."""
+    monkeypatch.delenv("LINKWISE_PROGRESS")
+    monkeypatch.setattr(build, "LONG", 0.05)
+    slow = chain_module._rods
+    monkeypatch.setattr(chain_module, "_rods", lambda *x: (time.sleep(0.3), slow(*x))[1])
+    lw.chain(1234)
+    assert "linkwise: making a chain of 1,234 links ..." in capsys.readouterr().err
+    read = load_module.read
+    monkeypatch.setattr(load_module, "read", lambda *x: (time.sleep(0.3), read(*x))[1])
+    lw.load('<robot name="r"><link name="base"/></robot>')
+    assert "linkwise: loading a robot from its text ..." in capsys.readouterr().err
