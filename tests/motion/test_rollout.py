@@ -83,5 +83,5 @@ def test_a_simulation_in_c(tmp_path: Path, puma: lw.Robot) -> None:
     library = ctypes.CDLL(str(tmp_path / "k.so"))
     library[word(made.name)](*(ctypes.c_void_p(a.ctypes.data) for a in arrays))
     expected = np.concatenate([found.q, found.qd], -1)
-    np.testing.assert_array_equal(out["states"].reshape(-1, 12)[:4], expected[1:])
+    np.testing.assert_array_equal(out["samples"].reshape(-1, 12)[:4], expected[1:])
     assert out["health"].tolist() == [20.0, 0.0, 0.0]

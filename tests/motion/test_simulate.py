@@ -224,7 +224,7 @@ def test_a_rollout_is_one_loop_and_the_interpreter_agrees(
     inputs["law[1].tau"][:, :180] = np.sin(np.arange(180.0))
     read = interpret(program, inputs)
     expected = np.concatenate([found.q, found.qd], -1)
-    np.testing.assert_allclose(read["states"][:, :4], expected[:, 1:], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(read["samples"][:, :4], expected[:, 1:], rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(read["end"], expected[:, -1], rtol=1e-9, atol=1e-9)
     assert read["health"][:, :2].tolist() == [[20.0, 0.0]] * 2
 

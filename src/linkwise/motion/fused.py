@@ -17,6 +17,7 @@ from linkwise.trace.status import Status
 
 WIDEST = 16  # states side by side in the widest registers
 IN_CACHE = 1 << 20  # bytes of states that one thread writes before they are put in order
+AT_ONCE = 1 << 28  # bytes of states that a GPU writes before they are fetched
 REFINEMENTS = 4  # of the time at which a joint met its limit
 
 
@@ -31,7 +32,9 @@ class Fused:
         self.kernel = self._kernel()
         both = robot.nq + robot.nv
         written = self.samples * both
-        fit = max(IN_CACHE // max(written * np.dtype(dtype).itemsize, 1), WIDEST)
+        on_gpu = self.setup.machine.kind != "cpu"
+        most = AT_ONCE if on_gpu else IN_CACHE
+        fit = max(most // max(written * np.dtype(dtype).itemsize, 1), WIDEST)
         some = min(record.rows, fit // WIDEST * WIDEST * (threads or os.cpu_count() or 1))
         self.written = np.empty((some if written else 0, written), dtype)
         self.end, self.health = (np.empty((record.rows, n), dtype) for n in (both, HEALTH))
@@ -51,9 +54,10 @@ class Fused:
     def _kernel(self) -> Kernel | None:
         if not self.record.rows or not self.setup.robot.nv:
             return None
-        form = BATCH if self.setup.leading or self.setup.dtype != "float64" else ONE
-        recipe = self.plan.recipe(self.setup.robot.tree)
-        return kernel(self.setup.robot, recipe, self.setup.dtype, form)
+        setup = self.setup
+        alone = not setup.leading and setup.dtype == "float64" and setup.machine.kind == "cpu"
+        recipe = self.plan.recipe(setup.robot.tree)
+        return kernel(setup.robot, recipe, setup.dtype, ONE if alone else BATCH, setup.machine)
 
     def room(self) -> int:
         """Steps that can be taken at once."""

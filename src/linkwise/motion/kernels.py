@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from linkwise.backends.base import BATCH, ONE, Kernel
+from linkwise.backends.base import BATCH, ONE, Backend, Kernel
 from linkwise.backends.choice import cpu
 from linkwise.backends.process import build_lock
 from linkwise.engine.arrays import prepare
@@ -31,9 +31,14 @@ class Recipe(NamedTuple):
 _made: WeakKeyDictionary[Kernels, dict[tuple[Any, ...], Kernel]] = WeakKeyDictionary()
 
 
-def kernel(robot: Robot, recipe: Recipe, dtype: str, form: str) -> Kernel:
-    """The kernel of a recipe for a robot: from memory, from the disk cache, or made now."""
-    backend, tree = cpu(), robot.tree
+def kernel(
+    robot: Robot, recipe: Recipe, dtype: str, form: str, machine: Backend | None = None
+) -> Kernel:
+    """The kernel of a recipe for a robot: from memory, from the disk cache, or made now.
+
+    It runs on the processor, unless another machine is named.
+    """
+    backend, tree = machine or cpu(), robot.tree
     key = (*recipe.key, dtype, form)
 
     def make() -> bytes:
@@ -42,11 +47,12 @@ def kernel(robot: Robot, recipe: Recipe, dtype: str, form: str) -> Kernel:
 
     with build_lock:
         own = _made.setdefault(robot._calls.kernels, {})
-        if key not in own:
+        place = (*key, backend)
+        if place not in own:
             sources = source_digest("motion") if source_digest() else None
             code = cached(backend, (tree.digest, sources, *key), make) if sources else make()
-            own[key] = backend.load(code, recipe.signature, dtype, form)
-        return own[key]
+            own[place] = backend.load(code, recipe.signature, dtype, form)
+        return own[place]
 
 
 class Function(NamedTuple):

@@ -100,7 +100,7 @@ class Rollout:
     def slots(self, tree: Tree) -> tuple[Slot, ...]:
         """Outputs: states on the way, the last one, steps that went well, what went wrong."""
         samples = self.samples(tree)
-        written = [Slot("states", (samples, tree.nq + tree.nv))] if samples else []
+        written = [Slot("samples", (samples, tree.nq + tree.nv))] if samples else []
         return (*written, Slot("end", (tree.nq + tree.nv,)), Slot("health", (HEALTH,)))
 
     def arrays(self, tree: Tree) -> tuple[Array, ...]:
@@ -348,4 +348,4 @@ class _Writer:
         """Every k-th state, at the end of its step."""
         size, every = self.tree.nq + self.tree.nv, self.plan.every * len(self.plan.phases)
         for k, value in enumerate((*new[0], *new[1])):
-            step.write("states", value, k, size, every=every)
+            step.write("samples", value, k, size, every=every)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwise.backends.base import Backend
+from linkwise.backends.choice import cpu, gpu
+from linkwise.engine import devices
 from linkwise.engine.arrays import broadcast, check_count, read, wrenches
 from linkwise.engine.build import free_memory
 from linkwise.engine.tasks import Key
@@ -43,6 +46,7 @@ class Setup:
     f_ext: tuple[tuple[str, Array], ...]
     limits: Limits
     dynamics: Task  # forward dynamics, with the frames of the wrenches
+    machine: Backend  # that the steps are taken on
     rtol: float = RTOL  # of adaptive solvers
     atol: float = ATOL
 
@@ -88,6 +92,7 @@ def prepare(
     limits: Any,
     rtol: Any,
     atol: Any,
+    device: Any,
 ) -> Setup:
     """Check every argument."""
     if not isinstance(robot, Robot):
@@ -101,6 +106,7 @@ def prepare(
     steps = _steps(duration, dt)
     law, function = _controller(robot, controller, steps)
     frames, forces = wrenches(f_ext)
+    _refuse_elsewhere([("q0", q0), ("qd0", qd0), *zip(frames, forces, strict=True)])
     q = read("simulate", "q0", robot.nq, q0)
     qd = np.zeros(robot.nv, q.dtype) if qd0 is None else read("simulate", "qd0", robot.nv, qd0)
     pushes = [read("simulate", f"f_ext[{n!r}]", 6, x) for n, x in zip(frames, forces, strict=True)]
@@ -118,14 +124,34 @@ def prepare(
     forced = tuple((name, rows(x)) for name, x in zip(frames, pushes, strict=True))
     every = None if every is None else int(every)
     at_limits = read_limits(robot, limits)
-    task = robot._calls.tasks.task(Key("forward_dynamics", external=frames), dtype.name)
+    number = None if device is None else devices.number(device)
+    machine = cpu() if number is None else gpu(number)
+    key = Key("forward_dynamics", external=frames)
+    task = robot._calls.tasks.task(key, dtype.name, machine.kind)
     tolerances = _tolerances(integrator, rtol, atol)
     made = Setup(robot, rows(q), rows(qd), leading, law, function, float(dt), steps, every,
-                 integrator, bool(hold), forced, at_limits, task, *tolerances)  # fmt: skip
+                 integrator, bool(hold), forced, at_limits, task, machine, *tolerances)  # fmt: skip
     _refuse_too_large(made)
     _refuse_steps_in_python(made)
     _refuse_solver(made)
+    if number is not None and (made.stepped or made.adaptive):
+        raise ValueError(
+            f"simulate: device {device!r} is for simulations that are one kernel; expected a "
+            "method of fixed steps, hold=True or a law of linkwise.control, and few links"
+        )
     return made
+
+
+def _refuse_elsewhere(values: Sequence[tuple[str, Any]]) -> None:
+    """Raise for arrays in the memory of a GPU, which `simulate` does not take."""
+    given = [(name, x) for name, x in values if x is not None and devices.elsewhere([x])]
+    for name, x in given:
+        at = devices.where("simulate", [name], [x])
+        if at.place != "cpu":
+            raise TypeError(
+                f"simulate: {name} is an array of {at.library.name} on {at.place}; expected arrays "
+                f"of NumPy, and device={at.place!r} to simulate there"
+            )
 
 
 def _steps(duration: Any, dt: Any) -> int:

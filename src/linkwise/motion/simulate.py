@@ -31,6 +31,7 @@ def simulate(
     rtol: float | None = None,
     atol: float | None = None,
     threads: int | None = None,
+    device: str | None = None,
 ) -> Trajectory:
     """The motion of a robot from a state, (nq) and (nv), or from a batch (..., nq), (..., nv).
 
@@ -57,11 +58,15 @@ def simulate(
     those of the joints; ``"stop"`` or a `SoftStop` pushes back beyond them; ``"event"`` ends a
     row's motion where a joint meets one, and `Trajectory.events` tells when.
 
+    ``device="cuda"`` takes the steps on a GPU, from and to arrays of NumPy; ``threads`` is the most
+    that a batch uses on the processor.
+
     A state that fails becomes NaN from there on, alone: `Trajectory.status` and `failed_at` tell.
     An interrupt returns what was computed until then, with a warning.
     """
     check_threads(threads)
     setup = prepare(
-        robot, q0, qd0, controller, duration, dt, integrator, every, hold, f_ext, limits, rtol, atol
-    )
+        robot, q0, qd0, controller, duration, dt, integrator, every, hold, f_ext, limits, rtol,
+        atol, device,
+    )  # fmt: skip
     return run(setup, threads)

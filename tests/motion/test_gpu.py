@@ -1,0 +1,74 @@
+"""Simulations as CUDA kernels: their source compiled for the host, a warp as 32 fibers."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.backends.cuda.backend import Cuda
+from linkwise.motion import setup
+
+ENGINE = Path(__file__).resolve().parents[1] / "engine" / "test_cuda.py"
+
+
+@pytest.fixture(scope="module")
+def host() -> ModuleType:
+    """The driver that stands in for NVIDIA's."""
+    spec = importlib.util.spec_from_file_location("host_of_cuda", ENGINE)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["host_of_cuda"] = module
+    spec.loader.exec_module(module)
+    if module.COMPILER is None:
+        pytest.skip("no C++ compiler")
+    return module
+
+
+@pytest.fixture
+def on_gpu(host: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    backend = Cuda(0, host.HostDriver(tmp_path))
+    monkeypatch.setattr(setup, "gpu", lambda number: backend)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is for POSIX")
+@pytest.mark.parametrize("name", ["rk4", "euler", "implicit", "midpoint"])
+def test_a_gpu_takes_the_same_steps(name: str, puma: lw.Robot, on_gpu: None) -> None:
+    """To the bit, of any number of rows, with laws, wrenches, samples and rows that fail."""
+    rng = np.random.default_rng(0)
+    q, qd = puma.random_q(rng, size=37), rng.normal(size=(37, 6))
+    q[5, 1] = np.nan
+    tau = lw.control.PerStep(rng.normal(size=(30, 6)))
+    law = lw.control.pd(puma, 50.0, 5.0) + lw.control.constant(puma, tau)
+    for every in (4, None):
+        run: Any = {"controller": law, "duration": 0.03, "integrator": name, "every": every}
+        run |= {"f_ext": {"link6": rng.normal(size=(37, 6))}}
+        here = lw.simulate(puma, q, qd, **run)
+        there = lw.simulate(puma, q, qd, device="cuda", **run)
+        np.testing.assert_array_equal(there.q, here.q)
+        np.testing.assert_array_equal(there.qd, here.qd)
+        assert there.status.tolist() == here.status.tolist()
+        assert there.failed_at.tolist() == here.failed_at.tolist()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is for POSIX")
+def test_one_state_and_a_controller_of_python(puma: lw.Robot, on_gpu: None) -> None:
+    q = puma.random_q(0)
+    run: Any = {"controller": lambda t, q, qd: -qd, "duration": 0.005}
+    here, there = lw.simulate(puma, q, **run), lw.simulate(puma, q, device="cuda", **run)
+    np.testing.assert_array_equal(there.q, here.q)
+
+
+def test_what_a_gpu_does_not_simulate(puma: lw.Robot) -> None:
+    q, message = puma.neutral(), "device 'cuda' is for simulations that are one kernel"
+    with pytest.raises(ValueError, match=message):
+        lw.simulate(puma, q, None, lambda t, q, qd: qd, hold=False, device="cuda")
+    with pytest.raises(ValueError, match="device 'gpu': expected 'cpu', 'cuda'"):
+        lw.simulate(puma, q, device="gpu")
+    lw.simulate(puma, q, duration=0.01, device="cpu")
