@@ -1,4 +1,4 @@
-"""Simulations on a GPU: steps a second, with the state in registers, and whether bits are the CPU's.
+"""Simulations on a GPU: steps a second, with states in registers, and whether bits are the CPU's.
 
 A million states, 256 steps each, between two events of the device; then the same through
 `lw.simulate` with arrays of NumPy. Needs CuPy. The goals are those of an H200.
