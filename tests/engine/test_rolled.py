@@ -170,7 +170,7 @@ def test_many_followers_are_written_out_or_refused(monkeypatch: pytest.MonkeyPat
     assert np.abs(found - expected).max() <= 1e-10 * np.abs(expected).max()
     monkeypatch.setattr(build, "free_memory", lambda: 10**7)
     with pytest.raises(ProgramTooLarge, match=(
-        r"aba.* it cannot be loops: 9 joints follow others, and loops over the links take at most 8"
+        r"aba.* it cannot be loops: 9 joints follow others, and loops over 20 links take at most 8"
         r"\); expected a smaller robot"
     )):  # fmt: skip
         lw.Robot(many.description).forward_dynamics(q, x, x, method="aba")

@@ -20,7 +20,8 @@ from linkwise.algorithms.external import External
 from linkwise.model.tree import Tree
 from linkwise.spatial import Matrix, Scalar, Vector
 
-MOST_TIES = 8  # joints that follow others, in loops over the links: code grows with their number
+# joints that follow others, in loops over few links and over many: code grows with their number
+MOST_TIES = (8, 40)
 Solver = Callable[..., list[Scalar]]  # (tree, q, qd, tau, external) -> qdd, more
 
 
@@ -34,10 +35,10 @@ def why_not(tree: Tree) -> str:
 
 def many_ties(tree: Tree) -> str:
     """For loops over the links: each joint that follows another takes a solve of its own."""
-    count = tree.n_followers
-    if count <= MOST_TIES:
+    count, most = tree.n_followers, min(max(MOST_TIES), max(min(MOST_TIES), tree.n_links // 8))
+    if count <= most:
         return ""
-    return f"{count} joints follow others, and loops over the links take at most {MOST_TIES}"
+    return f"{count} joints follow others, and loops over {tree.n_links} links take at most {most}"
 
 
 def refuse_followers(tree: Tree) -> None:
