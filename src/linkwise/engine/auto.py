@@ -65,17 +65,25 @@ def choose_method(
     """The method to use for this robot on a kind of device: ``cpu`` or ``cuda``."""
     large = tree.n_links > MOST_WEIGHED
     if large or in_loops(function, tree, device):
-        methods = FUNCTIONS[function].items()
-        rolled = [name for name, m in methods if m.can_roll(tree, device) and not m.iterates]
-        # where joints follow others, "fd3" finds their forces with the factors it has already
-        if "fd3" in rolled and tree.coupled:
-            return "fd3"
+        rolled = _by_loops(function, tree, device)
         if rolled:
-            return rolled[0]
+            return rolled
     if large or function not in CANDIDATES:
         return next(iter(FUNCTIONS[function]))
     extra = extra_cost(function, tree, dtype, frame, device)
     return min(extra, key=lambda method: extra[method])
+
+
+def _by_loops(function: str, tree: Tree, device: str) -> str:
+    """The first method that this robot has and that can be loops; empty if there is none.
+
+    Where joints follow others, "fd3" finds their forces with the factors it has already.
+    """
+    methods = FUNCTIONS[function]
+    order = ["fd3", *methods] if tree.coupled and "fd3" in methods else list(methods)
+    usual = (x for x in map(methods.__getitem__, order) if not (x.iterates or x.scans))
+    able = (x for x in usual if x.can_roll(tree, device) and x.exists_for(tree))
+    return next((x.method for x in able), "")
 
 
 def extra_cost(
