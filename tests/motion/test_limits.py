@@ -96,6 +96,17 @@ def test_a_soft_stop_is_a_spring_and_a_damper() -> None:
     assert outside[-1] - outside[0] == pytest.approx(np.pi / w, abs=3e-4)
 
 
+def test_the_work_of_stops_is_in_the_balance(tmp_path: Any) -> None:
+    robot, stop = cart(), lw.control.SoftStop(stiffness=2000.0, damping=30.0)
+    found = lw.simulate(robot, [0.9, 0.0], [0.5, 0.1], duration=0.5, dt=1e-4, limits=stop)
+    assert found.balance.by_stops[-1] < -0.1
+    work = np.abs(found.balance.by_stops).max()  # its damper takes hold within a step
+    assert np.abs(found.balance.residual).max() <= 2e-3 * work
+    found.save(tmp_path / "a.npz")
+    read = lw.Trajectory.load(tmp_path / "a.npz", robot)
+    np.testing.assert_array_equal(read.balance.by_stops, found.balance.by_stops)
+
+
 def test_usual_stops_hold_a_swinging_arm_within_its_limits(arm: lw.Robot) -> None:
     """It never goes farther beyond than a hard blow compresses the stop, and free it would."""
     start = 0.3 * np.cos(np.arange(7))

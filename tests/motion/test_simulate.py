@@ -194,6 +194,8 @@ def test_batches_have_any_leading_shape_and_broadcast(puma: lw.Robot) -> None:
     law = lw.control.constant(puma, np.ones((4, 1, 1, 6)))
     wide = lw.simulate(puma, q, controller=law, duration=0.01, f_ext={"link6": np.ones((3, 6))})
     assert wide.q.shape == (4, 2, 3, 11, 6) and wide.tau.shape == wide.qd.shape
+    rigid = puma.lock({name: 0.0 for name in puma.joint_names})
+    assert lw.simulate(rigid, np.zeros((2, 0)), duration=0.01).q.shape == (2, 11, 0)
     none = lw.simulate(puma, np.zeros((0, 6)), duration=0.01)
     assert none.q.shape == (0, 11, 6) and none.energy.total.shape == (0, 11)
 

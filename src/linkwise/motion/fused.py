@@ -125,10 +125,8 @@ class Fused:
         return np.broadcast_to(typed, (self.record.rows, len(x)))
 
     def _keep_samples(self, rows: slice, states: Array, steps: int) -> None:
-        record, nq = self.record, self.setup.robot.nq
-        new, first = steps // self.plan.every, record.step // self.plan.every + 1
-        record.kept_q[rows, first : first + new] = states[:, :new, :nq]
-        record.kept_qd[rows, first : first + new] = states[:, :new, nq:]
+        new, first = steps // self.plan.every, self.record.step // self.plan.every + 1
+        self.record.kept[rows, first : first + new] = states[:, :new]
 
     def _law(self, step: int | Array) -> list[Array]:
         """The numbers of the law as rows; of numbers per step, those of the steps to come.

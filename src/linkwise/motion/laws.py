@@ -38,7 +38,7 @@ Torques = Callable[[Tree, Sequence[Vector], Vector, Vector], Sequence[Scalar]]
 class Form:
     """A kind of term: its name, the numbers it takes, and its equation."""
 
-    name: str
+    name: str  # with everything that its code depends on: kernels are kept by it
     inputs: tuple[tuple[str, str], ...]  # (argument, its length as an attribute of a tree)
     torques: Torques = field(compare=False)
 

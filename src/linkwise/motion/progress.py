@@ -9,6 +9,7 @@ from types import TracebackType
 
 from linkwise.engine.build import LONG
 
+FIRST = 4  # steps that are taken before it is known how long one takes
 WAIT = 0.5  # seconds between two looks at the clock, and between two messages
 
 
@@ -31,8 +32,8 @@ class Progress:
         return self
 
     def worth(self, room: int) -> int:
-        """Steps, at most ``room`` of them, that take about half a second."""
-        return room if not self.rate else max(1, min(room, int(WAIT / self.rate)))
+        """Steps, at most ``room`` of them, that take half a second or so; a few to begin with."""
+        return min(room, FIRST if not self.rate else max(1, int(WAIT / self.rate)))
 
     def at(self, done: int) -> None:
         """So many steps are done."""

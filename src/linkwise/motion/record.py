@@ -23,8 +23,9 @@ class Record:
         self.rows, self.at, self.step = len(setup.q), setup.sampled, 0
         self.q, self.qd = setup.q.copy(), setup.qd.copy()
         T = len(self.at)
-        self.kept_q = np.empty((self.rows, T, robot.nq), setup.dtype)
-        self.kept_qd = np.empty((self.rows, T, robot.nv), setup.dtype)
+        # side by side, as kernels write them: copied in one piece
+        self.kept = np.empty((self.rows, T, robot.nq + robot.nv), setup.dtype)
+        self.kept_q, self.kept_qd = self.kept[..., : robot.nq], self.kept[..., robot.nq :]
         shape = (self.rows, T, robot.nv) if setup.controller else (0, 0, 0)
         self.kept_tau = np.empty(shape, setup.dtype)
         self.done = np.zeros(self.rows, np.int64)  # healthy steps of each row
@@ -111,6 +112,7 @@ class Record:
             interrupted=interrupted,
             held=setup.hold and (setup.controller is not None or setup.law.depends_on_state),
             events=self._events() if setup.limits.event else None,
+            limits=setup.limits if setup.limits.joints else None,
         )
 
     def _events(self) -> Event:

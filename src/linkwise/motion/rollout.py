@@ -65,7 +65,7 @@ class Rollout:
 
     def samples(self, tree: Tree) -> int:
         """States that one run can write; 0: only its last one is of interest."""
-        size = tree.nq + tree.nv
+        size = max(tree.nq + tree.nv, 1)
         most = min(MOST_SAMPLED // size, MOST_STEPS // self.every)
         apart = (n for n in range(most, most // 2, -1) if PAGE // 8 <= n * size % PAGE)
         return next(apart, most)

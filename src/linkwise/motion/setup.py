@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -119,7 +120,7 @@ def prepare(
 
     def rows(x: Array) -> Array:
         wide = np.broadcast_to(x.astype(dtype, copy=False), (*leading, x.shape[-1]))
-        return wide.reshape(-1, x.shape[-1])
+        return wide.reshape(prod(leading), x.shape[-1])
 
     forced = tuple((name, rows(x)) for name, x in zip(frames, pushes, strict=True))
     every = None if every is None else int(every)

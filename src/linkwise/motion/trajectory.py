@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwise.motion.laws import Law
+from linkwise.motion.limits import NUMBERS, PLACES, Limited, Limits, stop_forces
 from linkwise.robot import Robot
 from linkwise.trace.status import Status
 
@@ -38,8 +39,9 @@ class Balance(NamedTuple):
     gained: Array  # of kinetic and potential energy
     by_controller: Array  # work of the torques
     by_wrenches: Array  # work of the external wrenches
+    by_stops: Array  # work of soft stops at the limits of joints
     lost: Array  # to damping and friction of the joints
-    residual: Array  # gained - by_controller - by_wrenches + lost
+    residual: Array  # gained - by_controller - by_wrenches - by_stops + lost
 
 
 class Event(NamedTuple):
@@ -76,6 +78,7 @@ class Trajectory:
     interrupted: bool = False
     held: bool = False  # torques are the same from each step to the next
     events: Event | None = None  # of a simulation that ends at the limits of joints
+    limits: Limits | None = None  # with the numbers of soft stops, where there were any
 
     def __repr__(self) -> str:
         rows = "×".join(map(str, self.q.shape[:-2])) or "one"
@@ -133,9 +136,18 @@ class Trajectory:
             J = robot.jacobian(self.q, name)
             pushes = pushes + np.einsum("...ij,...i->...j", J, wrench[..., None, :])
         lost = self._work(resistance(robot, self.qd))
-        by_wrenches = self._work(pushes)
-        residual = gained - by_controller - by_wrenches + lost
-        return Balance(gained, by_controller, by_wrenches, lost, residual)
+        by_wrenches, by_stops = self._work(pushes), self._work(self._stops())
+        residual = gained - by_controller - by_wrenches - by_stops + lost
+        return Balance(gained, by_controller, by_wrenches, by_stops, lost, residual)
+
+    def _stops(self) -> Array:
+        """Torques (..., T, nv) of soft stops."""
+        if self.limits is None or not self.limits.stop:
+            return np.zeros_like(self.qd)
+        numbers = [self.limits.numbers[name] for name in (*PLACES, *NUMBERS)]
+        q, qd = np.moveaxis(self.q, -1, 0), np.moveaxis(self.qd, -1, 0)
+        torques, _ = stop_forces(self.limits.joints, [list(x) for x in numbers], list(q), list(qd))
+        return np.stack(np.broadcast_arrays(*torques, qd[0])[:-1], -1)
 
     def _work(self, torques: Array, held: bool = False) -> Array:
         """The integral of ``torques · qd`` (..., T) over time; held torques are constant between
@@ -167,6 +179,7 @@ class Trajectory:
             self.steps, self.dt, self.integrator, self.controller,
             {name: x[row] for name, x in self.f_ext.items()}, tau, self.interrupted,
             self.held, None if self.events is None else Event(*(x[row] for x in self.events)),
+            self.limits,
         )  # fmt: skip
 
     def _needs_robot(self, what: str) -> Robot:
@@ -222,6 +235,7 @@ class Trajectory:
             "interrupted": self.interrupted,
             "held": self.held,
             "frames": list(self.f_ext),
+            "stops": self._stop_facts(),
         }
         arrays: dict[str, Any] = {name: getattr(self, name) for name in SAVED}
         arrays |= {f"f_ext{k}": x for k, x in enumerate(self.f_ext.values())}
@@ -229,6 +243,12 @@ class Trajectory:
             arrays |= {f"event_{name}": x for name, x in self.events._asdict().items()}
         with open(path, "wb") as file:
             np.savez_compressed(file, facts=np.array(json.dumps(facts)), **arrays)
+
+    def _stop_facts(self) -> dict[str, Any] | None:
+        if self.limits is None or not self.limits.stop:
+            return None
+        numbers = {name: x.tolist() for name, x in self.limits.numbers.items()}
+        return {"joints": [list(joint) for joint in self.limits.joints], "numbers": numbers}
 
     @staticmethod
     def load(path: str | os.PathLike[str], robot: Robot | None = None) -> Trajectory:
@@ -249,7 +269,16 @@ class Trajectory:
             robot, arrays["t"], arrays["q"], arrays["qd"], arrays["status"], arrays["failed_at"],
             arrays["steps"], float(facts["dt"]), facts["integrator"], None, f_ext, arrays["tau"],
             bool(facts["interrupted"]), bool(facts["held"]), events,
+            _stops_of(facts["stops"]),
         )  # fmt: skip
+
+
+def _stops_of(facts: dict[str, Any] | None) -> Limits | None:
+    if facts is None:
+        return None
+    joints = tuple(Limited(*pair) for pair in facts["joints"])
+    numbers = {name: np.array(x) for name, x in facts["numbers"].items()}
+    return Limits(joints, False, True, numbers)
 
 
 def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:
