@@ -354,10 +354,10 @@ class Functions:
     ) -> Any:
         """`forward_dynamics` (..., nv) and `operational_inertia_inverse` (..., 6, 6) of a frame.
 
-        By Schur complements, as a pair: seven right-hand sides of one factorization. For study:
-        the two functions on their own take fewer operations. ``method``: ``"schur"`` (block LDLᵀ)
-        or ``"schur-bcr"`` (block cyclic reduction). With ``status=True`` the result is
-        ``((qdd, inverse), status bits)``.
+        As a pair: seven right-hand sides of one factorization. ``method``: by Schur complements,
+        ``"schur"`` (block LDLᵀ) or ``"schur-bcr"`` (block cyclic reduction), for study: the two
+        functions on their own take fewer operations; or ``"scan"``, for a frame at the tip of one
+        long chain. With ``status=True`` the result is ``((qdd, inverse), status bits)``.
         """
         found = self._calls.run(
             "dynamics_and_inverse",

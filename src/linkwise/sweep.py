@@ -13,7 +13,7 @@
 and over a chain that is cut into pieces, all of which are walked at once:
 
     scan          what each piece is given at its ends, found by joining pieces in a balanced tree
-    total         all pieces joined to one
+    total         all pieces joined to one; scan_and_total, both
     outward       base_to_tip in each piece
     inward        tip_to_base in each piece
 
@@ -172,7 +172,14 @@ def scan(tree: Tree, law: Law, given: Any, *per_link: PerLink) -> Any:
     Pieces are joined two by two, and theirs again; from the whole chain back to the pieces, each
     pair shares what it is given. Here every link is a piece.
     """
-    return _shared(law, _joined(law, _pieces(tree, law, per_link)), given)
+    return scan_and_total(tree, law, given, *per_link)[0]
+
+
+@singledispatch
+def scan_and_total(tree: Tree, law: Law, given: Any, *per_link: PerLink) -> tuple[Any, Any]:
+    """What each piece of a chain is given, and the whole chain as one piece."""
+    node = _joined(law, _pieces(tree, law, per_link))
+    return _shared(law, node, given), node.piece
 
 
 @singledispatch

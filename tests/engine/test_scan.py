@@ -121,6 +121,32 @@ def built(*links: tuple[str, str, str, float]) -> lw.Robot:
 
 
 @pytest.mark.quick
+def test_dynamics_and_operational_inertia_at_once() -> None:
+    """Forward dynamics and the tip's Λ⁻¹, as each function has them on its own."""
+    robot = lw.chain(90, "random", seed=5)
+    values, push = state(robot, 3), {"link7": np.arange(6.0)}
+    for axes in ("base", "body"):
+        (qdd, inverse), status = robot.operational_dynamics(
+            *values, "tip", method="scan", axes=axes, f_ext=push, status=True
+        )
+        close(qdd, robot.forward_dynamics(*values, f_ext=push, method="aba"), 90)
+        right = robot.operational_inertia_inverse(values[0], "tip", axes=axes, method="recursive")
+        close(inverse, right, 90)
+        assert status == 0
+
+
+@pytest.mark.quick
+def test_a_tip_that_moves_in_a_plane_has_no_operational_inertia() -> None:
+    """NaN and a status, as by other methods; with damping there is one."""
+    robot = lw.chain(90)
+    q = np.linspace(0.0, 1.0, 90)
+    found, status = robot.operational_inertia(q, "tip", method="scan", status=True)
+    assert np.isnan(found).all() and status == lw.Status.SINGULAR
+    damped = robot.operational_inertia(q, "tip", method="scan", damping=0.1)
+    close(damped, robot.operational_inertia(q, "tip", method="recursive", damping=0.1), 90)
+
+
+@pytest.mark.quick
 def test_a_free_base_goes_with_the_first_piece() -> None:
     """A chain that begins with other joints: only its first piece knows them."""
     names = ["base", *(f"l{k}" for k in range(70))]

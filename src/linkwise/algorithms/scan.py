@@ -9,43 +9,55 @@ carries both.
 
     poses              ``reaches.py``       turning rates      ``spins.py``
     forward dynamics   ``pieces.py``        inverse dynamics   ``loads.py``
-
-Of the whole chain as one piece, J is the tip's Λ⁻¹: ``J M⁻¹ Jᵀ`` without J or M.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from linkwise.algorithms import pieces
 from linkwise.algorithms.aba import NOTHING, accelerate, articulate
 from linkwise.algorithms.accelerations import Acceleration, joint_accelerations
 from linkwise.algorithms.external import External, drive
-from linkwise.algorithms.grip import Grip
-from linkwise.algorithms.kinematics import at_frame, axes_of, homogeneous
+from linkwise.algorithms.kinematics import at_frame, homogeneous
 from linkwise.algorithms.loads import LOADS, Given, moving
-from linkwise.algorithms.operational import inverted
-from linkwise.algorithms.pieces import Ends
-from linkwise.algorithms.rates import STILL, move, turn
+from linkwise.algorithms.pieces import Ends, Piece
+from linkwise.algorithms.rates import move
 from linkwise.algorithms.reaches import tip_pose
 from linkwise.algorithms.rnea import load
-from linkwise.algorithms.spins import pushes, spins, velocities
+from linkwise.algorithms.spins import Spin, pushes, spins, velocities
 from linkwise.model.tree import Frame, Tree
 from linkwise.spatial import Force, Matrix, Motion, Scalar, Vec3, Vector
-from linkwise.sweep import Law, at_links, each_link, inward, outward, scan, total
+from linkwise.sweep import Law, each_link, inward, outward, scan, scan_and_total
 
 ARTICULATED = Law(pieces.grow, pieces.join, pieces.share, pieces.NO_LINK, inward=True)
+
+
+class Solved(NamedTuple):
+    """Joint accelerations; the whole chain as one piece, and how its last link turns."""
+
+    qdd: list[Scalar]
+    chain: Piece
+    tip: Spin
+
+
+def solved(tree: Tree, q: Vector, qd: Vector, tau: Vector, external: External) -> Solved:
+    """Forward dynamics, and what the scans leave of the whole chain."""
+    q_, qd_, tau_ = tree.per_link_q(q), tree.per_link_v(qd), tree.per_link_v(tau)
+    (turned, tip), driven = spins(tree, q_, qd_), each_link(tree, drive, tau_, qd_)
+    v, ext = velocities(tree, turned, q_, qd_), pushes(tree, turned, q_, qd_, external)
+    given = Ends(NOTHING, Motion(Vec3.zero(), tree.base_acceleration))
+    ends, chain = scan_and_total(tree, ARTICULATED, given, v, ext, driven)
+    handles = inward(tree, articulate, lambda ends: ends.tip, (ends,), v, ext, driven)
+    states = outward(tree, accelerate, before, (ends,), v, handles)
+    return Solved(joint_accelerations(tree, states), chain, tip)
 
 
 def forward_dynamics(
     tree: Tree, q: Vector, qd: Vector, tau: Vector, *, external: External = ()
 ) -> list[Scalar]:
     """Joint accelerations."""
-    q_, qd_, tau_ = tree.per_link_q(q), tree.per_link_v(qd), tree.per_link_v(tau)
-    turned, driven = spins(tree, q_, qd_), each_link(tree, drive, tau_, qd_)
-    v, ext = velocities(tree, turned, q_, qd_), pushes(tree, turned, q_, qd_, external)
-    chain = Ends(NOTHING, Motion(Vec3.zero(), tree.base_acceleration))
-    ends = scan(tree, ARTICULATED, chain, v, ext, driven)
-    handles = inward(tree, articulate, lambda ends: ends.tip, (ends,), v, ext, driven)
-    return joint_accelerations(tree, outward(tree, accelerate, before, (ends,), v, handles))
+    return solved(tree, q, qd, tau, external).qdd
 
 
 def before(ends: Ends) -> Acceleration:
@@ -58,7 +70,7 @@ def inverse_dynamics(
 ) -> list[Scalar]:
     """Joint torques for a motion."""
     q_, qd_, qdd_ = tree.per_link_q(q), tree.per_link_v(qd), tree.per_link_v(qdd)
-    turned = spins(tree, q_, qd_)
+    turned, _ = spins(tree, q_, qd_)
     v, ext = velocities(tree, turned, q_, qd_), pushes(tree, turned, q_, qd_, external)
     chain = Given(Motion(Vec3.zero(), tree.base_acceleration), Force.zero())
     given = scan(tree, LOADS, chain, v, ext, qdd_)
@@ -79,19 +91,3 @@ def gravity_torque(tree: Tree, q: Vector, *, external: External = ()) -> list[Sc
 def forward_kinematics(tree: Tree, q: Vector, *, frame: Frame) -> Matrix:
     """Homogeneous 4x4 matrix that takes coordinates of a frame at the tip to base coordinates."""
     return homogeneous(at_frame(tip_pose(tree, q), frame))
-
-
-def operational_inertia_inverse(
-    tree: Tree, q: Vector, *, frame: Frame, axes: str = "base"
-) -> Matrix:
-    """``J M⁻¹ Jᵀ`` of a frame at the tip."""
-    q_, still = tree.per_link_q(q), tree.per_link_v([0.0] * tree.nv)
-    at_rest = each_link(tree, lambda link, q, qd: turn(link, STILL, q, qd), q_, still)
-    chain = total(tree, ARTICULATED, at_rest, at_links(tree, Force.zero(), ()), still)
-    turned = tip_pose(tree, q).R.T if axes == "base" else axes_of(frame)
-    grip = Grip(turned, Vec3(*frame.origin))
-    moved = [chain.J @ Motion(push.ang, push.lin) for push in grip.pushes()]
-    return [list(grip.seen(Motion(m.ang, m.lin))) for m in moved]
-
-
-operational_inertia = inverted(operational_inertia_inverse)

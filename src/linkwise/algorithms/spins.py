@@ -12,7 +12,7 @@ from linkwise.algorithms.external import External
 from linkwise.algorithms.rates import STILL, Velocity, turn
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial import Force, Mat3, Vec3, Vector, cross, rate_matrix
-from linkwise.sweep import Law, at_links, each_link, outward, scan
+from linkwise.sweep import Law, at_links, each_link, outward, scan_and_total
 
 
 class Spin(NamedTuple):
@@ -53,9 +53,9 @@ def turning(before: Spin) -> Velocity:
     return STILL._replace(w=before.w, W=rate_matrix(before.w, Vec3.zero()))
 
 
-def spins(tree: Tree, q_: list[Vector], qd_: list[Vector]) -> Any:
-    """How the link before each piece turns."""
-    return scan(tree, SPINS, AT_REST, q_, qd_)
+def spins(tree: Tree, q_: list[Vector], qd_: list[Vector]) -> tuple[Any, Spin]:
+    """How the link before each piece turns; and the last link of the chain."""
+    return scan_and_total(tree, SPINS, AT_REST, q_, qd_)
 
 
 def velocities(tree: Tree, before: Any, q_: list[Vector], qd_: list[Vector]) -> list[Velocity]:

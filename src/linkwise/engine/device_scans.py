@@ -56,6 +56,7 @@ class Scan(NamedTuple):
     inward: list[Start]
     outward: list[Start]
     chain: Block | None
+    totals: bool  # the total is wanted
 
 
 class DeviceScanKernel:
@@ -103,10 +104,11 @@ class DeviceScanKernel:
         size = stage.program.outputs[0].slot.size
         inward = load_tree(stage.joints.join, True).starts(self._pieces)
         if stage.joints.share is None:
-            return Scan(size, 0, inward, [], None)
+            return Scan(size, 0, inward, [], None, True)
         chain = self._memory.sent(np.array(stage.joints.given, self._dtype))
         outward = load_tree(stage.joints.share, False).starts(self._pieces)
-        return Scan(size, len(stage.joints.given), inward, outward, chain)
+        totals = stage.joints.totals
+        return Scan(size, len(stage.joints.given), inward, outward, chain, totals)
 
     def __call__(
         self, inputs: Sequence[Array], outputs: Sequence[Array], threads: int | None = None
@@ -139,7 +141,7 @@ class DeviceScanKernel:
             room = self._memory.take(total, stream)
             maps = [room + sum(taken[:k]) for k in range(len(taken))]
             found = [room + sum(taken) + sum(given[:k]) for k in range(len(given))]
-            found = [self._found(*x) for x in zip(self._scans, maps, found, strict=True)]
+            found = [self._found(*x) for x in zip(self._scans, found, strict=True)]
             for state in range(states):
                 own = [p + state * row * self._number
                        for p, row in zip(pointers[:inputs], rows, strict=True)]  # fmt: skip
@@ -151,11 +153,9 @@ class DeviceScanKernel:
         assert outputs == 1
         return start
 
-    def _found(self, scan: Scan, maps: int, given: int) -> int:
-        """Where the result of a scan is: what pieces are given, or the total."""
-        if scan.chain is None:
-            return maps + (self._levels - 1) * scan.size * self._number
-        return given if self._pieces > 1 else scan.chain.view.pointer
+    def _found(self, scan: Scan, given: int) -> int:
+        """Where what pieces are given is: of one piece, it is what the chain is given."""
+        return scan.chain.view.pointer if scan.chain and self._pieces == 1 else given
 
     def _plan(self) -> list[Callable[..., None]]:
         """What is started, one after another: ``step(stream, inputs, output, maps, found)``."""
@@ -163,18 +163,19 @@ class DeviceScanKernel:
         for k, scan in enumerate(self._scans):
             steps += [self._of_pieces(part, k) for part in self._parts]
             steps += [self._of_tree(scan, k)]
-        if self._last is None:
+        if len(self._parts[0].kernels) > len(self._scans):
             steps += [self._of_pieces(part, -1) for part in self._parts]
-        else:
+        if self._last is not None:
             steps.append(self._of_chain(self._last))
         return steps
 
     def _of_pieces(self, part: Part, k: int) -> Callable[..., None]:
         """One stage of some pieces."""
-        number, before = self._number, self._scans[: k % len(part.kernels)]
+        number = self._number
+        before = [s for s in self._scans[: k % len(part.kernels)] if s.taken]
         rows = [part.length] * sum(self._along)
         rows += [block.view.shape[-1] for block in part.numbers]
-        rows += [s.taken for s in before]  # a total is the same for all pieces
+        rows += [s.taken for s in before]
         rows += [0] * (len(self._along) - sum(self._along))
         start = part.kernels[k].starter(part.pieces, rows)
         numbers = [block.view.pointer for block in part.numbers]
@@ -185,7 +186,9 @@ class DeviceScanKernel:
             along = [x + part.first_link * number
                      for x, own in zip(inputs, self._along, strict=True) if own]  # fmt: skip
             beside = [x for x, own in zip(inputs, self._along, strict=True) if not own]
-            given = [f + part.first * s.taken * number for f, s in zip(found, before, strict=False)]
+            known = [f for f, s in zip(found, self._scans, strict=True) if s.taken]
+            pairs = zip(known, before, strict=False)  # later scans have found nothing yet
+            given = [f + part.first * s.taken * number for f, s in pairs]
             into = output + part.first_link * number
             if k >= 0:
                 into = maps[k] + part.first * self._scans[k].size * number
@@ -210,14 +213,18 @@ class DeviceScanKernel:
     def _of_chain(self, kernel: DeviceKernel) -> Callable[..., None]:
         """The result, from totals."""
         beside = len(self._along) - sum(self._along)
-        rows = [*(scan.taken or scan.size for scan in self._scans), *[0] * beside]
-        start = kernel.starter(1, rows)
+        wanted = [k for k, scan in enumerate(self._scans) if scan.totals]
+        rows = [*(self._scans[k].size for k in wanted), *[0] * beside]
+        start, own = kernel.starter(1, rows), kernel.signature.outputs[0].size
+        behind = (self.signature.outputs[0].size - own) * self._number
 
         def step(
             stream: int, inputs: list[int], output: int, maps: list[int], found: list[int]
         ) -> None:
             more = [x for x, own in zip(inputs, self._along, strict=True) if not own]
-            start(stream, [*found, *more, output])
+            last = (self._levels - 1) * self._number
+            totals = [maps[k] + last * self._scans[k].size for k in wanted]
+            start(stream, [*totals, *more, output + behind])
 
         return step
 

@@ -198,12 +198,11 @@ class Joining:
         inward, outward = range(len(sizes) - 1), reversed(range(len(sizes) - 1))
         join = load(stage.joints.join)
         self._steps = [self._joined(join, k) for k in inward]
+        self.totals = [self._levels[-1]] if stage.joints.totals else []  # after a run
+        self.given = self._given[:1] if stage.joints.share else []  # to each piece, after a run
         if stage.joints.share:
             share = load(stage.joints.share)
             self._steps += [self._shared(share, k) for k in outward]
-            self.found = self._given[0]  # what each piece is given, after a run
-        else:
-            self.found = self._levels[-1]  # the total
         self.pieces = self._levels[0]  # where the pieces' maps go
 
     def run(self, threads: int | None) -> None:
@@ -305,7 +304,7 @@ class ScanKernel:
         own = [self._own(part, along) for part in self._parts]
 
         def run(k: int, part: Part, mine: list[Array], into: list[Array]) -> None:
-            found = [_of(tree, part) for tree in trees[: k % len(part.kernels)]]
+            found = [x[part.rows] for tree in trees[: k % len(part.kernels)] for x in tree.given]
             same = [np.broadcast_to(x, (part.count, x.shape[1])) for x in beside]
             part.kernels[k]([*mine, *found, *same], into, threads)
 
@@ -313,20 +312,24 @@ class ScanKernel:
             for part, mine in zip(self._parts, own, strict=True):
                 run(k, part, mine, [tree.pieces[part.rows]])
             tree.run(threads)
-        statuses = []
+        statuses: list[Array] = []
+
+        def made(result: Array) -> list[Array]:
+            if len(outputs) == 1:
+                return [result]
+            statuses.append(np.empty((len(result), 1), np.uint8))
+            return [result, statuses[-1]]
+
+        joints = outputs[0]
         if self._last is not None:
-            made = [outputs[0][None].reshape(1, -1)]
-            if len(outputs) > 1:
-                made.append(np.empty((1, 1), np.uint8))
-                statuses.append(made[1])
-            self._last([*(tree.found for tree in trees), *beside], made, 1)
-        for part, mine in zip(self._parts, own, strict=True) if self._last is None else ():
-            made = [part.target(outputs[0])]
-            if len(outputs) > 1:
-                made.append(np.empty((part.count, 1), np.uint8))
-                statuses.append(made[1])
-            run(-1, part, mine, made)
-            part.give(made[0], outputs[0])
+            size = self._last.signature.outputs[0].size
+            joints, chain = np.split(outputs[0].reshape(-1), [outputs[0].size - size])
+            totals = [x for tree in trees for x in tree.totals]
+            self._last([*totals, *beside], made(chain.reshape(1, size)), 1)
+        for part, mine in zip(self._parts, own, strict=True) if joints.size else ():
+            rows = part.target(joints)
+            run(-1, part, mine, made(rows))
+            part.give(rows, joints)
         if statuses:
             finite = all(np.isfinite(x).all() for x in inputs)
             outputs[1][...] = _status(np.concatenate(statuses), finite)
@@ -336,13 +339,6 @@ class ScanKernel:
         rows = [part.taken(x, str(self._sizes[name])) for name, x in along.items()]
         places = [part.place(link).astype(self._dtype) for link in self._pushed]
         return [*rows, *part.numbers, *places]
-
-
-def _of(tree: Joining, part: Part) -> Array:
-    """What a scan has found for some pieces: of each its own, or the total for all."""
-    if len(tree.found) == 1:
-        return np.broadcast_to(tree.found, (part.count, tree.found.shape[1]))
-    return tree.found[part.rows]
 
 
 def _status(rows: Array, finite: bool) -> int:

@@ -21,7 +21,7 @@ from linkwise.trace.classes import Classes
 from linkwise.trace.expr import Expr, Graph, Write
 from linkwise.trace.program import Program
 from linkwise.trace.rolled import Step, loop
-from linkwise.trace.rolledtree import LINKS, Place, RolledTree, Slots, Visit, Way
+from linkwise.trace.rolledtree import LINKS, Gathered, Place, RolledTree, Slots, Visit, Way
 
 STEPS, LAST = "steps", "last"  # lists of one number: links of a piece, and its last link
 NUMBERS = "numbers"  # of the links in a piece
@@ -57,6 +57,13 @@ class Piece(NamedTuple):
 def place_of(link: int) -> str:
     """The input that says which step of a piece a link is."""
     return f"place of link {link}"
+
+
+class Both(NamedTuple):
+    """A result over the joints, and numbers of the whole chain behind it."""
+
+    rows: Gathered
+    chain: list[Any]
 
 
 class PieceTree(RolledTree):
@@ -112,6 +119,10 @@ class PieceTree(RolledTree):
     def all(self) -> Way:
         """Every link of the piece, parents first."""
         return Way(self.n_links, counted=(STEPS, LAST))
+
+    def beside(self, rows: Any, more: Any) -> Any:
+        """A result over the joints, and numbers of the whole chain behind it."""
+        return Both(rows, more)
 
     def read_all(self, visit: Visit) -> list[Expr]:
         """All that is given of one link."""

@@ -21,10 +21,11 @@ from linkwise.spatial import select
 from linkwise.spatial.records import leaves, mapped
 from linkwise.sweep import Law
 from linkwise.trace.assemble import assemble
-from linkwise.trace.expr import Expr, Graph, summed
+from linkwise.trace.expr import Expr, Graph, reachable, summed
+from linkwise.trace.guard import guard
 from linkwise.trace.kept import filled, traced, unknown
-from linkwise.trace.piecetree import NUMBERS, Piece, PieceTree, place_of, shortened
-from linkwise.trace.program import BYTE, Output, Port, Program
+from linkwise.trace.piecetree import NUMBERS, Both, Piece, PieceTree, place_of, shortened
+from linkwise.trace.program import BYTE, Array, Output, Port, Program
 from linkwise.trace.rolled import program
 from linkwise.trace.rolledtree import LINKS, Gathered, Input, Lazy, Place, Slots, Visit
 from linkwise.trace.status import bad_pivots, bits, not_finite, not_unit
@@ -39,6 +40,7 @@ class Joints(NamedTuple):
     join: Program  # inner, outer -> piece
     share: Program | None  # inner, outer, given -> given of both; None: only the total is wanted
     given: list[float]  # of the whole chain
+    totals: bool  # the total is wanted too
 
 
 class Stage(NamedTuple):
@@ -51,34 +53,45 @@ class Stage(NamedTuple):
     of_chain: bool = False
 
     @property
-    def passes(self) -> int:
-        """Numbers that later stages are given by it."""
+    def found(self) -> tuple[int, int]:
+        """Numbers that each piece is given by its scan, and numbers of the total."""
         assert self.joints is not None
-        return len(self.joints.given) if self.joints.share else self.program.outputs[0].slot.size
+        size = self.program.outputs[0].slot.size
+        return len(self.joints.given), size if self.joints.totals else 0
 
 
 class _Scanned(Exception):
     """The algorithm has come to the scan that this stage is for."""
 
-    def __init__(self, law: Law, piece: Any, given: Any) -> None:
-        self.law, self.piece, self.given = law, piece, given
+    def __init__(self, law: Law, piece: Any, given: Any, totals: bool) -> None:
+        self.law, self.piece, self.given, self.totals = law, piece, given, totals
 
 
 @sweep.scan.register
 def _(tree: PieceTree, law: Law, given: Any, *per_link: Any) -> Any:
-    return _found(tree, law, given, given, per_link)
+    return _found(tree, law, given, False, per_link)[0]
 
 
 @sweep.total.register
 def _(tree: PieceTree, law: Law, *per_link: Any) -> Any:
-    return _found(tree, law, None, law.nothing, per_link)
+    return _found(tree, law, None, True, per_link)[1]
 
 
-def _found(tree: PieceTree, law: Law, given: Any, like: Any, per_link: Sequence[Any]) -> Any:
+@sweep.scan_and_total.register
+def _(tree: PieceTree, law: Law, given: Any, *per_link: Any) -> Any:
+    return _found(tree, law, given, True, per_link)
+
+
+def _found(
+    tree: PieceTree, law: Law, given: Any, totals: bool, per_link: Sequence[Any]
+) -> tuple[Any, Any]:
+    """What a scan has found, if it is done by now; else this stage ends here."""
     number, tree.met = tree.met, tree.met + 1
     if number < tree.stage:
-        return _of_port(tree.graph, f"given {number}", like)
-    raise _Scanned(law, _grown(tree, law, per_link), given)
+        ports = (f"given {number}", given), (f"total {number}", law.nothing)
+        shares, total = (_of_port(tree.graph, name, like) for name, like in ports)
+        return shares, total
+    raise _Scanned(law, _grown(tree, law, per_link), given, totals)
 
 
 @sweep.outward.register
@@ -150,17 +163,18 @@ def trace_stages(task: Task, tree: Tree, piece: Piece) -> list[Stage]:
     """The programs of a task on a chain cut into pieces."""
     stages: list[Stage] = []
     while not stages or stages[-1].joints:
-        sizes = [stage.passes for stage in stages]
+        sizes = [stage.found for stage in stages]
         _, unread = _traced(task, tree, piece, sizes, frozenset())
-        stages.append(_traced(task, tree, piece, sizes, unread)[0])
+        stages += _traced(task, tree, piece, sizes, unread)[0]
     return stages
 
 
 def _traced(
-    task: Task, tree: Tree, piece: Piece, given: Sequence[int], unread: Slots
-) -> tuple[Stage, Slots]:
+    task: Task, tree: Tree, piece: Piece, found: Sequence[tuple[int, int]], unread: Slots
+) -> tuple[list[Stage], Slots]:
+    """The next stage, or the last two, after scans that found so many numbers."""
     graph = Graph()
-    own = PieceTree.cut(tree, piece, graph, len(given), unread)
+    own = PieceTree.cut(tree, piece, graph, len(found), unread)
     sizes = dict(task.algorithm.inputs)
     own.inputs = {n: own.slots(size) for n, size in sizes.items() if isinstance(size, str)}
     values: list[Any] = [
@@ -169,47 +183,65 @@ def _traced(
         for port in task.ports(tree)
     ]  # fmt: skip
     own.common = [x for value in values if isinstance(value, list) for x in value]
-    beside = [Port(f"given {k}", size) for k, size in enumerate(given)]
-    beside += [port for port in task.ports(tree) if port.name not in own.inputs]
+    given = [Port(f"given {k}", size) for k, (size, _) in enumerate(found) if size]
+    totals = [Port(f"total {k}", size) for k, (_, size) in enumerate(found) if size]
+    beside = [port for port in task.ports(tree) if port.name not in own.inputs]
     ports = [Port(name, piece.length * width) for name, width in own.inputs.items()]
     if piece.columns:
         ports.append(Port(LINKS, piece.length * piece.columns, tiled=True))
     ports += [Port(place_of(i), 1) for i in dict.fromkeys(f.link for f in task.external)]
-    ports += beside
-    outputs: list[Output] = []
-    results: list[Expr] = []
-    status: list[Expr] = []
-    joints, of_chain = None, False
+    name, status = f"{task.name}, part {len(found) + 1}", task.status
     try:
         result = run(task, own, values)
     except _Scanned as scanned:
-        joints, results = _joints(scanned), [graph.lift(x) for x in leaves(scanned.piece)]
-        shape: tuple[int, ...] = (len(results),)
+        numbers = [graph.lift(x) for x in leaves(scanned.piece)]
+        left = own.forget_unread(numbers)
+        made = _program(graph, name, [*ports, *given, *beside], numbers, own.arrays())
+        return [Stage(made, _joints(scanned))], left
+    rows, chain = result if isinstance(result, Both) else (result, None)
+    stages, left = [], frozenset[tuple[str, int]]()
+    if isinstance(rows, Gathered):
+        turned, broken = _write(own, rows)
+        bad = summed(graph, bad_pivots(graph))
+        told = [bits(graph, graph.zero, turned, bad, broken)] if status else []
+        left = own.forget_unread(told)
+        outputs = [Output("result", (piece.length * own.slots("nv"),), ())]
+        made = _program(graph, name, [*ports, *given, *beside], [], own.arrays(), outputs, told)
+        stages.append(Stage(made))
     else:
-        if of_chain := not isinstance(result, Gathered):
-            ports, shape = beside, task.slots(tree)[0].shape
-            results = [graph.lift(x) for x in flatten(result)]
-            turned, broken = None, summed(graph, (not_finite(graph, x) for x in results))
-        else:
-            shape = (piece.length * own.slots("nv"),)
-            turned, broken = _write(own, result)
-            outputs.append(Output("result", shape, ()))
-        if task.status:
-            singular = summed(graph, bad_pivots(graph))
-            status = [bits(graph, graph.zero, turned, singular, broken)]
-    left = own.forget_unread([*results, *status])
-    pivots = list(dict.fromkeys(pivot for pivot, _ in graph.pivots)) if of_chain else []
-    regions, roots = assemble(graph, [*results, *pivots], status)
-    end = len(results) + len(pivots)
-    if results:
-        outputs.append(Output("result", shape, tuple(roots[: len(results)])))
-    if status:
-        outputs.append(Output("status", (), tuple(roots[end:]), BYTE))
-    name = f"{task.name}, part {len(given) + 1}"
-    arrays = () if of_chain else own.arrays()
-    watched = tuple(roots[len(results) : end])
-    made = Program(name, tuple(ports), regions, tuple(outputs), watched, arrays)
-    return Stage(made, joints, of_chain), left
+        chain = list(flatten(rows))
+    if chain is not None:
+        numbers = [graph.lift(x) for x in chain]
+        graph.loops.clear()  # of the pieces, as are the pivots that loops carry
+        used = {node.id for node in reachable(numbers)}
+        graph.pivots = [(pivot, scale) for pivot, scale in graph.pivots if pivot.id in used]
+        wrong = summed(graph, (not_finite(graph, x) for x in numbers))
+        bad = summed(graph, bad_pivots(graph))
+        told = [bits(graph, graph.zero, None, bad, wrong)] if status else []
+        made = _program(graph, name, [*totals, *beside], numbers, (), (), told, watch=True)
+        stages.append(Stage(guard(made), of_chain=True))
+    return stages, left
+
+
+def _program(
+    graph: Graph,
+    name: str,
+    ports: Sequence[Port],
+    numbers: list[Expr],
+    arrays: tuple[Array, ...],
+    written: Sequence[Output] = (),
+    status: Sequence[Expr] = (),
+    *,
+    watch: bool = False,
+) -> Program:
+    """A program that writes numbers, or what its loops write, and a status."""
+    pivots = [pivot for pivot, _ in graph.pivots if watch]
+    regions, roots = assemble(graph, [*numbers, *dict.fromkeys(pivots)], status)
+    count, end = len(numbers), len(numbers) + len(set(pivots))
+    outputs = list(written)
+    outputs += [Output("result", (count,), tuple(roots[:count]))] if count else []
+    outputs += [Output("status", (), tuple(roots[end:]), BYTE)] if status else []
+    return Program(name, tuple(ports), regions, tuple(outputs), tuple(roots[count:end]), arrays)
 
 
 def _write(tree: PieceTree, result: Gathered) -> tuple[Expr | None, Expr]:
@@ -233,7 +265,7 @@ def _write(tree: PieceTree, result: Gathered) -> tuple[Expr | None, Expr]:
 
 def _joints(scanned: _Scanned) -> Joints:
     """The programs that join pieces and share what they are given."""
-    law, piece, given = scanned.law, scanned.piece, scanned.given
+    law, piece, given, totals = scanned.law, scanned.piece, scanned.given, scanned.totals
     pair = (Port("inner", len(leaves(piece))), Port("outer", len(leaves(piece))))
 
     def pairs(name: str, ports: tuple[Port, ...], compute: Callable[..., Any]) -> Program:
@@ -245,7 +277,7 @@ def _joints(scanned: _Scanned) -> Joints:
 
     join = pairs("join of pieces", pair, law.join)
     if given is None:
-        return Joints(join, None, [])
+        return Joints(join, None, [], totals)
     numbers = [float(x) for x in leaves(given)]
     ports = (*pair, Port("given", len(numbers)))
-    return Joints(join, pairs("shares of pieces", ports, law.share), numbers)
+    return Joints(join, pairs("shares of pieces", ports, law.share), numbers, totals)
