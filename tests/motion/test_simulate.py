@@ -200,6 +200,21 @@ def test_batches_have_any_leading_shape_and_broadcast(puma: lw.Robot) -> None:
     assert none.q.shape == (0, 11, 6) and none.energy.total.shape == (0, 11)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_random_trees_step_by_step(
+    seed: int, random_robot: Callable[..., Any], all_kinds: tuple[str, ...]
+) -> None:
+    """One kernel, and Python's steps with the robot's own functions: the same motion."""
+    rng = np.random.default_rng(seed)
+    robot = lw.Robot(random_robot(rng, 6, kinds=all_kinds, mimic=seed % 2 == 0))
+    q, qd = robot.random_q(rng, size=3), rng.normal(size=(3, robot.nv))
+    fused = lw.simulate(robot, q, qd, duration=0.02)
+    steps = lw.simulate(robot, q, qd, lambda t, q, qd: np.zeros_like(qd), 0.02, hold=False)
+    assert np.abs(robot.difference(steps.q, fused.q)).max() <= 1e-9
+    energy = fused.energy
+    assert np.abs(energy.total - energy.total[:, :1]).max() <= 1e-6 * energy.kinetic.max()
+
+
 # -- the program ----------------------------------------------------------------------------------
 
 
@@ -376,6 +391,23 @@ def test_an_interrupt_keeps_what_was_computed(puma: lw.Robot) -> None:
     assert found.interrupted and len(found) == 22
     whole = lw.simulate(puma, bent(puma), None, lambda t, q, qd: -qd, 0.021)
     np.testing.assert_array_equal(found.q, whole.q)
+
+
+def test_an_interrupt_of_a_compiled_run(puma: lw.Robot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """States of whole runs are kept, and only those."""
+    from linkwise.motion.progress import Progress
+
+    def at(self: Progress, done: int) -> None:
+        if done > 90:
+            raise KeyboardInterrupt
+
+    whole = lw.simulate(puma, bent(puma), duration=0.5, every=3)
+    monkeypatch.setattr(Progress, "at", at)
+    with pytest.warns(UserWarning, match="simulate: interrupted; the trajectory ends at"):
+        found = lw.simulate(puma, bent(puma), duration=0.5, every=3)
+    assert found.interrupted and 30 < len(found) < len(whole)
+    np.testing.assert_array_equal(found.q, whole.q[: len(found)])
+    assert found.failed_at == -1 and found.status == 0
 
 
 # -- arguments ------------------------------------------------------------------------------------
