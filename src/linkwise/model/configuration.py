@@ -31,33 +31,31 @@ def _own(tree: Tree) -> Iterator[tuple[Link, slice, slice]]:
 
 
 def _groups(tree: Tree) -> Iterator[tuple[Link, Array]]:
-    """Of links in tables: an example of each kind, and where the joints of the kind begin in q."""
-    assert isinstance(tree.links, LinkTable)
-    for k in range(len(tree.links.kinds)):
-        yield tree.links.first_of(k), tree.q_indices[tree.links.kind_of == k]
+    """Joints with numbers of their own: an example, and where the joints like it begin in q.
+
+    Of links in tables those of one kind are a group; of others, each is one.
+    """
+    if isinstance(tree.links, LinkTable):
+        for k in range(len(tree.links.kinds)):
+            yield tree.links.first_of(k), tree.q_indices[tree.links.kind_of == k]
+    else:
+        yield from ((link, np.array([q.start])) for link, q, _ in _own(tree))
 
 
 def neutral(tree: Tree) -> Array:
     """Every joint at rest."""
-    if isinstance(tree.links, LinkTable):
-        out = np.empty(tree.nq)
-        for link, starts in _groups(tree):
-            for k, value in enumerate(link.joint.neutral()):
-                out[starts + k] = value
-        return out
-    return np.array([x for link, _, _ in _own(tree) for x in link.joint.neutral()])
+    out = np.empty(tree.nq)
+    for link, starts in _groups(tree):
+        out[starts[:, None] + np.arange(link.joint.nq)] = link.joint.neutral()
+    return out
 
 
 def position_limits(tree: Tree) -> Array:
     """Lower and upper limits of each number of q."""
     limits = np.empty((2, tree.nq))
-    if isinstance(tree.links, LinkTable):
-        for link, starts in _groups(tree):
-            at = starts[:, None] + np.arange(link.joint.nq)
-            limits[0, at], limits[1, at] = link.limits.lower, link.limits.upper
-        return limits
-    for link, q, _ in _own(tree):
-        limits[0, q], limits[1, q] = link.limits.lower, link.limits.upper
+    for link, starts in _groups(tree):
+        at = starts[:, None] + np.arange(link.joint.nq)
+        limits[0, at], limits[1, at] = link.limits.lower, link.limits.upper
     return limits
 
 
