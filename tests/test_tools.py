@@ -127,7 +127,7 @@ def test_chains_are_judged_by_many_digits(
         exact = accuracy.judged((name, 12))
         assert (accuracy.judged((name, 12)) == exact).all(), "the same, from its file"
         robot, state = accuracy.robot_of(case, 12), accuracy.state_of(case, 12)
-        row = accuracy.measure(robot, state, exact, ["aba"], {}) | accuracy.conditions(case, 12)
+        row = accuracy.measure(robot, state, exact, ["aba"]) | accuracy.conditions(case, 12)
         row |= {"case": name}
         for dtype in accuracy.DTYPES:
             limit = 10 * max(row["sensitivity"], 1.0) * accuracy.rounding(dtype)

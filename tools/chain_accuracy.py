@@ -2,6 +2,7 @@
 
     python tools/chain_accuracy.py              measure, write the page and its picture (minutes)
     python tools/chain_accuracy.py page         the page again, from benchmarks/results
+    python tools/chain_accuracy.py gpu          scans on a GPU, on a machine with one and CuPy
     python tools/chain_accuracy.py aba scan     only these methods, printed; chains up to 10,000
 
 Up to 100,000 links an error is the largest difference from the accelerations in 60 digits
@@ -18,9 +19,9 @@ import json
 import multiprocessing
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ from linkwise.spatial.records import leaves
 
 PAGE, PICTURE = DOCS / "chain_accuracy.md", DOCS / "pictures" / "chain_accuracy.svg"
 RESULTS = DOCS.parent / "benchmarks" / "results" / "chain_accuracy.json"
+ON_GPU = RESULTS.with_name("chain_accuracy_h200.json")
 KEPT = Path(tempfile.gettempdir()) / "linkwise-chain-accuracy"
 JUDGED = (10, 100, 1_000, 10_000, 100_000)  # lengths with an exact result
 RESIDUAL = (1_000_000, 10_000_000)
@@ -47,7 +49,7 @@ LONGEST = ("falling", "wavy")  # cases that are measured at the longest length t
 WRITTEN_OUT = 10  # longest chain of methods that have no loops
 DENSE = 1_000  # longest chain whose mass matrix is formed, for its condition
 DTYPES = ("float64", "float32")
-PATIENCE = 10.0  # seconds that one call may take, as the call of a tenth of the length foretells
+ITERATED = 1_000  # longest chain of iterations: there they need thousands of steps, and fail
 NUDGE = 1e-7  # relative, of inputs and constants, to see what the problem makes of it
 DOWN = (0.0, 0.0, -9.8125)
 Array = np.ndarray
@@ -177,6 +179,7 @@ def methods(robot: lw.Robot) -> Iterator[str]:
     seen = set()
     for name, algorithm in FUNCTIONS["forward_dynamics"].items():
         able = algorithm.can_roll(robot.tree) or robot.nv <= WRITTEN_OUT
+        able &= not algorithm.iterates or robot.nv <= ITERATED
         if able and algorithm.exists_for(robot.tree) and algorithm.driver not in seen:
             seen.add(algorithm.driver)
             yield name
@@ -239,13 +242,9 @@ def rounding(dtype: str) -> float:
 
 
 def measure(
-    robot: lw.Robot,
-    state: State,
-    exact: Array | None,
-    chosen: Sequence[str],
-    times: dict[str, float],
+    robot: lw.Robot, state: State, exact: Array | None, chosen: Sequence[str]
 ) -> dict[str, Any]:
-    """Errors and residuals of methods in each number type, and notes how long each took.
+    """Errors and residuals of methods in each number type.
 
     Without an exact result, the difference from articulated bodies in float64 stands for errors.
     """
@@ -256,10 +255,7 @@ def measure(
     for method in chosen:
         for dtype in DTYPES:
             with np.errstate(all="ignore"):
-                run(robot, method, state, dtype)  # compiles
-                start = time.perf_counter()
                 qdd = run(robot, method, state, dtype)
-                times[method] = time.perf_counter() - start
                 left = robot.inverse_dynamics(q, qd, qdd) - tau
             found["error"][f"{method} {dtype}"] = largest(qdd - truth) / largest(truth)
             found["residual"][f"{method} {dtype}"] = largest(left) / unit / rounding(dtype)
@@ -277,23 +273,30 @@ def conditions(case: Case, n: int) -> dict[str, float]:
 
 
 def measured(case: Case, lengths: Sequence[int], only: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """A chain at every length; methods whose calls get too long are left out from there on."""
-    times: dict[str, float] = {}
-    before = lengths[0]
+    """A chain at every length."""
     for n in lengths:
         robot, state = robot_of(case, n), state_of(case, n)
         exact = judged((case.name, n)) if n <= max(JUDGED) else None
-        able = [m for m in methods(robot) if not only or m in only]
-        chosen = [m for m in able if times.get(m, 0.0) * (n / before) ** order(m) < PATIENCE]
-        row = {"case": case.name} | measure(robot, state, exact, chosen, times)
+        chosen = [m for m in methods(robot) if not only or m in only]
+        row = {"case": case.name} | measure(robot, state, exact, chosen)
         yield row | ({} if exact is None else conditions(case, n))
-        before = n
         print(f"{case.name}, {n:,} links", file=sys.stderr, flush=True)
 
 
-def order(method: str) -> int:
-    """With which power of the length the time of a method grows; steps of iterations may too."""
-    return 2 if FUNCTIONS["forward_dynamics"][method].iterates else 1
+def on_gpu() -> Iterator[dict[str, Any]]:
+    """Differences of scans on a GPU from articulated bodies in float64, on the processor."""
+    import cupy
+
+    for n, case in product((1_000, 10_000, 100_000, 1_000_000), CASES.values()):
+        robot, state = robot_of(case, n), state_of(case, n)
+        truth, row = run(robot, "aba", state, "float64"), {"case": case.name, "n": n}
+        for dtype in DTYPES:
+            values = (cupy.asarray(x.astype(dtype)) for x in state)
+            found = robot.forward_dynamics(*values, method="scan").get().astype(float)
+            row[f"scan {dtype}"] = largest(found - truth) / largest(truth)
+            here = run(robot, "scan", state, dtype)
+            row[f"processor {dtype}"] = largest(here - truth) / largest(truth)
+        yield row
 
 
 def all_judged(lengths: Sequence[int]) -> None:
@@ -347,8 +350,9 @@ largest torque: inverse dynamics multiplies the rounding of q̈ by M, so that th
 
 All links but those of the mixed chain have 0.125 kg and 0.125 m, each joint turned by a right angle
 from the one before. Methods without loops are compiled link by link, and measured at {shortest}
-links only. A cell is empty where one call would take more than {patience:.0f} s, and says "fails"
-where the result is not finite or an iteration does not converge (a call then answers by `aba`).
+links only, iterations up to {iterated:,} links; the longest chains are falling and wavy. A cell
+says "fails" where the result is not finite or an iteration does not converge (a call then answers
+by `aba`).
 
 ![errors against length](pictures/chain_accuracy.svg)
 
@@ -448,15 +452,42 @@ def page(rows: Sequence[dict[str, Any]], by_hand: str) -> str:
     cases = "\n".join(f"| {case.name} | {case.text} |" for case in CASES.values())
     head = INTRODUCTION.format(
         cases=len(CASES), shortest=min(JUDGED), longest=max(RESIDUAL), table=cases,
-        patience=PATIENCE,
+        iterated=ITERATED,
     )  # fmt: skip
     parts = [f"### {name}\n\n{error_table(numbers_of(rows, name))}\n" for name in CASES]
     return (
         f"{head}{by_hand}\n## Beside articulated bodies, and beside κ u\n\n{BESIDE}\n"
         f"{summary_table(rows)}\n\n## Errors\n\n" + "\n".join(parts) + "\n"
         f"### Methods without loops, chains of {WRITTEN_OUT} links\n\n{written_table(rows)}\n\n"
-        f"## Residuals\n\n{residual_table(rows)}\n"
+        f"## Residuals\n\n{residual_table(rows)}\n{gpu_section()}"
     )
+
+
+def gpu_section() -> str:
+    """Scans on a GPU, if they were measured."""
+    if not ON_GPU.exists():
+        return ""
+    rows = json.loads(ON_GPU.read_text(encoding="utf-8"))
+    lengths = sorted({row["n"] for row in rows})
+    at = {(row["case"], row["n"]): row for row in rows}
+    lengths = [n for n in lengths if all((name, n) in at for name in CASES)]
+    body = [
+        [name, dtype[5:], *(
+            f"{short(at[name, n][f'scan {dtype}'])} ({short(at[name, n][f'processor {dtype}'])})"
+            for n in lengths
+        )]
+        for name in CASES for dtype in DTYPES
+    ]  # fmt: skip
+    table = markdown(["chain", "bits", *(f"{n:,}" for n in lengths)], body)
+    return f"\n{ON_A_GPU}\n{table}\n"
+
+
+ON_A_GPU = """\
+## Scans on a GPU
+
+Where a chain is cut depends on the device, so scans of a GPU and of a processor differ by rounding.
+Differences from `aba` in float64, on an H200, and in brackets on its host's processor:
+"""
 
 
 BESIDE = """\
@@ -519,6 +550,12 @@ def _legend(axes: Any, known: Sequence[str]) -> None:
 
 def main(words: Sequence[str]) -> None:
     """Measure, and write or print."""
+    if words[:1] == ["gpu"]:
+        file, rows = Path(words[1]) if words[1:] else ON_GPU, []
+        for row in on_gpu():
+            rows.append(row)
+            file.write_text(json.dumps(rows, indent=0) + "\n", encoding="utf-8")
+        return
     if words and words[0] != "page":
         all_judged(JUDGED[:4])
         for case in CASES.values():

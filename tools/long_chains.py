@@ -4,6 +4,7 @@
     python tools/long_chains.py 1e3 1e5     measure these lengths only, and print
     python tools/long_chains.py peers       Pinocchio and MuJoCo anew, then write the page
     python tools/long_chains.py gpu FILE    on a machine with a GPU and CuPy: numbers into FILE
+    python tools/long_chains.py gpu-results FILE     those numbers into the page
     python tools/long_chains.py page        write the page from benchmarks/results/long_chains.json
     python tools/long_chains.py compare     batches, written out and by loops
 
@@ -25,11 +26,12 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
-os.environ["LINKWISE_CACHE"] = "off"  # the first call compiles
+if sys.argv[1:2] != ["gpu"]:
+    os.environ["LINKWISE_CACHE"] = "off"  # the first call compiles
 
 import numpy as np
 from pages import DOCS, markdown
@@ -41,6 +43,8 @@ STATES = 256
 LENGTHS = (100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 PEERS = ("pinocchio", "mujoco")
 MEMORY, PATIENCE = 8 << 30, 300.0  # of a peer, at each length
+LONGEST_OTHERS = 1_000_000  # links of methods that are neither the usual one nor a scan
+LONGEST_SERIAL = 10_000  # links that one thread of a GPU walks through, in milliseconds
 TIMED = {"forward_dynamics": "fd", "inverse_dynamics": "id"}
 RESULTS = DOCS.parent / "benchmarks" / "results" / "long_chains.json"
 PAGE, PICTURE = DOCS / "long_chains.md", DOCS / "pictures" / "long_chains.svg"
@@ -64,7 +68,10 @@ def ours(n: int) -> Row:
     row: Row = {"n": n, "who": "linkwise", "built": time.perf_counter() - start, "seconds": {}}
     values = state_of(n)
     for function, label in TIMED.items():
-        for method in in_loops(robot, function):
+        known = in_loops(robot, function)
+        for method in known:
+            if n > LONGEST_OTHERS and not (method == known[0] or scans(function, method)):
+                continue
             for threads in threads_of(function, method):
                 first, seconds = timed(
                     call_of(robot, function, method, values, threads), 0.3 if n < 1e6 else 1.0
@@ -89,7 +96,12 @@ def in_loops(robot: lw.Robot, function: str) -> list[str]:
 
 def threads_of(function: str, method: str) -> tuple[int, ...]:
     """Numbers of threads worth measuring: only scans share the links of one state among them."""
-    return (1, os.cpu_count() or 1) if FUNCTIONS[function][method].scans else (1,)
+    return (1, os.cpu_count() or 1) if scans(function, method) else (1,)
+
+
+def scans(function: str, method: str) -> bool:
+    """Whether a method cuts a chain into pieces."""
+    return FUNCTIONS[function][method].scans
 
 
 def call_of(
@@ -140,21 +152,29 @@ def peer(name: str, n: int) -> Row:
 
 
 def gpu(n: int) -> Row:
-    """Seconds on a GPU, with all arrays there: batches of one state."""
+    """Seconds on a GPU, with all arrays there, and on its host; a serial walk is one thread."""
     import cupy
 
     robot = lw.chain(n, "random").with_loops(True)
     row: Row = {"n": n, "who": "gpu", "device": _device(cupy), "seconds": {}, "refused": {}}
-    for dtype in ("float64", "float32"):
+    for dtype, (function, label) in product(("float64", "float32"), TIMED.items()):
         values = [cupy.asarray(x.astype(dtype)) for x in state_of(n)]
-        for function, label in TIMED.items():
-            for method in in_loops(robot, function):
-                key = f"{label} {method} {dtype}"
-                try:
-                    call = call_of(robot, function, method, values, None)
-                    row["seconds"][key] = _on_stream(cupy, call)
-                except (ValueError, TypeError, RuntimeError) as error:
-                    row["refused"][key] = str(error)
+        for k, method in enumerate(in_loops(robot, function)):
+            serial = k == 0 and n <= LONGEST_SERIAL
+            if not (serial or scans(function, method)):
+                continue
+            key = f"{label} {method} {dtype}"
+            try:
+                call = call_of(robot, function, method, values, None)
+                row["seconds"][key] = _on_stream(cupy, call)
+            except (ValueError, TypeError, RuntimeError) as error:
+                row["refused"][key] = str(error)
+    for function, label in TIMED.items():
+        for method in in_loops(robot, function):
+            if scans(function, method):
+                cores = os.cpu_count() or 1
+                call = call_of(robot, function, method, state_of(n), cores)
+                row["seconds"][f"{label} {method} {cores}"] = timed(call)[1]
     return row
 
 
@@ -163,17 +183,22 @@ def _device(cupy: Any) -> str:
 
 
 def _on_stream(cupy: Any, call: Callable[[], object]) -> float:
-    """Seconds between events around twenty calls, the best of five."""
+    """Seconds of a call between events around several, the best of five."""
     call()
     stream, best = cupy.cuda.get_current_stream(), float("inf")
+    stream.synchronize()
+    start = time.perf_counter()
+    call()
+    stream.synchronize()
+    count = max(1, min(20, int(0.1 / (time.perf_counter() - start))))
     for _ in range(5):
         begin, end = cupy.cuda.Event(), cupy.cuda.Event()
         begin.record(stream)
-        for _ in range(20):
+        for _ in range(count):
             call()
         end.record(stream)
         end.synchronize()
-        best = min(best, cupy.cuda.get_elapsed_time(begin, end) / 20e3)
+        best = min(best, cupy.cuda.get_elapsed_time(begin, end) / count / 1e3)
     return best
 
 
@@ -276,9 +301,17 @@ def columns(found: dict[str, Any]) -> list[tuple[str, str, str, str]]:
             chosen.append(("linkwise", key, f"`{method}`{many}", label))
     for row in found["gpu"]:
         for key in row["seconds"]:
-            label, method, dtype = key.split()
-            chosen.append(("gpu", key, f"`{method}` GPU {dtype}", label))
+            label, method, where = key.split()
+            if where == "float32" and method in ("aba", "rnea"):
+                continue  # as long as in float64: one thread waits for itself
+            told = f", {where} threads of its host" if where.isdigit() else f" {where}"
+            chosen.append(("gpu", key, f"`{method}`{told}", label))
     return sorted(dict.fromkeys(chosen), key=lambda c: c[3] == "id")
+
+
+def _device_of(column: tuple[str, str, str, str]) -> str:
+    """What a column's name begins with."""
+    return "GPU " if column[0] == "gpu" and not column[1].split()[2].isdigit() else ""
 
 
 def rows_of(found: dict[str, Any]) -> dict[tuple[str, int], Row]:
@@ -289,7 +322,8 @@ def rows_of(found: dict[str, Any]) -> dict[tuple[str, int], Row]:
 
 def times_table(found: dict[str, Any], kind: str) -> str:
     """A row per length: our methods, then the peers."""
-    at, own = rows_of(found), [c for c in columns(found) if c[3] == kind]
+    at = rows_of(found)
+    own = [c for c in columns(found) if c[3] == kind and c[0] == "linkwise"]
     head = ["links", *(c[2] for c in own), *PEERS]
     body = []
     for n in sorted({row["n"] for row in found["linkwise"]}):
@@ -304,6 +338,21 @@ def _peer_cell(row: Row | None, kind: str) -> str:
     if "failed" in row:
         return "fails"
     return duration(next(s for key, s in row["seconds"].items() if key.startswith(kind)))
+
+
+def gpu_section(found: dict[str, Any]) -> str:
+    """A row per length: the serial walk on one thread of a GPU, and scans."""
+    own = [c for c in columns(found) if c[0] == "gpu"]
+    if not own:
+        return ""
+    at = rows_of(found)
+    body = [
+        [f"{row['n']:,}", *(duration(at["gpu", row["n"]]["seconds"].get(c[1])) for c in own)]
+        for row in found["gpu"]
+    ]
+    devices = ", ".join(sorted({row["device"] for row in found["gpu"]}))
+    head = ["links", *(f"{c[3].upper()} {c[2]}" for c in own)]
+    return f"On a GPU ({devices}), all arrays there:\n\n{markdown(head, body)}\n\n"
 
 
 def making_table(found: dict[str, Any]) -> str:
@@ -341,7 +390,10 @@ def slopes(found: dict[str, Any]) -> str:
         growth = [math.log10(have[b] / have[a]) / math.log10(b / a)
                   for a, b in pairwise(lengths)]  # fmt: skip
         per_link = have[lengths[-1]] / lengths[-1] * 1e9
-        lines.append([f"{kind.upper()} {head}", *(f"{g:.2f}" for g in growth), f"{per_link:.3g}"])
+        where = _device_of((who, key, head, kind))
+        lines.append(
+            [f"{kind.upper()} {where}{head}", *(f"{g:.2f}" for g in growth), f"{per_link:.3g}"]
+        )
     lengths = sorted({n for _, n in at})
     steps = [f"to {b:,}" for b in lengths[1:]]
     lines = [[x[0], *x[1:-1], *[""] * (len(steps) + 2 - len(x)), x[-1]] for x in lines]
@@ -350,12 +402,10 @@ def slopes(found: dict[str, Any]) -> str:
 
 def section(found: dict[str, Any]) -> str:
     """The part of the page that is measured."""
-    devices = sorted({row["device"] for row in found["gpu"]})
-    with_gpu = f"; GPU columns: {', '.join(devices)}, states resident" if devices else ""
     return f"""\
-One state of a random chain of revolute joints, float64, on {found["machine"]}{with_gpu}. The
-best of repeated calls, from Python, all checks included. Peers are on the same core, in processes
-with 8 GB and five minutes of processor time for each length, their model made from the same links
+One state of a random chain of revolute joints, float64, on {found["machine"]}. The best
+of repeated calls, from Python, all checks included. Peers are on the same core, in processes with
+8 GB and five minutes of processor time for each length, their model made from the same links
 (`linkwise.bench`).
 
 Forward dynamics:
@@ -366,19 +416,19 @@ Inverse dynamics:
 
 {times_table(found, "id")}
 
-![time against length](pictures/long_chains.svg)
+{gpu_section(found)}![time against length](pictures/long_chains.svg)
 
 Before the first result:
 
 {making_table(found)}
 
 What became of the peers (Pinocchio {found["versions"]["pinocchio"]}, MuJoCo \
-{found["versions"]["mujoco"]}; after two failures a longer chain is not tried):
+{found["versions"]["mujoco"]}; not tried after two failures):
 
 {failures(found)}
 
 How fast time grows from each length to the next: 1 is in proportion to the length, 0 is not at all.
-Where the depth of the computation decides, as on a GPU up to some ten thousand links, an O(log N)
+Where the depth of the computation decides, as on a GPU up to a hundred thousand links, an O(log N)
 method is near 0.
 
 {slopes(found)}
@@ -402,14 +452,17 @@ def draw(found: dict[str, Any]) -> None:
     from matplotlib import pyplot as plt
 
     plt.rcParams.update({"svg.hashsalt": "linkwise", "svg.fonttype": "none", "font.size": 9})
-    figure, axes = plt.subplots(figsize=(7.4, 4.6))
+    figure, axes = plt.subplots(figsize=(9.0, 4.6))
     at = rows_of(found)
-    own = [c for c in columns(found) if c[3] == "fd"]
-    lines = [(c[0], c[1], c[2].replace("`", ""), "-" if c[0] == "linkwise" else "--") for c in own]
+    own = [c for c in columns(found) if c[3] == "fd" and c[1].split()[1] not in ("fd3", "schur")]
+    lines = [
+        (c[0], c[1], _device_of(c) + c[2].replace("`", ""), "-" if c[0] == "linkwise" else "--")
+        for c in own
+    ]
     for name in PEERS:
         key = next((k for row in found["peers"] if row["who"] == name and "seconds" in row
                     for k in row["seconds"] if k.startswith("fd")), "")  # fmt: skip
-        lines.append((name, key, name, ":"))
+        lines.append((name, key, f"{name}, fails beyond ×", ":"))
     for k, (who, key, text, style) in enumerate(lines):
         xy = sorted((n, row["seconds"][key]) for (w, n), row in at.items()
                     if w == who and key in row.get("seconds", {}))  # fmt: skip
@@ -420,7 +473,7 @@ def draw(found: dict[str, Any]) -> None:
     axes.set(xscale="log", yscale="log", xlabel="links", ylabel="seconds of forward dynamics")
     axes.grid(alpha=0.25, which="major")
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False)
+    axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
     figure.tight_layout()
     figure.savefig(PICTURE, metadata={"Date": None})
     plt.close(figure)
@@ -477,8 +530,10 @@ def main(words: Sequence[str]) -> None:
         case ["compare"]:
             compare()
         case ["gpu", path]:
-            rows = [child("gpu", n) for n in LENGTHS]
-            Path(path).write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+            rows: list[Row] = []
+            for n in LENGTHS:
+                rows.append(gpu(n))
+                Path(path).write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
         case ["gpu-results", path]:
             save(gpu=json.loads(Path(path).read_text(encoding="utf-8")))
             write(results())
