@@ -111,7 +111,13 @@ ROBOTS = {
 }
 
 
-@pytest.fixture(scope="module", params=ROBOTS)
+MORE = ("tied", "uniform")  # `make full`: "hand" and "table" are much like these
+
+
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(x, marks=[pytest.mark.full] if x in MORE else []) for x in ROBOTS],
+)
 def robot(request: pytest.FixtureRequest) -> lw.Robot:
     return ROBOTS[request.param]()
 

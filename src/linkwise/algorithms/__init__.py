@@ -79,6 +79,10 @@ class Algorithm:
     # with M first (engine/iterative.py)
     products: tuple[str, ...] = ()
 
+    def __hash__(self) -> int:
+        """By name, which is quick: every call that finds its kernel in Python asks for it."""
+        return hash((self.function, self.method))
+
     @property
     def takes_axes(self) -> bool:
         """Whether the driver is told in which axes the result is wanted."""
