@@ -13,6 +13,8 @@ import pytest
 
 import linkwise as lw
 from linkwise.backends.cuda.backend import Cuda
+from linkwise.engine import devices
+from linkwise.engine.libraries import NUMPY
 from linkwise.motion import setup
 
 ENGINE = Path(__file__).resolve().parents[1] / "engine" / "test_cuda.py"
@@ -72,3 +74,14 @@ def test_what_a_gpu_does_not_simulate(puma: lw.Robot) -> None:
     with pytest.raises(ValueError, match="device 'gpu': expected 'cpu', 'cuda'"):
         lw.simulate(puma, q, device="gpu")
     lw.simulate(puma, q, duration=0.01, device="cpu")
+
+
+def test_arrays_in_the_memory_of_a_gpu_are_refused(
+    puma: lw.Robot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = devices.Where(NUMPY, "cuda:1")
+    monkeypatch.setattr(devices, "elsewhere", lambda values: True)
+    monkeypatch.setattr(devices, "where", lambda function, names, values: there)
+    message = r"q0 is an array of .* on cuda:1; expected arrays of NumPy, and device='cuda:1'"
+    with pytest.raises(TypeError, match=message):
+        lw.simulate(puma, puma.neutral())
