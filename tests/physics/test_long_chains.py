@@ -76,9 +76,9 @@ def test_inverse_dynamics_of_forward_dynamics_are_the_torques(
 def test_energy_changes_by_the_power_of_torques_and_dampers(method: str, n: int) -> None:
     """d/dt (kinetic + potential energy) = q̇ · (tau - d q̇), along the motion itself.
 
-    To a part of the power that kinetic and potential energy exchange.
+    To a part of the power that both exchange, and to the rounding of energies.
     """
-    damping, step = 0.01, 1e-6
+    damping, step = 0.01, min(1e-6, 0.1 / n)
     robot, (q, qd, tau) = lw.chain(n, "random", damping=damping), calm_state_of(n)
     qdd = robot.forward_dynamics(q, qd, tau, method=method)
     after, before = (
@@ -88,8 +88,9 @@ def test_energy_changes_by_the_power_of_torques_and_dampers(method: str, n: int)
     )
     exchanged = abs(qd @ robot.gravity_torque(q))
     energy = robot.kinetic_energy(q, qd) + abs(robot.potential_energy(q))
+    assert 5e-13 * energy / step <= 1e-2 * exchanged, "else rounding hides everything"
     power = qd @ (tau - damping * qd)
-    assert abs((after - before) / (2.0 * step) - power) <= 1e-5 * exchanged + 1e-14 * energy / step
+    assert abs((after - before) / (2.0 * step) - power) <= 1e-5 * exchanged + 5e-13 * energy / step
 
 
 @pytest.mark.parametrize("method", METHODS)
