@@ -306,5 +306,9 @@ def suggestion(word: str, known: frozenset[str]) -> str | None:
     return lower[close[0]] if close else None
 
 
+class NoProgram(ValueError):
+    """A method that is several programs, so that no one can be shown or counted."""
+
+
 class ProgramTooLarge(MemoryError):
     """A program has more operations than this machine has the memory to compile."""

@@ -314,7 +314,7 @@ class Functions:
 
         ``method``: ``"crba"`` (factors of the mass matrix), ``"recursive"`` (articulated bodies),
         ``"schur"``, ``"schur-bcr"`` and, for no damping, ``"schur-direct"`` (forces between
-        bodies).
+        bodies), or ``"scan"`` for a frame at the tip of one long chain.
         """
         d = devices.damping(damping, q)
         return self._calls.run(
@@ -333,7 +333,7 @@ class Functions:
         """``J M⁻¹ Jᵀ`` (..., 6, 6) of a frame: its acceleration per unit wrench at its origin.
 
         Exists at every pose and for any number of joints. ``method``: ``"crba"``, ``"recursive"``,
-        ``"schur"`` or ``"schur-bcr"``, as in `operational_inertia`.
+        ``"schur"``, ``"schur-bcr"`` or ``"scan"``, as in `operational_inertia`.
         """
         return self._calls.run(
             "operational_inertia_inverse", (q,), options, method=method, frame=frame, axes=axes

@@ -14,6 +14,7 @@ from linkwise.backends.choice import text_of
 from linkwise.engine import devices
 from linkwise.engine.calls import Array, Calls, Options, Result, announce
 from linkwise.engine.tasks import Key
+from linkwise.errors import NoProgram
 from linkwise.functions import Functions, names
 from linkwise.model import configuration, edit
 from linkwise.model.bodies import Policy
@@ -494,7 +495,7 @@ def _compiled(task: Task) -> Task:
     """What is compiled for a task: of a matrix that is computed column by column, a column."""
     if task.rolled and task.algorithm.products:
         products = ", ".join(map(repr, task.algorithm.products))
-        raise ValueError(
+        raise NoProgram(
             f"{task.name}: by loops, its iterations run on arrays and have no program; expected "
             f"one of the functions that they call, {products}, or robot.with_loops(False)"
         )

@@ -155,12 +155,12 @@ class Law(NamedTuple):
 
     ``grow(link, piece, *inputs_of_link) -> piece``  with one link more, at its inner end if inward
     ``join(inner, outer) -> piece``                  two neighbours as one; associative
-    ``share(inner, outer, given) -> given, given``   what each of two is given
+    ``share(inner, outer, given) -> given, given``   what each of two is given; None: only `total`
     """
 
     grow: Body
     join: Callable[[Any, Any], Any]
-    share: Callable[[Any, Any, Any], tuple[Any, Any]]
+    share: Callable[[Any, Any, Any], tuple[Any, Any]] | None
     nothing: Any  # the piece without links
     inward: bool = False
 
@@ -222,8 +222,8 @@ def _pieces(tree: Tree, law: Law, per_link: Sequence[PerLink]) -> list[Any]:
 
 
 def _joined(law: Law, pieces: Sequence[Any]) -> _Node:
-    if len(pieces) == 1:
-        return _Node(pieces[0])
+    if len(pieces) < 2:
+        return _Node(pieces[0] if pieces else law.nothing)
     half = (len(pieces) + 1) // 2
     inner, outer = _joined(law, pieces[:half]), _joined(law, pieces[half:])
     return _Node(law.join(inner.piece, outer.piece), (inner, outer))
@@ -233,6 +233,7 @@ def _shared(law: Law, node: _Node, given: Any) -> list[Any]:
     if node.halves is None:
         return [given]
     inner, outer = node.halves
+    assert law.share is not None  # else only the total is asked for
     shares = law.share(inner.piece, outer.piece, given)
     return [*_shared(law, inner, shares[0]), *_shared(law, outer, shares[1])]
 

@@ -1353,6 +1353,9 @@ def test_pieces_of_chains_on_a_gpu(host: HostDriver, links: int, dtype: str) -> 
         found = call(*map(Fake, values), **there, method="scan").numbers
         error = np.abs(found - expected).max() / np.abs(expected).max()
         assert error < 40 * np.finfo(dtype).eps * links**0.5, function
+    x[1, -1] = np.inf
+    found = robot.inverse_dynamics(*map(Fake, (q, qd, x)), method="scan").numbers
+    assert np.isfinite(found[0]).all() and np.isnan(found[1]).all()
     assert not host.taken, "all memory was given back"
 
 

@@ -368,7 +368,9 @@ def test_the_bits_have_names() -> None:
         "SINGULAR": 4,
         "NOT_CONVERGED": 8,
         "OVERFLOW": 16,
+        "LIMIT": 32,
     }
+    assert f"{lw.Status(4)!s} {lw.Status(0)!s}" == "SINGULAR OK"
     text = (Path(__file__).parents[2] / "docs" / "status.md").read_text(encoding="utf-8")
     for name, value in names.items():
         assert f"| `{name}` | {value} |" in text

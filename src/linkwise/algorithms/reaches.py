@@ -34,12 +34,7 @@ def join(inner: Reach, outer: Reach) -> Reach:
     return Reach(Mat3(*(turn @ row for row in inner.R.rows)), inner.p + inner.R @ outer.p)
 
 
-def share(inner: Reach, _outer: Reach, before: Reach) -> tuple[Reach, Reach]:
-    """Where the links before both are."""
-    return before, join(before, inner)
-
-
-REACHES = Law(reach, join, share, Reach(Mat3.identity(), Vec3.zero()))
+REACHES = Law(reach, join, None, Reach(Mat3.identity(), Vec3.zero()))
 
 
 def tip_pose(tree: Tree, q: Vector) -> LinkPose:

@@ -79,6 +79,6 @@ def pushes(
 
 def push(origin: Vec3, _link: Link, total: Force, turned: Spin, given: Force) -> Force:
     """One wrench more on a link, given in base axes at a point of the link."""
-    turn = turned.R.T
-    force = turn @ given.lin
-    return total + Force(turn @ given.ang + cross(origin, force), force)
+    axes = turned.R.T
+    force = axes @ given.lin
+    return total + Force(axes @ given.ang + cross(origin, force), force)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from linkwise.bench.states import algorithms_of, frame_for, tip
-from linkwise.engine.auto import choose_method
-from linkwise.errors import printable
+from linkwise.engine.auto import choose_method, in_loops
+from linkwise.errors import NoProgram, printable
 from linkwise.robot import Robot
 from linkwise.text import aligned
 from linkwise.trace.program import OperationCount
@@ -27,15 +28,21 @@ class Counted:
 
 
 def count_all(robot: Robot, only_chosen: bool = False) -> list[Counted]:
-    """Count every function and method that exists for the robot, or those that auto chooses."""
+    """Count every function and method that exists for the robot, or those that auto chooses.
+
+    Of a robot whose functions are loops, methods that are not loops are left out: their code is
+    written out link by link, and takes long to trace. So are methods that are several programs.
+    """
     counted = []
     for algorithm in algorithms_of(robot):
         function, method, frame = algorithm.function, algorithm.method, frame_for(robot, algorithm)
         at = robot.tree.frames[frame] if frame else None
         chosen = choose_method(function, robot.tree, frame=at) == method
-        if chosen or not only_chosen:
-            count = robot.operation_count(function, method, frame=frame)
-            counted.append(Counted(function, method, chosen, count))
+        long = in_loops(function, robot.tree) and not algorithm.can_roll(robot.tree)
+        if (chosen or not only_chosen) and not long:
+            with suppress(NoProgram):
+                count = robot.operation_count(function, method, frame=frame)
+                counted.append(Counted(function, method, chosen, count))
     return counted
 
 
@@ -49,6 +56,11 @@ def operation_table(robot: Robot, only_chosen: bool = False) -> str:
         f"Operations of one evaluation; a fused pair is one instruction.{star}\n"
         f"Functions of a frame are counted for {printable(tip(robot))}."
     )
+    if in_loops("forward_dynamics", robot.tree):
+        note += (
+            "\nA robot of many links: methods that are not one program of loops are left out "
+            "(docs/long_chains.md)."
+        )
     return f"{aligned(head, shown, words)}\n\n{note}"
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
-from linkwise.backends.llvm.run import available_cores
 from linkwise.backends.llvm.target import host
+from linkwise.backends.process import available_cores
 from linkwise.bench.contest import OURS, WIDTH, Report, Settings, Times, race, row_facts
 from linkwise.bench.limit import Peak, measure_peak
 from linkwise.bench.speed import BATCH, CALL, Speed, batch_style

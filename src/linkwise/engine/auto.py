@@ -38,6 +38,7 @@ MOST_UNROLLED = {"cpu": {1: 44, 2: 40}, "cuda": {1: 40, 2: 40}}  # links, by vec
 MOST_PAIRS = 650  # of matrices, on the processor
 MOST_PAIRS_OF = {"mass_matrix_inverse": 300, "coriolis_matrix": 260}
 MOST_LINKS_OF = {"mass_matrix_inverse": 30}  # it has entries between branches too
+MOST_PIECES = 8  # links of a scan that is written out, each a piece of its own
 MOST_WEIGHED = 500  # links up to which methods are weighed against each other; fitted up to 60
 
 

@@ -14,16 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.backends.base import Block, DeviceBackend, DeviceKernel, DeviceTree, Rows
-from linkwise.engine.scans import Cut, cut_links, tiled
+from linkwise.engine.scans import Traced, traced
 from linkwise.model.tree import Tree
-from linkwise.trace.classes import classes_of
 from linkwise.trace.program import Program
-from linkwise.trace.stages import Piece, Stage, place_of, shortened, trace_stages
+from linkwise.trace.stages import Stage
 from linkwise.trace.tracer import Task
 
 Array = NDArray[Any]
 Start = Callable[[int, Sequence[int]], None]
-Load = Callable[[Program], DeviceKernel]
+Loader = Callable[[Program], DeviceKernel]
 LoadTree = Callable[[Program, bool], DeviceTree]
 BYTES = 256  # what begins at a multiple of so many is read in as few pieces as can be
 
@@ -63,41 +62,27 @@ class DeviceScanKernel:
     """All kernels of one task on one chain."""
 
     def __init__(
-        self, task: Task, tree: Tree, dtype: str, backend: DeviceBackend, load: Load,
+        self, task: Task, tree: Tree, dtype: str, backend: DeviceBackend, load: Loader,
         load_tree: LoadTree,
     ) -> None:  # fmt: skip
-        self._task, self._dtype, self._memory = task, np.dtype(dtype), backend.memory
+        self._dtype, self._memory = np.dtype(dtype), backend.memory
+        self._number = self._dtype.itemsize
         self.signature = task.signature(tree)
-        classes = classes_of(tree)
-        at: Cut = cut_links(classes, piece_length)
-        sizes, number = dict(task.algorithm.inputs), self._dtype.itemsize
+        sizes = dict(task.algorithm.inputs)
         self._along = [isinstance(sizes.get(p.name), str) for p in self.signature.inputs]
-        self._parts: list[Part] = []
-        stages: list[Stage] = []
-        rows = [(0, 1, at.first), (at.first, at.pieces, at.length),
-                (tree.n_links - at.last, 1, at.last)]  # fmt: skip
-        for first_link, count, length in rows:
-            if not (count and length):
-                continue
-            links = slice(first_link, first_link + count * length)
-            kinds = tuple(int(k) for k in np.unique(classes.of_link[links]))
-            piece = Piece(max(length, at.length), classes, kinds)
-            stages = trace_stages(task, tree, piece)
-            numbers = [
-                *tiled(piece.table(links), count, length, piece.length, backend.tile(dtype), dtype),
-                *(_place(link - first_link, count, length, dtype)
-                  for link in dict.fromkeys(frame.link for frame in task.external)),
-            ]  # fmt: skip
-            kernels = [load(shortened(s.program, length)) for s in stages if not s.of_chain]
-            first = sum(part.pieces for part in self._parts)
-            sent = [self._memory.sent(x) for x in numbers]
-            self._parts.append(Part(first_link, first, count, length, kernels, sent))
+        parts = traced(task, tree, piece_length, backend.tile(dtype), dtype)
+        self._parts = [self._part(own, load) for own in parts]
+        stages = parts[-1].stages
         self._last = load(stages[-1].program) if stages[-1].of_chain else None
         self._pieces = sum(part.pieces for part in self._parts)
-        self._scans = [self._scan(stage, load_tree) for stage in stages if stage.joints]
         self._levels = _levels(self._pieces)
+        self._scans = [self._scan(stage, load_tree) for stage in stages if stage.joints]
         self._memory.wait()
-        self._number = number
+
+    def _part(self, own: Traced, load: Loader) -> Part:
+        kernels = [load(program) for program in own.programs]
+        sent = [self._memory.sent(x) for x in own.numbers]
+        return Part(own.first_link, own.first, own.pieces, own.length, kernels, sent)
 
     def _scan(self, stage: Stage, load_tree: LoadTree) -> Scan:
         assert stage.joints is not None
@@ -134,28 +119,24 @@ class DeviceScanKernel:
         given = [_whole(self._levels * s.taken * self._number) for s in self._scans]
         total = sum(taken) + sum(given)
         plan = self._plan()
-        inputs, outputs = len(self._along), len(self.signature.outputs)
+        inputs = len(self._along)
         size = self.signature.outputs[0].size
 
         def start(stream: int, pointers: Sequence[int]) -> None:
             room = self._memory.take(total, stream)
             maps = [room + sum(taken[:k]) for k in range(len(taken))]
             found = [room + sum(taken) + sum(given[:k]) for k in range(len(given))]
-            found = [self._found(*x) for x in zip(self._scans, found, strict=True)]
-            for state in range(states):
-                own = [p + state * row * self._number
-                       for p, row in zip(pointers[:inputs], rows, strict=True)]  # fmt: skip
-                out = pointers[inputs] + state * size * self._number
-                for step in plan:
-                    step(stream, own, out, maps, found)
-            self._memory.give(room, stream)
+            try:
+                for state in range(states):
+                    own = [p + state * row * self._number
+                           for p, row in zip(pointers[:inputs], rows, strict=True)]  # fmt: skip
+                    out = pointers[inputs] + state * size * self._number
+                    for step in plan:
+                        step(stream, own, out, maps, found)
+            finally:
+                self._memory.give(room, stream)
 
-        assert outputs == 1
         return start
-
-    def _found(self, scan: Scan, given: int) -> int:
-        """Where what pieces are given is: of one piece, it is what the chain is given."""
-        return scan.chain.view.pointer if scan.chain and self._pieces == 1 else given
 
     def _plan(self) -> list[Callable[..., None]]:
         """What is started, one after another: ``step(stream, inputs, output, maps, found)``."""
@@ -171,11 +152,11 @@ class DeviceScanKernel:
 
     def _of_pieces(self, part: Part, k: int) -> Callable[..., None]:
         """One stage of some pieces."""
-        number = self._number
-        before = [s for s in self._scans[: k % len(part.kernels)] if s.taken]
+        number, scans = self._number, self._scans
+        before = [j for j in range(k % len(part.kernels)) if scans[j].taken]
         rows = [part.length] * sum(self._along)
         rows += [block.view.shape[-1] for block in part.numbers]
-        rows += [s.taken for s in before]
+        rows += [scans[j].taken for j in before]
         rows += [0] * (len(self._along) - sum(self._along))
         start = part.kernels[k].starter(part.pieces, rows)
         numbers = [block.view.pointer for block in part.numbers]
@@ -186,9 +167,7 @@ class DeviceScanKernel:
             along = [x + part.first_link * number
                      for x, own in zip(inputs, self._along, strict=True) if own]  # fmt: skip
             beside = [x for x, own in zip(inputs, self._along, strict=True) if not own]
-            known = [f for f, s in zip(found, self._scans, strict=True) if s.taken]
-            pairs = zip(known, before, strict=False)  # later scans have found nothing yet
-            given = [f + part.first * s.taken * number for f, s in pairs]
+            given = [found[j] + part.first * scans[j].taken * number for j in before]
             into = output + part.first_link * number
             if k >= 0:
                 into = maps[k] + part.first * self._scans[k].size * number
@@ -238,14 +217,6 @@ def why_not(task: Task, tree: Tree) -> str:
     return ""
 
 
-def _place(at: int, count: int, length: int, dtype: str) -> Array:
-    """Which step of each piece a link is; -1 where it is in another."""
-    places = np.full((count, 1), -1.0, dtype)
-    if 0 <= at < count * length:
-        places[at // length] = at % length
-    return places
-
-
 def _levels(pieces: int) -> int:
     """Rows of all levels of a tree together."""
     total = pieces
@@ -257,6 +228,3 @@ def _levels(pieces: int) -> int:
 
 def _whole(size: int) -> int:
     return -(-size // BYTES) * BYTES
-
-
-__all__ = ["DeviceScanKernel", "place_of", "why_not"]

@@ -24,7 +24,7 @@ from linkwise.engine.cache import default_cache
 from linkwise.engine.device_scans import DeviceScanKernel, why_not
 from linkwise.engine.identity import source_digest
 from linkwise.engine.scans import PieceKernel, ScanKernel
-from linkwise.errors import quote
+from linkwise.errors import NoProgram, quote
 from linkwise.model.tree import Tree
 from linkwise.trace.guard import guard
 from linkwise.trace.program import Program
@@ -44,7 +44,7 @@ class Kernels:
     def kernel(self, task: Task, dtype: str, form: str, backend: Backend | None = None) -> Kernel:
         """The kernel of a task for one number type and form, on the processor unless told."""
         machine = backend or cpu()
-        key = (task, dtype, form, machine)
+        key = (task, dtype, _form(task, form), machine)
         found = self._kernels.get(key)
         if found is None:
             with build_lock:
@@ -55,7 +55,7 @@ class Kernels:
 
     def loaded(self, task: Task, dtype: str, form: str, backend: Backend) -> bool:
         """Whether a kernel is in memory."""
-        return (task, dtype, form, backend) in self._kernels
+        return (task, dtype, _form(task, form), backend) in self._kernels
 
     def _new(self, task: Task, dtype: str, form: str, backend: Backend) -> Kernel:
         def make() -> bytes:
@@ -125,6 +125,11 @@ class Kernels:
 
     def program(self, task: Task, effort: Effort = USUAL) -> Program:
         """The traced program of a task; kept for its next kernel, where it is not too large."""
+        if task.in_pieces:
+            raise NoProgram(
+                f"{task.name} of {quote(self.name)}: a scan by loops is several programs; expected "
+                "another method, or for a short chain robot.with_loops(False)"
+            )
         with build_lock:
             found = self._programs.get(task)
             if found is None:
@@ -142,6 +147,11 @@ class Kernels:
 
     def _nodes(self) -> int:
         return sum(sum(1 for _ in p.nodes()) for p in self._programs.values())
+
+
+def _form(task: Task, form: str) -> str:
+    """The form that is made; of a scan, whose rows are pieces, there is one."""
+    return BATCH if task.in_pieces else form
 
 
 def cached(backend: Backend, parts: tuple[Any, ...], make: Callable[[], bytes]) -> bytes:

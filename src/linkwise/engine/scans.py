@@ -4,7 +4,7 @@
                      whole chain back, each pair shares what it is given (`trace/stages.py`)
     at the end       every piece computes its part of the result, from what it was given
 
-A chain of n links is cut into pieces of the same length, which depends on n alone, and one more
+A chain is cut into pieces of the same length, which depends on the number of links, and one more
 piece nearest the base, with the links that are left. Where a chain begins or ends with a few links
 of other kinds, these are in pieces of their own, and code for them is no part of the others. So
 results are the same for any number of threads, and for a state alone or in a batch; states of a
@@ -13,18 +13,20 @@ batch are computed one after another.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from linkwise.backends.base import Kernel
+from linkwise.model.joints import Free, Spherical
 from linkwise.model.tree import Tree
 from linkwise.trace.classes import Classes, classes_of
+from linkwise.trace.piecetree import Layout, shortened
 from linkwise.trace.program import Program
-from linkwise.trace.stages import Piece, Stage, shortened, trace_stages
-from linkwise.trace.status import Status
+from linkwise.trace.stages import Joined, Stage, trace_stages
+from linkwise.trace.status import UNIT_TOLERANCE, Status
 from linkwise.trace.tracer import Task
 
 Array = NDArray[Any]
@@ -40,7 +42,7 @@ class PieceKernel(Kernel, Protocol):
         """A call with these very arrays, on one thread."""
 
 
-Load = Callable[[Program], PieceKernel]
+Loader = Callable[[Program], PieceKernel]
 
 
 def piece_length(links: int) -> int:
@@ -66,6 +68,12 @@ class Cut(NamedTuple):
     length: int
     last: int = 0
 
+    def parts(self) -> Iterator[tuple[int, int, int]]:
+        """Pieces of one length after another: their first link, how many, and their length."""
+        end = self.first + self.pieces * self.length
+        rows = (0, 1, self.first), (self.first, self.pieces, self.length), (end, 1, self.last)
+        yield from (row for row in rows if row[1] and row[2])
+
 
 def cut(classes: Classes) -> Cut:
     """Cut a chain for a processor."""
@@ -84,30 +92,70 @@ def cut_links(classes: Classes, length_of: Callable[[int], int]) -> Cut:
     return Cut(before + left, count, length, after)
 
 
+class Traced(NamedTuple):
+    """Pieces of one length, traced: their first link and piece, how many, and their length; the
+    programs of all stages, and what is given of their links, a row per piece.
+    """
+
+    first_link: int
+    first: int
+    pieces: int
+    length: int
+    layout: Layout
+    stages: list[Stage]
+    numbers: list[Array]
+
+    @property
+    def links(self) -> slice:
+        """All of their links."""
+        return slice(self.first_link, self.first_link + self.pieces * self.length)
+
+    @property
+    def programs(self) -> list[Program]:
+        """Of the pieces, for pieces of this length."""
+        return [shortened(s.program, self.length) for s in self.stages if not s.of_chain]
+
+
+def traced(
+    task: Task, tree: Tree, length_of: Callable[[int], int], width: int, dtype: DTypeLike
+) -> list[Traced]:
+    """A chain, cut, and each of its parts traced; tiles are of so many pieces."""
+    classes = classes_of(tree)
+    at, joints, first = cut_links(classes, length_of), Joined(), 0
+    pushed = dict.fromkeys(frame.link for frame in task.external)
+    found = []
+    for first_link, count, length in at.parts():
+        links = slice(first_link, first_link + count * length)
+        kinds = tuple(int(k) for k in np.unique(classes.of_link[links]))
+        layout = Layout(max(length, at.length), classes, kinds)
+        table = layout.table(links)
+        numbers = [
+            *tiled(table, count, length, layout.length, width, dtype),
+            *(_place(link - first_link, count, length, dtype) for link in pushed),
+        ]
+        stages = trace_stages(task, tree, layout, joints)
+        found.append(Traced(first_link, first, count, length, layout, stages, numbers))
+        first += count
+    return found
+
+
+def _place(at: int, count: int, length: int, dtype: DTypeLike) -> Array:
+    """Which step of each piece a link is; -1 where it is in another."""
+    places = np.full((count, 1), -1.0, dtype)
+    if 0 <= at < count * length:
+        places[at // length] = at % length
+    return places
+
+
 class Part:
     """Pieces of one length: where they are, of all stages their kernels, and their links."""
 
-    def __init__(
-        self, tree: Tree, piece: Piece, stages: Sequence[Stage], load: Load, first: int,
-        rows: slice, length: int, width: int, dtype: np.dtype,
-    ) -> None:  # fmt: skip
-        self.rows, self._length, self._most = rows, length, piece.length
-        count = rows.stop - rows.start
-        self.links = slice(first, first + count * length)
-        self.kernels = [load(shortened(s.program, length)) for s in stages if not s.of_chain]
-        self.numbers = tiled(piece.table(self.links), count, length, piece.length, width, dtype)
-        self._q = _Places(tree.q_indices, tree.nq, self, piece.widest("nq"))
-        self._v = _Places(tree.v_indices, tree.nv, self, piece.widest("nv"))
-
-    @property
-    def count(self) -> int:
-        """How many pieces."""
-        return int(self.rows.stop - self.rows.start)
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        """Pieces, links of each, and links that there is room for."""
-        return self.count, self._length, self._most
+    def __init__(self, tree: Tree, own: Traced, load: Loader) -> None:
+        self.rows, self.count = slice(own.first, own.first + own.pieces), own.pieces
+        self.kernels = [load(program) for program in own.programs]
+        self.numbers = own.numbers
+        self._q = _Places(tree.q_indices, tree.nq, own, own.layout.widest("nq"))
+        self._v = _Places(tree.v_indices, tree.nv, own, own.layout.widest("nv"))
 
     def taken(self, x: Array, size: str) -> Array:
         """The pieces' numbers of an input, (pieces, numbers)."""
@@ -121,32 +169,24 @@ class Part:
         """Bring a part of a result to its place, if it is not there."""
         self._v.give(rows, out)
 
-    def place(self, link: int) -> Array:
-        """Which step of each piece a link is; -1 where it is in another."""
-        places = np.full((self.count, 1), -1.0)
-        at = link - self.links.start
-        if 0 <= at < self.count * self._length:
-            places[at // self._length] = at % self._length
-        return places
-
 
 class _Places:
     """Where numbers of the links of some pieces are in a vector over the chain."""
 
-    def __init__(self, indices: Array, total: int, part: Part, width: int) -> None:
-        count, length, most = part.shape
+    def __init__(self, indices: Array, total: int, own: Traced, width: int) -> None:
+        count, length, most = own.pieces, own.length, own.layout.length
         ends = np.append(indices[1:], total)
-        sizes = (ends - indices)[part.links]
-        starts = indices[part.links]
+        sizes = (ends - indices)[own.links]
+        starts = indices[own.links]
         self._plain = width == 1 and length == most
         self._shape = (count, most * width)
         if self._plain:
             self._slice = slice(int(starts[0]), int(starts[-1]) + 1)
             return
         slots = np.arange(width)
-        own = starts[:, None] + np.minimum(slots, sizes[:, None] - 1)
+        places = starts[:, None] + np.minimum(slots, sizes[:, None] - 1)
         self._from = np.zeros((count, most, width), np.int64)
-        self._from[:, :length] = own.reshape(count, length, width)
+        self._from[:, :length] = places.reshape(count, length, width)
         room = np.arange(count * most * width).reshape(count, most, width)[:, :length]
         real = (slots < sizes[:, None]).reshape(count, length, width)
         self._rows, self._vector = room[real], self._from[:, :length][real]
@@ -183,31 +223,43 @@ def tiled(
     return (np.ascontiguousarray(tiles).reshape(rows.shape),)
 
 
+class Pairs(NamedTuple):
+    """What joins two pieces of a scan, and gives each its share; numbers of a map, and what the
+    chain is given.
+    """
+
+    size: int
+    given: list[float]
+    totals: bool
+    join: PieceKernel
+    share: PieceKernel | None
+
+
 class Joining:
     """The tree in which the pieces of one scan are joined, and shares given back."""
 
-    def __init__(self, stage: Stage, load: Load, count: int, dtype: np.dtype) -> None:
-        assert stage.joints is not None
-        size, given = stage.program.outputs[0].slot.size, stage.joints.given
+    def __init__(self, pairs: Pairs, count: int, dtype: np.dtype) -> None:
+        size, given = pairs.size, pairs.given
         sizes = [count]
         while sizes[-1] > 1:
             sizes.append((sizes[-1] + 1) // 2)
         self._levels = [np.empty((n, size), dtype) for n in sizes]
         self._given = [np.empty((n, len(given)), dtype) for n in sizes]
-        self._given[-1][0] = given
+        self._chain = np.array(given, dtype)
         inward, outward = range(len(sizes) - 1), reversed(range(len(sizes) - 1))
-        join = load(stage.joints.join)
-        self._steps = [self._joined(join, k) for k in inward]
-        self.totals = [self._levels[-1]] if stage.joints.totals else []  # after a run
-        self.given = self._given[:1] if stage.joints.share else []  # to each piece, after a run
-        if stage.joints.share:
-            share = load(stage.joints.share)
-            self._steps += [self._shared(share, k) for k in outward]
+        self._inward = [self._joined(pairs.join, k) for k in inward]
+        self.totals = [self._levels[-1]] if pairs.totals else []  # after a run
+        self.given = self._given[:1] if pairs.share else []  # to each piece, after a run
+        share = pairs.share
+        self._outward = [self._shared(share, k) for k in outward] if share else []
         self.pieces = self._levels[0]  # where the pieces' maps go
 
     def run(self, threads: int | None) -> None:
-        """Join the pieces, and share what the chain is given."""
-        for step in self._steps:
+        """Join the pieces, and share what the chain is given: NaN, where one of the maps is."""
+        for step in self._inward:
+            step(threads)
+        self._given[-1][0] = self._chain + 0.0 * self._levels[-1][0, 0]
+        for step in self._outward:
             step(threads)
 
     def _joined(self, join: PieceKernel, k: int) -> Callable[[int | None], None]:
@@ -246,41 +298,24 @@ def _ready(
 class ScanKernel:
     """All kernels of one task on one chain, run one after another."""
 
-    def __init__(self, task: Task, tree: Tree, dtype: str, load: Load, width: int) -> None:
+    def __init__(self, task: Task, tree: Tree, dtype: str, load: Loader, width: int) -> None:
         self.signature, self._dtype = task.signature(tree), np.dtype(dtype)
         self._sizes = dict(task.algorithm.inputs)
-        self._pushed = list(dict.fromkeys(frame.link for frame in task.external))
-        classes = classes_of(tree)
-        at = cut(classes)
-        odd = int(at.first > 0)
-
-        def part(first: int, rows: slice, length: int) -> tuple[Part, list[Stage]]:
-            links = slice(first, first + length * (rows.stop - rows.start))
-            kinds = tuple(int(k) for k in np.unique(classes.of_link[links]))
-            piece = Piece(max(length, at.length), classes, kinds)
-            stages = trace_stages(task, tree, piece)
-            made = Part(tree, piece, stages, load, first, rows, length, width, self._dtype)
-            return made, stages
-
-        parts = []
-        if at.first:
-            parts.append(part(0, slice(0, 1), at.first))
-        if at.pieces:
-            parts.append(part(at.first, slice(odd, odd + at.pieces), at.length))
-        if at.last:
-            end = odd + at.pieces
-            parts.append(part(tree.n_links - at.last, slice(end, end + 1), at.last))
-        self._parts = [part for part, _ in parts]
-        stages = parts[-1][1]
-        count = sum(part.count for part in self._parts)
+        self._quaternions = _quaternions(tree)
+        parts = traced(task, tree, piece_length, width, self._dtype)
+        self._parts = [Part(tree, own, load) for own in parts]
+        stages = parts[-1].stages
         self._last = load(stages[-1].program) if stages[-1].of_chain else None
+        self._pairs = [
+            Pairs(stage.program.outputs[0].slot.size, joints.given, joints.totals,
+                  load(joints.join), load(joints.share) if joints.share else None)
+            for stage in stages for joints in [stage.joints] if joints
+        ]  # fmt: skip
+        self._free = [self._trees()]  # that no thread uses now
 
-        def trees() -> list[Joining]:
-            scans = (stage for stage in stages if stage.joints)
-            return [Joining(stage, load, count, self._dtype) for stage in scans]
-
-        self._new = trees
-        self._free: list[list[Joining]] = [trees()]  # trees that no thread uses now
+    def _trees(self) -> list[Joining]:
+        count = sum(part.count for part in self._parts)
+        return [Joining(pairs, count, self._dtype) for pairs in self._pairs]
 
     def __call__(
         self, inputs: Sequence[Array], outputs: Sequence[Array], threads: int | None = None
@@ -289,10 +324,10 @@ class ScanKernel:
         try:
             trees = self._free.pop()
         except IndexError:
-            trees = self._new()
+            trees = self._trees()
         for k in range(len(outputs[0])):
             self._state([x[k] for x in inputs], [x[k] for x in outputs], trees, threads)
-        self._free.append(trees)
+        self._free.append(trees)  # not after an interrupt: a thread may still write to them
 
     def _state(
         self, inputs: list[Array], outputs: list[Array], trees: list[Joining], threads: int | None
@@ -331,21 +366,31 @@ class ScanKernel:
             run(-1, part, mine, made(rows))
             part.give(rows, joints)
         if statuses:
-            finite = all(np.isfinite(x).all() for x in inputs)
-            outputs[1][...] = _status(np.concatenate(statuses), finite)
+            outputs[1][...] = self._status(np.concatenate(statuses), inputs)
 
     def _own(self, part: Part, along: dict[str, Array]) -> list[Array]:
         """What is given of the links of some pieces."""
         rows = [part.taken(x, str(self._sizes[name])) for name, x in along.items()]
-        places = [part.place(link).astype(self._dtype) for link in self._pushed]
-        return [*rows, *part.numbers, *places]
+        return [*rows, *part.numbers]
+
+    def _status(self, rows: Array, inputs: list[Array]) -> int:
+        """The status of a state from those of its pieces: a singular one spoils the others."""
+        if not all(np.isfinite(x).all() for x in inputs):
+            return int(Status.NOT_FINITE)
+        found = int(np.bitwise_or.reduce(rows, axis=None))
+        if found & Status.SINGULAR:
+            found &= ~int(Status.OVERFLOW)
+        lengths = (inputs[0][self._quaternions] ** 2).sum(-1)  # the first input is q
+        if (np.abs(lengths - 1.0) > 2.0 * UNIT_TOLERANCE).any():
+            found |= Status.NOT_UNIT
+        return found
 
 
-def _status(rows: Array, finite: bool) -> int:
-    """The status of a state from those of its pieces: a singular one spoils the others."""
-    found = int(np.bitwise_or.reduce(rows, axis=None))
-    if not finite:
-        return int(Status.NOT_FINITE)
-    if found & Status.SINGULAR:
-        return found & ~int(Status.OVERFLOW)
-    return found
+def _quaternions(tree: Tree) -> Array:
+    """Where quaternions are in a configuration, (joints, 4)."""
+    classes = classes_of(tree)
+    turning = [
+        k for k, x in enumerate(classes.classes) if isinstance(x.example.joint, (Spherical, Free))
+    ]
+    starts = tree.q_indices[np.isin(classes.of_link, turning)]
+    return np.asarray(starts[:, None] + np.arange(4))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from linkwise.algorithms import FUNCTIONS, Algorithm
-from linkwise.engine.auto import choose_method, in_loops
+from linkwise.engine.auto import MOST_PIECES, choose_method, in_loops
 from linkwise.model.tree import Frame, Tree
 from linkwise.model.values import unknown
 from linkwise.trace.tracer import Task
@@ -69,7 +69,10 @@ class Tasks:
         self._check_applies(algorithm, key, at)
         wrenches = tuple(self.frame(name) for name in key.external)
         # loops over the links, or code written out for each
-        loops = in_loops(key.function, self.tree, device) and algorithm.can_roll(self.tree, device)
+        loops = in_loops(key.function, self.tree, device)
+        if algorithm.scans and device == "cpu" and self.tree.loops is None:
+            loops = self.tree.n_links > MOST_PIECES
+        loops = loops and algorithm.can_roll(self.tree, device)
         return Task(
             algorithm, at, key.axes, wrenches, status=key.status, damped=key.damped, rolled=loops
         )

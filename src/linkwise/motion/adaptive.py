@@ -15,7 +15,7 @@ from linkwise.algorithms.configurations import normalize, rate
 from linkwise.backends.base import ONE
 from linkwise.motion.kernels import Function
 from linkwise.motion.laws import ports_of
-from linkwise.motion.record import Record
+from linkwise.motion.record import Record, torques_of
 from linkwise.motion.rollout import Rollout, Traced
 from linkwise.motion.setup import Array, Setup
 from linkwise.motion.vectors import Numbers
@@ -201,7 +201,7 @@ class Rates:
         q, v = np.ascontiguousarray(y[:nq]), np.ascontiguousarray(y[nq:])
         tau = self.tau
         if tau is None and setup.controller is not None:
-            tau = np.asarray(setup.controller(t, q.copy(), v.copy()), np.float64)
+            tau = torques_of(setup.controller(t, q.copy(), v.copy()), setup)
         tau = np.zeros(setup.robot.nv) if tau is None else tau
         numbers = [] if self.given else [x.at(self.step) for x in setup.law.inputs]
         wide = [np.broadcast_to(x, (*setup.leading, x.shape[-1])) for x in numbers]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 
 import numpy as np
 
 from linkwise.backends.base import BATCH, ONE, Kernel
+from linkwise.backends.process import available_cores
 from linkwise.motion.kernels import kernel
 from linkwise.motion.laws import Numbered
 from linkwise.motion.record import Record
@@ -35,7 +35,7 @@ class Fused:
         on_gpu = self.setup.machine.kind != "cpu"
         most = AT_ONCE if on_gpu else IN_CACHE
         fit = max(most // max(written * np.dtype(dtype).itemsize, 1), WIDEST)
-        some = min(record.rows, fit // WIDEST * WIDEST * (threads or os.cpu_count() or 1))
+        some = min(record.rows, fit // WIDEST * WIDEST * (threads or available_cores()))
         self.written = np.empty((some if written else 0, written), dtype)
         self.end, self.health = (np.empty((record.rows, n), dtype) for n in (both, HEALTH))
         self.tau: Array | None = None  # of a controller of Python, at the present step

@@ -65,7 +65,7 @@ class Record:
         assert controller is not None
         shaped = [x.reshape(*setup.leading, x.shape[-1]).copy() for x in (q, qd)]
         tau = torques_of(controller(time, *shaped), setup)
-        return tau.reshape(self.rows, setup.robot.nv)
+        return np.ascontiguousarray(tau.reshape(self.rows, setup.robot.nv))
 
     def keep_torques(self, tau: Array) -> None:
         """Keep what acts from the present step on, and at the end what acted last."""

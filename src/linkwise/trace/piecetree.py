@@ -27,7 +27,7 @@ STEPS, LAST = "steps", "last"  # lists of one number: links of a piece, and its 
 NUMBERS = "numbers"  # of the links in a piece
 
 
-class Piece(NamedTuple):
+class Layout(NamedTuple):
     """What pieces have in common: their greatest length, the classes of their links, and how many
     numbers a link has in the table, its class last where there are several.
     """
@@ -69,37 +69,37 @@ class Both(NamedTuple):
 class PieceTree(RolledTree):
     """One piece, while an algorithm is traced on it up to the scan with the number ``stage``."""
 
-    piece: Piece
+    layout: Layout
     stage: int
     met: int  # scans met so far
     inputs: dict[str, int]  # of each link: how many numbers of them
     common: list[Expr]  # inputs that are the same for all pieces
 
     @staticmethod
-    def cut(tree: Tree, piece: Piece, graph: Graph, stage: int, unread: Slots) -> PieceTree:
+    def cut(tree: Tree, layout: Layout, graph: Graph, stage: int, unread: Slots) -> PieceTree:
         """One piece of a chain."""
         own = object.__new__(PieceTree)
-        own.__dict__.update(RolledTree.of(tree, piece.classes, graph, unread).__dict__)
-        numbers = {NUMBERS: np.arange(float(piece.length))}
-        own.__dict__.update(piece=piece, stage=stage, met=0, inputs={}, common=[], tables=numbers)
-        own.lists.update({STEPS: np.array([piece.length]), LAST: np.array([piece.length - 1])})
+        own.__dict__.update(RolledTree.of(tree, layout.classes, graph, unread).__dict__)
+        numbers = {NUMBERS: np.arange(float(layout.length))}
+        own.__dict__.update(layout=layout, stage=stage, met=0, inputs={}, common=[], tables=numbers)
+        own.lists.update({STEPS: np.array([layout.length]), LAST: np.array([layout.length - 1])})
         return own
 
     @property
     def n_links(self) -> int:
         """Links of a piece at most."""
-        return self.piece.length
+        return self.layout.length
 
     serial = True
 
     @property
     def table_width(self) -> int:
         """Numbers of a link."""
-        return self.piece.columns
+        return self.layout.columns
 
     def kinds(self, way: Way) -> tuple[list[int], None]:
         """Every class may occur at any step."""
-        return list(self.piece.kinds), None
+        return list(self.layout.kinds), None
 
     @property
     def places_of_q(self) -> tuple[int, int, str]:
@@ -113,7 +113,7 @@ class PieceTree(RolledTree):
 
     def slots(self, size: str) -> int:
         """Places of a link in a configuration (nq) or a vector (nv)."""
-        return self.piece.widest(size)
+        return self.layout.widest(size)
 
     @property
     def all(self) -> Way:
@@ -137,7 +137,7 @@ class PieceTree(RolledTree):
 
         ``body(visit, state) -> state``.
         """
-        graph, kinds = self.graph, self.piece.kinds
+        graph, kinds = self.graph, self.layout.kinds
 
         def step(step: Step, before: list[Expr]) -> Sequence[Expr | float]:
             found, writes, pivots = [], [], graph.pivots
@@ -146,7 +146,10 @@ class PieceTree(RolledTree):
                 own, graph.pivots = Step(graph, step.order), []
                 found.append([graph.lift(x) for x in body(Visit(self, way, kind, own), before)])
                 writes.append(own.writes)
-                pivots += [(graph.lift(select(flag, x, 1.0)), scale) for x, scale in graph.pivots]
+                pivots += [
+                    (graph.lift(select(flag, x, 1.0)), graph.lift(select(flag, scale, 0.0)))
+                    for x, scale in graph.pivots
+                ]
             graph.pivots = pivots
             step.writes += _chosen_writes(graph, flags, writes)
             return [_chosen(flags, values) for values in zip(*found, strict=True)]
@@ -155,7 +158,7 @@ class PieceTree(RolledTree):
 
     def _is(self, step: Step, kind: int) -> Expr:
         """Positive at links of a class."""
-        width = self.piece.columns
+        width = self.layout.columns
         off = step.read(LINKS, width - 1, width) - float(kind)
         return 0.25 - off * off
 

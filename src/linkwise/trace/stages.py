@@ -15,7 +15,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from linkwise import sweep
-from linkwise.model.joints import Free, Spherical
 from linkwise.model.tree import BASE, Tree
 from linkwise.spatial import select
 from linkwise.spatial.records import leaves, mapped
@@ -24,14 +23,12 @@ from linkwise.trace.assemble import assemble
 from linkwise.trace.expr import Expr, Graph, reachable, summed
 from linkwise.trace.guard import guard
 from linkwise.trace.kept import filled, traced, unknown
-from linkwise.trace.piecetree import NUMBERS, Both, Piece, PieceTree, place_of, shortened
+from linkwise.trace.piecetree import NUMBERS, Both, Layout, PieceTree, place_of
 from linkwise.trace.program import BYTE, Array, Output, Port, Program
 from linkwise.trace.rolled import program
 from linkwise.trace.rolledtree import LINKS, Gathered, Input, Lazy, Place, Slots, Visit
-from linkwise.trace.status import bad_pivots, bits, not_finite, not_unit
+from linkwise.trace.status import bad_pivots, bits, not_finite
 from linkwise.trace.tracer import Task, flatten, run
-
-__all__ = ["Joints", "Piece", "Stage", "place_of", "shortened", "trace_stages"]
 
 
 class Joints(NamedTuple):
@@ -159,22 +156,40 @@ def _of_port(graph: Graph, port: str, like: Any) -> Any:
     return mapped(lambda _: graph.input(port, next(place)), like)
 
 
-def trace_stages(task: Task, tree: Tree, piece: Piece) -> list[Stage]:
-    """The programs of a task on a chain cut into pieces."""
+class Joined:
+    """The programs that join pieces and share what they are given, made once for each scan."""
+
+    def __init__(self) -> None:
+        self._made: dict[int, Joints] = {}
+
+    def of(self, number: int, scanned: _Scanned) -> Joints:
+        """Those of a scan by its number; the same for all pieces of a chain."""
+        if number not in self._made:
+            self._made[number] = _joints(scanned)
+        return self._made[number]
+
+
+def trace_stages(task: Task, tree: Tree, layout: Layout, joined: Joined) -> list[Stage]:
+    """The programs of a task on pieces of a chain."""
     stages: list[Stage] = []
     while not stages or stages[-1].joints:
         sizes = [stage.found for stage in stages]
-        _, unread = _traced(task, tree, piece, sizes, frozenset())
-        stages += _traced(task, tree, piece, sizes, unread)[0]
+        _, unread = _traced(task, tree, layout, sizes, frozenset(), joined)
+        stages += _traced(task, tree, layout, sizes, unread, joined)[0]
     return stages
 
 
 def _traced(
-    task: Task, tree: Tree, piece: Piece, found: Sequence[tuple[int, int]], unread: Slots
+    task: Task,
+    tree: Tree,
+    layout: Layout,
+    found: Sequence[tuple[int, int]],
+    unread: Slots,
+    joined: Joined,
 ) -> tuple[list[Stage], Slots]:
     """The next stage, or the last two, after scans that found so many numbers."""
     graph = Graph()
-    own = PieceTree.cut(tree, piece, graph, len(found), unread)
+    own = PieceTree.cut(tree, layout, graph, len(found), unread)
     sizes = dict(task.algorithm.inputs)
     own.inputs = {n: own.slots(size) for n, size in sizes.items() if isinstance(size, str)}
     values: list[Any] = [
@@ -186,9 +201,9 @@ def _traced(
     given = [Port(f"given {k}", size) for k, (size, _) in enumerate(found) if size]
     totals = [Port(f"total {k}", size) for k, (_, size) in enumerate(found) if size]
     beside = [port for port in task.ports(tree) if port.name not in own.inputs]
-    ports = [Port(name, piece.length * width) for name, width in own.inputs.items()]
-    if piece.columns:
-        ports.append(Port(LINKS, piece.length * piece.columns, tiled=True))
+    ports = [Port(name, layout.length * width) for name, width in own.inputs.items()]
+    if layout.columns:
+        ports.append(Port(LINKS, layout.length * layout.columns, tiled=True))
     ports += [Port(place_of(i), 1) for i in dict.fromkeys(f.link for f in task.external)]
     name, status = f"{task.name}, part {len(found) + 1}", task.status
     try:
@@ -197,15 +212,15 @@ def _traced(
         numbers = [graph.lift(x) for x in leaves(scanned.piece)]
         left = own.forget_unread(numbers)
         made = _program(graph, name, [*ports, *given, *beside], numbers, own.arrays())
-        return [Stage(made, _joints(scanned))], left
+        return [Stage(made, joined.of(len(found), scanned))], left
     rows, chain = result if isinstance(result, Both) else (result, None)
     stages, left = [], frozenset[tuple[str, int]]()
     if isinstance(rows, Gathered):
-        turned, broken = _write(own, rows)
+        broken = _write(own, rows)
         bad = summed(graph, bad_pivots(graph))
-        told = [bits(graph, graph.zero, turned, bad, broken)] if status else []
+        told = [bits(graph, graph.zero, None, bad, broken)] if status else []
         left = own.forget_unread(told)
-        outputs = [Output("result", (piece.length * own.slots("nv"),), ())]
+        outputs = [Output("result", (layout.length * own.slots("nv"),), ())]
         made = _program(graph, name, [*ports, *given, *beside], [], own.arrays(), outputs, told)
         stages.append(Stage(made))
     else:
@@ -218,6 +233,7 @@ def _traced(
         wrong = summed(graph, (not_finite(graph, x) for x in numbers))
         bad = summed(graph, bad_pivots(graph))
         told = [bits(graph, graph.zero, None, bad, wrong)] if status else []
+        name = f"{task.name}, of the chain"
         made = _program(graph, name, [*totals, *beside], numbers, (), (), told, watch=True)
         stages.append(Stage(guard(made), of_chain=True))
     return stages, left
@@ -244,23 +260,18 @@ def _program(
     return Program(name, tuple(ports), regions, tuple(outputs), tuple(roots[count:end]), arrays)
 
 
-def _write(tree: PieceTree, result: Gathered) -> tuple[Expr | None, Expr]:
-    """Write a vector; returns how many quaternions are not of unit length, and how many numbers
-    are not finite.
-    """
+def _write(tree: PieceTree, result: Gathered) -> Expr:
+    """Write a vector; returns how many of its numbers are not finite."""
     graph, width = tree.graph, tree.slots("nv")
 
     def body(visit: Visit, state: list[Expr]) -> list[Expr]:
-        turned, broken = state
-        if isinstance(visit.link.joint, (Spherical, Free)):
-            turned = turned + not_unit(graph, tree.read_all(visit)[:4])
+        (broken,) = state
         for k, value in enumerate(result.per_link.at(visit)):
             visit.step.write("result", value, k, width)
             broken = broken + not_finite(graph, graph.lift(value))
-        return [turned, broken]
+        return [broken]
 
-    turned, broken = tree.walk(tree.all, [0.0, 0.0], body)
-    return (turned if "q" in tree.inputs else None), broken
+    return tree.walk(tree.all, [0.0], body)[0]
 
 
 def _joints(scanned: _Scanned) -> Joints:
@@ -276,7 +287,7 @@ def _joints(scanned: _Scanned) -> Joints:
         return program(graph, name, ports, (), (), values)
 
     join = pairs("join of pieces", pair, law.join)
-    if given is None:
+    if given is None or law.share is None:
         return Joints(join, None, [], totals)
     numbers = [float(x) for x in leaves(given)]
     ports = (*pair, Port("given", len(numbers)))

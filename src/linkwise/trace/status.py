@@ -21,6 +21,10 @@ class Status(IntFlag):
     OVERFLOW = 16  # inputs are finite and the result is not
     LIMIT = 32  # of a simulation: a joint passed its limit, which ended the motion of the row
 
+    def __str__(self) -> str:
+        """The names of the bits that are set."""
+        return self.name or str(int(self))
+
 
 UNIT_TOLERANCE = 1e-6  # how far a quaternion's length may be from 1
 PIVOT_TOLERANCE = 64.0  # rounding units beside its scale below which a pivot counts as zero

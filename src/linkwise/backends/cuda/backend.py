@@ -218,22 +218,26 @@ class CudaKernel:
         one = self.signature.scratch * facts.threads * np.dtype(self._dtype).itemsize  # block
         if one:
             blocks = max(min(blocks, int(ROOM * driver.memory_bytes) // one), 1)
-        prepared = self._function.prepare(blocks, arguments)
+        # blocks and their start, replaced at once: another thread may be about to start it
+        ready = [(blocks, self._function.prepare(blocks, arguments))]
 
         def start(stream: int, pointers: Sequence[int]) -> None:
-            nonlocal blocks, prepared
+            count, launch = ready[0]
             room = 0
             while one and not room:
                 try:
-                    room = driver.take(blocks * one, stream)
+                    room = driver.take(count * one, stream)
                 except MemoryError:
-                    if blocks == 1:
+                    if count == 1:
                         raise
-                    blocks //= 2
-                    prepared = self._function.prepare(blocks, arguments)
-            prepared(stream, (*pointers, room))
-            if room:
-                driver.give(room, stream)
+                    count //= 2
+                    launch = self._function.prepare(count, arguments)
+                    ready[0] = (count, launch)
+            try:
+                launch(stream, (*pointers, room))
+            finally:
+                if room:
+                    driver.give(room, stream)
 
         return start
 

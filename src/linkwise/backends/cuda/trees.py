@@ -49,8 +49,15 @@ INWARD = """\
 }}
 """
 
+# what the chain is given is NaN for all, where one of the maps is
 OUTWARD = """\
-    long long sizes[{most}], starts[{most}];
+    long long sizes[{most}], starts[{most}], rows = 1;
+    for (long long k = pieces; k > 1; k = (k + 1) / 2) rows += k;
+    const {T} broken = maps[(rows - 1) * {size}] * 0;
+    {T} whole[{taken}];
+    for (int e = 0; e < {taken}; ++e) whole[e] = chain[e] + broken;
+    if (pieces == 1)
+        for (int e = threadIdx.x; e < {taken}; e += blockDim.x) given[e] = whole[e];
     for (int k = 0; k < levels; ++k) {{
         sizes[k] = n; starts[k] = at;
         at += n; n = (n + 1) / 2;
@@ -59,7 +66,7 @@ OUTWARD = """\
         const long long own = starts[k], above = own + sizes[k], half = THREADS >> k;
         for (long long i = threadIdx.x; i < half; i += blockDim.x) {{
             const long long p = blockIdx.x * half + i;
-            const {T}* const source = sizes[k] <= 2 ? chain : given + (above + p) * {taken};
+            const {T}* const source = sizes[k] <= 2 ? whole : given + (above + p) * {taken};
             if (2 * p + 1 < sizes[k])
                 state(maps + (own + 2 * p) * {size}, maps + (own + 2 * p + 1) * {size}, source,
                       given + (own + 2 * p) * {taken});
@@ -101,6 +108,8 @@ class CudaTree:
 def starts(function: Function, pieces: int, inward: bool) -> list[Start]:
     """Kernels that take all levels, one after another, given their pointers."""
     found, first, n, pointers = [], 0, pieces, 1 if inward else 3
+    if pieces == 1 and not inward:
+        found.append(function.prepare(1, (pieces, 0, 0, *[None] * pointers)))
     while n > 1:
         blocks, left, levels = -(-n // (2 * THREADS)), n, 0
         while left > 1 and levels < LEVELS:

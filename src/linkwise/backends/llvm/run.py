@@ -15,7 +15,7 @@ from linkwise.backends.base import ONE, Array
 from linkwise.backends.llvm.compile import Loaded
 from linkwise.backends.llvm.layout import data_address
 from linkwise.backends.llvm.memory import MOST_SCRATCH
-from linkwise.backends.process import interruptible
+from linkwise.backends.process import available_cores, interruptible
 from linkwise.trace.program import BYTE, Signature
 
 WORTH_A_THREAD = 100_000  # nanoseconds of work below which another thread is not worth waking
@@ -269,13 +269,6 @@ def _pool() -> Executor:
             _pools.clear()
             pool = _pools[os.getpid()] = ThreadPoolExecutor(available_cores(), "linkwise")
         return pool
-
-
-def available_cores() -> int:
-    """Cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _after_fork() -> None:
