@@ -35,12 +35,23 @@ def test_as_json_it_is_what_simulate_returns() -> None:
     assert facts["status"] == 0 and facts["steps"] == 500 and facts["energy_error"] < 1e-4
 
 
+@pytest.mark.parametrize("name", ["puma560", "iiwa14"])
 @pytest.mark.parametrize("law", ["gravity", "pd", "hold"])
-def test_laws(law: str) -> None:
-    done = run("puma560", "--duration", "2", "--law", law, "--json")
-    facts, robot = json.loads(done.stdout), lw.load("puma560")
-    target = robot.neutral() if law == "pd" else robot.random_q(0)
-    np.testing.assert_allclose(facts["q"], target, atol=1e-2)
+def test_laws(law: str, name: str) -> None:
+    """From any start, with steps of any usual length, the robot comes to the target and stays."""
+    robot = lw.load(name)
+    for seed, dt in (("0", "0.001"), ("7", "0.001"), ("3", "0.04")):
+        done = run(name, "--duration", "4", "--dt", dt, "--seed", seed, "--law", law, "--json")
+        facts = json.loads(done.stdout)
+        target = robot.neutral() if law == "pd" else robot.random_q(int(seed))
+        assert facts["status"] == 0 and facts["failed_at"] == -1
+        np.testing.assert_allclose(facts["q"], target, atol=1e-2)
+
+
+def test_a_motion_that_fails_is_told_with_the_results() -> None:
+    done = run("iiwa14", "--duration", "5", "--dt", "0.5")
+    assert done.exit_code == 0, done.output
+    assert "OVERFLOW; no state from step" in done.output
 
 
 def test_saved_and_with_an_event(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ pytest.importorskip("llvmlite")
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("name", INTEGRATORS)
+@pytest.mark.filterwarnings("ignore:simulate. .* rows failed:RuntimeWarning")
 def test_a_gpu_takes_the_same_steps(name: str, dtype: str) -> None:
     robot, rng = lw.load("iiwa14"), np.random.default_rng(0)
     q, qd = (x.astype(dtype) for x in (robot.random_q(rng, size=333), rng.normal(size=(333, 7))))

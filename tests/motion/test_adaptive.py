@@ -96,7 +96,8 @@ def test_events_and_stops(new_pendulum: Callable[..., lw.Robot]) -> None:
 def test_rows_that_fail_are_alone(puma: lw.Robot) -> None:
     q, qd = puma.random_q(0, size=3), np.ones((3, 6))
     q[1, 2], qd[2, 3] = np.nan, 1e200
-    found = lw.simulate(puma, q, qd, duration=0.1, integrator="RK45")
+    with pytest.warns(RuntimeWarning, match="2 of 3 rows failed, the first at step 1"):
+        found = lw.simulate(puma, q, qd, duration=0.1, integrator="RK45")
     alone = lw.simulate(puma, q[0], qd[0], duration=0.1, integrator="RK45")
     np.testing.assert_array_equal(found.q[0], alone.q)
     expected = [0, lw.Status.NOT_FINITE, lw.Status.OVERFLOW]
@@ -119,9 +120,6 @@ def test_what_is_refused(puma: lw.Robot, monkeypatch: pytest.MonkeyPatch) -> Non
         lw.simulate(puma, q, integrator="RK45", atol=-1)
     with pytest.raises(ValueError, match="takes each row at times of its own, and a function of"):
         lw.simulate(puma, [q, q], None, lambda t, q, qd: qd, hold=False, integrator="RK45")
-    loops = lw.chain(12).with_loops(True)
-    with pytest.raises(ValueError, match=r"has so many links .* integrator 'BDF' cannot"):
-        lw.simulate(loops, loops.neutral(), integrator="BDF")
     for name in [m for m in sys.modules if m.split(".")[0] == "scipy"] + ["scipy.integrate"]:
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ImportError, match=r"'DOP853' needs SciPy: pip install 'linkwise\[ode\]'"):

@@ -41,6 +41,7 @@ def on_gpu(host: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is for POSIX")
 @pytest.mark.parametrize("name", ["rk4", "euler", "implicit", "midpoint"])
+@pytest.mark.filterwarnings("ignore:simulate. .* rows failed:RuntimeWarning")
 def test_a_gpu_takes_the_same_steps(name: str, puma: lw.Robot, on_gpu: None) -> None:
     """To the bit, of any number of rows, with laws, wrenches, samples and rows that fail."""
     rng = np.random.default_rng(0)

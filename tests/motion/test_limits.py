@@ -123,7 +123,8 @@ def test_stops_too_stiff_for_explicit_steps(new_pendulum: Callable[..., lw.Robot
     found = lw.simulate(robot, [0.0], duration=2.0, limits=stop, integrator="implicit")
     torque = -float(robot.gravity_torque([0.5])[0])
     assert found.ok and found.q[-1, 0] - 0.5 == pytest.approx(torque / 1e9, rel=1e-3)
-    assert not lw.simulate(robot, [0.0], duration=2.0, limits=stop).ok
+    with pytest.warns(RuntimeWarning, match="OVERFLOW; expected a smaller dt, or integrator='impl"):
+        assert not lw.simulate(robot, [0.0], duration=2.0, limits=stop).ok
 
 
 def test_wrong_limits_are_told(arm: lw.Robot, kinds: lw.Robot) -> None:
@@ -132,6 +133,10 @@ def test_wrong_limits_are_told(arm: lw.Robot, kinds: lw.Robot) -> None:
         lw.simulate(arm, q, limits="hard")
     with pytest.raises(ValueError, match="no joint of robot 'kinds' has limits; expected limits="):
         lw.simulate(kinds, kinds.neutral(), limits="stop")
+    made = lw.chain(3)
+    with pytest.raises(ValueError, match=r"no joint of robot 'chain3' has limits; expected limits="
+                       "None, or a robot with limits that was loaded, or made by"):  # fmt: skip
+        lw.simulate(made, made.neutral(), limits="stop")
     for wrong in (-1.0, [1.0, 2.0], "stiff", float("nan")):
         with pytest.raises(ValueError, match=r"SoftStop: stiffness is .*; expected a number that"):
             lw.simulate(arm, q, limits=lw.control.SoftStop(stiffness=wrong))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -87,8 +88,11 @@ def test_steps_too_long_for_the_iteration_are_flagged() -> None:
     """Wrists at hundreds of rad/s and steps of 10 ms: told, not hidden."""
     robot = lw.load("iiwa14")
     qd = np.array([0, 0, 0, 0, 200.0, 100.0, 300.0])
-    found = lw.simulate(robot, robot.neutral() + 0.3, qd, duration=0.1, dt=1e-2,
-                        integrator="midpoint")  # fmt: skip
+    with pytest.warns(
+        RuntimeWarning, match=r"1 of 1 rows failed, .*NOT_CONVERGED; .* a smaller dt"
+    ):
+        found = lw.simulate(robot, robot.neutral() + 0.3, qd, duration=0.1, dt=1e-2,
+                            integrator="midpoint")  # fmt: skip
     assert lw.Status(int(found.status)) & lw.Status.NOT_CONVERGED
 
 
@@ -100,7 +104,8 @@ def test_damping_that_explicit_methods_cannot_take(new_pendulum: Callable[..., l
     robot = new_pendulum(damping=1e4)
     q, dt = np.array([0.3]), 0.01
     for name in ("euler", "rk4"):
-        assert not lw.simulate(robot, q, duration=3.0, dt=dt, integrator=name).ok
+        with pytest.warns(RuntimeWarning, match="OVERFLOW; .* or integrator='implicit' for stiff"):
+            assert not lw.simulate(robot, q, duration=3.0, dt=dt, integrator=name).ok
     found = lw.simulate(robot, q, duration=3.0, dt=dt, integrator="implicit")
     expected = -robot.gravity_torque(found.q) / 1e4
     np.testing.assert_allclose(found.qd[5:], expected[5:], rtol=1e-3)
@@ -183,12 +188,32 @@ def test_robots_that_are_loops_over_their_links() -> None:
     np.testing.assert_allclose(found.q, expected.q[found.steps], atol=1e-10)
     bad = np.tile(q, (3, 1))
     bad[1, 3] = np.nan
-    found = lw.simulate(loops, bad, duration=0.01)
+    with pytest.warns(RuntimeWarning, match=r"1 of 3 rows failed, the first at step 1: NOT_FINITE"):
+        found = lw.simulate(loops, bad, duration=0.01)
     assert found.status.tolist() == [0, lw.Status.NOT_FINITE, 0]
-    with pytest.raises(ValueError, match=r"has so many links .* laws of linkwise\.control are"):
-        lw.simulate(loops, q, controller=lw.control.pd(loops, 1.0, 1.0))
-    with pytest.raises(ValueError, match=r"has so many links .* integrator 'midpoint' cannot"):
-        lw.simulate(loops, q, integrator="midpoint")
+
+
+def test_what_robots_that_are_loops_cannot() -> None:
+    """Each refusal says all that works, and that a robot of few links can be written out."""
+    loops = lw.chain(12).with_loops(True)
+    wrong: dict[str, dict[str, Any]] = {
+        "laws of linkwise.control that depend on the state are": {
+            "controller": lw.control.pd(loops, 1.0, 1.0)
+        },
+        "integrator 'midpoint' is": {"integrator": "midpoint"},
+        "integrator 'DOP853' is": {"integrator": "DOP853"},
+        "limits 'stop' are": {"limits": "stop"},
+        "device 'cuda' is": {"device": "cuda"},
+    }
+    works = (
+        "for code written out link by link; expected integrator 'rk4' or 'euler', constant torques "
+        "or a function controller(t, q, qd) of Python, limits=None and device=None; or, of a robot "
+        "of few links, robot.with_loops(False)"
+    )
+    for what, arguments in wrong.items():
+        with pytest.raises(ValueError, match=re.escape(f"over them, and {what} {works}")):
+            lw.simulate(loops, loops.neutral(), **arguments)
+    lw.simulate(loops.with_loops(False), loops.neutral(), duration=0.01, integrator="implicit")
 
 
 def test_what_cannot_be_asked_at_every_stage(puma: lw.Robot) -> None:

@@ -126,6 +126,7 @@ def test_quaternions_stay_of_unit_length(name: str, kinds: lw.Robot) -> None:
     single=st.booleans(),
     name=st.sampled_from(sorted(INTEGRATORS)),
 )
+@pytest.mark.filterwarnings("ignore:simulate. .* rows failed:RuntimeWarning")
 def test_rows_of_a_batch_do_not_depend_on_each_other(
     seed: int, rows: int, single: bool, name: str
 ) -> None:
@@ -346,7 +347,8 @@ def test_a_row_that_fails_is_nan_from_there_on(puma: lw.Robot) -> None:
     q = puma.random_q(3, size=3)
     fine = lw.simulate(puma, q, np.ones(6), duration=0.2)
     for every in (1, 9):
-        found = lw.simulate(puma, q, np.ones(6), law, 0.2, every=every)
+        with pytest.warns(RuntimeWarning, match="1 of 3 rows failed, .* OVERFLOW; .* a smaller dt"):
+            found = lw.simulate(puma, q, np.ones(6), law, 0.2, every=every)
         assert found.status.tolist() == [0, lw.Status.OVERFLOW, 0]
         at = found.failed_at[1]
         assert found.failed_at.tolist() == [-1, at, -1] and 0 < at < 200
@@ -357,10 +359,24 @@ def test_a_row_that_fails_is_nan_from_there_on(puma: lw.Robot) -> None:
         assert found.ok.tolist() == [True, False, True]
 
 
+def test_a_failure_is_told_once_at_the_line_of_the_caller() -> None:
+    """Held damping of a joint without rotor inertia, at a step that is too long for it."""
+    robot = lw.load("iiwa14")
+    law = lw.control.pd(robot, 400.0, 40.0) + lw.control.gravity_compensation(robot)
+    with pytest.warns(RuntimeWarning) as caught:
+        found = lw.simulate(robot, robot.random_q(0), controller=law, duration=0.1)
+    assert [x.filename for x in caught] == [__file__]
+    assert str(caught[0].message) == (
+        f"simulate: 1 of 1 rows failed, the first at step {found.failed_at}: OVERFLOW; expected a "
+        "smaller dt, or held torques whose damping times dt is below the joint's inertia"
+    )
+
+
 def test_input_that_is_not_finite_fails_at_the_first_step(puma: lw.Robot) -> None:
     q = puma.random_q(3, size=3)
     q[2, 1] = np.inf
-    found = lw.simulate(puma, q, duration=0.01)
+    with pytest.warns(RuntimeWarning, match="NOT_FINITE; expected finite states, torques and"):
+        found = lw.simulate(puma, q, duration=0.01)
     assert found.status.tolist() == [0, 0, lw.Status.NOT_FINITE]
     assert found.failed_at.tolist() == [-1, -1, 1]
 
@@ -369,7 +385,8 @@ def test_torques_per_step_that_are_not_finite_fail_at_their_step(puma: lw.Robot)
     tau = np.zeros((400, 6))
     tau[123, 2] = np.nan
     law = lw.control.constant(puma, lw.control.PerStep(tau))
-    found = lw.simulate(puma, bent(puma), None, law, 0.4, every=50)
+    with pytest.warns(RuntimeWarning, match="1 of 1 rows failed, the first at step 124: NOT_FINI"):
+        found = lw.simulate(puma, bent(puma), None, law, 0.4, every=50)
     assert found.failed_at == 124 and found.status == lw.Status.NOT_FINITE
     assert found.steps[~np.isnan(found.q[:, 0])].tolist() == [0, 50, 100]
 
@@ -478,5 +495,7 @@ def test_a_result_that_would_not_fit_is_refused(
         MemoryError, match=r"simulate: 1,001 states of 1 rows take .* expected every=21"
     ):
         lw.simulate(puma, puma.neutral(), duration=1.0)
+    with pytest.raises(MemoryError, match=r"1,000,000,000,001 states of 1 rows"):  # at once
+        lw.simulate(puma, puma.neutral(), duration=1e9)
     assert len(lw.simulate(puma, puma.neutral(), duration=1.0, every=21)) <= 50
     assert len(lw.simulate(puma, puma.neutral(), duration=1.0, every=None)) == 1

@@ -66,6 +66,11 @@ def test_one_row_of_a_batch(swing: lw.Trajectory) -> None:
         swing.at(0, 1)
 
 
+def test_a_trajectory_equals_itself_alone(swing: lw.Trajectory) -> None:
+    one, other = swing.at(1), swing.at(1)
+    assert one == one and one != other and len({one, other, one}) == 2
+
+
 def test_a_trajectory_says_what_it_is(swing: lw.Trajectory) -> None:
     assert repr(swing) == "<Trajectory of 'puma560': 3 state(s), 401 times, 0 to 0.4 s>"
     assert repr(swing.controller) == "<Law for 'puma560': pd + gravity compensation>"

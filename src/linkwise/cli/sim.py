@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from time import perf_counter
 from typing import Any
 
@@ -23,6 +24,8 @@ from linkwise.trace.status import Status
 
 BARS = "▁▂▃▄▅▆▇█"
 COLUMNS = 64  # of a curve on a terminal
+RATE = 10.0  # 1/s: how fast errors decay under the laws pd and hold
+MOST_AT_ONCE = 0.2  # of an error that one step of held torques may take away
 LAWS = ("none", "gravity", "pd", "hold")
 
 
@@ -36,8 +39,8 @@ LAWS = ("none", "gravity", "pd", "hold")
               show_default=True, help="Method; the names in capitals are solvers of SciPy."
               )  # fmt: skip
 @click.option("--law", type=click.Choice(LAWS), default="none", show_default=True,
-              help="Torques: none; gravity compensation; pd to the neutral configuration with it; "
-                   "hold, pd to the start with it.")  # fmt: skip
+              help="Torques: none; gravity compensation; pd, by computed torque to the neutral "
+                   "configuration; hold, the same to the start.")  # fmt: skip
 @click.option("--start", type=click.Choice(["neutral", "random"]), default="random",
               show_default=True, help="Configuration at the start.")  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True, help="Of a random start.")
@@ -68,10 +71,13 @@ def sim(
     moving = moving.with_friction() if friction else moving
     q = moving.neutral() if start == "neutral" else moving.random_q(seed)
     began = perf_counter()
-    traj = simulate(
-        moving, q, None, _law(moving, law, q), duration, dt, integrator,
-        every=max(1, round(duration / dt) // 2000), limits=None if limits == "ignore" else limits,
-    )  # fmt: skip
+    with warnings.catch_warnings():  # a failure is told with the results
+        warnings.simplefilter("ignore", RuntimeWarning)
+        traj = simulate(
+            moving, q, None, _law(moving, law, q, dt), duration, dt, integrator,
+            every=max(1, round(duration / dt) // 2000),
+            limits=None if limits == "ignore" else limits,
+        )  # fmt: skip
     took = perf_counter() - began
     if plot is not None:
         traj.plot(frame=tip(moving)).savefig(plot, dpi=120)
@@ -88,15 +94,17 @@ def sim(
             say(f"{what} saved to {path}")
 
 
-def _law(robot: Robot, name: str, start: Any) -> control.Law | None:
+def _law(robot: Robot, name: str, start: Any, dt: float) -> control.Law | None:
+    """Torques by name. Gains are multiplied by the mass matrix (computed torque), so that every
+    error decays critically damped at one rate, in any configuration, however light a link is.
+    """
     if name == "none":
         return None
-    held = control.gravity_compensation(robot)
     if name == "gravity":
-        return held
-    inertia = np.diag(robot.mass_matrix(start))
+        return control.gravity_compensation(robot)
+    rate = min(RATE, MOST_AT_ONCE / dt)
     target = robot.neutral() if name == "pd" else start
-    return control.pd(robot, 100.0 * inertia, 20.0 * inertia, target) + held
+    return control.computed_torque(robot, rate**2, 2.0 * rate, target)
 
 
 def _drift(traj: Trajectory) -> float:

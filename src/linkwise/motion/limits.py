@@ -98,9 +98,12 @@ def read_limits(robot: Robot, limits: Any) -> Limits:
     lower, upper = robot.position_limits
     found = [x for x in own if np.isfinite(lower[x.q_index]) or np.isfinite(upper[x.q_index])]
     if not found:
+        made = "robot.with_joint(name, limits=(lower, upper))"
+        if not robot._description.links:  # made from a tree, which cannot be edited
+            made = "a robot with limits that was loaded, or made by linkwise.Builder"
         raise ValueError(
             f"simulate: limits is {limits!r}, and no joint of robot {robot.name!r} has limits; "
-            "expected limits=None, or robot.with_joint(name, limits=(lower, upper))"
+            f"expected limits=None, or {made}"
         )
     joints = tuple(Limited(link.q_index, link.v_index) for link in found)
     places = [joint.q for joint in joints]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Protocol
 
+import numpy as np
+
 from linkwise.motion.adaptive import Adaptive
 from linkwise.motion.fused import Fused
 from linkwise.motion.progress import Progress
@@ -12,6 +14,9 @@ from linkwise.motion.record import Record
 from linkwise.motion.setup import Setup
 from linkwise.motion.stepped import Stepped
 from linkwise.motion.trajectory import Trajectory
+from linkwise.trace.status import Status
+
+USERS_LINE = 3  # frames from `run` to the line that called `simulate`
 
 
 class Mover(Protocol):
@@ -37,5 +42,43 @@ def run(setup: Setup, threads: int | None) -> Trajectory:
     except KeyboardInterrupt:
         interrupted = True
         time = record.step * setup.dt
-        warnings.warn(f"simulate: interrupted; the trajectory ends at {time:.6g} s", stacklevel=3)
-    return record.trajectory(interrupted)
+        warnings.warn(
+            f"simulate: interrupted; the trajectory ends at {time:.6g} s", stacklevel=USERS_LINE
+        )
+    found = record.trajectory(interrupted)
+    failures = told(setup, found)
+    if failures is not None:
+        warnings.warn(failures, RuntimeWarning, stacklevel=USERS_LINE)
+    return found
+
+
+def told(setup: Setup, found: Trajectory) -> str | None:
+    """How many rows failed, the first of them, and what would help; events are no failures."""
+    status, at = np.atleast_1d(found.status).ravel(), np.atleast_1d(found.failed_at).ravel()
+    failed = np.flatnonzero((at >= 0) & (status & int(Status.LIMIT) == 0))
+    if not len(failed):
+        return None
+    first = failed[at[failed].argmin()]
+    why = Status(int(status[first]))
+    return (
+        f"simulate: {len(failed):,} of {len(at):,} rows failed, the first at step {at[first]:,}: "
+        f"{why.name}; expected {_remedy(setup, why)}"
+    )
+
+
+def _remedy(setup: Setup, why: Status) -> str:
+    """What a simulation without this failure would need."""
+    if Status.NOT_FINITE in why:
+        return "finite states, torques and wrenches"
+    if Status.NOT_CONVERGED in why:
+        solvers = "larger rtol and atol, or a solver for stiff motions: 'Radau', 'BDF' or 'LSODA'"
+        return solvers if setup.adaptive else "a smaller dt"
+    if Status.SINGULAR in why:
+        return "links with inertia about every joint, to which a joint's armature adds"
+    found = ["forces that do not drive it without end" if setup.adaptive else "a smaller dt"]
+    if setup.hold and (setup.controller is not None or setup.law.depends_on_state):
+        found.append("held torques whose damping times dt is below the joint's inertia")
+    stiff = setup.limits.stop or any(x.damping or x.friction for x in setup.robot.tree.links)
+    if stiff and not (setup.adaptive or setup.stepped or setup.integrator == "implicit"):
+        found.append("integrator='implicit' for stiff damping and stops")
+    return ", or ".join(found)

@@ -24,6 +24,7 @@ from linkwise.trace.tracer import Task
 
 Array = NDArray[Any]
 Controller = Callable[[float, Array, Array], ArrayLike]  # (t, q, qd) -> tau
+ASKED_IN_PYTHON = ("rk4", "euler")  # methods whose steps can be taken in Python
 SOLVERS = ("DOP853", "RK45", "RK23", "Radau", "BDF", "LSODA")  # of SciPy
 RTOL, ATOL = 1e-9, 1e-9  # of them, unless told
 UNEVEN = 1e-6  # steps by which a duration may miss a whole number of them
@@ -69,6 +70,11 @@ class Setup:
     def dtype(self) -> str:
         """Number type of the states."""
         return self.q.dtype.name
+
+    @property
+    def samples(self) -> int:
+        """How many states are kept of each row: the length of `sampled`, which may be huge."""
+        return 1 if self.every is None else -(-self.steps // self.every) + 1
 
     @property
     def sampled(self) -> Array:
@@ -124,11 +130,13 @@ def prepare(
 
     forced = tuple((name, rows(x)) for name, x in zip(frames, pushes, strict=True))
     every = None if every is None else int(every)
-    at_limits = read_limits(robot, limits)
     number = None if device is None else devices.number(device)
     machine = cpu() if number is None else gpu(number)
     key = Key("forward_dynamics", external=frames)
     task = robot._calls.tasks.task(key, dtype.name, machine.kind)
+    if task.rolled:
+        _refuse_with_loops(robot, integrator, law, limits, None if number is None else device)
+    at_limits = read_limits(robot, limits)
     tolerances = _tolerances(integrator, rtol, atol)
     made = Setup(robot, rows(q), rows(qd), leading, law, function, float(dt), steps, every,
                  integrator, bool(hold), forced, at_limits, task, machine, *tolerances)  # fmt: skip
@@ -220,11 +228,6 @@ def _refuse_solver(setup: Setup) -> None:
         raise ImportError(
             f"simulate: integrator {setup.integrator!r} needs SciPy: pip install 'linkwise[ode]'"
         ) from None
-    if setup.dynamics.rolled:
-        raise ValueError(
-            f"simulate: robot {setup.robot.name!r} has so many links that its functions are loops "
-            f"over them, which integrator {setup.integrator!r} cannot; expected 'rk4' or 'euler'"
-        )
     if setup.controller is not None and not setup.hold and setup.leading:
         raise ValueError(
             f"simulate: integrator {setup.integrator!r} takes each row at times of its own, and a "
@@ -233,26 +236,40 @@ def _refuse_solver(setup: Setup) -> None:
         )
 
 
+def _refuse_with_loops(robot: Robot, integrator: str, law: Law, limits: Any, device: Any) -> None:
+    """Raise for what only one kernel can, where the robot's functions are loops over its links."""
+    wrong = None
+    if integrator not in ASKED_IN_PYTHON:
+        wrong = f"integrator {integrator!r} is"
+    elif law.depends_on_state:
+        wrong = "laws of linkwise.control that depend on the state are"
+    elif limits is not None:
+        wrong = f"limits {limits!r} are"
+    elif device is not None:
+        wrong = f"device {device!r} is"
+    if wrong is not None:
+        raise ValueError(
+            f"simulate: robot {robot.name!r} has so many links that its functions are loops over "
+            f"them, and {wrong} for code written out link by link; expected integrator 'rk4' or "
+            "'euler', constant torques or a function controller(t, q, qd) of Python, limits=None "
+            "and device=None; or, of a robot of few links, robot.with_loops(False)"
+        )
+
+
 def _refuse_steps_in_python(setup: Setup) -> None:
-    """Raise where steps would have to be taken in Python, and cannot be."""
+    """Raise where a function of Python would have to be asked within a step, and cannot be."""
     if not setup.stepped:
         return
-    why = f"robot {setup.robot.name!r} has so many links that its functions are loops over them"
-    if not setup.dynamics.rolled:
-        why = "hold=False asks a function of Python at every stage"
-    if setup.integrator not in ("euler", "rk4"):
+    why = "hold=False asks a function of Python at every stage"
+    if setup.integrator not in ASKED_IN_PYTHON:
         raise ValueError(
             f"simulate: {why}, which integrator {setup.integrator!r} cannot; expected 'rk4' or "
             "'euler', or else hold=True or a law of linkwise.control"
         )
     if setup.limits.joints:
         raise ValueError(
-            f"simulate: {why}, and then limits cannot be watched; expected limits=None"
-        )
-    if setup.law.depends_on_state:
-        raise ValueError(
-            f"simulate: {why}, and laws of linkwise.control are written out link by link; expected "
-            "a function controller(t, q, qd) of Python, or constant torques"
+            f"simulate: {why}, and then limits cannot be watched; expected limits=None, or else "
+            "hold=True or a law of linkwise.control"
         )
 
 
@@ -261,11 +278,11 @@ def _refuse_too_large(setup: Setup) -> None:
     robot, rows = setup.robot, len(setup.q)
     extra = robot.nv if setup.controller else 0
     each = rows * (robot.nq + robot.nv + extra) * setup.q.dtype.itemsize
-    needed, half = each * len(setup.sampled), free_memory() // 2
+    needed, half = each * setup.samples, free_memory() // 2
     if setup.every is not None and needed > half:
         least = -(-setup.steps // max(half // each - 2, 1))
         raise MemoryError(
-            f"simulate: {len(setup.sampled):,} states of {rows:,} rows take {needed / 2**30:,.1f} "
+            f"simulate: {setup.samples:,} states of {rows:,} rows take {needed / 2**30:,.1f} "
             f"GiB, and half of the free memory is {half / 2**30:,.1f} GiB; expected "
             f"every={least:,} or more, or every=None for the end only"
         )

@@ -56,7 +56,7 @@ class Event(NamedTuple):
     qd: Array  # (..., nv)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Trajectory:
     """The motion of one state, or of a batch of them (...), at T times.
 
