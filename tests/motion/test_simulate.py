@@ -427,6 +427,22 @@ def test_an_interrupt_of_a_compiled_run(puma: lw.Robot, monkeypatch: pytest.Monk
     assert found.failed_at == -1 and found.status == 0
 
 
+@pytest.mark.parametrize("every", [2, 3, 5, 10, 64, 300])
+@pytest.mark.parametrize("rows", [None, 3])
+def test_states_do_not_depend_on_which_of_them_are_kept(
+    puma: lw.Robot, every: int, rows: int | None
+) -> None:
+    """To the bit, also where the steps that are left are fewer than those between two states."""
+    q = bent(puma) if rows is None else puma.random_q(1, size=rows)
+    for steps in (1, 2, 3, 4, 5, 7, 9, 11, 13, 63, 65, 257):
+        whole = lw.simulate(puma, q, duration=steps * 1e-3)
+        found = lw.simulate(puma, q, duration=steps * 1e-3, every=every)
+        assert found.steps.tolist() == sorted({*range(0, steps + 1, every), steps})
+        np.testing.assert_array_equal(found.q, whole.q[..., found.steps, :])
+        np.testing.assert_array_equal(found.qd, whole.qd[..., found.steps, :])
+        assert found.ok.all()
+
+
 # -- arguments ------------------------------------------------------------------------------------
 
 WRONG: dict[str, tuple[dict[str, Any], type[Exception], str]] = {

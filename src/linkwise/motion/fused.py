@@ -73,7 +73,7 @@ class Fused:
         """Take some steps at once."""
         record, every = self.record, self.plan.every
         if self.samples and steps < self.room():  # whole samples: the next run begins at one
-            steps = max(steps // every * every, every)
+            steps = min(max(steps // every * every, every), self.room())
         if self.setup.controller is not None:
             self.tau = record.ask(record.step * self.setup.dt, record.q, record.qd)
             record.keep_torques(self.tau)
