@@ -4,8 +4,8 @@
                      whole chain back, each pair shares what it is given (`trace/stages.py`)
     at the end       every piece computes its part of the result, from what it was given
 
-A chain is cut into pieces of the same length, which depends on the number of links, and one more
-piece nearest the base, with the links that are left. Where a chain begins or ends with a few links
+A chain is cut into pieces of the same length, which depends on the number of links and the number
+type, and one more piece nearest the base, with the links that are left. Where a chain begins or ends with a few links
 of other kinds, these are in pieces of their own, and code for them is no part of the others. So
 results are the same for any number of threads, and for a state alone or in a batch; states of a
 batch are computed one after another.
@@ -14,6 +14,7 @@ batch are computed one after another.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -30,6 +31,7 @@ from linkwise.trace.status import UNIT_TOLERANCE, Status
 from linkwise.trace.tracer import Task
 
 Array = NDArray[Any]
+LONGEST = {"float64": 128, "float32": 16}  # links of a piece
 SIDE_BY_SIDE = 16  # pieces that a cut counts with, whatever registers hold
 FEW = 256  # pairs that are joined by one thread
 ODD = 64  # links of other kinds, at most, that a chain may begin or end with
@@ -45,13 +47,15 @@ class PieceKernel(Kernel, Protocol):
 Loader = Callable[[Program], PieceKernel]
 
 
-def piece_length(links: int) -> int:
+def piece_length(links: int, dtype: str = "float64") -> int:
     """How many links each piece has.
 
     Enough that joining pieces takes little beside what is done in them, and no more than stay in
-    the cache; of lengths that do, the one with which the links fill whole groups of pieces best.
+    the cache, or than keep the digits: errors of a map grow with its links, and in float32 they
+    would be far beyond those of the recursion (docs/chain_accuracy.md). Of lengths that do, the one
+    with which the links fill whole groups of pieces best.
     """
-    most = int(min(max(2 * links**0.5, 8), 128))
+    most = int(min(max(2 * links**0.5, 8), LONGEST[dtype]))
 
     def steps(length: int) -> tuple[int, int]:
         count, left = divmod(links, length)
@@ -302,7 +306,8 @@ class ScanKernel:
         self.signature, self._dtype = task.signature(tree), np.dtype(dtype)
         self._sizes = dict(task.algorithm.inputs)
         self._quaternions = _quaternions(tree)
-        parts = traced(task, tree, piece_length, width, self._dtype)
+        length_of = partial(piece_length, dtype=dtype)
+        parts = traced(task, tree, length_of, width, self._dtype)
         self._parts = [Part(tree, own, load) for own in parts]
         stages = parts[-1].stages
         self._last = load(stages[-1].program) if stages[-1].of_chain else None
