@@ -5,10 +5,10 @@
     at the end       every piece computes its part of the result, from what it was given
 
 A chain is cut into pieces of the same length, which depends on the number of links and the number
-type, and one more piece nearest the base, with the links that are left. Where a chain begins or ends with a few links
-of other kinds, these are in pieces of their own, and code for them is no part of the others. So
-results are the same for any number of threads, and for a state alone or in a batch; states of a
-batch are computed one after another.
+type, and one more piece nearest the base, with the links that are left. Where a chain begins or
+ends with a few links of other kinds, these are in pieces of their own, and code for them is no part
+of the others. So results are the same for any number of threads, and for a state alone or in a
+batch; states of a batch are computed one after another.
 """
 
 from __future__ import annotations
