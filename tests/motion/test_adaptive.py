@@ -124,3 +124,34 @@ def test_what_is_refused(puma: lw.Robot, monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ImportError, match=r"'DOP853' needs SciPy: pip install 'linkwise\[ode\]'"):
         lw.simulate(puma, q, integrator="DOP853")
+
+
+def test_torques_of_a_function_that_is_asked_at_any_time(puma: lw.Robot) -> None:
+    q = puma.neutral()
+    found = lw.simulate(puma, q, None, lambda t, q, qd: t - qd, 0.02, 1e-3, "DOP853", 4, False)
+    expected = found.t[:, None] - found.qd
+    np.testing.assert_allclose(found.tau, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("every", [1, 7, None])
+def test_an_interrupt_ends_at_a_step_that_all_rows_reached(
+    puma: lw.Robot, every: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where some rows are ahead of others, each with a solver of its own."""
+    from linkwise.motion.adaptive import Adaptive
+
+    own, calls = Adaptive._advance, [0]
+
+    def advance(self: Adaptive, row: int, steps: int) -> None:
+        calls[0] += 1
+        if calls[0] == 3 * 10 + 2:
+            raise KeyboardInterrupt
+        own(self, row, steps)
+
+    q = puma.random_q(1, size=3)
+    whole = lw.simulate(puma, q, None, None, 0.1, 1e-3, "DOP853")
+    monkeypatch.setattr(Adaptive, "_advance", advance)
+    with pytest.warns(UserWarning, match="simulate: interrupted"):
+        found = lw.simulate(puma, q, None, None, 0.1, 1e-3, "DOP853", every)
+    assert found.steps[-1] == 10
+    np.testing.assert_array_equal(found.q, whole.q[:, found.steps])

@@ -443,6 +443,57 @@ def test_states_do_not_depend_on_which_of_them_are_kept(
         assert found.ok.all()
 
 
+@pytest.mark.parametrize("every", [1, 4, 10, None])
+@pytest.mark.parametrize("hold", [True, False])
+def test_the_state_that_an_interrupt_reached(puma: lw.Robot, every: int | None, hold: bool) -> None:
+    """It is the last one, with the last torques beside it, whichever states are kept."""
+
+    def controller(t: float, q: Any, qd: Any) -> Any:
+        if t > 0.0205:
+            raise KeyboardInterrupt
+        return -qd
+
+    with pytest.warns(UserWarning, match="simulate: interrupted"):
+        found = lw.simulate(puma, bent(puma), None, controller, 1.0, every=every, hold=hold)
+    whole = lw.simulate(puma, bent(puma), None, lambda t, q, qd: -qd, 0.05, hold=hold)
+    reached = 21 if hold else 20  # the last stage of a step is asked at its end
+    wanted = [*range(0, reached, every), reached] if every else [reached]
+    assert found.steps.tolist() == wanted
+    np.testing.assert_array_equal(found.q, whole.q[wanted])
+    np.testing.assert_array_equal(found.tau[:-1], whole.tau[wanted[:-1]])
+    asked = whole.tau[reached - 1 if hold else reached]  # hold=False: in the reached state too
+    np.testing.assert_array_equal(found.tau[-1], asked)
+
+
+def test_an_interrupt_before_the_first_torques(puma: lw.Robot) -> None:
+    def controller(t: float, q: Any, qd: Any) -> Any:
+        raise KeyboardInterrupt
+
+    for every in (1, None):
+        with pytest.warns(UserWarning, match="simulate: interrupted; the trajectory ends at 0 s"):
+            found = lw.simulate(puma, bent(puma), None, controller, 1.0, every=every)
+        assert found.steps.tolist() == [0] and np.isnan(found.tau).all()
+        np.testing.assert_array_equal(found.q, bent(puma)[None])
+
+
+def test_an_interrupt_of_a_compiled_run_without_states_on_the_way(
+    puma: lw.Robot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from linkwise.motion.progress import Progress
+
+    def at(self: Progress, done: int) -> None:
+        if done > 90:
+            raise KeyboardInterrupt
+
+    whole = lw.simulate(puma, bent(puma), duration=0.5)
+    monkeypatch.setattr(Progress, "at", at)
+    with pytest.warns(UserWarning, match="simulate: interrupted"):
+        found = lw.simulate(puma, bent(puma), duration=0.5, every=None)
+    assert len(found) == 1 and 90 < found.steps[0] < 500
+    np.testing.assert_array_equal(found.q, whole.q[found.steps])
+    np.testing.assert_array_equal(found.qd, whole.qd[found.steps])
+
+
 # -- arguments ------------------------------------------------------------------------------------
 
 WRONG: dict[str, tuple[dict[str, Any], type[Exception], str]] = {

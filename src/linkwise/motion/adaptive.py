@@ -42,6 +42,8 @@ class Adaptive:
         if self.setup.controller is not None and self.setup.hold:
             self.held = self.by_step = True
         self.solvers: list[Any] = [None] * record.rows
+        if self.setup.controller is not None and not self.held:
+            record.keep_torques(record.ask(0.0, record.q, record.qd))
         lost = ~(np.isfinite(record.q).all(-1) & np.isfinite(record.qd).all(-1))
         record.fault[lost & (record.fault == 0)] = int(Status.NOT_FINITE)
 
@@ -57,11 +59,15 @@ class Adaptive:
         tau = self._torques()
         if tau is not None and self.setup.controller is not None:
             record.keep_torques(tau)
-        for row in range(record.rows):
-            if record.fault[row] == 0:
+        before = record.q.copy(), record.qd.copy()
+        try:
+            for row in np.flatnonzero(record.fault == 0).tolist():
                 self.rates.row = row
                 self.rates.tau = None if tau is None else tau[row]
                 self._advance(row, steps)
+        except KeyboardInterrupt:
+            record.q, record.qd = before  # the last step that every row has reached
+            raise
         record.step += steps
 
     def _torques(self) -> Array | None:
@@ -118,6 +124,11 @@ class Adaptive:
             place = record.place(int(step))
             if place is not None:
                 record.kept_q[row, place], record.kept_qd[row, place] = state[:nq], state[nq:]
+                if setup.controller is not None and not self.held:  # one row, asked at any time
+                    record.tau[...] = record.ask(
+                        step * setup.dt, state[None, :nq], state[None, nq:]
+                    )
+                    record.kept_tau[:, place] = record.tau
         if len(passed):
             record.done[row] = reached
             record.q[row], record.qd[row] = states[-1, :nq], states[-1, nq:]

@@ -25,9 +25,9 @@ class Record:
         T = len(self.at)
         # side by side, as kernels write them: copied in one piece
         self.kept = np.empty((self.rows, T, robot.nq + robot.nv), setup.dtype)
-        self.kept_q, self.kept_qd = self.kept[..., : robot.nq], self.kept[..., robot.nq :]
-        shape = (self.rows, T, robot.nv) if setup.controller else (0, 0, 0)
-        self.kept_tau = np.empty(shape, setup.dtype)
+        asked = (self.rows, robot.nv) if setup.controller else (0, 0)
+        self.tau = np.full(asked, np.nan, setup.dtype)  # the last torques of a controller
+        self.kept_tau = np.full((asked[0], T, asked[1]), np.nan, setup.dtype)
         self.done = np.zeros(self.rows, np.int64)  # healthy steps of each row
         self.fault = np.zeros(self.rows, np.uint8)
         self.slack = np.zeros(self.rows)  # squares of what iterations left to do
@@ -36,6 +36,16 @@ class Record:
         self.event_q, self.event_qd = np.full_like(self.q, np.nan), np.full_like(self.qd, np.nan)
         self._end_beyond_limits()
         self.keep()
+
+    @property
+    def kept_q(self) -> Array:
+        """Configurations that are kept, (rows, T, nq)."""
+        return self.kept[..., : self.setup.robot.nq]
+
+    @property
+    def kept_qd(self) -> Array:
+        """Rates that are kept, (rows, T, nv)."""
+        return self.kept[..., self.setup.robot.nq :]
 
     def _end_beyond_limits(self) -> None:
         """Rows that begin beyond a limit which ends motions have ended already."""
@@ -68,12 +78,11 @@ class Record:
         return np.ascontiguousarray(tau.reshape(self.rows, setup.robot.nv))
 
     def keep_torques(self, tau: Array) -> None:
-        """Keep what acts from the present step on, and at the end what acted last."""
+        """Keep what acts from the present step on."""
         k = self.place(self.step)
         if k is not None:
             self.kept_tau[:, k] = tau
-        if self.step == self.setup.steps - 1:
-            self.kept_tau[:, -1] = tau
+        self.tau[...] = tau
 
     def count(self, healthy: Array, fault: Array, slack: Array) -> None:
         """Add the healthy steps of a run, and what went wrong in it, to rows that were well."""
@@ -82,11 +91,20 @@ class Record:
         self.fault[well] = fault[well].astype(np.uint8)
         self.slack = np.fmax(self.slack, slack)
 
+    def _end_here(self) -> None:
+        """Drop the places of steps that were not reached; the present state is the last one."""
+        last = int(np.searchsorted(self.at, self.step))
+        self.at = np.append(self.at[:last], self.step)
+        self.kept, self.kept_tau = self.kept[:, : last + 1], self.kept_tau[:, : last + 1]
+        self.keep()
+
     def trajectory(self, interrupted: bool) -> Trajectory:
         """What was computed, with NaN in rows from where they failed."""
         setup, leading = self.setup, self.setup.leading
-        shown = self.at if not interrupted else self.at[self.at <= self.step]
-        T = len(shown)
+        if interrupted:
+            self._end_here()
+        self.kept_tau[:, -1] = self.tau  # a controller is not asked in the last state
+        T = len(self.at)
         failed = self.fault > 0
         missing = np.where(failed, self.done + 1, -1)
         for kept in (self.kept_q, self.kept_qd, self.kept_tau):
@@ -94,16 +112,16 @@ class Record:
                 kept[row, self.at >= missing[row]] = np.nan
 
         def shaped(x: Array) -> Array:
-            return x[:, :T].reshape(*leading, T, x.shape[-1])
+            return x.reshape(*leading, T, x.shape[-1])
 
         return Trajectory(
             robot=setup.robot,
-            t=shown * setup.dt,
+            t=self.at * setup.dt,
             q=shaped(self.kept_q),
             qd=shaped(self.kept_qd),
             status=self._status().reshape(leading),
             failed_at=missing.reshape(leading),
-            steps=shown,
+            steps=self.at,
             dt=setup.dt,
             integrator=setup.integrator,
             controller=setup.controller or setup.law,

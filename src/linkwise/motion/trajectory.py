@@ -105,7 +105,8 @@ class Trajectory:
     def tau(self) -> Array:
         """Torques (..., T, nv) of the controller in each state.
 
-        A controller of Python is not asked in the last one: those of its last step stand there.
+        A controller of Python is not asked in the last one: those of its last step stand there, or
+        NaN where an interrupt came before its first answer.
         """
         if self.held_tau is not None:
             return self.held_tau
