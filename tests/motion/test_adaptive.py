@@ -104,6 +104,20 @@ def test_rows_that_fail_are_alone(puma: lw.Robot) -> None:
     assert found.status.tolist() == expected and found.failed_at.tolist() == [-1, 1, 1]
 
 
+def test_a_motion_that_diverges_ends() -> None:
+    """Held damping too large for the sampling time: joints turn ever faster, and steps shrink."""
+    robot = lw.load("iiwa14")
+    law = lw.control.pd(robot, 400.0, 40.0)
+    message = (
+        r"NOT_CONVERGED; expected a motion that does not diverge, or held torques whose damping "
+        r"times dt is below the joint's inertia, or larger rtol and atol, or a solver of stiff"
+    )
+    with pytest.warns(RuntimeWarning, match=message):
+        found = lw.simulate(robot, robot.random_q(0), None, law, 1.0, integrator="RK45")
+    assert found.status == lw.Status.NOT_CONVERGED and 0 < found.failed_at < 20
+    assert np.isfinite(found.q[: found.failed_at]).all() and np.isnan(found.q[-1]).all()
+
+
 def test_float32_states_are_solved_in_float64(puma: lw.Robot) -> None:
     q = puma.random_q(0).astype(np.float32)
     found = lw.simulate(puma, q, duration=0.1, **TIGHT)

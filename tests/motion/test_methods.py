@@ -193,6 +193,20 @@ def test_robots_that_are_loops_over_their_links() -> None:
     assert found.status.tolist() == [0, lw.Status.NOT_FINITE, 0]
 
 
+def test_a_row_of_loops_has_the_same_bits_alone_and_in_a_batch() -> None:
+    """Alone it is asked as a state, not as a batch of one; with pushes, and torques of Python."""
+    loops, rng = lw.chain(12).with_loops(True), np.random.default_rng(0)
+    q, push = rng.normal(size=(3, 12)), rng.normal(size=(3, 6))
+    run: Any = {"controller": lambda t, q, qd: -0.01 * qd, "duration": 0.02, "hold": False}
+    many = lw.simulate(loops, q, f_ext={"link7": push}, **run)
+    alone = lw.simulate(loops, q[1], f_ext={"link7": push[1]}, **run)
+    np.testing.assert_array_equal(alone.q, many.q[1])
+    np.testing.assert_array_equal(alone.qd, many.qd[1])
+    small = lw.simulate(loops, q[1].astype(np.float32), f_ext={"link7": push[1]}, **run)
+    assert small.q.dtype == np.float32
+    np.testing.assert_allclose(small.q[-1], alone.q[-1], atol=1e-3)
+
+
 def test_what_robots_that_are_loops_cannot() -> None:
     """Each refusal says all that works, and that a robot of few links can be written out."""
     loops = lw.chain(12).with_loops(True)

@@ -24,6 +24,8 @@ from linkwise.trace.program import Port
 from linkwise.trace.status import Status
 
 WINDOWS = 200  # of a simulation, between which it can be interrupted with what is there
+SHORTEST = 3e-7  # seconds: a solver whose steps within a dt are shorter on average has failed
+FEWEST = 3000  # steps within a dt that are allowed in any case
 LOCATED = 1e-14  # of the step in which a joint met its limit, when the search for it ends
 
 
@@ -96,15 +98,28 @@ class Adaptive:
         else:
             self._keep(row, solver, record.step, end)
         try:
-            while solver.t < end and record.fault[row] == 0:
-                problem = solver.step()
-                if solver.status == "failed":
-                    raise ArithmeticError(problem)
-                self._keep(row, solver, record.step, end)
+            self._solve(row, solver, end)
         except _Lost:
             self._fail(row, Status.OVERFLOW)
         except ArithmeticError:
             self._fail(row, Status.NOT_CONVERGED)
+
+    def _solve(self, row: int, solver: Any, end: float) -> None:
+        """Take steps of the solver to the end, or to an event.
+
+        A motion that diverges turns ever faster, and the solver would follow it in ever shorter
+        steps without end: too many of them within one dt are a failure.
+        """
+        record, most = self.record, max(FEWEST, self.setup.dt / SHORTEST)
+        done, taken = record.done[row], 0
+        while solver.t < end and record.fault[row] == 0:
+            problem = solver.step()
+            if solver.status == "failed":
+                raise ArithmeticError(problem)
+            self._keep(row, solver, record.step, end)
+            done, taken = (done, taken + 1) if record.done[row] == done else (record.done[row], 0)
+            if taken > most:
+                raise ArithmeticError("too many steps within one dt")
 
     def _fail(self, row: int, why: Status) -> None:
         self.record.fault[row] = int(why)

@@ -70,15 +70,14 @@ def _remedy(setup: Setup, why: Status) -> str:
     """What a simulation without this failure would need."""
     if Status.NOT_FINITE in why:
         return "finite states, torques and wrenches"
-    if Status.NOT_CONVERGED in why:
-        solvers = "larger rtol and atol, or a solver for stiff motions: 'Radau', 'BDF' or 'LSODA'"
-        return solvers if setup.adaptive else "a smaller dt"
-    if Status.SINGULAR in why:
+    if Status.SINGULAR in why and Status.NOT_CONVERGED not in why:
         return "links with inertia about every joint, to which a joint's armature adds"
-    found = ["forces that do not drive it without end" if setup.adaptive else "a smaller dt"]
+    found = ["a motion that does not diverge" if setup.adaptive else "a smaller dt"]
     if setup.hold and (setup.controller is not None or setup.law.depends_on_state):
         found.append("held torques whose damping times dt is below the joint's inertia")
     stiff = setup.limits.stop or any(x.damping or x.friction for x in setup.robot.tree.links)
     if stiff and not (setup.adaptive or setup.stepped or setup.integrator == "implicit"):
         found.append("integrator='implicit' for stiff damping and stops")
+    if setup.adaptive and Status.NOT_CONVERGED in why:
+        found.append("larger rtol and atol, or a solver of stiff motions ('Radau', 'BDF', 'LSODA')")
     return ", or ".join(found)
