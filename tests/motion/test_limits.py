@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -41,7 +42,7 @@ def test_the_time_of_an_event_is_exact() -> None:
         np.testing.assert_allclose(found.events.t, expected, rtol=1e-12)
         assert found.events.dof.tolist() == [0, 0, -1, 1]
         assert found.status.tolist() == [32, 32, 0, 32] and lw.Status.LIMIT == 32
-        steps = [int(np.floor(t / dt)) + 2 if t == t else -1 for t in expected]
+        steps = [int(np.floor(t / dt)) + 1 if t == t else -1 for t in expected]
         assert found.failed_at.tolist() == steps
         np.testing.assert_allclose(found.events.q[0], [1.0, 0.0], atol=1e-12)
         np.testing.assert_allclose(found.events.q[3], [0.25, 0.25], atol=1e-12)
@@ -62,7 +63,8 @@ def test_events_of_a_falling_rod(name: str, new_pendulum: Callable[..., lw.Robot
     tolerance = {"rk4": 1e-11, "midpoint": 1e-5}.get(name, 2e-3)
     assert found.events.t == pytest.approx(exact.t, abs=tolerance)
     assert found.events.q[0] == pytest.approx(1.2, abs=1e-9)
-    assert found.failed_at == int(found.events.t / 1e-3) + 2
+    assert found.failed_at == int(found.events.t / 1e-3) + 1
+    assert found.q[: found.failed_at].max() <= 1.2 and np.isnan(found.q[found.failed_at :]).all()
 
 
 def test_events_under_held_torques_per_step_and_in_python(arm: lw.Robot) -> None:
@@ -150,3 +152,41 @@ def test_events_are_saved(tmp_path: Any) -> None:
     np.testing.assert_array_equal(read.events.t, found.events.t)
     one = read.at(0)
     assert one.events is not None and one.events.t == found.events.t[0]
+
+
+@pytest.mark.parametrize("every", [1, 4, None])
+def test_events_of_some_rows_of_a_batch(every: int | None) -> None:
+    """Numbers per step and per row, at events in steps of their own: each as if it were alone."""
+    robot, rng = cart(), np.random.default_rng(3)
+    tau = rng.normal(size=(2, 3, 400, 2)) * [8.0, 2.0]
+    push = {"y": rng.normal(size=(3, 6))}
+    law = lw.control.constant(robot, lw.control.PerStep(tau))
+    law = law + lw.control.pd(robot, rng.uniform(size=(3, 1)) * np.ones(2), 0.1)
+    qd = np.array([0.9, 0.0])
+    run: Any = {"duration": 0.4 * 4, "dt": 4e-3, "every": every, "limits": "event"}
+    whole = lw.simulate(robot, np.zeros(2), qd, law, f_ext=push, **run)
+    assert whole.events is not None and 2 <= np.isfinite(whole.events.t).sum()
+    for a, b in np.ndindex(2, 3):
+        numbers = [x.values for x in law.inputs]
+        own = lw.control.constant(robot, lw.control.PerStep(tau[a, b]))
+        own = own + lw.control.pd(robot, numbers[1][b], 0.1)
+        alone = lw.simulate(robot, np.zeros(2), qd, own, f_ext={"y": push["y"][b]}, **run)
+        assert alone.events is not None
+        for x, y in zip(alone.events, whole.events, strict=True):
+            np.testing.assert_array_equal(x, y[a, b])
+        np.testing.assert_array_equal(alone.q, whole.q[a, b])
+
+
+def test_one_event_of_a_large_batch_takes_no_memory_for_the_others() -> None:
+    robot, peaks = cart(), []
+    q = np.zeros((50_000, 2))
+    for fastest in (0.0, 3.0):
+        qd = np.zeros_like(q)
+        qd[17] = fastest
+        tracemalloc.start()
+        run: Any = {"duration": 0.2, "dt": 2e-3, "every": 50, "limits": "event", "threads": 1}
+        found = lw.simulate(robot, q, qd, **run)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert (found.status > 0).sum() == (fastest > 0)
+    assert peaks[1] - peaks[0] < 0.1 * peaks[0], peaks

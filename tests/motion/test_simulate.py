@@ -494,6 +494,54 @@ def test_an_interrupt_of_a_compiled_run_without_states_on_the_way(
     np.testing.assert_array_equal(found.qd, whole.qd[found.steps])
 
 
+def test_arrays_of_any_memory_layout(puma: lw.Robot) -> None:
+    """Strided and broadcast numbers of a single state are those of plain arrays, to the bit."""
+    numbers = np.random.default_rng(2).normal(size=(6, 2))
+    plain, strided = numbers[:, 0].copy(), numbers[:, 0]
+    q = np.stack([bent(puma)] * 2, 1)[:, 0]
+    run: Any = {"duration": 0.02}
+    for name in ("rk4", "implicit"):
+        run["integrator"] = name
+        pairs: list[tuple[dict[str, Any], dict[str, Any]]] = [
+            ({"f_ext": {"link6": strided}}, {"f_ext": {"link6": plain}}),
+            ({"qd0": strided}, {"qd0": plain}),
+            *(
+                ({"controller": law(strided)}, {"controller": law(plain)})
+                for law in (
+                    lambda x: lw.control.constant(puma, x),
+                    lambda x: lw.control.pd(puma, x, 0.1 * x, x),
+                )
+            ),
+            ({"controller": lambda t, q, qd: 0.5}, {"controller": lambda *_: np.full(6, 0.5)}),
+            (
+                {"controller": lambda t, q, qd: q[::-1]},
+                {"controller": lambda t, q, qd: q[::-1].copy()},
+            ),
+        ]
+        for left, right in pairs:
+            one = lw.simulate(puma, q, **left, **run)
+            other = lw.simulate(puma, bent(puma), **right, **run)
+            np.testing.assert_array_equal(one.q, other.q)
+            np.testing.assert_array_equal(one.tau, other.tau)
+
+
+def test_a_trajectory_does_not_change_with_the_arrays_that_were_given(puma: lw.Robot) -> None:
+    for rows in ((), (2,)):
+        tau, push = np.full((*rows, 6), 0.5), np.full((*rows, 6), 2.0)
+        steps = np.full((*rows, 20, 6), 0.25)
+        law = lw.control.constant(puma, tau)
+        law = law + lw.control.constant(puma, lw.control.PerStep(steps))
+        q = np.zeros((*rows, 6))
+        found = lw.simulate(puma, q, q, law, 0.02, f_ext={"link6": push})
+        same = lw.simulate(puma, q, q, law, 0.02, f_ext={"link6": push})
+        expected = found.tau.copy(), found.balance.by_wrenches.copy()
+        for x in (tau, push, steps, q):
+            x[...] = 99.0
+        np.testing.assert_array_equal(same.tau, expected[0])
+        np.testing.assert_array_equal(same.balance.by_wrenches, expected[1])
+        assert (same.tau == 0.75).all()
+
+
 # -- arguments ------------------------------------------------------------------------------------
 
 WRONG: dict[str, tuple[dict[str, Any], type[Exception], str]] = {

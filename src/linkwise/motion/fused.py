@@ -90,7 +90,7 @@ class Fused:
         in a cache until they are where they belong.
         """
         record, nq = self.record, self.setup.robot.nq
-        given = self._given(self._same(self.setup.dt), steps, self._law(record.step))
+        given = self._given(self.setup.dt, steps, self._law(record.step))
         at_once = len(self.written) if self.samples else record.rows
         for a in range(0, record.rows, at_once):
             rows = slice(a, min(a + at_once, record.rows))
@@ -111,14 +111,12 @@ class Fused:
         assert self.kernel is not None
         self.kernel(inputs, outputs, self.threads)
 
-    def _given(self, dt: Array, steps: int, law: list[Array]) -> list[Array]:
+    def _given(self, dt: float, steps: int, law: list[Array]) -> list[Array]:
         record, setup = self.record, self.setup
         limits = [self._wide(setup.limits.numbers[name]) for name in self.plan.limit_names]
         wrenches = [x for _, x in setup.f_ext]
-        return [record.q, record.qd, dt, self._same(steps), *law, *wrenches, *limits]
-
-    def _same(self, x: float) -> Array:
-        return self._wide(np.array([x]))
+        same = (self._wide(np.array([x])) for x in (dt, steps))
+        return [record.q, record.qd, *same, *law, *wrenches, *limits]
 
     def _wide(self, x: Array) -> Array:
         typed = np.asarray(x, self.setup.dtype)
@@ -128,51 +126,70 @@ class Fused:
         new, first = steps // self.plan.every, self.record.step // self.plan.every + 1
         self.record.kept[rows, first : first + new] = states[:, :new]
 
-    def _law(self, step: int | Array) -> list[Array]:
-        """The numbers of the law as rows; of numbers per step, those of the steps to come.
-
-        Several steps: each row's own, of which one follows.
-        """
+    def _law(self, step: int) -> list[Array]:
+        """The numbers of the law as rows; of numbers per step, those of the steps to come."""
         if self.setup.controller is not None:
             assert self.tau is not None
             return [self.tau]
         return [self._rows_of(x, step) for x in self.setup.law.inputs]
 
-    def _rows_of(self, x: Numbered, step: int | Array) -> Array:
+    def _rows_of(self, x: Numbered, step: int) -> Array:
         setup, size, rows = self.setup, x.values.shape[-1], self.record.rows
         if not x.per_step:
             values = x.values.astype(setup.dtype, copy=False)
             return np.broadcast_to(values, (*setup.leading, size)).reshape(rows, size)
         room, count = self.plan.steps(setup.robot.tree), x.values.shape[-2]
-        if isinstance(step, int):
-            places = np.minimum(np.arange(step, step + room), count - 1)
-            part = x.values[..., places, :]
-            wide = np.broadcast_to(part, (*setup.leading, room, size)).reshape(rows, room, size)
-        else:
-            whole = np.broadcast_to(x.values, (*setup.leading, count, size))
-            own = whole.reshape(rows, count, size)[np.arange(rows), np.minimum(step, count - 1)]
-            wide = np.broadcast_to(own[:, None], (rows, room, size))
+        part = x.values[..., np.minimum(np.arange(step, step + room), count - 1), :]
+        wide = np.broadcast_to(part, (*setup.leading, room, size))
         return np.ascontiguousarray(wide.reshape(rows, -1), setup.dtype)
 
+    def _law_of_last_step(self, rows: Array) -> list[Array]:
+        """The numbers that acted in the last step of some rows, each at a step of its own."""
+        setup = self.setup
+        if setup.controller is not None:
+            return [x[rows] for x in self._law(self.record.step)]
+        steps, room = np.maximum(self.record.done[rows] - 1, 0), self.plan.steps(setup.robot.tree)
+        batch = np.unravel_index(rows, setup.leading) if setup.leading else ()
+        found = []
+        for x in setup.law.inputs:
+            whole = np.broadcast_to(x.values, (*setup.leading, *x.values.shape[len(x.leading) :]))
+            if x.per_step:
+                at = np.minimum(steps, x.values.shape[-2] - 1)
+                own = np.tile(whole[(*batch, at)], room)  # one step follows: that is the first
+            else:
+                own = whole[batch].reshape(len(rows), -1)
+            found.append(np.ascontiguousarray(own, setup.dtype))
+        return found
+
     def _locate(self, ended: Array) -> None:
+        """When, and where, joints met their limits, for as many rows at once as a run takes."""
+        rows = np.flatnonzero(ended)
+        at_once = len(self.written) if self.samples else self.record.rows
+        for a in range(0, len(rows), at_once):
+            self._locate_rows(rows[a : a + at_once])
+
+    def _locate_rows(self, rows: Array) -> None:
         """When, and where, joints met their limits, by Newton's method on the last step.
 
-        The state beyond the limit is taken back in time by steps of the integrator itself.
+        The state beyond the limit is taken back in time by steps of the integrator itself, and is
+        no state of the motion.
         """
-        if not ended.any():
-            return
-        record, limits, nq = self.record, self.setup.limits, self.setup.robot.nq
-        q, qd = record.q.copy(), record.qd.copy()
-        back = np.zeros(record.rows)
-        given = self._given(self._same(0.0), 1, self._law(np.maximum(record.done - 1, 0)))
-        dof = limits.first_met(q, qd)
-        written = [np.empty((record.rows, self.written.shape[1]), self.setup.dtype)]
-        end, health = np.empty_like(self.end), np.empty_like(self.health)
+        record, limits, setup = self.record, self.setup.limits, self.setup
+        nq, count = setup.robot.nq, len(rows)
+        given = [x[rows] for x in self._given(0.0, 1, [])]
+        given[4:4] = self._law_of_last_step(rows)
+        q, qd = given[:2]
+        back, dof = np.zeros(count), limits.first_met(q, qd)
+        written, end, health = (
+            np.empty((count, x.shape[1]), setup.dtype)
+            for x in (self.written, self.end, self.health)
+        )
         for _ in range(REFINEMENTS):
-            back = np.clip(back - limits.time_beyond(q, qd, dof), -self.setup.dt, 0.0)
-            given[2] = np.asarray(back, self.setup.dtype)[:, None]
-            self._call(given, [*(written if self.samples else []), end, health])
-            q, qd = end[:, :nq], end[:, nq:]
-        record.event_q[ended], record.event_qd[ended] = q[ended], qd[ended]
-        record.event_t[ended] = (record.done * self.setup.dt + back)[ended]
-        record.event_dof[ended] = [limits.joints[k].v for k in dof[ended]]
+            back = np.clip(back - limits.time_beyond(q, qd, dof), -setup.dt, 0.0)
+            given[2] = np.asarray(back, setup.dtype)[:, None]
+            self._call(given, [*([written] if self.samples else []), end, health])
+            q, qd = end[:, :nq].copy(), end[:, nq:].copy()
+        record.event_q[rows], record.event_qd[rows] = q, qd
+        record.event_t[rows] = record.done[rows] * setup.dt + back
+        record.event_dof[rows] = [limits.joints[k].v for k in dof]
+        record.done[rows] -= 1

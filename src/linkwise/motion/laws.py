@@ -288,4 +288,4 @@ def _numbers(function: str, name: str, size: int, value: Any) -> Numbered:
         )
     if per_step and not array.shape[-2]:
         raise ValueError(f"{function}: {name} per step has no step; expected at least one")
-    return Numbered(name, array, per_step)
+    return Numbered(name, np.array(array, order="C"), per_step)  # the caller's may change

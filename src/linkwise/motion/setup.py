@@ -125,7 +125,8 @@ def prepare(
     leading = broadcast("simulate", named, [shape for _, shape in given])
 
     def rows(x: Array) -> Array:
-        wide = np.broadcast_to(x.astype(dtype, copy=False), (*leading, x.shape[-1]))
+        own = np.array(x, dtype, order="C")  # the caller's array may change afterwards
+        wide = np.broadcast_to(own, (*leading, x.shape[-1]))
         return wide.reshape(prod(leading), x.shape[-1])
 
     forced = tuple((name, rows(x)) for name, x in zip(frames, pushes, strict=True))
