@@ -190,3 +190,42 @@ def test_one_event_of_a_large_batch_takes_no_memory_for_the_others() -> None:
         tracemalloc.stop()
         assert (found.status > 0).sum() == (fastest > 0)
     assert peaks[1] - peaks[0] < 0.1 * peaks[0], peaks
+
+
+def gripper(driver: tuple[float, float], follower: tuple[float, float], m: float) -> lw.Robot:
+    """A slider, and one that follows it by m q + 0.1, without gravity."""
+    b = lw.Builder("gripper").link("x", mass=2.0).link("y", mass=1.0)
+    b = b.joint("jx", "prismatic", parent="base", child="x", axis=[1, 0, 0], limits=driver)
+    b = b.joint("jy", "prismatic", parent="base", child="y", axis=[0, 1, 0], limits=follower,
+                mimic=("jx", m, 0.1))  # fmt: skip
+    return b.build(strict=False).with_gravity([0.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("driver", "m", "rate", "place"),
+    [
+        ((-5.0, 5.0), 2.0, 1.0, 0.2),  # 2 q + 0.1 = 0.5
+        ((-5.0, 5.0), -2.0, 1.0, 0.2),  # -2 q + 0.1 = -0.3
+        ((-5.0, 5.0), -2.0, -1.0, -0.2),
+        ((-5.0, 0.15), 2.0, 1.0, 0.15),  # the driver's own limit is nearer
+        ((-np.inf, np.inf), 2.0, -1.0, -0.2),  # the driver has none
+    ],
+)
+def test_a_joint_that_follows_another_ends_the_motion_at_its_own_limits(
+    driver: tuple[float, float], m: float, rate: float, place: float
+) -> None:
+    robot = gripper(driver, (-0.3, 0.5), m)
+    found = lw.simulate(robot, [0.0], [rate], duration=1.0, limits="event")
+    assert found.events is not None and found.events.dof == 0
+    assert found.events.t == pytest.approx(abs(place / rate), rel=1e-12)
+    assert found.events.q[0] == pytest.approx(place, rel=1e-12)
+    stopped = lw.simulate(robot, [0.0], [rate], duration=1.0, dt=1e-4, limits="stop")
+    assert abs(place) < np.abs(stopped.q).max() < abs(place) + 0.02
+    assert np.abs(stopped.qd[-1]).max() < 1e-3 or stopped.qd[-1, 0] * rate < 0.0
+
+
+def test_limits_that_a_joint_and_its_follower_cannot_both_keep() -> None:
+    robot = gripper((0.5, 1.0), (-0.3, 0.5), 2.0)
+    expected = "simulate: joint 'jy' follows 'jx', and no position is within the limits of both"
+    with pytest.raises(ValueError, match=expected):
+        lw.simulate(robot, [0.7], duration=0.1, limits="event")

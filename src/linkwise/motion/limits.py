@@ -95,7 +95,7 @@ def read_limits(robot: Robot, limits: Any) -> Limits:
             f"simulate: limits is {limits!r}; expected None, 'stop', 'event' or a SoftStop"
         )
     own = [link for link in robot.tree.links if link.follows is None and link.joint.nv == 1]
-    lower, upper = robot.position_limits
+    lower, upper = _places(robot)
     found = [x for x in own if np.isfinite(lower[x.q_index]) or np.isfinite(upper[x.q_index])]
     if not found:
         made = "robot.with_joint(name, limits=(lower, upper))"
@@ -112,6 +112,28 @@ def read_limits(robot: Robot, limits: Any) -> Limits:
         numbers |= _stop_numbers(robot, stop, [joint.v for joint in joints])
         return Limits(joints, False, True, numbers)
     return Limits(joints, True, False, numbers)
+
+
+def _places(robot: Robot) -> tuple[Array, Array]:
+    """Lower and upper limits of q, those of joints that follow another included.
+
+    A follower ``m q + b`` meets its limits where its driver is at ``(limit - b) / m``.
+    """
+    lower, upper = robot.position_limits.copy()
+    for link in robot.tree.links:
+        if link.follows is None or link.follows.multiplier == 0.0:
+            continue
+        m, b, k = link.follows.multiplier, link.follows.offset, link.q_index
+        own = np.array([np.ravel(x)[0] for x in (link.limits.lower, link.limits.upper)])
+        low, high = sorted((own - b) / m)
+        lower[k], upper[k] = max(lower[k], low), min(upper[k], high)
+        if lower[k] > upper[k]:
+            driver = robot.tree.links[link.follows.link].joint_name
+            raise ValueError(
+                f"simulate: joint {link.joint_name!r} follows {driver!r}, and no position is "
+                "within the limits of both; expected limits that overlap, or limits=None"
+            )
+    return lower, upper
 
 
 def _stop_numbers(robot: Robot, stop: SoftStop, at: list[int]) -> dict[str, Array]:
