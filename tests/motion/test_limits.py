@@ -109,6 +109,15 @@ def test_the_work_of_stops_is_in_the_balance(tmp_path: Any) -> None:
     np.testing.assert_array_equal(read.balance.by_stops, found.balance.by_stops)
 
 
+def test_the_balance_at_stops_is_of_first_order() -> None:
+    """A damper takes hold at once where a contact begins, in the middle of a step."""
+    left = []
+    for dt in (1e-3, 1e-3 / 32):
+        balance = lw.simulate(cart(), np.zeros(2), [1.0, 0.3], None, 2.0, dt, limits="stop").balance
+        left.append(np.abs(balance.residual).max() / np.abs(balance.by_stops).max())
+    assert left[0] <= 0.2 and left[1] <= left[0] / 16, left
+
+
 def test_usual_stops_hold_a_swinging_arm_within_its_limits(arm: lw.Robot) -> None:
     """It never goes farther beyond than a hard blow compresses the stop, and free it would."""
     start = 0.3 * np.cos(np.arange(7))

@@ -51,6 +51,37 @@ def test_held_torques_do_their_own_work(puma: lw.Robot) -> None:
         assert np.abs(found.balance.residual).max() <= 1e-4 * work
 
 
+@pytest.mark.parametrize("hold", [True, False])
+def test_the_balance_of_states_far_apart_is_of_second_order(puma: lw.Robot, hold: bool) -> None:
+    """Held torques change between two kept states; how much they did follows from both."""
+    law, q = lw.control.pd(puma, 50.0, 5.0), puma.neutral() + 0.3
+    for controller in (law, lambda t, q, qd: -50.0 * q - 5.0 * qd):
+        left = []
+        for every in (8, 16, 32, 64):
+            found = lw.simulate(puma, q, None, controller, 0.256, 2e-4, every=every, hold=hold)
+            work = np.abs(found.balance.by_controller).max()
+            left.append(np.abs(found.balance.residual).max() / work)
+        orders = np.log2(np.array(left[1:]) / left[:-1])
+        assert left[0] <= 1e-3 and (np.abs(orders - 2.0) <= 0.1).all(), (left, orders)
+
+
+def test_the_balance_of_torques_that_jump_at_every_step(puma: lw.Robot) -> None:
+    """Of second order where every state is kept; torques of a function and of a law alike."""
+    tau, left = 20.0 * np.random.default_rng(0).normal(size=(64, 6)), []
+    for times in (1, 2, 4):
+        rows, dt = np.repeat(tau, times, 0), 4e-3 / times
+        law = lw.control.constant(puma, lw.control.PerStep(rows))
+        found = lw.simulate(puma, puma.neutral(), None, law, 0.256, dt)
+        steps = iter(rows)
+        python = lw.simulate(puma, puma.neutral(), None, lambda *_, s=steps: next(s), 0.256, dt)
+        np.testing.assert_array_equal(found.balance.residual, python.balance.residual)
+        left.append(
+            np.abs(found.balance.residual).max() / np.abs(found.balance.by_controller).max()
+        )
+    assert left[0] <= 1e-5
+    np.testing.assert_allclose(np.log2(np.array(left[:-1]) / left[1:]), 2.0, atol=0.1)
+
+
 def test_the_path_of_a_frame(swing: lw.Trajectory) -> None:
     poses = swing.robot.forward_kinematics(swing.q, "link6")  # type: ignore[union-attr]
     np.testing.assert_array_equal(swing.path("link6"), poses[..., :3, 3])

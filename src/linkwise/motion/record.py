@@ -128,10 +128,17 @@ class Record:
             f_ext={name: x.reshape(*leading, 6) for name, x in setup.f_ext},
             held_tau=shaped(self.kept_tau) if setup.controller else None,
             interrupted=interrupted,
-            held=setup.hold and (setup.controller is not None or setup.law.depends_on_state),
+            held=self._held(),
             events=self._events() if setup.limits.event else None,
             limits=setup.limits if setup.limits.joints else None,
         )
+
+    def _held(self) -> bool:
+        """Whether torques change from step to step only."""
+        setup = self.setup
+        if setup.controller is not None or setup.law.depends_on_state:
+            return setup.hold
+        return setup.law.steps is not None
 
     def _events(self) -> Event:
         leading, q, qd = self.setup.leading, self.event_q, self.event_qd
