@@ -6,6 +6,7 @@ import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -18,6 +19,7 @@ def test_the_blocks_of_the_page_run() -> None:
     exec("\n".join(blocks), names)
     swing, braked, ended = names["swing"], names["braked"], names["ended"]
     assert swing.q.shape == (2001, 6) and swing.path("link6").shape == (2001, 3)  # type: ignore[attr-defined]
+    assert np.ptp(swing.energy.total) <= 1e-9 and swing.energy.kinetic.max() < 56  # type: ignore[attr-defined]
     assert braked.q.shape == (100, 201, 6)  # type: ignore[attr-defined]
     assert ended.events.dof == 1 and names["stopped"].ok  # type: ignore[attr-defined]
 

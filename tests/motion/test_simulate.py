@@ -370,6 +370,8 @@ def test_a_failure_is_told_once_at_the_line_of_the_caller() -> None:
         f"simulate: 1 of 1 rows failed, the first at step {found.failed_at}: OVERFLOW; expected a "
         "smaller dt, or held torques whose damping times dt is below the joint's inertia"
     )
+    with pytest.warns(RuntimeWarning, match="a smaller dt, or torques whose damping times dt is"):
+        lw.simulate(robot, robot.random_q(0), controller=law, duration=0.1, hold=False)
 
 
 def test_input_that_is_not_finite_fails_at_the_first_step(puma: lw.Robot) -> None:

@@ -155,6 +155,21 @@ def test_a_picture(swing: lw.Trajectory, tmp_path: Path) -> None:
     assert (tmp_path / "swing.png").stat().st_size > 10_000
 
 
+def test_a_picture_of_many_joints_draws_a_dozen_and_a_band(tmp_path: Path) -> None:
+    """Those that are drawn are said, and the band holds the least and the most of all joints."""
+    pytest.importorskip("matplotlib")
+    robot = lw.chain(100)
+    swing = lw.simulate(robot, 0.1 * np.cos(np.arange(100.0)), duration=0.01)
+    figure = swing.plot()
+    at = figure.axes[0]
+    assert len(at.lines) == 12 and at.get_title() == "12 of 100: joint1, joint10, … joint100"
+    np.testing.assert_array_equal(at.lines[-1].get_ydata(), swing.q[:, -1])
+    edges = at.collections[0].get_paths()[0].vertices[:, 1]
+    assert edges.min() == swing.q.min() and edges.max() == swing.q.max()
+    assert at.get_legend().get_texts()[0].get_text() == "all 100"
+    figure.savefig(tmp_path / "chain.png")
+
+
 def test_too_few_times_for_a_picture(puma: lw.Robot) -> None:
     pytest.importorskip("matplotlib")
     end = lw.simulate(puma, puma.neutral(), duration=0.01, every=None)

@@ -11,7 +11,7 @@ from linkwise.errors import printable
 if TYPE_CHECKING:
     from linkwise.motion.trajectory import Trajectory
 
-NAMED = 12  # lines of one picture that still get a legend
+MOST = 12  # lines of one picture, each of which has its name in the legend
 
 
 def plot(traj: Trajectory, frame: str | None, row: Any) -> Any:
@@ -63,12 +63,20 @@ def _names(traj: Trajectory) -> tuple[list[str], list[str]]:
 
 
 def _lines(at: Any, t: Any, label: str, values: Any, names: list[str]) -> None:
-    for values_, name in zip(values.T, names, strict=True):
-        at.plot(t, values_, lw=1, label=printable(name).lstrip("_"))
+    """The curves of all joints; of many joints, those of a dozen, and a band that holds all."""
+    shown = np.arange(len(names))
+    if len(names) > MOST:
+        shown = np.linspace(0, len(names) - 1, MOST).round().astype(int)
+        band = values.min(-1), values.max(-1)
+        at.fill_between(t, *band, color="0.85", lw=0, label=f"all {len(names):,}")
+        first, second, last = (printable(names[k]) for k in shown[[0, 1, -1]])
+        title = f"{MOST} of {len(names):,}: {first}, {second}, … {last}"
+        at.set_title(title, fontsize="small")
+    for k in shown:
+        at.plot(t, values[:, k], lw=1, label=printable(names[k]).lstrip("_"))
     at.set(ylabel=label, xlabel="t, s")
     at.grid(alpha=0.3)
-    if len(names) <= NAMED:
-        at.legend(fontsize="x-small", ncols=2)
+    at.legend(fontsize="x-small", ncols=2)
 
 
 def _energy(at: Any, traj: Trajectory) -> None:

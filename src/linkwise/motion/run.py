@@ -73,8 +73,10 @@ def _remedy(setup: Setup, why: Status) -> str:
     if Status.SINGULAR in why and Status.NOT_CONVERGED not in why:
         return "links with inertia about every joint, to which a joint's armature adds"
     found = ["a motion that does not diverge" if setup.adaptive else "a smaller dt"]
-    if setup.hold and (setup.controller is not None or setup.law.depends_on_state):
-        found.append("held torques whose damping times dt is below the joint's inertia")
+    asked = setup.controller is not None or setup.law.depends_on_state
+    if asked and (setup.hold or not setup.adaptive):
+        torques = "held torques" if setup.hold else "torques"
+        found.append(f"{torques} whose damping times dt is below the joint's inertia")
     stiff = setup.limits.stop or any(x.damping or x.friction for x in setup.robot.tree.links)
     if stiff and not (setup.adaptive or setup.stepped or setup.integrator == "implicit"):
         found.append("integrator='implicit' for stiff damping and stops")

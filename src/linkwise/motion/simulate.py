@@ -61,7 +61,9 @@ def simulate(
     ``device="cuda"`` takes the steps on a GPU, from and to arrays of NumPy; ``threads`` is the most
     that a batch uses on the processor.
 
-    A state that fails becomes NaN from there on, alone: `Trajectory.status` and `failed_at` tell.
+    A state that fails becomes NaN from there on, alone: `Trajectory.status` and `failed_at` tell,
+    and a RuntimeWarning says what would help. Held torques need gains whose damping times ``dt`` is
+    below the inertia of each joint.
     An interrupt returns what was computed until then, with a warning.
     """
     check_threads(threads)

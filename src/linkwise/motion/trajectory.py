@@ -209,7 +209,8 @@ class Trajectory:
         """A figure of matplotlib: configuration, rates, torques, and energy over time.
 
         ``row`` is the row of a batch (the first unless given); with ``frame``, the path of a
-        frame's origin too. Save it by ``traj.plot().savefig("swing.png")``.
+        frame's origin too. Of more than a dozen joints, a dozen are drawn, and a band that holds
+        all. Save it by ``traj.plot().savefig("swing.png")``.
         """
         from linkwise.motion.plot import plot
 
