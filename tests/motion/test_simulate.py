@@ -553,6 +553,7 @@ WRONG: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "leading": ({"q0": np.zeros((2, 6)), "qd0": np.zeros((3, 6))}, ValueError,
                 "leading axes do not broadcast: q0"),
     "integrator": ({"integrator": "rk5"}, ValueError, "integrator 'rk5'; expected one of 'euler'"),
+    "integrators": ({"integrator": ["rk4"]}, ValueError, r"integrator \['rk4'\]; expected one of"),
     "every": ({"every": 0}, ValueError, "every is 0; expected a positive integer or None"),
     "hold": ({"hold": 1}, ValueError, "hold is 1; expected True or False"),
     "dt": ({"dt": -1e-3}, ValueError, "dt is -0.001; expected a positive number of seconds"),
@@ -566,6 +567,11 @@ WRONG: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
               r"controller returned an array of shape \(5,\); expected torques of shape \(6,\)"),
     "type": ({"controller": lambda t, q, qd: None}, ValueError,
              r"the controller returned NoneType; expected torques of shape \(6,\)"),
+    "complex": ({"controller": lambda t, q, qd: q + 1j}, ValueError,
+                r"the controller returned an array of shape \(6,\) of type complex128; expected "
+                r"torques of shape \(6,\), real numbers"),
+    "complexes": ({"controller": lambda t, q, qd: [1j] * 6}, ValueError,
+                  "the controller returned list of type complex128; expected torques"),
     "f_ext": ({"f_ext": {"elbow": np.zeros(6)}}, ValueError, "frame 'elbow': robot 'puma560' has"),
     "wrench": ({"f_ext": {"link6": np.zeros(3)}}, ValueError, r"f_ext\['link6'\] has shape \(3,\)"),
     "threads": ({"threads": 0}, ValueError, "threads is 0; expected a positive integer or None"),
@@ -577,6 +583,23 @@ def test_wrong_arguments_are_told(case: str, puma: lw.Robot) -> None:
     wrong, kind, message = WRONG[case]
     with pytest.raises(kind, match=message):
         lw.simulate(**({"robot": puma, "q0": np.zeros(6), "duration": 0.01} | wrong))
+
+
+@pytest.mark.parametrize("leading", [(), (3,), (2, 2)])
+def test_a_robot_without_joints_under_every_controller(leading: tuple[int, ...]) -> None:
+    b = lw.Builder("block").link("x", mass=1.0).joint("f", "fixed", parent="base", child="x")
+    robot = b.build(strict=False)
+    control, empty = lw.control, np.zeros((*leading, 0))
+    for controller in (
+        None,
+        control.constant(robot, np.zeros(0)),
+        control.gravity_compensation(robot),
+        control.pd(robot, 1.0, 1.0),
+        lambda t, q, qd: np.zeros_like(qd),
+    ):
+        found = lw.simulate(robot, empty, None, controller, 0.01)
+        assert found.q.shape == found.tau.shape == (*leading, 11, 0) and found.ok.all()
+        assert found.balance.residual.shape == (*leading, 11)
 
 
 def test_wrong_laws_are_told(puma: lw.Robot) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +135,38 @@ def test_files_that_are_none(tmp_path: Path) -> None:
             lw.Trajectory.load(path)
     with pytest.raises(FileNotFoundError):
         lw.Trajectory.load(tmp_path / "none.npz")
+
+
+DAMAGES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
+    "no digest": ({"digest": None}, {}, r"\('digest' is missing\)"),
+    "no times": ({}, {"t": None}, r"\('t' is missing\)"),
+    "no rates": ({}, {"qd": None}, r"\('qd' is missing\)"),
+    "no wrench": ({}, {"f_ext1": None}, r"\('f_ext1' is missing\)"),
+    "dt": ({"dt": "x"}, {}, r"\(could not convert string to float: 'x'\)"),
+    "robot": ({"robot": 3}, {}, r"\(names that are no text\)"),
+    "frames": ({"frames": 3}, {}, r"\('int' object is not iterable\)"),
+    "shape": ({}, {"q": np.zeros((3, 4, 6))}, r"q has shape \(3, 4, 6\); expected \(3, 401, 6\)"),
+    "status": ({}, {"status": np.zeros(2)}, r"failed_at has shape \(3,\); expected \(2,\)"),
+    "scalar": ({}, {"t": np.array(1.0)}, r"\(len\(\) of unsized object\)"),
+    "stops": ({"stops": {"joints": [[0]]}}, {}, "damaged"),
+}
+
+
+@pytest.mark.parametrize("case", DAMAGES)
+def test_damaged_files_are_told(case: str, swing: lw.Trajectory, tmp_path: Path) -> None:
+    path = tmp_path / "swing.npz"
+    swing.save(path)
+    with np.load(path) as file:
+        arrays = dict(file)
+    changed, replaced, message = DAMAGES[case]
+    facts = json.loads(str(arrays.pop("facts"))) | changed
+    facts = {name: x for name, x in facts.items() if x is not None or name == "stops"}
+    arrays = {name: x for name, x in (arrays | replaced).items() if x is not None}
+    np.savez(path, facts=np.array(json.dumps(facts)), **arrays)
+    for robot in (None, swing.robot):
+        with pytest.raises(ValueError, match=message) as told:
+            lw.Trajectory.load(path, robot)
+        assert "swing.npz: not a trajectory that Trajectory.save wrote, or a d" in str(told.value)
 
 
 def test_as_a_table_of_pandas(swing: lw.Trajectory) -> None:

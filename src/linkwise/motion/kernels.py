@@ -68,7 +68,7 @@ class Function(NamedTuple):
         """Run it on arrays (..., size), one for each port; returns an array (..., size)."""
         batch = prepare(self.name, [(port.name, port.size) for port in self.ports], values)
         form = BATCH if batch.shape or batch.dtype != "float64" else ONE
-        made = self.kernel(robot, batch.dtype, form) if batch.states else None
+        made = self.kernel(robot, batch.dtype, form) if batch.states and self.size else None
         return batch.run(made, [((self.size,), batch.dtype)], None, threads)[0]
 
     def kernel(self, robot: Robot, dtype: str, form: str) -> Kernel:

@@ -168,14 +168,16 @@ class Record:
 def torques_of(tau: Any, setup: Setup) -> Array:
     """What a controller returned, as an array (..., nv) of the batch."""
     expected = (*setup.leading, setup.robot.nv)
+    shape = getattr(tau, "shape", None)
+    what = f"an array of shape {shape}" if shape is not None else f"{type(tau).__name__}"
     try:
         array = np.asarray(tau)
         if array.dtype.kind not in "iuf":
+            what += "" if array.dtype.kind == "O" else f" of type {array.dtype}"
             raise TypeError
         return np.broadcast_to(array.astype(setup.dtype, copy=False), expected)
     except (TypeError, ValueError):
-        shape = getattr(tau, "shape", None)
-        what = f"an array of shape {shape}" if shape is not None else f"{type(tau).__name__}"
         raise ValueError(
-            f"simulate: the controller returned {what}; expected torques of shape {expected}"
+            f"simulate: the controller returned {what}; expected torques of shape {expected}, "
+            "real numbers"
         ) from None

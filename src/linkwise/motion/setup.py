@@ -104,7 +104,7 @@ def prepare(
     """Check every argument."""
     if not isinstance(robot, Robot):
         raise TypeError(f"simulate: robot is a {type(robot).__name__}; expected a Robot")
-    if integrator not in INTEGRATORS and integrator not in SOLVERS:
+    if not isinstance(integrator, str) or integrator not in (*INTEGRATORS, *SOLVERS):
         known = ", ".join(map(repr, (*INTEGRATORS, *SOLVERS)))
         raise ValueError(f"simulate: integrator {integrator!r}; expected one of {known}")
     if not isinstance(hold, bool | np.bool_):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -268,7 +268,7 @@ class Trajectory:
     @staticmethod
     def load(path: str | os.PathLike[str], robot: Robot | None = None) -> Trajectory:
         """Read a file that `save` wrote; energies and paths need the robot it is of."""
-        facts, arrays = _read(path)
+        facts, found = _read(path)
         if robot is not None and not isinstance(robot, Robot):
             raise TypeError(f"Trajectory.load: robot is a {type(robot).__name__}; expected a Robot")
         if robot is not None and facts["digest"] not in ("", robot.tree.digest):
@@ -276,16 +276,7 @@ class Trajectory:
                 f"{os.fspath(path)}: a trajectory of robot {facts['robot']!r}, which differs from "
                 f"{robot.name!r}; expected the robot that was simulated, or none"
             )
-        f_ext = {name: arrays[f"f_ext{k}"] for k, name in enumerate(facts["frames"])}
-        events = None
-        if "event_t" in arrays:
-            events = Event(*(arrays[f"event_{name}"] for name in Event._fields))
-        return Trajectory(
-            robot, arrays["t"], arrays["q"], arrays["qd"], arrays["status"], arrays["failed_at"],
-            arrays["steps"], float(facts["dt"]), facts["integrator"], None, f_ext, arrays["tau"],
-            bool(facts["interrupted"]), bool(facts["held"]), events,
-            _stops_of(facts["stops"]),
-        )  # fmt: skip
+        return replace(found, robot=robot)
 
 
 def _stops_of(facts: dict[str, Any] | None) -> Limits | None:
@@ -296,22 +287,46 @@ def _stops_of(facts: dict[str, Any] | None) -> Limits | None:
     return Limits(joints, False, True, numbers)
 
 
-def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:
-    """The facts and arrays of a file; nothing in it is run."""
+def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Trajectory]:
+    """The facts of a file, and its trajectory without a robot; nothing in it is run."""
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         facts = json.loads(str(arrays.pop("facts")))
         if facts["format"] != FORMAT:
             raise ValueError(facts["format"])
+        if not all(isinstance(facts[name], str) for name in ("robot", "digest", "integrator")):
+            raise ValueError("names that are no text")
+        return facts, _made_of(facts, arrays)
     except OSError:
         raise
     except Exception as error:
+        why = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise ValueError(
-            f"{os.fspath(path)}: not a trajectory that Trajectory.save wrote "
-            f"({type(error).__name__}: {error})"
+            f"{os.fspath(path)}: not a trajectory that Trajectory.save wrote, or a damaged one "
+            f"({why or type(error).__name__})"
         ) from None
-    return facts, arrays
+
+
+def _made_of(facts: dict[str, Any], arrays: dict[str, Array]) -> Trajectory:
+    """A trajectory without a robot; raises KeyError, TypeError or ValueError for a damaged one."""
+    t, q, qd, tau, status, failed_at, steps = (arrays[name] for name in SAVED)
+    f_ext = {name: arrays[f"f_ext{k}"] for k, name in enumerate(facts["frames"])}
+    rows, times = status.shape, (len(t),)
+    shapes = {"t": times, "steps": times, "failed_at": rows, "q": (*rows, *times, q.shape[-1]),
+              "qd": (*rows, *times, qd.shape[-1]), "tau": qd.shape}  # fmt: skip
+    shapes |= {f"f_ext{k}": (*rows, 6) for k in range(len(f_ext))}
+    for name, shape in shapes.items():
+        if arrays[name].shape != shape:
+            raise ValueError(f"{name} has shape {arrays[name].shape}; expected {shape}")
+    events = None
+    if "event_t" in arrays:
+        events = Event(*(arrays[f"event_{name}"] for name in Event._fields))
+    return Trajectory(
+        None, t, q, qd, status, failed_at, steps, float(facts["dt"]), facts["integrator"], None,
+        f_ext, tau, bool(facts["interrupted"]), bool(facts["held"]), events,
+        _stops_of(facts["stops"]),
+    )  # fmt: skip
 
 
 def names_of(robot: Robot, which: str) -> list[str]:
