@@ -14,6 +14,7 @@ from linkwise.motion.record import Record
 from linkwise.motion.setup import Setup
 from linkwise.motion.stepped import Stepped
 from linkwise.motion.trajectory import Trajectory
+from linkwise.robot import Robot
 from linkwise.trace.status import Status
 
 USERS_LINE = 3  # frames from `run` to the line that called `simulate`
@@ -70,16 +71,21 @@ def _remedy(setup: Setup, why: Status) -> str:
     """What a simulation without this failure would need."""
     if Status.NOT_FINITE in why:
         return "finite states, torques and wrenches"
-    if Status.SINGULAR in why and Status.NOT_CONVERGED not in why:
-        return "links with inertia about every joint, to which a joint's armature adds"
     found = ["a motion that does not diverge" if setup.adaptive else "a smaller dt"]
+    if Status.SINGULAR in why and Status.NOT_CONVERGED not in why:
+        found.append("links with inertia about every joint, to which a joint's armature adds")
     asked = setup.controller is not None or setup.law.depends_on_state
     if asked and (setup.hold or not setup.adaptive):
         torques = "held torques" if setup.hold else "torques"
         found.append(f"{torques} whose damping times dt is below the joint's inertia")
-    stiff = setup.limits.stop or any(x.damping or x.friction for x in setup.robot.tree.links)
-    if stiff and not (setup.adaptive or setup.stepped or setup.integrator == "implicit"):
+    explicit = not (setup.adaptive or setup.stepped or setup.integrator == "implicit")
+    if explicit and (setup.limits.stop or _resists(setup.robot)):
         found.append("integrator='implicit' for stiff damping and stops")
     if setup.adaptive and Status.NOT_CONVERGED in why:
         found.append("larger rtol and atol, or a solver of stiff motions ('Radau', 'BDF', 'LSODA')")
     return ", or ".join(found)
+
+
+def _resists(robot: Robot) -> bool:
+    """Whether damping or friction of a joint acts."""
+    return any(link.damping or link.friction for link in robot.tree.links)
