@@ -238,3 +238,22 @@ def test_limits_that_a_joint_and_its_follower_cannot_both_keep() -> None:
     expected = "simulate: joint 'jy' follows 'jx', and no position is within the limits of both"
     with pytest.raises(ValueError, match=expected):
         lw.simulate(robot, [0.7], duration=0.1, limits="event")
+
+
+@pytest.mark.parametrize("every", [4, None])
+def test_an_interrupt_while_an_event_is_located(
+    every: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The trajectory ends where all that belongs to a state was known."""
+    from linkwise.motion.fused import Fused
+
+    def interrupt(self: Fused, rows: Any) -> None:
+        raise KeyboardInterrupt
+
+    qd = [[0.7, 0.0], [0.1, 0.2]]
+    run: Any = {"duration": 2.0, "every": every, "limits": "event"}
+    monkeypatch.setattr(Fused, "_locate_rows", interrupt)
+    with pytest.warns(UserWarning, match="simulate: interrupted"):
+        found = lw.simulate(cart(), np.zeros(2), qd, **run)
+    np.testing.assert_allclose(found.q[:, -1], found.t[-1] * np.array(qd), rtol=1e-9)
+    assert 0 < found.t[-1] < 1.25

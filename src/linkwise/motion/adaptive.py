@@ -61,16 +61,12 @@ class Adaptive:
         tau = self._torques()
         if tau is not None and self.setup.controller is not None:
             record.keep_torques(tau)
-        before = record.q.copy(), record.qd.copy()
-        try:
-            for row in np.flatnonzero(record.fault == 0).tolist():
-                self.rates.row = row
-                self.rates.tau = None if tau is None else tau[row]
-                self._advance(row, steps)
-        except KeyboardInterrupt:
-            record.q, record.qd = before  # the last step that every row has reached
-            raise
-        record.step += steps
+        record.q, record.qd = record.q.copy(), record.qd.copy()  # some rows are ahead of others
+        for row in np.flatnonzero(record.fault == 0).tolist():
+            self.rates.row = row
+            self.rates.tau = None if tau is None else tau[row]
+            self._advance(row, steps)
+        record.reach(steps)
 
     def _torques(self) -> Array | None:
         """Torques that are held over a step."""

@@ -79,7 +79,7 @@ class Fused:
             record.keep_torques(self.tau)
         if self.kernel is not None:
             self._run(steps)
-        record.step += steps
+        record.reach(steps)
         if self.kernel is None:
             record.done += steps
         if not self.samples or record.step == self.setup.steps:

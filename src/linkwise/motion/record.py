@@ -34,6 +34,7 @@ class Record:
         self.event_t = np.full(self.rows, np.nan)
         self.event_dof = np.full(self.rows, -1)
         self.event_q, self.event_qd = np.full_like(self.q, np.nan), np.full_like(self.qd, np.nan)
+        self.last = self.step, self.q, self.qd  # replaced at once, whenever an interrupt comes
         self._end_beyond_limits()
         self.keep()
 
@@ -57,6 +58,11 @@ class Record:
             self.event_t[ended] = 0.0
             self.event_dof[ended] = [limits.joints[k].v for k in beyond[ended].argmax(-1)]
             self.event_q[ended], self.event_qd[ended] = self.q[ended], self.qd[ended]
+
+    def reach(self, steps: int) -> None:
+        """All rows, in new arrays, have taken some steps."""
+        self.step += steps
+        self.last = self.step, self.q, self.qd
 
     def keep(self) -> None:
         """Keep the present state, if its step is one of those to keep."""
@@ -92,7 +98,8 @@ class Record:
         self.slack = np.fmax(self.slack, slack)
 
     def _end_here(self) -> None:
-        """Drop the places of steps that were not reached; the present state is the last one."""
+        """Drop the places of steps that not all rows have reached; the last is the present one."""
+        self.step, self.q, self.qd = self.last
         last = int(np.searchsorted(self.at, self.step))
         self.at = np.append(self.at[:last], self.step)
         self.kept, self.kept_tau = self.kept[:, : last + 1], self.kept_tau[:, : last + 1]

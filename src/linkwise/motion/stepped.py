@@ -56,7 +56,7 @@ class Stepped:
         singular = (self.bits & int(Status.SINGULAR)) > 0
         fault = np.where(singular, int(Status.SINGULAR), np.where(finite, 0, int(Status.OVERFLOW)))
         record.count(fault == 0, fault, np.zeros(record.rows))
-        record.step += 1
+        record.reach(1)
         record.keep()
 
     def torques(self, time: float, q: Array, qd: Array) -> Array:
