@@ -56,6 +56,8 @@ def piece_length(links: int, dtype: str = "float64") -> int:
     with which the links fill whole groups of pieces best.
     """
     most = int(min(max(2 * links**0.5, 8), LONGEST[dtype]))
+    if most == LONGEST["float32"]:
+        return most
 
     def steps(length: int) -> tuple[int, int]:
         count, left = divmod(links, length)
