@@ -488,7 +488,8 @@ ON_A_GPU = """\
 ## Scans on a GPU
 
 Where a chain is cut depends on the device, so scans of a GPU and of a processor differ by rounding.
-Differences from `aba` in float64, on an H200, and in brackets on its host's processor:
+Differences from `aba` in float64, on an H200, and in brackets on its host's processor
+(with pieces of up to 125 links in float32 too):
 """
 
 
