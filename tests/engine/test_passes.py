@@ -264,6 +264,7 @@ def test_the_bits_of_a_status() -> None:
     named = {bit.name: bit.value for bit in lw.Status}
     assert named == {
         "NOT_FINITE": 1, "NOT_UNIT": 2, "SINGULAR": 4, "NOT_CONVERGED": 8, "OVERFLOW": 16,
+        "LIMIT": 32,
     }  # fmt: skip
     assert lw.Status.OK == 0
 

@@ -364,6 +364,20 @@ class Textbook:
         return solve(self.M, self.rhs)
 
     @cached_property
+    def mass_product(self) -> np.ndarray:
+        return self.M @ self.x
+
+    @cached_property
+    def diagonal_solve(self) -> np.ndarray:
+        """The block of each joint on the diagonal of M."""
+        found = self.x.copy()
+        for link in self.tree.links:
+            own = [i for i, _ in link.dofs]
+            if link.follows is None:
+                found[own] = solve(self.M[np.ix_(own, own)], self.x[own])
+        return found
+
+    @cached_property
     def kinetic_energy(self) -> np.ndarray:
         return array(self.qd @ self.M @ self.qd / 2)
 
@@ -578,7 +592,10 @@ def test_a_method_that_does_not_apply_names_the_reason_and_those_that_do(
     name: str, function: str, method: str
 ) -> None:
     robot, states = robot_of(name), states_of(name)
-    why = {"massless": "link 'l3' has no mass", "followers": "joint 'j5' follows 'j2'"}[name]
+    why = {"massless": "link 'l3' has no mass", "followers": "joint 'j5' follows 'j2'"}.get(name)
+    if method == "scan" and name != "followers":
+        branch = "link '.*' does not follow the link before it"
+        why = "the joint of link 'l3' moves no inertia" if name == "massless" else branch
     at = ", frame 'tip'" if FUNCTIONS[function][method].takes_frame else ""
     with pytest.raises(ValueError, match=f"{function}, method '{method}'{at}: {why}") as caught:
         call(robot, function, method, states, 0)
@@ -629,6 +646,10 @@ def bound(name: str, function: str, method: str, mobility: Any) -> np.ndarray:
         if free is None:
             return solved
         return free * held + (solved if method == "schur-published" else 0.0)
+    if function == "diagonal_solve":  # entries of M that are sums
+        return size * M * inverse
+    if function == "mass_product":
+        return size + M * largest(s["x"])
     if function in ("mass_matrix_inverse", "operational_inertia_inverse", "solve_mass"):
         return M * inverse * size if free is None else free
     if function == "operational_inertia":

@@ -231,7 +231,7 @@ _TABLE = [
     Algorithm("mass_product", "rnea", products.mass_product, (_q, _x), (V,), **_mass,
               **_regrouped, **_rolls),
     Algorithm("diagonal_solve", "composite", products.diagonal_solve, (_q, _x), (V,),
-              **_regrouped, **_rolls_alone),  # behind "pcg"
+              **_regrouped, **_no_followers, **_rolls_alone),  # behind "pcg"
     # M = F D Fᵀ, behind Robot.innovations
     Algorithm("pivots", "innovations", matrices.pivots, (_q,), (V,), **_no_followers,
               **_rolls_alone),
