@@ -75,8 +75,45 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None if wanted or collection_path.is_dir() else True
 
 
+# Tests with many cases of which each run takes one in so many; the others are for full runs.
+THINNED = {
+    "test_loops_give_what_links_written_out_do": 6,
+    "test_loops_give_the_bits_of_the_cpu": 8,
+    "test_pieces_of_a_chain_are_rows": 4,
+    "test_pieces_of_chains_on_a_gpu": 2,
+    "test_matrices_column_by_column": 8,
+    "test_conjugate_gradients_with_products_by_loops": 8,
+    "test_frames_by_loops": 5,
+    "test_schur_complements_of_long_chains": 2,
+    "test_there_are_never_more_than_eight_classes": 3,
+    "test_matrices_that_do_not_fit_are_refused_with_an_estimate": 3,
+    "test_methods_agree": 4,
+    "test_any_number_of_links": 3,
+    "test_no_number_of_a_spoilt_state_looks_sound": 6,
+    "test_the_energy_of_ten_seconds": 3,
+    "test_quaternions_stay_of_unit_length": 4,
+    "test_the_observed_order_is_nominal": 2,
+    "test_laws": 3,
+}
+ONE_IN_THREE = {"test_rolled_robots.py", "test_long_chains.py"}
+
+
+def thin(items: list[pytest.Item]) -> None:
+    """Leave most cases of some tests to full runs: the last of every so many stays."""
+    seen: dict[tuple[Path, str], int] = {}
+    for item in items:
+        name = getattr(item, "originalname", item.name)
+        some = THINNED.get(name, 3 if item.path.name in ONE_IN_THREE else 1)
+        if some == 1 or not hasattr(item, "callspec") or item.get_closest_marker("full"):
+            continue
+        seen[item.path, name] = place = seen.get((item.path, name), 0) + 1
+        if place % some:
+            item.add_marker(pytest.mark.full)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of `make quick`."""
+    """Mark the tests of `make quick`, and those of full runs."""
+    thin(items)
     for item in items:
         if _quick(item.path):
             item.add_marker("quick")
