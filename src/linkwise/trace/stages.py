@@ -198,45 +198,67 @@ def _traced(
         for port in task.ports(tree)
     ]  # fmt: skip
     own.common = [x for value in values if isinstance(value, list) for x in value]
-    given = [Port(f"given {k}", size) for k, (size, _) in enumerate(found) if size]
-    totals = [Port(f"total {k}", size) for k, (_, size) in enumerate(found) if size]
-    beside = [port for port in task.ports(tree) if port.name not in own.inputs]
-    ports = [Port(name, layout.length * width) for name, width in own.inputs.items()]
-    if layout.columns:
-        ports.append(Port(LINKS, layout.length * layout.columns, tiled=True))
-    ports += [Port(place_of(i), 1) for i in dict.fromkeys(f.link for f in task.external)]
-    name, status = f"{task.name}, part {len(found) + 1}", task.status
+    ports = _Ports.of(task, tree, own, found)
     try:
         result = run(task, own, values)
     except _Scanned as scanned:
         numbers = [graph.lift(x) for x in leaves(scanned.piece)]
         left = own.forget_unread(numbers)
-        made = _program(graph, name, [*ports, *given, *beside], numbers, own.arrays())
+        name = f"{task.name}, up to scan {len(found) + 1}"
+        made = _program(graph, name, ports.of_pieces, numbers, own.arrays())
         return [Stage(made, joined.of(len(found), scanned))], left
     rows, chain = result if isinstance(result, Both) else (result, None)
-    stages, left = [], frozenset[tuple[str, int]]()
-    if isinstance(rows, Gathered):
-        broken = _write(own, rows)
-        bad = summed(graph, bad_pivots(graph))
-        told = [bits(graph, graph.zero, None, bad, broken)] if status else []
-        left = own.forget_unread(told)
-        outputs = [Output("result", (layout.length * own.slots("nv"),), ())]
-        made = _program(graph, name, [*ports, *given, *beside], [], own.arrays(), outputs, told)
-        stages.append(Stage(made))
-    else:
-        chain = list(flatten(rows))
-    if chain is not None:
-        numbers = [graph.lift(x) for x in chain]
-        graph.loops.clear()  # of the pieces, as are the pivots that loops carry
-        used = {node.id for node in reachable(numbers)}
-        graph.pivots = [(pivot, scale) for pivot, scale in graph.pivots if pivot.id in used]
-        wrong = summed(graph, (not_finite(graph, x) for x in numbers))
-        bad = summed(graph, bad_pivots(graph))
-        told = [bits(graph, graph.zero, None, bad, wrong)] if status else []
-        name = f"{task.name}, of the chain"
-        made = _program(graph, name, [*totals, *beside], numbers, (), (), told, watch=True)
-        stages.append(Stage(guard(made), of_chain=True))
-    return stages, left
+    if not isinstance(rows, Gathered):
+        return [_of_chain(task, graph, ports, list(flatten(rows)))], frozenset()
+    stage, left = _of_pieces(task, own, ports, rows)
+    return [stage, *([_of_chain(task, graph, ports, chain)] if chain is not None else [])], left
+
+
+class _Ports(NamedTuple):
+    """Inputs of programs of pieces, and of a program of the whole chain."""
+
+    of_pieces: list[Port]
+    of_chain: list[Port]
+
+    @staticmethod
+    def of(task: Task, tree: Tree, own: PieceTree, found: Sequence[tuple[int, int]]) -> _Ports:
+        """Those after scans that found so many numbers."""
+        layout = own.layout
+        ports = [Port(name, layout.length * width) for name, width in own.inputs.items()]
+        if layout.columns:
+            ports.append(Port(LINKS, layout.length * layout.columns, tiled=True))
+        ports += [Port(place_of(i), 1) for i in dict.fromkeys(f.link for f in task.external)]
+        ports += [Port(f"given {k}", size) for k, (size, _) in enumerate(found) if size]
+        totals = [Port(f"total {k}", size) for k, (_, size) in enumerate(found) if size]
+        beside = [port for port in task.ports(tree) if port.name not in own.inputs]
+        return _Ports([*ports, *beside], [*totals, *beside])
+
+
+def _of_pieces(task: Task, own: PieceTree, ports: _Ports, rows: Gathered) -> tuple[Stage, Slots]:
+    """The pieces' part of a result over the joints."""
+    told = _told(task, own.graph, _write(own, rows))
+    left = own.forget_unread(told)
+    outputs = [Output("result", (own.layout.length * own.slots("nv"),), ())]
+    name = f"{task.name}, of the pieces"
+    return Stage(_program(own.graph, name, ports.of_pieces, [], own.arrays(), outputs, told)), left
+
+
+def _of_chain(task: Task, graph: Graph, ports: _Ports, chain: Sequence[Any]) -> Stage:
+    """A result of the whole chain, from totals."""
+    numbers = [graph.lift(x) for x in chain]
+    graph.loops.clear()  # of the pieces, as are the pivots that loops carry
+    used = {node.id for node in reachable(numbers)}
+    graph.pivots = [(pivot, scale) for pivot, scale in graph.pivots if pivot.id in used]
+    told = _told(task, graph, summed(graph, (not_finite(graph, x) for x in numbers)))
+    name = f"{task.name}, of the chain"
+    made = _program(graph, name, ports.of_chain, numbers, (), (), told, watch=True)
+    return Stage(guard(made), of_chain=True)
+
+
+def _told(task: Task, graph: Graph, broken: Expr) -> list[Expr]:
+    """The status, where it is asked for; inputs are looked at by the caller of the kernels."""
+    bad = summed(graph, bad_pivots(graph))
+    return [bits(graph, graph.zero, None, bad, broken)] if task.status else []
 
 
 def _program(
