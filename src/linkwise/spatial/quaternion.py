@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from linkwise.spatial.scalar import Scalar, Vector, atan2, reciprocal, select, sincos, sqrt
-from linkwise.spatial.vec3 import Vec3, cross
+from linkwise.spatial.vec3 import Mat3, Vec3, cross
 
 NEAR = 1e-30  # squares of angles below which two terms of a series are used
 SHORT = 2.0**-440  # beside it, a length whose square loses digits to underflow is zero
@@ -28,6 +28,30 @@ class Quaternion(NamedTuple):
     def of(numbers: Vector) -> Quaternion:
         """From (w, x, y, z)."""
         return Quaternion(numbers[0], Vec3(*numbers[1:4]))
+
+    @staticmethod
+    def of_matrix(R: Mat3) -> Quaternion:
+        """The unit quaternion of a rotation matrix.
+
+        The numbers of R are linear in those of ``4 q qᵀ``; every row of that matrix is a multiple
+        of q. The row with the largest diagonal entry is taken: the four of them add up to 4, so
+        that it is at least 1, and half a turn loses no digits.
+        """
+        (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = R.rows
+        x, y, z = zy - yz, xz - zx, yx - xy
+        rows = [
+            [1.0 + xx + yy + zz, x, y, z],
+            [x, 1.0 + xx - yy - zz, xy + yx, zx + xz],
+            [y, xy + yx, 1.0 - xx + yy - zz, yz + zy],
+            [z, zx + xz, yz + zy, 1.0 - xx - yy + zz],
+        ]
+        best, largest = rows[0], rows[0][0]
+        for k in range(1, 4):
+            more = rows[k][k] - largest
+            best = [select(more, a, b) for a, b in zip(rows[k], best, strict=True)]
+            largest = select(more, rows[k][k], largest)
+        w, v = best[0], Vec3(*best[1:])
+        return Quaternion(w, v).scaled(1.0 / sqrt(w * w + v.dot(v)))
 
     def numbers(self) -> Iterator[Scalar]:
         """w, x, y, z."""
