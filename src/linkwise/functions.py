@@ -254,6 +254,53 @@ class Functions:
         """
         return self._calls.run("inertial_power", (q,), options, method=method)
 
+    # -- centre of mass -------------------------------------------------------------------------
+
+    def center_of_mass(self, q: ArrayLike, **options: Unpack[Options]) -> Result:
+        """Centre of mass (..., 3) of the moving links, in base axes; links of the base are none."""
+        return self._calls.run("center_of_mass", (q,), options)
+
+    def com_jacobian(self, q: ArrayLike, **options: Unpack[Options]) -> Result:
+        """Jacobian of the centre of mass (..., 3, nv): its velocity per joint rate, base axes."""
+        return self._calls.run("com_jacobian", (q,), options)
+
+    def com_bias(self, q: ArrayLike, qd: ArrayLike, **options: Unpack[Options]) -> Result:
+        """``J̇ qd`` (..., 3) of the centre of mass: its acceleration at constant joint rates.
+
+        Its whole acceleration is ``com_jacobian(q) @ qdd + com_bias(q, qd)``, gravity aside.
+        """
+        return self._calls.run("com_bias", (q, qd), options)
+
+    def centroidal_momentum_matrix(self, q: ArrayLike, **options: Unpack[Options]) -> Result:
+        """Centroidal momentum matrix ``A`` (..., 6, nv): ``A qd`` is `centroidal_momentum`."""
+        return self._calls.run("centroidal_momentum_matrix", (q,), options)
+
+    def centroidal_momentum_matrix_rate(
+        self, q: ArrayLike, qd: ArrayLike, **options: Unpack[Options]
+    ) -> Result:
+        """``Ȧ`` (..., 6, nv): how `centroidal_momentum_matrix` changes in a motion.
+
+        Where only ``Ȧ qd`` is needed, `centroidal_bias` takes far fewer operations.
+        """
+        return self._calls.run("centroidal_momentum_matrix_rate", (q, qd), options)
+
+    def centroidal_momentum(
+        self, q: ArrayLike, qd: ArrayLike, **options: Unpack[Options]
+    ) -> Result:
+        """Momentum (..., 6) of the moving links: angular about their centre of mass, and linear.
+
+        In base axes. Rotors of motors have no part in it.
+        """
+        return self._calls.run("centroidal_momentum", (q, qd), options)
+
+    def centroidal_bias(self, q: ArrayLike, qd: ArrayLike, **options: Unpack[Options]) -> Result:
+        """``Ȧ qd`` (..., 6): rate of `centroidal_momentum` at constant joint rates.
+
+        The whole rate is ``A qdd + Ȧ qd``: all forces on the robot, gravity too, and their moment
+        about the centre of mass.
+        """
+        return self._calls.run("centroidal_bias", (q, qd), options)
+
     # -- kinematics -----------------------------------------------------------------------------
 
     def forward_kinematics(

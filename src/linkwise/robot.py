@@ -142,6 +142,11 @@ class Robot(Functions):
         return np.array(self._tree.gravity)
 
     @property
+    def mass(self) -> float:
+        """Mass of the moving links together, kg; links that are fixed to the base have no part."""
+        return float(self._tree.mass)
+
+    @property
     def position_limits(self) -> Array:
         """Lower and upper limits of ``q`` (2, nq); infinite where there are none."""
         return configuration.position_limits(self._tree)

@@ -2,7 +2,7 @@
 
     base_to_tip   anticausal: each link from its parent
     tip_to_base   causal: each link from the sum over its children
-    each_link     memoryless: each link on its own
+    each_link     memoryless: each link on its own; every_link, for matrices of columns by link
     sum_links     a running sum over the links
     each_pair     a state that starts at each link meets that link and each of its ancestors
     to_base       the same from one link
@@ -142,6 +142,12 @@ def along_path(
 def on_path(tree: Tree, last: int, body: Body, *per_link: PerLink) -> Any:
     """``body(link, *inputs_of_link) -> out`` from the base out to ``last``; ``out`` by link."""
     return {i: body(tree.links[i], *(x[i] for x in per_link)) for i in tree.path(last)}
+
+
+@singledispatch
+def every_link(tree: Tree, body: Body, *per_link: PerLink) -> Any:
+    """``body(link, *inputs_of_link) -> out`` of every link; ``out`` by link, as `on_path`."""
+    return dict(enumerate(each_link(tree, body, *per_link)))
 
 
 @singledispatch

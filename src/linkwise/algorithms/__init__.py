@@ -13,6 +13,9 @@ from typing import Any
 from linkwise.algorithms import (
     aba,
     augmented,
+    centroidal,
+    centroidal_matrix_rate,
+    centroidal_rates,
     christoffel,
     configurations,
     conjugate_gradient,
@@ -154,6 +157,7 @@ _scans_joints: Own = _scans | {"needs": (*DIVIDES, reaches.branches, reaches.hol
 _damped: Own = {"takes_damping": True}
 _kinematic: Own = {"needs": ()}
 _mass: Own = {"needs": (unmoved.no_inertia,)}
+_weighty: Own = {"needs": (unmoved.no_mass,)} | _rolls
 _inverts_inertias: Own = {"needs": (*DIVIDES, mobility.why_not)}
 _no_followers: Own = {"needs": (*DIVIDES, tied.why_not)}
 
@@ -272,6 +276,18 @@ _TABLE = [
     *_methods("inertial_power", (_q,), (V, V, V), _mass,
               ("augmented", augmented.augmented, {}),
               ("per-link", inertial_power.per_link, {})),
+    # the centre of mass, and the momentum about it
+    Algorithm("center_of_mass", "sweep", centroidal.center_of_mass, (_q,), (3,), **_weighty),
+    Algorithm("com_jacobian", "sweep", centroidal.com_jacobian, (_q,), (3, V), **_weighty),
+    Algorithm("com_bias", "sweep", centroidal_rates.com_bias, (_q, _qd), (3,), **_weighty),
+    Algorithm("centroidal_momentum_matrix", "sweep", centroidal.centroidal_momentum_matrix, (_q,),
+              (6, V), **_weighty),
+    Algorithm("centroidal_momentum_matrix_rate", "sweep",
+              centroidal_matrix_rate.centroidal_momentum_matrix_rate, (_q, _qd), (6, V), **_weighty),
+    Algorithm("centroidal_momentum", "sweep", centroidal_rates.centroidal_momentum, (_q, _qd),
+              (6,), **_weighty),
+    Algorithm("centroidal_bias", "sweep", centroidal_rates.centroidal_bias, (_q, _qd), (6,),
+              **_weighty),
     # the configuration manifold
     Algorithm("integrate", "exponential", configurations.integrate, (_q, ("v", V), ("dt", 1)),
               (Q,), **_kinematic, **_rolls),

@@ -133,14 +133,15 @@ def _write_beside(tree: RolledTree, numbers: Sequence[Any], slot: Slot) -> Expr:
 
 
 def _write_columns(tree: RolledTree, columns: Columns, name: str) -> Expr:
-    """Loops that write a matrix of six rows: zeros, then the columns that there are.
+    """Loops that write a matrix by its columns: zeros, then the columns that there are.
 
     Where joints follow others, columns of the same degree of freedom are added up first.
     """
     nv, graph, added = tree.nv, tree.graph, tree.coupled
-    into = tree.cleared(6 * nv) if added else name
+    size = columns.rows * nv
+    into = tree.cleared(size) if added else name
     if not added:
-        loop(graph, 6 * nv, [], lambda step, _: zeroed(step, name))
+        loop(graph, size, [], lambda step, _: zeroed(step, name))
     start, stride, places = tree.dofs
 
     def body(visit: Visit, state: list[Expr]) -> list[Expr]:
@@ -156,7 +157,7 @@ def _write_columns(tree: RolledTree, columns: Columns, name: str) -> Expr:
     # nothing moves the base
     broken = graph.zero if columns.way is None else tree.walk(columns.way, [0.0], body)[0]
     if added:
-        loop(graph, 6 * nv, [], lambda step, _: copied(step, into, name))
+        loop(graph, size, [], lambda step, _: copied(step, into, name))
     return broken
 
 

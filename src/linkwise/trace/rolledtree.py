@@ -122,6 +122,7 @@ class Columns(NamedTuple):
 
     way: Way | None  # None: there are none
     per_link: PerLink
+    rows: int = 0
 
 
 class RolledTree(Tree):
@@ -383,7 +384,7 @@ class RolledTree(Tree):
 
     def as_matrix(self, columns: Any, rows: int) -> Any:
         """Columns, to be written as a matrix."""
-        return columns
+        return columns._replace(rows=rows)
 
     def gather_symmetric(self, blocks: Any) -> Any:
         """Blocks of each pair of links, to be written as a symmetric matrix."""

@@ -179,6 +179,11 @@ def _(tree: RolledTree, last: int, body: sweep.Body, *per_link: Any) -> Any:
     return (_way_to(tree, last) if last != BASE else None), Lazy(own)
 
 
+@sweep.every_link.register
+def _(tree: RolledTree, body: sweep.Body, *per_link: Any) -> Any:
+    return tree.all, Lazy(lambda visit: body(visit.link, *(x.at(visit) for x in per_link)))
+
+
 @sweep.of_link.register
 def _(tree: RolledTree, i: int, per_link: Any) -> Any:
     if not isinstance(per_link, Stored):
