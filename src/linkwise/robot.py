@@ -144,7 +144,7 @@ class Robot(Functions):
     @property
     def mass(self) -> float:
         """Mass of the moving links together, kg; links that are fixed to the base have no part."""
-        return float(self._tree.mass)
+        return self._tree.mass
 
     @property
     def position_limits(self) -> Array:

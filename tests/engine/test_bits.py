@@ -1,6 +1,7 @@
 """Results of compiled kernels, to the bit: a golden table of digests of every method.
 
-    python tests/engine/test_bits.py        writes the table (golden_bits.json) anew
+    python tests/engine/test_bits.py              writes the table (golden_bits.json) anew
+    python tests/engine/test_bits.py FUNCTION...  writes the rows of some functions only
 
 Bits may change only where an operation count or an error against 50 digits falls: name the rows in
 the commit that writes the table. Multiply-adds are chosen by the tracer and sincos is in line, so
@@ -12,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -97,14 +99,18 @@ def golden() -> dict[str, dict[str, str]]:
     return table
 
 
-def write() -> None:
-    table = {}
+def write(functions: Sequence[str] = ()) -> None:
+    """All rows, or those of some functions; the others stay as they are."""
+    old, table = golden(), {}
     for name, make in ROBOTS.items():
         robot = make()
         table[name] = {
-            f"{a.function}[{a.method}] {dtype}": results(robot, a, dtype)
+            row: results(robot, a, dtype)
+            if not functions or a.function in functions
+            else old[name][row]
             for a in algorithms(robot)
             for dtype in DTYPES
+            if (row := f"{a.function}[{a.method}] {dtype}")
         }
         print(f"{name}: {len(table[name])} rows", flush=True)
     TABLE.write_text(json.dumps(table, indent=1) + "\n")
@@ -150,4 +156,4 @@ def test_bits_do_not_change(name: str, dtype: str) -> None:
 
 
 if __name__ == "__main__":
-    write()
+    write(sys.argv[1:])

@@ -481,6 +481,53 @@ class Textbook:
             out.append(np.concatenate([R.T @ total[:3], R.T @ total[3:]]))
         return array(out)
 
+    # the centre of mass, and momentum about it
+
+    def center(self, q: np.ndarray) -> np.ndarray:
+        poses = zip(self.tree.links, self.poses(q), strict=False)
+        moments = (R @ array(list(x.inertia.h)) + x.inertia.m * p for x, (R, p) in poses)
+        return array(sum(moments) / sum(x.inertia.m for x in self.tree.links))
+
+    def momenta(self, q: np.ndarray) -> np.ndarray:
+        """Momentum about the centre of mass per rate: of every link, moved there, and added up."""
+        c, total = self.center(q), 0
+        bodies = zip(self.inertias(q), self.jacobians(q), self.poses(q), strict=False)
+        for own, J, (_, p) in bodies:
+            h = own @ J
+            total = total + np.concatenate([h[:3] + skew(p - c) @ h[3:], h[3:]])
+        return array(total)
+
+    @cached_property
+    def center_of_mass(self) -> np.ndarray:
+        return self.center(self.q)
+
+    @cached_property
+    def com_jacobian(self) -> np.ndarray:
+        rates = np.eye(self.n, dtype=int).astype(object)
+        pairs = [[self.center(x) for x in self.moved(self.q, row)] for row in rates]
+        return array([(a - b) / (2 * self.h) for a, b in pairs]).T
+
+    @cached_property
+    def com_bias(self) -> np.ndarray:
+        return self.centroidal_bias[3:] / sum(x.inertia.m for x in self.tree.links)
+
+    @cached_property
+    def centroidal_momentum_matrix(self) -> np.ndarray:
+        return self.momenta(self.q)
+
+    @cached_property
+    def centroidal_momentum(self) -> np.ndarray:
+        return self.momenta(self.q) @ self.qd
+
+    @cached_property
+    def centroidal_momentum_matrix_rate(self) -> np.ndarray:
+        ahead, behind = (self.momenta(x) for x in self.moved(self.q, self.qd))
+        return (ahead - behind) / (2 * self.h)
+
+    @cached_property
+    def centroidal_bias(self) -> np.ndarray:
+        return self.centroidal_momentum_matrix_rate @ self.qd
+
     # changes of M and J
 
     @cached_property
@@ -667,7 +714,21 @@ def bound(name: str, function: str, method: str, mobility: Any) -> np.ndarray:
         "jacobian_dot_qd": speed**2 * norm(rounded(name, "jacobian")),
         "coriolis_matrix": speed * M,
         "christoffel": M,
+        # sums of moments about the base
+        "center_of_mass": moments(name) / robot_of(name).tree.mass,
+        "com_jacobian": moments(name) / robot_of(name).tree.mass,
+        "com_bias": speed**2 * moments(name) / robot_of(name).tree.mass,
+        "centroidal_momentum_matrix": moments(name),
+        "centroidal_momentum_matrix_rate": speed * moments(name),
+        "centroidal_momentum": speed * moments(name),
+        "centroidal_bias": speed**2 * moments(name),
     }.get(function, np.zeros(STATES))  # fmt: skip
+
+
+def moments(name: str) -> np.ndarray:
+    """Momentum per joint rate, about points as far away as the base."""
+    reach = 1.0 + largest(rounded(name, "center_of_mass"))
+    return norm(rounded(name, "centroidal_momentum_matrix")) * reach
 
 
 def call(robot: Robot, function: str, method: str, states: Any, at: Any, dtype: Any = float) -> Any:

@@ -408,6 +408,42 @@ def test_operational_inertia(case: Case, assert_close: Any) -> None:
     assert_close(actual, np.linalg.inv(inverse), cond=cond)
 
 
+# -- the centre of mass, and momentum about it -------------------------------------------------
+
+
+def centroidal(case: Case, at: At, v: np.ndarray) -> dict[str, np.ndarray]:
+    """Pinocchio's answers, in our numbers."""
+    model, data, rates = case.model, case.data, at.B @ v
+    pin.centerOfMass(model, data, at.q, rates, at.drift)
+    found = {"center_of_mass": data.com[0].copy(), "com_bias": data.acom[0].copy()}
+    J, A = pin.jacobianCenterOfMass(model, data, at.q), pin.ccrba(model, data, at.q, rates)
+    found["com_jacobian"] = J.reshape(3, model.nv) @ at.B
+    found["centroidal_momentum_matrix"] = A.reshape(6, model.nv)[SWAP] @ at.B
+    found["centroidal_momentum"] = data.hg.vector[SWAP]
+    pin.computeCentroidalMomentumTimeVariation(model, data, at.q, rates, at.drift)
+    return found | {"centroidal_bias": data.dhg.vector[SWAP]}
+
+
+def test_centre_of_mass_and_momentum(case: Case) -> None:
+    """To 1e-12 of the sizes that are added up: lengths of metres, and all of the mass."""
+    states = zip(case.q, case.qd, strict=True)
+    expected = [centroidal(case, case.at(q, qd), qd) for q, qd in states]
+    reach = 1.0 + np.abs([each["center_of_mass"] for each in expected]).max()
+    speed, mass = np.abs(case.qd).max(), case.robot.mass
+    assert abs(mass - pin.computeTotalMass(case.model)) <= 1e-14 * mass
+    scales = {
+        "center_of_mass": reach, "com_jacobian": reach, "com_bias": reach * speed**2,
+        "centroidal_momentum_matrix": mass * reach**2,
+        "centroidal_momentum": mass * reach**2 * speed,
+        "centroidal_bias": mass * reach**2 * speed**2,
+    }  # fmt: skip
+    for name, scale in scales.items():
+        rates = (case.qd,) if name in ("com_bias", "centroidal_momentum", "centroidal_bias") else ()
+        found = case.call(name, case.q, *rates)
+        worst = np.abs(found - np.array([each[name] for each in expected])).max()
+        assert worst <= 1e-12 * scale, name
+
+
 # -- single states, precision, quaternions ------------------------------------------------------
 
 

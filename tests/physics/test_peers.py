@@ -300,6 +300,34 @@ def test_potential_energy(case: Case, assert_close: Any) -> None:
     assert_close(actual, expected, scale=np.abs(expected).max())
 
 
+CENTROIDAL = {  # Pinocchio's answer, in its order of joints
+    "center_of_mass": lambda m, d, q: pin.centerOfMass(m, d, q),
+    "com_jacobian": lambda m, d, q: pin.jacobianCenterOfMass(m, d, q),
+    "com_bias": lambda m, d, q, v: (pin.centerOfMass(m, d, q, v, 0 * v), d.acom[0])[1].copy(),
+    "centroidal_momentum_matrix": lambda m, d, q: pin.computeCentroidalMap(m, d, q)[SWAP],
+    "centroidal_momentum_matrix_rate": lambda m, d, q, v: pin.dccrba(m, d, q, v)[SWAP],
+    "centroidal_momentum": lambda m, d, q, v: pin.computeCentroidalMomentum(m, d, q, v).vector[
+        SWAP
+    ],
+    "centroidal_bias": lambda m, d, q, v: pin.computeCentroidalMomentumTimeVariation(
+        m, d, q, v, 0 * v
+    ).vector[SWAP],
+}
+
+
+@by_turns(CENTROIDAL, name="function")
+def test_centre_of_mass_and_momentum(case: Case, function: str, assert_close: Any) -> None:
+    """Moments are about points a few metres from the base, which is what roundings grow with."""
+    values = [case.q, case.qd][: len(FUNCTIONS[function]["sweep"].inputs)]
+    expected = case.each(CENTROIDAL[function], *values)
+    if expected.ndim == 3:
+        expected = expected[:, :, case.pin.order]
+    size = 1.0 if function.startswith(("com", "center")) else case.robot.mass
+    scale = np.abs(expected).max() + size * (case.qd**2).sum(axis=1)
+    assert_close(case.call(function, *values), expected, scale=scale)
+    assert abs(case.robot.mass - pin.computeTotalMass(case.pin.model)) <= 1e-14 * case.robot.mass
+
+
 @by_turns([BASE, BODY], name="axes")
 def test_operational_inertia(case: Case, axes: str, assert_close: Any) -> None:
     """Against dense algebra on Pinocchio's J and M; two inversions, two condition numbers."""

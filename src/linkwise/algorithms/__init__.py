@@ -157,7 +157,7 @@ _scans_joints: Own = _scans | {"needs": (*DIVIDES, reaches.branches, reaches.hol
 _damped: Own = {"takes_damping": True}
 _kinematic: Own = {"needs": ()}
 _mass: Own = {"needs": (unmoved.no_inertia,)}
-_weighty: Own = {"needs": (unmoved.no_mass,)} | _rolls
+_weighty: Own = _mass | _rolls
 _inverts_inertias: Own = {"needs": (*DIVIDES, mobility.why_not)}
 _no_followers: Own = {"needs": (*DIVIDES, tied.why_not)}
 
@@ -283,7 +283,8 @@ _TABLE = [
     Algorithm("centroidal_momentum_matrix", "sweep", centroidal.centroidal_momentum_matrix, (_q,),
               (6, V), **_weighty),
     Algorithm("centroidal_momentum_matrix_rate", "sweep",
-              centroidal_matrix_rate.centroidal_momentum_matrix_rate, (_q, _qd), (6, V), **_weighty),
+              centroidal_matrix_rate.centroidal_momentum_matrix_rate, (_q, _qd), (6, V),
+              **_weighty),
     Algorithm("centroidal_momentum", "sweep", centroidal_rates.centroidal_momentum, (_q, _qd),
               (6,), **_weighty),
     Algorithm("centroidal_bias", "sweep", centroidal_rates.centroidal_bias, (_q, _qd), (6,),

@@ -32,7 +32,8 @@ def about(c: Vec3, pose: LinkPose, f: Force) -> Force:
 
 def centre(whole: RigidInertia) -> Vec3:
     """The centre of mass of all links together."""
-    return whole.h * reciprocal(whole.m)
+    c: Vec3 = whole.h * reciprocal(whole.m)
+    return c
 
 
 def center_of_mass(tree: Tree, q: Vector) -> list[Scalar]:

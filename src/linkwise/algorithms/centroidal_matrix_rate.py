@@ -37,9 +37,7 @@ def _joint(_link: Link, m: Moving) -> JointState:
     return m.J
 
 
-def _columns(
-    c: Vec3, speed: Vec3, _link: Link, pose: LinkPose, own: list[Wrenches]
-) -> list[Force]:
+def _columns(c: Vec3, speed: Vec3, _link: Link, pose: LinkPose, own: list[Wrenches]) -> list[Force]:
     """The rates of a joint's columns of A."""
     found = []
     for w in own:

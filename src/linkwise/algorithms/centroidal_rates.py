@@ -61,7 +61,8 @@ def _rate(tree: Tree, q: Vector, qd: Vector) -> Subtree:
     q_, qd_, none = tree.per_link_q(q), tree.per_link_v(qd), tree.per_link_v([0.0] * tree.nv)
     motions = base_to_tip(tree, move, at_rest(Vec3.zero()), q_, qd_, none)
     needed = each_link(tree, _needed, motions)
-    return tip_to_base(tree, collect, EMPTY, joint_states(tree, q), needed)[1]
+    whole: Subtree = tip_to_base(tree, collect, EMPTY, joint_states(tree, q), needed)[1]
+    return whole
 
 
 def centroidal_bias(tree: Tree, q: Vector, qd: Vector) -> list[Scalar]:

@@ -18,12 +18,6 @@ def no_inertia(tree: Tree) -> str:
     return f"no joint moves any inertia ({_WAYS})" if none else ""
 
 
-def no_mass(tree: Tree) -> str:
-    """For functions of the centre of mass: a reason where the moving links have no mass."""
-    reason = no_inertia(tree)
-    return reason if reason or tree.mass > 0 else "no moving link has mass, so there is no centre"
-
-
 def joints_without_inertia(tree: Tree) -> str:
     """For functions that divide by inertia: a reason where some joint moves none."""
     if no_inertia(tree) or not tree.unmoved:

@@ -143,7 +143,7 @@ class OneByOne:
     @property
     def mass(self) -> float:
         """Of all links together."""
-        return sum(link.mass for link in self._links)
+        return float(sum(link.inertia.m for link in self._links))
 
     @property
     def geared_alike(self) -> bool:
@@ -266,7 +266,7 @@ class Tree:
 
     @property
     def mass(self) -> float:
-        """Of all moving links, as described."""
+        """Of all moving links."""
         return self.whole.mass
 
     def names(self) -> Iterator[tuple[str, str]]:
