@@ -5,21 +5,25 @@ The first column is eliminated first. Factors that stay sparse on a tree: ``ltl.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from linkwise.algorithms.dense import square, unit
 from linkwise.spatial import Matrix as Block
 from linkwise.spatial import Scalar, reciprocal
 
 
-def factor(A: Block, scale: Sequence[Scalar]) -> tuple[Block, list[Scalar]]:
-    """L and D⁻¹; ``scale`` is what each pivot is compared with."""
+def factor(
+    A: Block, scale: Sequence[Scalar], invert: Callable[[Scalar, Scalar], Scalar] = reciprocal
+) -> tuple[Block, list[Scalar]]:
+    """L and D⁻¹; ``scale`` is what each pivot is compared with, ``invert(pivot, scale)`` its
+    reciprocal.
+    """
     n = len(A)
     rest = [row[:] for row in A]
     L = unit(n)
     inv_d: list[Scalar] = []
     for k in range(n):
-        inv_d.append(reciprocal(rest[k][k], scale[k]))
+        inv_d.append(invert(rest[k][k], scale[k]))
         for i in range(k + 1, n):
             L[i][k] = rest[i][k] * inv_d[k]
             for j in range(k + 1, i + 1):
@@ -49,3 +53,11 @@ def backward(L: Block, B: Block) -> Block:
         for k in range(i + 1, len(L)):
             X[i] = [x - L[k][i] * y for x, y in zip(X[i], X[k], strict=True)]
     return X
+
+
+def solve(factors: tuple[Block, list[Scalar]], b: Sequence[Scalar]) -> list[Scalar]:
+    """``x`` with ``A x = b``."""
+    L, inv_d = factors
+    half = forward(L, [[x] for x in b])
+    scaled = [[row[0] * d] for row, d in zip(half, inv_d, strict=True)]
+    return [row[0] for row in backward(L, scaled)]

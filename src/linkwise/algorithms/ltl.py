@@ -48,10 +48,7 @@ def factor(M: Matrix, parent: Sequence[int]) -> Factors:
 def solve(factors: Factors, b: Sequence[Scalar]) -> list[Scalar]:
     """``x`` with ``M x = b``: inward with Lᵀ, scale, outward with L."""
     L, inv_d, parent = factors
-    x = list(b)
-    for k in reversed(range(len(x))):
-        for i in ancestors(parent, k):
-            x[i] = x[i] - L[k][i] * x[k]
+    x = inward(factors, b)
     for k in range(len(x)):
         x[k] = x[k] * inv_d[k]
         for i in ancestors(parent, k):
@@ -59,15 +56,30 @@ def solve(factors: Factors, b: Sequence[Scalar]) -> list[Scalar]:
     return x
 
 
-def form(factors: Factors, columns: Mapping[int, Vector], size: int) -> Matrix:
-    """``J M⁻¹ Jᵀ = Y D⁻¹ Yᵀ``, J by its nonzero columns of ``size`` numbers, ``Y = J L⁻¹``."""
-    L, inv_d, parent = factors
+def inward(factors: Factors, b: Sequence[Scalar]) -> list[Scalar]:
+    """``L⁻ᵀ b``."""
+    x = list(b)
+    for k in reversed(range(len(x))):
+        for i in ancestors(factors.parent, k):
+            x[i] = x[i] - factors.L[k][i] * x[k]
+    return x
+
+
+def reached(factors: Factors, columns: Mapping[int, Vector], size: int) -> dict[int, list[Scalar]]:
+    """``Y = J L⁻¹`` by its nonzero columns, J by its own, of ``size`` numbers."""
+    L, _, parent = factors
     Y = {j: list(column) for j, column in columns.items()}
     for k in reversed(range(len(L))):
         for i in ancestors(parent, k) if k in Y else ():
             known = Y.get(i, [0.0] * size)
             Y[i] = [y - L[k][i] * z for y, z in zip(known, Y[k], strict=True)]
-    return square(list(Y.values()), [inv_d[k] for k in Y]) if Y else zero(size, size)
+    return Y
+
+
+def form(factors: Factors, columns: Mapping[int, Vector], size: int) -> Matrix:
+    """``J M⁻¹ Jᵀ = Y D⁻¹ Yᵀ``, J by its nonzero columns of ``size`` numbers, ``Y = J L⁻¹``."""
+    Y = reached(factors, columns, size)
+    return square(list(Y.values()), [factors.inv_d[k] for k in Y]) if Y else zero(size, size)
 
 
 def inverse_triangle(factors: Factors) -> Matrix:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import pickle
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypedDict, cast
 
@@ -279,16 +279,29 @@ class Calls:
         """Put the front before a call, and before the method of the robot's class."""
         if call.site is not None:
             return  # by another thread, meanwhile
+        front, key = self._front_of(new_front), call.key
+        site = call.site = front.site(call.sizes, call.output, key.status)
+        call.for_front = site is not None
+        plain = Key(key.function, frame=key.frame)
+        if site is not None and key in (plain, plain._replace(frame=None, status=True)):
+            front.serve(key.function, site, key.frame, key.status)
+
+    def _front_of(self, new_front: Callable[[Methods, Keep], Front]) -> Front:
+        """The front of this robot; the caller holds the lock of builds."""
         if self._front is None:
             (methods,) = _announced
             self._front = new_front(methods, cached)
             self.handle = self._front.handle
-        key = call.key
-        site = call.site = self._front.site(call.sizes, call.output, key.status)
-        call.for_front = site is not None
-        plain = Key(key.function, frame=key.frame)
-        if site is not None and key in (plain, plain._replace(frame=None, status=True)):
-            self._front.serve(key.function, site, key.frame, key.status)
+        return self._front
+
+    def other_site(
+        self, backend: Backend, sizes: Sequence[int], shape: Sequence[int], status: bool
+    ) -> Site | None:
+        """A site for calls that are no function of the robot alone; None where there is none."""
+        if backend.front is None:
+            return None
+        with build_lock:
+            return self._front_of(backend.front).site(sizes, shape, status)
 
     def iterate(
         self,

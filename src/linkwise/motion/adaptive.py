@@ -200,7 +200,7 @@ class Rates:
         limits = [Port(name, len(setup.limits.joints)) for name in names]
         ports = (Port("q", tree.nq), Port("qd", tree.nv), Port("tau", tree.nv),
                  *ports_of(forms, tree), *wrenches, *limits)  # fmt: skip
-        key = (held, tuple(form.name for form in forms), self.plan.limited, self.plan.stop,
+        key = (held, tuple(form.key for form in forms), self.plan.limited, self.plan.stop,
                setup.dynamics.algorithm.method, setup.dynamics.external)  # fmt: skip
         self.function = Function("rates", key, ports, tree.nq + tree.nv, self._trace)
         self.kernel = self.function.kernel(setup.robot, "float64", ONE)

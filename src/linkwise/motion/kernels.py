@@ -6,18 +6,18 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from linkwise.backends.base import BATCH, ONE, Backend, Kernel
+from linkwise.backends.base import BATCH, ONE, Backend, Kernel, Site
 from linkwise.backends.choice import cpu
 from linkwise.backends.process import build_lock
-from linkwise.engine.arrays import prepare
+from linkwise.engine.arrays import check_threads, prepare
 from linkwise.engine.build import built
 from linkwise.engine.identity import source_digest
 from linkwise.engine.kernels import Kernels, cached
 from linkwise.robot import Robot
-from linkwise.trace.assemble import assemble
 from linkwise.trace.expr import Expr, Graph
 from linkwise.trace.guard import guard
-from linkwise.trace.program import Output, Port, Program, Signature, Slot
+from linkwise.trace.program import BYTE, NUMBER, Port, Program, Signature, Slot
+from linkwise.trace.tracer import program_of, used_pivots
 
 
 class Recipe(NamedTuple):
@@ -63,28 +63,81 @@ class Function(NamedTuple):
     ports: tuple[Port, ...]
     size: int
     trace: Callable[[Graph, list[list[Expr]]], Sequence[Expr | float]]
+    more: tuple[Slot, ...] = ()  # outputs whose values follow those of the first
+    # (graph, inputs, results) -> bits of `Status`, which are then the last output
+    status: Callable[[Graph, list[list[Expr]], list[Expr]], Expr] | None = None
 
-    def __call__(self, robot: Robot, values: Sequence[Any], threads: int | None = None) -> Any:
-        """Run it on arrays (..., size), one for each port; returns an array (..., size)."""
+    def __call__(
+        self, robot: Robot, values: Sequence[Any], threads: int | None = None, out: Any = None
+    ) -> Any:
+        """Run it on arrays (..., size), one for each port; returns an array (..., size), or a list
+        of all outputs where there are several.
+        """
+        found, _ = self.run(robot, values, threads, out)
+        return found[0] if len(found) == 1 else found
+
+    def run(
+        self, robot: Robot, values: Sequence[Any], threads: int | None = None, out: Any = None
+    ) -> tuple[list[Any], Kernel | None]:
+        """All outputs, and the kernel that made them."""
         batch = prepare(self.name, [(port.name, port.size) for port in self.ports], values)
         form = BATCH if batch.shape or batch.dtype != "float64" else ONE
         made = self.kernel(robot, batch.dtype, form) if batch.states and self.size else None
-        return batch.run(made, [((self.size,), batch.dtype)], None, threads)[0]
+        outputs = [(x.shape, batch.dtype if x.kind == NUMBER else "uint8") for x in self.slots]
+        return batch.run(made, outputs, out, threads), made
+
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        """Its outputs."""
+        bits = () if self.status is None else (Slot("status", kind=BYTE),)
+        return (Slot("result", (self.size,)), *self.more, *bits)
 
     def kernel(self, robot: Robot, dtype: str, form: str) -> Kernel:
         """Its kernel."""
-        recipe = Recipe(("function", self.name, *self.key), self._signature(), self._program)
-        return kernel(robot, recipe, dtype, form)
-
-    def _signature(self) -> Signature:
-        return Signature(self.ports, (Slot("result", (self.size,)),))
+        outputs = tuple(slot.name for slot in self.slots)
+        key = ("function", self.name, *self.key, *outputs)
+        return kernel(
+            robot, Recipe(key, Signature(self.ports, self.slots), self._program), dtype, form
+        )
 
     def _program(self) -> Program:
         graph = Graph()
         inputs = [[graph.input(port.name, k) for k in range(port.size)] for port in self.ports]
         results = [graph.lift(x) for x in self.trace(graph, inputs)]
-        pivots = list(dict.fromkeys(pivot for pivot, _ in graph.pivots))
-        regions, roots = assemble(graph, [*results, *pivots])
-        values, watched = tuple(roots[: self.size]), tuple(roots[self.size :])
-        output = Output("result", (self.size,), values)
-        return guard(Program(self.name, self.ports, regions, (output,), watched))
+        graph.pivots = used_pivots(graph, results)
+        if self.status is not None:
+            results.append(self.status(graph, inputs, results))
+        return guard(program_of(self.name, self.ports, graph, self.slots, results))
+
+
+class Served:
+    """A function of one robot with one output, and perhaps the status, which takes the usual
+    arguments without Python.
+    """
+
+    def __init__(self, robot: Robot, function: Function) -> None:
+        self.robot, self.function = robot, function
+        self._site: Site | None = None
+        self.fast: Callable[..., Any] = _declined  # the site's: NotImplemented where it declines
+
+    def __call__(self, values: Sequence[Any], out: Any = None, threads: int | None = None) -> Any:
+        """Run it on arrays of any kind."""
+        check_threads(threads)
+        found, made = self.function.run(self.robot, values, threads, out)
+        if made is not None:
+            self._connect(made)
+        return found[0] if len(found) == 1 else tuple(found)
+
+    def _connect(self, made: Kernel) -> None:
+        if self._site is None:
+            sizes = [port.size for port in self.function.ports]
+            status = self.function.status is not None
+            calls, shape = self.robot._calls, (self.function.size,)
+            self._site = calls.other_site(cpu(), sizes, shape, status)
+        if self._site is not None:
+            self._site.connect(made)
+            self.fast = self._site.run
+
+
+def _declined(*_values: Any, out: Any = None, threads: Any = None) -> Any:
+    return NotImplemented

@@ -4,6 +4,7 @@
     PD                     kp (target ⊖ q) + kd (rates - v)
     gravity compensation   g(q)
     computed torque        M (acceleration + kp (target ⊖ q) + kd (rates - v)) + C v + g
+    operational space      of a frame's motion: ``operational.py``
 
 A `Law` is a sum of such terms with their numbers. The numbers are inputs of compiled code, so that
 other gains or targets compile nothing. They may be the same for all states, one for each state, or
@@ -38,9 +39,21 @@ Torques = Callable[[Tree, Sequence[Vector], Vector, Vector], Sequence[Scalar]]
 class Form:
     """A kind of term: its name, the numbers it takes, and its equation."""
 
-    name: str  # with everything that its code depends on: kernels are kept by it
-    inputs: tuple[tuple[str, str], ...]  # (argument, its length as an attribute of a tree)
+    name: str
+    inputs: tuple[tuple[str, str | int], ...]  # (argument, its length or an attribute of a tree)
     torques: Torques = field(compare=False)
+    # of a form whose torques are M a + C v + g: the accelerations a
+    accelerations: Torques | None = field(default=None, compare=False)
+    content: tuple[Any, ...] = ()  # what the code depends on besides the name
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What kernels are kept by."""
+        return (self.name, *self.content)
+
+    def sizes(self, tree: Tree) -> list[tuple[str, int]]:
+        """Its arguments, and how many numbers each has."""
+        return [(name, x if isinstance(x, int) else getattr(tree, x)) for name, x in self.inputs]
 
 
 @dataclass(frozen=True)
@@ -137,9 +150,9 @@ class Law:
 def ports_of(forms: Sequence[Form], tree: Tree) -> list[Port]:
     """The inputs of a law, each with a name of its own."""
     return [
-        Port(f"law[{k}].{name}", getattr(tree, size))
+        Port(f"law[{k}].{name}", size)
         for k, form in enumerate(forms)
-        for name, size in form.inputs
+        for name, size in form.sizes(tree)
     ]
 
 
@@ -165,7 +178,7 @@ def law_function(robot: Robot, forms: tuple[Form, ...]) -> Function:
         q, v, *numbers = inputs
         return law_torques(forms, tree, numbers, q, v)
 
-    return Function("law", tuple(form.name for form in forms), ports, tree.nv, trace)
+    return Function("law", tuple(form.key for form in forms), ports, tree.nv, trace)
 
 
 # -- the terms ------------------------------------------------------------------------------------
@@ -187,9 +200,13 @@ def _gravity(tree: Tree, _numbers: Sequence[Vector], q: Vector, _v: Vector) -> l
     return found
 
 
-def _computed(tree: Tree, numbers: Sequence[Vector], q: Vector, v: Vector) -> list[Scalar]:
+def _wanted(tree: Tree, numbers: Sequence[Vector], q: Vector, v: Vector) -> list[Scalar]:
     *gains, acceleration = numbers
-    wanted = [a + b for a, b in zip(acceleration, _pd(tree, gains, q, v), strict=True)]
+    return [a + b for a, b in zip(acceleration, _pd(tree, gains, q, v), strict=True)]
+
+
+def _computed(tree: Tree, numbers: Sequence[Vector], q: Vector, v: Vector) -> list[Scalar]:
+    wanted = _wanted(tree, numbers, q, v)
     found: list[Scalar] = evaluate(_task("inverse_dynamics"), tree, q, v, wanted)
     return found
 
@@ -198,7 +215,7 @@ _GAINS = (("kp", "nv"), ("kd", "nv"), ("target", "nq"), ("rates", "nv"))
 CONSTANT = Form("constant", (("tau", "nv"),), lambda _tree, numbers, _q, _v: numbers[0])
 PD = Form("pd", _GAINS, _pd)
 GRAVITY = Form("gravity compensation", (), _gravity)
-COMPUTED = Form("computed torque", (*_GAINS, ("acceleration", "nv")), _computed)
+COMPUTED = Form("computed torque", (*_GAINS, ("acceleration", "nv")), _computed, _wanted)
 
 
 # -- public: functions of linkwise.control --------------------------------------------------------
@@ -206,19 +223,19 @@ COMPUTED = Form("computed torque", (*_GAINS, ("acceleration", "nv")), _computed)
 
 def zero(robot: Robot) -> Law:
     """No torques."""
-    return Law(_robot("zero", robot), ())
+    return Law(a_robot("zero", robot), ())
 
 
 def constant(robot: Robot, tau: ArrayLike | PerStep) -> Law:
     """Given torques (..., nv), the same at all times; ``PerStep(tau)`` (..., steps, nv) plays
     them back, one row in each step.
     """
-    return _law("constant", robot, CONSTANT, tau)
+    return law_of("constant", robot, CONSTANT, tau)
 
 
 def gravity_compensation(robot: Robot) -> Law:
     """The torques that hold the robot still: `gravity_torque`."""
-    return _law("gravity_compensation", robot, GRAVITY)
+    return law_of("gravity_compensation", robot, GRAVITY)
 
 
 def pd(
@@ -233,7 +250,7 @@ def pd(
     Gains are one number, or one for each degree of freedom (..., nv); ``target`` (..., nq) is the
     neutral configuration unless given. `PerStep` of any of them follows a path.
     """
-    return _law("pd", robot, PD, kp, kd, _target(robot, target), rates)
+    return law_of("pd", robot, PD, kp, kd, _target(robot, target), rates)
 
 
 def computed_torque(
@@ -250,27 +267,29 @@ def computed_torque(
     ``ë + kd ė + kp e = 0``. Arguments as for `pd`.
     """
     target = _target(robot, target)
-    return _law("computed_torque", robot, COMPUTED, kp, kd, target, rates, acceleration)
+    return law_of("computed_torque", robot, COMPUTED, kp, kd, target, rates, acceleration)
 
 
 def _target(robot: Any, target: Any) -> Any:
     return robot.neutral() if target is None and isinstance(robot, Robot) else target
 
 
-def _robot(function: str, robot: Any) -> Robot:
+def a_robot(function: str, robot: Any) -> Robot:
+    """The robot; raises TypeError for anything else."""
     if not isinstance(robot, Robot):
         raise TypeError(f"{function}: robot is a {type(robot).__name__}; expected a Robot")
     return robot
 
 
-def _law(function: str, robot: Any, form: Form, *values: Any) -> Law:
-    tree = _robot(function, robot).tree
-    named = zip(form.inputs, values, strict=True)
-    read_ = [_numbers(function, name, getattr(tree, size), x) for (name, size), x in named]
+def law_of(function: str, robot: Any, form: Form, *values: Any) -> Law:
+    """A law of one term, from the arguments of a public function."""
+    sizes = form.sizes(a_robot(function, robot).tree)
+    named = zip(sizes, values, strict=True)
+    read_ = [numbers_of(function, name, size, x) for (name, size), x in named]
     return Law(robot, (Term(form, tuple(read_)),))
 
 
-def _numbers(function: str, name: str, size: int, value: Any) -> Numbered:
+def numbers_of(function: str, name: str, size: int, value: Any) -> Numbered:
     """An argument of a law as an array; one number stands for all degrees of freedom."""
     per_step = isinstance(value, PerStep)
     given = value.values if isinstance(value, PerStep) else value

@@ -131,7 +131,7 @@ class Rollout:
         """How its kernel is made."""
         arrays = self.arrays(tree)
         signature = Signature(self.ports(tree), self.slots(tree), arrays, bool(arrays))
-        law = tuple(form.name for form in self.forms)
+        law = tuple(form.key for form in self.forms)
         task = (self.dynamics.algorithm.method, self.dynamics.external)
         key = ("rollout", self.integrator, law, self.per_step, self.hold, self.every, *task,
                self.limited, self.stop)  # fmt: skip
@@ -279,9 +279,15 @@ class _Writer:
 
     def control(self, step: Step, carried: list[Expr]) -> list[Scalar]:
         """The phase that asks the law."""
-        state, _, health = self.split(carried)
+        graph, before = self.graph, self.graph.pivots
+        state, _, (count, fault) = self.split(carried)
+        graph.pivots = []
         held = self.system(step).torques(state[0], state[1])
-        return [*(x for vector in state for x in vector), *held, *health]
+        pivots, graph.pivots = [pivot for pivot, _ in graph.pivots], before
+        if pivots:
+            wrong = select(self.positive(pivots), 0.0, float(Status.SINGULAR))
+            fault = select(fault, fault, wrong)
+        return [*(x for vector in state for x in vector), *held, count, fault]
 
     def body(self, which: int, step: Step, carried: list[Expr]) -> list[Scalar]:
         """A phase of the integrator, and what became of the state."""

@@ -31,13 +31,19 @@ PIVOT_TOLERANCE = 64.0  # rounding units beside its scale below which a pivot co
 
 
 def status_of(
-    graph: Graph, tree: Tree, values: Sequence[Sequence[Expr]], results: Sequence[Expr]
+    graph: Graph,
+    tree: Tree,
+    values: Sequence[Sequence[Expr]],
+    results: Sequence[Expr],
+    turns: Sequence[Expr] = (),
 ) -> Expr:
-    """The status of a state as a traced scalar."""
+    """The status of a state as a traced scalar; ``turns``: for turns that are given otherwise than
+    by joints, 1 where one is not of unit length.
+    """
     given = summed(graph, (not_finite(graph, x) for value in values for x in value))
-    turned = None
+    turned = summed(graph, turns) if turns else None
     if values and len(values[0]) == tree.nq:
-        turned = summed(graph, _not_unit(graph, tree, values[0]))
+        turned = summed(graph, [*_not_unit(graph, tree, values[0]), *turns])
     result = summed(graph, (not_finite(graph, r) for r in results))
     return bits(graph, given, turned, summed(graph, bad_pivots(graph)), result)
 

@@ -121,7 +121,7 @@ def equations(task: Task, tree: Tree, most: int = 2**62) -> Equations:
     graph = Graph(most)
     inputs = [[graph.input(p.name, i) for i in range(p.size)] for p in task.ports(tree)]
     results = [graph.lift(x) for x in flatten(evaluate(task, tree, *inputs))]
-    graph.pivots = _pivots(graph, results)
+    graph.pivots = used_pivots(graph, results)
     return Equations(graph, inputs, results)
 
 
@@ -130,7 +130,7 @@ def trace(task: Task, tree: Tree, most: int = 2**62) -> Program:
     graph, values, results = equations(task, tree, most)
     if task.status:
         results.append(status_of(graph, tree, values, results))
-    return _program(task.name, task.ports(tree), graph, task.slots(tree), results)
+    return program_of(task.name, task.ports(tree), graph, task.slots(tree), results)
 
 
 def trace_jacobian(task: Task, tree: Tree, wrt: Sequence[str], mode: Mode = "auto") -> Program:
@@ -150,10 +150,10 @@ def trace_jacobian(task: Task, tree: Tree, wrt: Sequence[str], mode: Mode = "aut
         values += [x for row in rows for x in row[start : start + port.size]]
         start += port.size
     name = f"{task.name}, derivatives by {', '.join(wrt)}"
-    return _program(name, ports, graph, slots, values)
+    return program_of(name, ports, graph, slots, values)
 
 
-def _program(
+def program_of(
     name: str, ports: tuple[Port, ...], graph: Graph, slots: Sequence[Slot], values: list[Expr]
 ) -> Program:
     """The program that writes the values into the slots, bytes last, and keeps its pivots."""
@@ -173,7 +173,7 @@ def cut(slots: Sequence[Slot], values: Sequence[Expr]) -> tuple[Output, ...]:
     )
 
 
-def _pivots(graph: Graph, results: list[Expr]) -> list[tuple[Expr, Expr]]:
+def used_pivots(graph: Graph, results: list[Expr]) -> list[tuple[Expr, Expr]]:
     """The pivots that the results depend on, with their scales; other divisions are ignored.
 
     A pivot of constants alone that is not positive was folded to NaN; no other constant is NaN.

@@ -1,0 +1,216 @@
+"""Laws of a frame's motion: operational-space control and Cartesian impedance.
+
+    u = acceleration + kp e + kd (velocity - J v)                        operational space
+    Γ = Jᵀ F + (1 - Jᵀ Λ J M⁻¹) τ,   F = Λ (u + J M⁻¹ b - J̇ v) + force
+
+    F = Λ (acceleration + J M⁻¹ b - J̇ v) + K e + D (velocity - J v)      impedance
+
+with e the turn and the way to the target (``algorithms/tracking.py``), Λ = (J M⁻¹ Jᵀ)⁻¹ and τ the
+torques of another law, for the posture (``algorithms/task_torques.py`` derives it, with damping
+near singular poses and for joints without motors). J has any rows of the frame's Jacobian.
+
+A `Plan` says which of all this is compiled. Gains, targets and the other numbers are inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from linkwise.algorithms.dense import dot
+from linkwise.algorithms.task_torques import NOTHING, Beside, Rows, task_torques
+from linkwise.algorithms.tracking import Tracked, pose_error, tracked
+from linkwise.model.tree import Frame, Tree
+from linkwise.motion.kernels import Function
+from linkwise.motion.laws import Form, law_torques
+from linkwise.robot import Robot
+from linkwise.spatial import Scalar, Vec3, Vector
+from linkwise.trace.expr import Expr, Graph
+from linkwise.trace.program import Port, Slot
+from linkwise.trace.status import UNIT_TOLERANCE, status_of
+
+TITLE = {False: "OperationalSpace", True: "impedance"}  # by whether it is an impedance
+ASKED = (("target", 16), ("target_velocity", 6), ("target_acceleration", 6))  # by every call
+REPORT = (Slot("damping"), Slot("error", (6,)), Slot("wrench", (6,)))
+
+
+class Report(NamedTuple):
+    """What a law of a frame's motion did besides its torques.
+
+    ``damping`` (...): the part of the damping that was in use, from 0 (none: the frame accelerates
+    as wanted) to 1 (all of it: the pose is singular). ``error`` (..., 6): the turn (rotation
+    vector) and the way to the target. ``wrench`` (..., 6): moment and force F at the frame that the
+    torques stand for. Both in base axes.
+    """
+
+    damping: Any
+    error: Any
+    wrench: Any
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the code of a law of a frame's motion depends on, besides the robot."""
+
+    frame: Frame
+    axes: str  # of rows and gains
+    rows: tuple[tuple[float, ...], ...]  # of the motion, then those of the force
+    duals: tuple[tuple[float, ...], ...]  # (K Kᵀ)⁻¹ K of the rows of each of the two
+    motion: int  # how many rows are of the motion
+    impedance: bool
+    inertia: bool  # whether a wanted inertia is given
+    force: bool  # whether each call is given a wrench
+    damped: bool
+    posture: tuple[Form, ...]
+    passive: tuple[int, ...]  # degrees of freedom without a motor
+
+    @property
+    def title(self) -> str:
+        """What messages call it."""
+        return TITLE[self.impedance]
+
+    @property
+    def turns(self) -> bool:
+        """Whether the frame's axes are to follow the target's."""
+        return any(x for row in self.rows[: self.motion] for x in row[:3])
+
+    @property
+    def asked(self) -> tuple[tuple[str, int], ...]:
+        """What each call is given besides the state."""
+        return (*ASKED, *((("force", 6),) if self.force else ()))
+
+    def settled(self, tree: Tree) -> list[tuple[str, int]]:
+        """What is given once."""
+        own = [("kp", 6), ("kd", 6)]
+        own += [("mobility", 36)] if self.inertia else []
+        own += [("damping", len(self.rows))] if self.damped else []
+        forms = enumerate(self.posture)
+        return own + [
+            (f"posture[{k}].{name}", n) for k, form in forms for name, n in form.sizes(tree)
+        ]
+
+    def form(self, tree: Tree) -> Form:
+        """The kind of term that this is in a law."""
+        name = "impedance" if self.impedance else "operational space"
+        keys = tuple(form.key for form in self.posture)
+        content = (self.frame, self.axes, self.rows, self.motion, self.inertia, self.force,
+                   self.damped, keys, self.passive)  # fmt: skip
+
+        def torques(
+            tree: Tree, numbers: Sequence[Vector], q: Vector, v: Vector
+        ) -> Sequence[Scalar]:
+            return follow(self, tree, numbers, q, v).torques
+
+        return Form(name, (*self.asked, *self.settled(tree)), torques, content=content)
+
+
+class Followed(NamedTuple):
+    """The torques of a law of a frame's motion, and what `Report` has."""
+
+    torques: list[Scalar]
+    damping: Scalar
+    error: list[Scalar]
+    wrench: list[Scalar]
+
+
+def follow(plan: Plan, tree: Tree, numbers: Sequence[Vector], q: Vector, v: Vector) -> Followed:
+    """The law, on scalars of any kind; numbers as ``plan.form`` names them."""
+    target, velocity, acceleration, *rest = map(list, numbers)
+    force = rest.pop(0) if plan.force else [0.0] * 6
+    kp, kd = rest.pop(0), rest.pop(0)
+    mobility = rest.pop(0) if plan.inertia else []
+    damping = rest.pop(0) if plan.damped else ()
+    at = tracked(tree, q, v, plan.frame, plan.axes)
+    error = pose_error(at.pose, target)
+    lag = [a - b for a, b in zip(at.seen(velocity), at.velocity, strict=True)]
+    springs = [k * e for k, e in zip(kp, at.seen(error), strict=True)]
+    pull = [s + k * x for s, k, x in zip(springs, kd, lag, strict=True)]
+    wanted, pushed = at.seen(acceleration), at.seen(force)
+    if plan.impedance:
+        u, w = _impedance(plan, wanted, pull, mobility, pushed)
+    else:
+        u, w = _motion(plan, wanted, pull, kd, at, pushed)
+    columns = {j: picked(plan.rows, column) for j, column in at.columns.items()}
+    rows = Rows(columns, picked(plan.rows, at.drift))
+    beside = _beside(plan, tree, rest, q, v)
+    found = task_torques(tree, q, v, rows, u, w, beside, damping, plan.passive)
+    wrench = picked(list(zip(*plan.rows, strict=True)), found.force)
+    return Followed(found.torques, found.damping, error, at.in_base(wrench))
+
+
+def picked(rows: Sequence[Vector], x: Vector) -> list[Scalar]:
+    """``rows x``."""
+    return [dot(row, x) for row in rows]
+
+
+def _motion(
+    plan: Plan, wanted: Vector, pull: Vector, kd: Vector, at: Tracked, force: Vector
+) -> tuple[list[Scalar], list[Scalar]]:
+    """Accelerations and forces of the rows: of the motion it follows the target, of the force it
+    is damped, and the force acts.
+    """
+    track = [a + b for a, b in zip(wanted, pull, strict=True)]
+    brake = [-(k * x) for k, x in zip(kd, at.velocity, strict=True)]
+    moving, pressing = plan.rows[: plan.motion], plan.rows[plan.motion :]
+    u = picked(moving, track) + picked(pressing, brake)
+    return u, [0.0] * plan.motion + picked(plan.duals[plan.motion :], force)
+
+
+def _impedance(
+    plan: Plan, wanted: Vector, pull: Vector, mobility: Vector, force: Vector
+) -> tuple[list[Scalar], list[Scalar]]:
+    """Accelerations and forces of the rows: springs and dampers pull at the inertia that the arm
+    has, or at the wanted one, on which the measured wrench then acts alike.
+    """
+    if not plan.inertia:
+        return picked(plan.rows, wanted), picked(plan.duals, pull)
+    both = [a + b for a, b in zip(pull, force, strict=True)]
+    yields = [dot(mobility[6 * k : 6 * k + 6], both) for k in range(6)]
+    track = [a + b for a, b in zip(wanted, yields, strict=True)]
+    return picked(plan.rows, track), picked(plan.duals, [-x for x in force])
+
+
+def _beside(plan: Plan, tree: Tree, numbers: Sequence[Vector], q: Vector, v: Vector) -> Beside:
+    """What the posture asks for: accelerations where its law is made of them."""
+    if not plan.posture:
+        return NOTHING
+    alone = plan.posture[0] if len(plan.posture) == 1 and not plan.passive else None
+    if alone is not None and alone.accelerations is not None:
+        return Beside(accelerations=alone.accelerations(tree, numbers, q, v))
+    return Beside(torques=law_torques(plan.posture, tree, numbers, q, v))
+
+
+def follow_function(robot: Robot, plan: Plan, report: bool, status: bool) -> Function:
+    """A law of a frame's motion as a function of states, targets, and all its other numbers."""
+    tree, settled = robot.tree, plan.settled(robot.tree)
+    state = (Port("q", tree.nq), Port("qd", tree.nv))
+    asked = (Port(name, size) for name, size in plan.asked)
+    numbers = Port("numbers", sum(size for _, size in settled))
+
+    def trace(_graph: Graph, inputs: list[list[Expr]]) -> list[Scalar]:
+        q, v, *asked, packed = inputs
+        rest = iter(packed)
+        own = [[next(rest) for _ in range(size)] for _, size in settled]
+        found = follow(plan, tree, [*asked, *own], q, v)
+        more = [found.damping, *found.error, *found.wrench] if report else []
+        return [*found.torques, *more]
+
+    def bits(graph: Graph, inputs: list[list[Expr]], results: list[Expr]) -> Expr:
+        given = [_not_a_turn(graph, inputs[2])] if plan.turns else []
+        return status_of(graph, tree, inputs, results, given)
+
+    more = REPORT if report else ()
+    return Function(plan.title, plan.form(tree).key, (*state, *asked, numbers),
+                    tree.nv, trace, more, bits if status else None)  # fmt: skip
+
+
+def _not_a_turn(graph: Graph, target: Sequence[Expr]) -> Expr:
+    """1 where the axes of a pose are not of unit length and perpendicular, else 0."""
+    axes = [Vec3(*target[4 * k : 4 * k + 3]) for k in range(3)]
+    pairs = [(a, b) for a in range(3) for b in range(a + 1)]
+    off = [axes[a].dot(axes[b]) - float(a == b) for a, b in pairs]
+    total: Scalar = 0.0
+    for x in off:
+        total = total + x * x
+    return graph.node("flag", total - (2.0 * UNIT_TOLERANCE) ** 2)
