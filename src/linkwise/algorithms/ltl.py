@@ -58,10 +58,11 @@ def solve(factors: Factors, b: Sequence[Scalar]) -> list[Scalar]:
 
 def inward(factors: Factors, b: Sequence[Scalar]) -> list[Scalar]:
     """``L⁻ᵀ b``."""
+    L, _, parent = factors
     x = list(b)
     for k in reversed(range(len(x))):
-        for i in ancestors(factors.parent, k):
-            x[i] = x[i] - factors.L[k][i] * x[k]
+        for i in ancestors(parent, k):
+            x[i] = x[i] - L[k][i] * x[k]
     return x
 
 
