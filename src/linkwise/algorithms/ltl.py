@@ -6,11 +6,11 @@ touched only between a degree of freedom and its ancestors, as M itself is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from linkwise.algorithms.dense import dot, square, zero
-from linkwise.spatial import Matrix, Scalar, Vector, reciprocal
+from linkwise.algorithms.dense import dot
+from linkwise.spatial import Matrix, Scalar, reciprocal
 
 
 class Factors(NamedTuple):
@@ -64,23 +64,6 @@ def inward(factors: Factors, b: Sequence[Scalar]) -> list[Scalar]:
         for i in ancestors(parent, k):
             x[i] = x[i] - L[k][i] * x[k]
     return x
-
-
-def reached(factors: Factors, columns: Mapping[int, Vector], size: int) -> dict[int, list[Scalar]]:
-    """``Y = J L⁻¹`` by its nonzero columns, J by its own, of ``size`` numbers."""
-    L, _, parent = factors
-    Y = {j: list(column) for j, column in columns.items()}
-    for k in reversed(range(len(L))):
-        for i in ancestors(parent, k) if k in Y else ():
-            known = Y.get(i, [0.0] * size)
-            Y[i] = [y - L[k][i] * z for y, z in zip(known, Y[k], strict=True)]
-    return Y
-
-
-def form(factors: Factors, columns: Mapping[int, Vector], size: int) -> Matrix:
-    """``J M⁻¹ Jᵀ = Y D⁻¹ Yᵀ``, J by its nonzero columns of ``size`` numbers, ``Y = J L⁻¹``."""
-    Y = reached(factors, columns, size)
-    return square(list(Y.values()), [factors.inv_d[k] for k in Y]) if Y else zero(size, size)
 
 
 def inverse_triangle(factors: Factors) -> Matrix:

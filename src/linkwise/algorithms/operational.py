@@ -21,6 +21,7 @@ from linkwise.algorithms.grip import grip
 from linkwise.algorithms.innovations import factored
 from linkwise.algorithms.kinematics import jacobian_columns
 from linkwise.algorithms.riccati import Gain
+from linkwise.algorithms.yielding import form
 from linkwise.model.tree import Frame, Link, Tree
 from linkwise.spatial import Force, Matrix, Vector
 from linkwise.sweep import at_links, joint_states, sum_links
@@ -45,7 +46,7 @@ def operational_inertia_inverse(
 ) -> Matrix:
     """``J M⁻¹ Jᵀ`` from factors of M."""
     columns = jacobian_columns(tree, q, frame, axes)
-    return ltl.form(ltl.factor(crba(tree, q), tree.dof_parent), columns, 6)
+    return form(ltl.factor(crba(tree, q), tree.dof_parent), columns, 6)
 
 
 def recursive_inverse(tree: Tree, q: Vector, *, frame: Frame, axes: str = "base") -> Matrix:

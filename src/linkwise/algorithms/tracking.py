@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from linkwise.algorithms.kinematics import at_frame, jacobian_columns, jacobian_dot_qd
 from linkwise.algorithms.poses import LinkPose, link_pose
-from linkwise.algorithms.task_torques import combined
+from linkwise.algorithms.yielding import combined
 from linkwise.model.tree import Frame, Tree
 from linkwise.spatial import Mat3, Scalar, Vec3, Vector
 from linkwise.spatial.quaternion import Quaternion, logarithm
