@@ -30,8 +30,8 @@ COMMAND = "python tests/engine/test_bits.py"
 DTYPES = ("float64", "float32")
 SMALL = "general arm of 3, mixed"
 TURNS = (  # robots of one method after another; the larger ones seldom
-    SMALL, "general arm of 7", SMALL, SMALL, SMALL, SMALL, "puma560", SMALL, "iiwa14", SMALL,
-    "general arm of 7, mixed", SMALL, "tree",
+    SMALL, SMALL, SMALL, SMALL, "puma560", SMALL, SMALL, SMALL, "iiwa14", SMALL, SMALL, "tree",
+    SMALL, SMALL, SMALL, SMALL, "general arm of 7, mixed",
 )  # fmt: skip
 STATES = 11  # whole tiles and a rest, for every width of register
 _spec = importlib.util.spec_from_file_location("counts", Path(__file__).with_name("test_counts.py"))

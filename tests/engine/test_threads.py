@@ -115,14 +115,14 @@ def test_threads_that_share_single_state_calls() -> None:
 
 def test_threads_on_several_robots_with_threads_inside() -> None:
     names = ("puma560", "iiwa14")
-    expected = {name: everything(lw.load(name), 3001, threads=1) for name in names}
+    expected = {name: everything(lw.load(name), 1501, threads=1) for name in names}
     shared = {name: lw.load(name) for name in names}
     own = [lw.load(names[k % 2]) for k in range(THREADS)]
 
     def work(k: int) -> int:
         name = names[k % 2]
         mine = shared[name] if k % 4 < 2 else own[k]
-        return sum(everything(mine, 3001, threads=1 + k % 5) != expected[name] for _ in range(4))
+        return sum(everything(mine, 1501, threads=1 + k % 5) != expected[name] for _ in range(2))
 
     assert sum(at_once(THREADS, work)) == 0
 
@@ -329,7 +329,7 @@ def used_robot() -> tuple[lw.Robot, list[bytes]]:
 
 def test_robots_pickle_after_use() -> None:
     robot, expected = used_robot()
-    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+    for protocol in (0, 2, pickle.HIGHEST_PROTOCOL):
         again = pickle.loads(pickle.dumps(robot, protocol))
         assert repr(again) == repr(robot)
         assert everything(again) == expected
