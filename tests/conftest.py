@@ -83,7 +83,6 @@ THINNED = {
     "test_pieces_of_chains_on_a_gpu": 2,
     "test_matrices_column_by_column": 8,
     "test_conjugate_gradients_with_products_by_loops": 8,
-    "test_frames_by_loops": 5,
     "test_schur_complements_of_long_chains": 2,
     "test_there_are_never_more_than_eight_classes": 3,
     "test_matrices_that_do_not_fit_are_refused_with_an_estimate": 3,
