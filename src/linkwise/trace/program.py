@@ -124,6 +124,9 @@ class Repeat:
     carries: tuple[Carry, ...]
     body: Block
     active: Expr
+    # whether states leave it after very different numbers of steps, so that where several are
+    # computed side by side, the next one should take the place of one that is done
+    uneven: bool = False
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from linkwise.backends.llvm.compile import (
 )
 from linkwise.backends.llvm.front import LlvmFront
 from linkwise.backends.llvm.loops import render_batch, render_one
+from linkwise.backends.llvm.refill import render_refill, uneven
 from linkwise.backends.llvm.render import Renderer
 from linkwise.backends.llvm.run import LlvmKernel
 from linkwise.backends.llvm.target import Target, host
@@ -61,14 +62,17 @@ class Llvm:
         """The program as LLVM IR: a tile, a way in, and the declarations they need."""
         lanes, register = self.lanes(dtype, form), self.lanes(dtype, BATCH)
         wrap = render_one if form == ONE else render_batch
-        renderer = Renderer(program, lanes, register, self.target.fused)
+        if lanes.width > 1 and uneven(program):
+            code = [render_refill(program, lanes, register, self.target.fused)]
+        else:
+            renderer = Renderer(program, lanes, register, self.target.fused)
+            beside = renderer.memory.globals() if program.arrays else ""
+            code = [beside, renderer.tile(), wrap(program.signature, lanes)]
         return "\n".join(
             (
                 f"; {program.name}, {dtype}, {lanes.width} state(s) side by side",
                 f'target triple = "{self.target.triple}"',
-                renderer.memory.globals() if program.arrays else "",
-                renderer.tile(),
-                wrap(program.signature, lanes),
+                *code,
                 _declarations(lanes, register),
                 _attributes(self.target),
             )

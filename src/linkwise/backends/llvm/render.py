@@ -254,12 +254,17 @@ class Renderer:
         ]
 
     def _loop(
-        self, loop: Repeat | For, counter: str, first: str, body: Callable[[str], Stepped]
+        self,
+        loop: Repeat | For,
+        counter: str,
+        first: str,
+        body: Callable[[str], Stepped],
+        starts: list[str] | None = None,
     ) -> None:
         """A loop around a body, which is handed the number of its step."""
         out, T = self.out, self.lanes.type
         before, head, done = out.current, out.label("loop"), out.label("after")
-        starts = [self._value(c.start) for c in loop.carries]
+        starts = starts or [self._value(c.start) for c in loop.carries]
         out.add(f"  br label %{head}")
         out.start(head)
         at = len(out.text)  # the phis go here, once the back edge is known
