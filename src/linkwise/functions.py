@@ -6,6 +6,7 @@ their place: see `announce`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Unpack
 
 from numpy.typing import ArrayLike
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike
 from linkwise.engine import devices
 from linkwise.engine.calls import Array, Calls, Options, Result, Wrenches
 from linkwise.engine.iterative import Stop
+from linkwise.engine.reaching import Asked, inverse_kinematics
 from linkwise.factors import Innovations
 
 
@@ -311,6 +313,51 @@ class Functions:
         ``method``: ``"sweep"``, or ``"scan"`` for a frame at the tip of one long chain.
         """
         return self._calls.run("forward_kinematics", (q,), options, method=method, frame=frame)
+
+    def inverse_kinematics(
+        self,
+        target: ArrayLike,
+        frame: str | Sequence[str],
+        q0: ArrayLike | None = None,
+        directions: str | Sequence[bool] = "pose",
+        restarts: int = 100,
+        tol: float = 1e-6,
+        *,
+        limits: bool = True,
+        out: Any = None,
+        threads: int | None = None,
+        status: bool = False,
+        device: str | None = None,
+    ) -> Result:
+        """Configurations (..., nq) that bring a frame to target poses (..., 4, 4), in base axes.
+
+        >>> import linkwise as lw
+        >>> robot = lw.load("iiwa14")
+        >>> target = robot.forward_kinematics([0.3, 0.5, 0.1, -1.2, 0.2, 0.9, 0.0], "link7")
+        >>> q = robot.inverse_kinematics(target, "link7")
+        >>> bool(abs(robot.forward_kinematics(q, "link7") - target).max() < 1e-6)
+        True
+
+        Within the joints' limits, unless ``limits=False``. The error, the norm of the SE(3)
+        logarithm from the frame to its target (rad and m, `linkwise.se3.error`), is at most
+        ``tol``. A state that is not solved is NaN. ``status=True`` also returns bits of `Status`
+        (...): 0 where solved, `NOT_CONVERGED` where not, and the result is then the best found.
+
+        The search begins at ``q0`` (..., nq), or in the middle of the joints' ranges. Where it
+        comes to a halt, it begins again, up to ``restarts`` times, at points of one fixed sequence,
+        so that a state's result does not depend on others. Joints that do not move the frame stay
+        as they are in ``q0``.
+
+        ``directions``: ``"pose"``, ``"position"`` (turns are free), ``"orientation"`` (places are)
+        or six booleans, (angular, linear) along the target's axes: with
+        ``[True, True, False, True, True, True]`` the frame may turn about the target's z axis.
+        Several frames: a list of names, and targets (..., k, 4, 4).
+
+        Computed in float64; of float32 arguments, the result is rounded.
+        """
+        asked = Asked(directions, limits, restarts, tol)
+        options = (out, threads, status, device)
+        return inverse_kinematics(self._calls, target, frame, q0, asked, *options)
 
     def jacobian(
         self, q: ArrayLike, frame: str, *, axes: str = "base", **options: Unpack[Options]

@@ -122,7 +122,7 @@ class Calls:
         out = threads = device = None
         status = False
         if options:
-            out, threads, status, device = _unpacked(function, options)
+            out, threads, status, device = unpacked(function, options)
         external: tuple[str, ...] = ()
         if f_ext is not None:
             external, wrenches = arrays.wrenches(f_ext)
@@ -201,7 +201,7 @@ class Calls:
                 devices.keep_plan(call.plans, batch, kernel, outputs, values, out)
             return found[0] if len(found) == 1 else tuple(found)
 
-        return self._where_they_are(call, call.ports, values, out, threads, run, moved_to)
+        return self.where_they_are(call.title, call.ports, values, out, threads, run, moved_to)
 
     def _moved(
         self, call: Call, values: tuple[Any, ...], out: Any, threads: Any, number: int | None
@@ -211,9 +211,9 @@ class Calls:
             return self.general(call, values, out, threads)
         return self._direct(call, values, out, threads, gpu(number))
 
-    def _where_they_are(
+    def where_they_are(
         self,
-        call: Call,
+        title: str,
         ports: list[tuple[str, int]],
         values: tuple[Any, ...],
         out: Any,
@@ -227,21 +227,21 @@ class Calls:
         """
         arrays.check_threads(threads)
         if not devices.elsewhere(values):
-            batch = arrays.prepare(call.title, ports, values)
+            batch = arrays.prepare(title, ports, values)
             return run(batch, moved_to or cpu(), out)
         if moved_to is not None:
             raise TypeError(
-                f"{call.title}: device= is for arrays of NumPy; arrays of other libraries are "
+                f"{title}: device= is for arrays of NumPy; arrays of other libraries are "
                 "computed where they are"
             )
-        at = devices.where(call.title, [name for name, _ in ports], values)
+        at = devices.where(title, [name for name, _ in ports], values)
         if at.place != "cpu":
-            return run(devices.prepare(call.title, ports, values, at), gpu(at.device), out)
+            return run(devices.prepare(title, ports, values, at), gpu(at.device), out)
         return devices.on_host(
             at.library,
             values,
             out,
-            lambda host, out: run(arrays.prepare(call.title, ports, host), cpu(), out),
+            lambda host, out: run(arrays.prepare(title, ports, host), cpu(), out),
         )
 
     def _without_joints(self, call: Call) -> list[Array]:
@@ -312,7 +312,7 @@ class Calls:
         stop: iterative.Stop = iterative.ANY,
     ) -> Result:
         """Forward dynamics by conjugate gradients; by articulated bodies where they fail."""
-        out, threads, status, device = _unpacked("forward_dynamics", options)
+        out, threads, status, device = unpacked("forward_dynamics", options)
         number = None if device is None else devices.number(device)
         external, wrenches = arrays.wrenches(f_ext)
         call, nv = self.call(Key("forward_dynamics", method, external=external)), self.tasks.tree.nv
@@ -330,7 +330,8 @@ class Calls:
 
         moved_to = None if number is None else gpu(number)
         values = (*values, *wrenches)
-        found = self._where_they_are(call, call.ports[:-2], values, out, threads, run, moved_to)
+        ports = call.ports[:-2]
+        found = self.where_they_are(call.title, ports, values, out, threads, run, moved_to)
         return found if status else found[0]
 
 
@@ -365,7 +366,7 @@ def show_options(function: Any, options: type, usual: Mapping[str, Any]) -> None
     function.__signature__ = signature.replace(parameters=own + more)
 
 
-def _unpacked(function: str, options: Options) -> tuple[Any, int | None, bool, str | None]:
+def unpacked(function: str, options: Options) -> tuple[Any, int | None, bool, str | None]:
     """``out``, ``threads``, ``status`` and ``device``; any other keyword is a mistake."""
     if not OPTIONS.issuperset(options):
         wrong = next(name for name in options if name not in OPTIONS)

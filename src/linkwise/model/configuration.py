@@ -22,7 +22,7 @@ Array = NDArray[Any]
 WIDE = {"prismatic": (1.0,), "planar": (1.0, 1.0, np.pi)}
 
 
-def _own(tree: Tree) -> Iterator[tuple[Link, slice, slice]]:
+def own_joints(tree: Tree) -> Iterator[tuple[Link, slice, slice]]:
     """Joints with numbers of their own, and where these are in q and v."""
     for link in tree.links:
         if link.follows is None:
@@ -39,7 +39,7 @@ def _groups(tree: Tree) -> Iterator[tuple[Link, Array]]:
         for k in range(len(tree.links.kinds)):
             yield tree.links.first_of(k), tree.q_indices[tree.links.kind_of == k]
     else:
-        yield from ((link, np.array([q.start])) for link, q, _ in _own(tree))
+        yield from ((link, np.array([q.start])) for link, q, _ in own_joints(tree))
 
 
 def neutral(tree: Tree) -> Array:
@@ -71,16 +71,19 @@ def largest(tree: Tree, field: str) -> Array:
     return np.repeat(limits[each], np.array([link.joint.nv for link in own], int)[each])
 
 
-def _range(link: Link) -> tuple[Array, Array]:
-    """Limits; where one is missing, as far from the other as an unlimited joint reaches."""
+def spread(link: Link, limited: bool = True) -> tuple[Array, Array]:
+    """Limits; where one is missing, as far from the other as an unlimited joint reaches.
+
+    Not ``limited``: as if all were missing. Of a joint with a quaternion, a range of its rates.
+    """
     wide = np.array(WIDE.get(link.kind, (np.pi,) * link.joint.nq))
+    if link.joint.quasi:
+        wide = np.array([np.pi] * 3 + [1.0] * (link.joint.nv - 3))
     lower, upper = link.limits.lower, link.limits.upper
-    low = (
-        np.full(link.joint.nq, lower) if np.isfinite(lower) else np.minimum(-wide, upper - 2 * wide)
-    )
-    high = (
-        np.full(link.joint.nq, upper) if np.isfinite(upper) else np.maximum(wide, lower + 2 * wide)
-    )
+    if link.joint.quasi or not limited:
+        lower, upper = -np.inf, np.inf
+    low = np.full(len(wide), lower) if np.isfinite(lower) else np.minimum(-wide, upper - 2 * wide)
+    high = np.full(len(wide), upper) if np.isfinite(upper) else np.maximum(wide, lower + 2 * wide)
     return low, high
 
 
@@ -94,11 +97,12 @@ def random(tree: Tree, rng: np.random.Generator, size: int | tuple[int, ...]) ->
         raise ValueError(message) from None
     if isinstance(tree.links, LinkTable):
         return _random_table(tree, rng, out)
-    if not any(link.joint.quasi for link, _, _ in _own(tree)):
-        low, high = np.hstack([np.empty((2, 0)), *(_range(link) for link, _, _ in _own(tree))])
+    if not any(link.joint.quasi for link, _, _ in own_joints(tree)):
+        ranges = (spread(link) for link, _, _ in own_joints(tree))
+        low, high = np.hstack([np.empty((2, 0)), *ranges])
         return np.asarray(rng.uniform(low, high, (*shape, tree.nq)))  # the same draws, at once
     for state in np.ndindex(*shape):
-        for link, q, _ in _own(tree):
+        for link, q, _ in own_joints(tree):
             out[(*state, q)] = _random(link, rng)
     return out
 
@@ -113,7 +117,7 @@ def _random_table(tree: Tree, rng: np.random.Generator, out: Array) -> Array:
             for k in range(4):
                 out[..., starts + k] = turns[..., k]
         else:
-            low, high = _range(link)
+            low, high = spread(link)
             for k in range(link.joint.nq):
                 out[..., starts + k] = rng.uniform(low[k], high[k], count)
     return out
@@ -122,7 +126,7 @@ def _random_table(tree: Tree, rng: np.random.Generator, out: Array) -> Array:
 def _random(link: Link, rng: np.random.Generator) -> Array:
     """Evenly spread within limits; turns of balls over all turns, positions over ±1 m."""
     if not link.joint.quasi:
-        return np.asarray(rng.uniform(*_range(link)))
+        return np.asarray(rng.uniform(*spread(link)))
     turn = rng.normal(size=4)
     place = rng.uniform(-1.0, 1.0, link.joint.nq - 4)
     return np.concatenate([turn / np.linalg.norm(turn, axis=-1, keepdims=True), place])
@@ -131,5 +135,5 @@ def _random(link: Link, rng: np.random.Generator) -> Array:
 def rate(tree: Tree, q: Array, v: Array) -> Array:
     """``dq/dt`` (..., nq) at rates v (..., nv)."""
     columns, rates = list(np.moveaxis(q, -1, 0)), list(np.moveaxis(v, -1, 0))
-    parts = [x for link, a, b in _own(tree) for x in link.joint.rate(columns[a], rates[b])]
+    parts = [x for link, a, b in own_joints(tree) for x in link.joint.rate(columns[a], rates[b])]
     return np.stack(parts, axis=-1)

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 from linkwise.backends.base import BATCH, ONE, Backend, Kernel, Site
 from linkwise.backends.choice import cpu
-from linkwise.backends.process import build_lock
 from linkwise.engine.arrays import check_threads, prepare
-from linkwise.engine.build import built
-from linkwise.engine.identity import source_digest
-from linkwise.engine.kernels import Kernels, cached
+from linkwise.engine.recipes import Recipe, kernel_of
 from linkwise.robot import Robot
 from linkwise.trace.expr import Expr, Graph
 from linkwise.trace.guard import guard
@@ -20,39 +16,11 @@ from linkwise.trace.program import BYTE, NUMBER, Port, Program, Signature, Slot
 from linkwise.trace.tracer import program_of, used_pivots
 
 
-class Recipe(NamedTuple):
-    """How a kernel is made: what its program depends on besides the robot, arrays, and trace."""
-
-    key: tuple[Any, ...]
-    signature: Signature
-    trace: Callable[[], Program]
-
-
-_made: WeakKeyDictionary[Kernels, dict[tuple[Any, ...], Kernel]] = WeakKeyDictionary()
-
-
 def kernel(
     robot: Robot, recipe: Recipe, dtype: str, form: str, machine: Backend | None = None
 ) -> Kernel:
-    """The kernel of a recipe for a robot: from memory, from the disk cache, or made now.
-
-    It runs on the processor, unless another machine is named.
-    """
-    backend, tree = machine or cpu(), robot.tree
-    key = (*recipe.key, dtype, form)
-
-    def make() -> bytes:
-        program = backend.ordered(recipe.trace(), dtype, form)
-        return built(backend, program, dtype, form, robot.name)
-
-    with build_lock:
-        own = _made.setdefault(robot._calls.kernels, {})
-        place = (*key, backend)
-        if place not in own:
-            sources = source_digest("motion") if source_digest() else None
-            code = cached(backend, (tree.digest, sources, *key), make) if sources else make()
-            own[place] = backend.load(code, recipe.signature, dtype, form)
-        return own[place]
+    """The kernel of a recipe for a robot, on the processor unless another machine is named."""
+    return kernel_of(robot._calls.kernels, recipe, dtype, form, machine)
 
 
 class Function(NamedTuple):

@@ -24,10 +24,10 @@ from linkwise.algorithms.configurations import chart_rate, integrate
 from linkwise.algorithms.crba import crba
 from linkwise.algorithms.implicit import implicit_change
 from linkwise.algorithms.momentum import lagrangian, pulled, pushed
+from linkwise.engine.recipes import Recipe
 from linkwise.model.regroup import regroup
 from linkwise.model.tree import Tree
 from linkwise.motion.integrators import INTEGRATORS, Phase, State
-from linkwise.motion.kernels import Recipe
 from linkwise.motion.laws import Form, law_torques, ports_of
 from linkwise.motion.limits import NO_STEP, NUMBERS, PLACES, Limited, outside, stop_forces
 from linkwise.motion.vectors import Numbers

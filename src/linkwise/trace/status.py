@@ -20,6 +20,7 @@ class Status(IntFlag):
     NOT_CONVERGED = 8  # an iteration stopped at its limit
     OVERFLOW = 16  # inputs are finite and the result is not
     LIMIT = 32  # of a simulation: a joint passed its limit, which ended the motion of the row
+    NOT_RIGID = 64  # of inverse kinematics: a target is no rigid motion: the row is NaN
 
     def __str__(self) -> str:
         """The names of the bits that are set."""

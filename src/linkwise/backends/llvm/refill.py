@@ -203,9 +203,7 @@ entry:
 {_move_function(T, W, values)}{_gather_function(lanes)}{copies}"""
 
 
-def _serve(
-    out: Lines, lane: str, bits: str, W: int, inputs: tuple, outputs: list[_Out]
-) -> None:
+def _serve(out: Lines, lane: str, bits: str, W: int, inputs: tuple, outputs: list[_Out]) -> None:
     """A lane that has stopped: its row is done, if it has one, and it takes the next, if there is
     one.
     """

@@ -1,0 +1,157 @@
+"""A search of inverse kinematics as one program.
+
+    inputs    targets of all frames, 16 numbers each; the first start; tolerance; number of starts
+    outputs   a configuration, and bits of `Status`
+
+The whole search of a state is one loop of the program. One state takes four steps, another one
+thousands, so the loop is marked uneven: on a processor, a lane that is done takes the next state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import isfinite
+
+import numpy as np
+
+from linkwise.algorithms.configurations import normalize
+from linkwise.algorithms.inverse_kinematics import search
+from linkwise.algorithms.kinematics import jacobian_columns
+from linkwise.algorithms.pose_errors import Goal
+from linkwise.algorithms.reach_step import Search, clamped
+from linkwise.engine.arrays import Array, Outputs
+from linkwise.engine.recipes import Recipe
+from linkwise.model import configuration
+from linkwise.model.tree import Frame, Tree
+from linkwise.spatial import Mat3, Scalar, Vec3, select
+from linkwise.spatial.se3 import matrix_of, quaternion_of
+from linkwise.trace.assemble import assemble
+from linkwise.trace.expr import Expr, Graph, summed
+from linkwise.trace.program import BYTE, Output, Port, Program, Repeat, Signature, Slot
+from linkwise.trace.status import Status, not_finite
+
+NAME = "inverse_kinematics"
+RIGID = 1e-6  # how far a target's axes may be from unit length and right angles
+WEIGHT = 4.0  # a turn of one radian weighs like a place this share of the arm's length away
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One kind of search of one robot."""
+
+    tree: Tree
+    frames: tuple[Frame, ...]
+    directions: tuple[bool, ...]
+    limits: bool
+    strict: bool  # NaN where nothing was found, instead of the best that was met
+
+    @cached_property
+    def search(self) -> Search:
+        """What the algorithm needs to know of the robot."""
+        tree, rest = self.tree, configuration.neutral(self.tree).tolist()
+        moving = {
+            dof for frame in self.frames for dof in jacobian_columns(tree, rest, frame, "base")
+        }
+        ranges: dict[int, tuple[float, float]] = {}
+        limits: dict[int, tuple[int, float, float]] = {}
+        home: dict[int, float] = {}
+        for link, q, v in configuration.own_joints(tree):
+            if v.start not in moving:
+                continue
+            home |= {k: float(rest[k]) for k in range(q.start, q.stop)}
+            low, high = configuration.spread(link, self.limits)
+            for k, dof in enumerate(range(v.start, v.stop)):
+                ranges[dof] = (float(low[k]), float(high[k]))
+                lower, upper = link.limits.lower, link.limits.upper
+                if self.limits and not link.joint.quasi and (isfinite(lower) or isfinite(upper)):
+                    limits[dof] = (q.start + k, float(lower), float(upper))
+        return Search(
+            self.directions, tuple(ranges), tuple(home), home, ranges, limits, WEIGHT / self.length
+        )
+
+    @cached_property
+    def length(self) -> float:
+        """Metres along the links to the frame that is furthest out; 1 where that is nothing."""
+        reach = 0.0
+        for frame in self.frames:
+            steps = [self.tree.links[i].placement.r for i in self.tree.path(frame.link)]
+            steps.append(Vec3(*frame.origin))
+            reach = max(reach, sum(float(np.linalg.norm(list(r))) for r in steps))
+        return reach or 1.0
+
+    @cached_property
+    def first(self) -> Array:
+        """The first start where none is given: the middle of each range."""
+        q = configuration.neutral(self.tree)
+        for dof, (k, _, _) in self.search.limits.items():
+            low, high = self.search.ranges[dof]
+            q[k] = 0.5 * (low + high)
+        return q
+
+    @property
+    def ports(self) -> tuple[Port, ...]:
+        """Inputs of the program."""
+        target = Port("target", 16 * len(self.frames))
+        return (target, Port("q0", self.tree.nq), Port("tol", 1), Port("tries", 1))
+
+    @property
+    def outputs(self) -> Outputs:
+        """What a call returns."""
+        return [((self.tree.nq,), "float64"), ((), "uint8")]
+
+    @cached_property
+    def recipe(self) -> Recipe:
+        """How its kernel is made."""
+        slots = (Slot("result", (self.tree.nq,)), Slot("status", (), BYTE))
+        frames = tuple((frame.link, frame.origin, frame.rotation) for frame in self.frames)
+        key = (NAME, frames, self.strict, repr(self.search))
+        return Recipe(key, Signature(self.ports, slots), self.program, "engine.reach_plan")
+
+    def program(self) -> Program:
+        """The search of one state."""
+        graph, tree, how = Graph(), self.tree, self.search
+        target, q0, (tol,), (tries,) = (
+            [graph.input(port.name, k) for k in range(port.size)] for port in self.ports
+        )
+        poses = [target[k : k + 16] for k in range(0, len(target), 16)]
+        given = [*target, *q0, tol, tries]
+        lost = graph.node("flag", summed(graph, (not_finite(graph, x) for x in given)))
+        bent = graph.node("flag", summed(graph, (_not_rigid(graph, x) for x in poses)))
+        wrong = lost + (1.0 - lost) * bent
+        goals = [_goal(f, x) for f, x in zip(self.frames, poses, strict=True)]
+        start = clamped(how, normalize(tree, q0))
+        q, found = search(tree, how, goals, start, tol, select(wrong, graph.zero, tries))
+        found = graph.node("flag", graph.lift(found))
+        nan = graph.const(float("nan"))
+        q = [select(found if self.strict else 1.0 - wrong, graph.lift(x), nan) for x in q]
+        bits = float(Status.NOT_CONVERGED) * ((1.0 - wrong) * (1.0 - found))
+        bits += float(Status.NOT_FINITE) * lost + float(Status.NOT_RIGID) * ((1.0 - lost) * bent)
+        regions, roots = assemble(graph, q, [graph.lift(bits)])
+        regions = tuple(replace(r, uneven=True) if isinstance(r, Repeat) else r for r in regions)
+        outputs = (
+            Output("result", (tree.nq,), tuple(roots[:-1])),
+            Output("status", (), (roots[-1],), BYTE),
+        )
+        return Program(NAME, self.ports, regions, outputs)
+
+
+def _goal(frame: Frame, x: Sequence[Expr]) -> Goal:
+    """A target; its axes are made exactly those of a rotation."""
+    R = Mat3(*(Vec3(*x[4 * k : 4 * k + 3]) for k in range(3)))
+    return Goal(frame, matrix_of(quaternion_of(R)), Vec3(*x[3:12:4]))
+
+
+def _not_rigid(graph: Graph, x: Sequence[Expr]) -> Expr:
+    """Positive where 16 numbers are no rigid motion."""
+    rows = [Vec3(*x[4 * k : 4 * k + 3]) for k in range(3)]
+    off = [rows[i].dot(rows[j]) - float(i == j) for i in range(3) for j in range(i + 1)]
+    off += [x[12], x[13], x[14], x[15] - 1.0]
+    square: Scalar = graph.zero
+    for y in off:
+        square = square + y * y
+    a, b, c = rows
+    volume = a.x * (b.y * c.z - b.z * c.y) - a.y * (b.x * c.z - b.z * c.x)
+    volume = volume + a.z * (b.x * c.y - b.y * c.x)
+    return graph.node("flag", square - (2.0 * RIGID) ** 2) + graph.node("flag", -volume)

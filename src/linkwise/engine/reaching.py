@@ -1,0 +1,262 @@
+"""Inverse kinematics from a call to a kernel: arguments, checked, and results."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from linkwise.algorithms.kinematics import jacobian_columns
+from linkwise.backends.base import BATCH, ONE, Backend, Site
+from linkwise.backends.choice import cpu, gpu
+from linkwise.engine import arrays, devices
+from linkwise.engine.calls import AnyBatch, Calls, Result
+from linkwise.engine.kernels import Kernels
+from linkwise.engine.reach_plan import NAME, RIGID, Plan
+from linkwise.engine.recipes import kernel_of
+from linkwise.model import configuration
+from linkwise.trace.status import Status
+
+DIRECTIONS = {
+    "pose": (True,) * 6,
+    "position": (False,) * 3 + (True,) * 3,
+    "orientation": (True,) * 3 + (False,) * 3,
+}
+MOST_DOFS = 120  # that move a frame, beyond which a search is not compiled
+MOST_RESTARTS = 1_000_000
+LEAST_TOLERANCE = 1e-12
+NOT_RIGID = np.uint8(Status.NOT_RIGID)
+
+Numbers = tuple[arrays.Array, arrays.Array]  # tolerance, number of starts
+
+
+class Asked(NamedTuple):
+    """What a search shall find and how long it may take, as the user said it."""
+
+    directions: Any
+    limits: Any
+    restarts: Any
+    tol: Any
+
+
+class Reach:
+    """One kind of search of one robot, and its compiled entry, once it has a kernel."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.ports = [(port.name, port.size) for port in plan.ports[:2]]
+        self.site: Site | None = None
+
+    def kernel(self, calls: Calls, form: str, backend: Backend) -> Any:
+        """The kernel for one search or for many; from now on the compiled entry has it too."""
+        found = kernel_of(calls.kernels, self.plan.recipe, "float64", form, backend)
+        if backend is cpu():
+            if self.site is None:
+                sizes = [port.size for port in self.plan.ports]
+                self.site = calls.other_site(backend, sizes, (self.plan.tree.nq,), True)
+            if self.site is not None:
+                self.site.connect(found)
+        return found
+
+
+_reaches: WeakKeyDictionary[Kernels, dict[tuple[Any, ...], Reach]] = WeakKeyDictionary()
+
+
+def inverse_kinematics(
+    calls: Calls,
+    target: Any,
+    frame: Any,
+    q0: Any,
+    asked: Asked,
+    out: Any,
+    threads: int | None,
+    status: bool,
+    device: str | None,
+) -> Result:
+    """Find configurations that bring frames to targets."""
+    reach = _reach(calls, frame, asked, bool(status))
+    plan, numbers = reach.plan, _numbers(asked)
+    rows = _flat(target, None if isinstance(frame, str) else len(plan.frames))
+    values = (rows, _first(plan, rows) if q0 is None else q0)
+    if reach.site is not None and device is None:
+        found = reach.site.run(*values, *numbers, out=out, threads=threads)
+        if found is not NotImplemented:
+            return found if status else _rigid(*found)
+
+    def run(batch: AnyBatch, backend: Backend, out: Any) -> Result:
+        if isinstance(batch, devices.DeviceBatch):
+            found = _solve_there(calls, reach, batch, numbers, backend, out)
+            return tuple(found) if status else found[0]
+        q, bits = _solve(calls, reach, batch, numbers, backend, out, threads)
+        return (q, bits) if status else _rigid(q, bits)
+
+    number = None if device is None else devices.number(device)
+    machine = None if number is None else gpu(number)
+    return calls.where_they_are(NAME, reach.ports, values, out, threads, run, machine)
+
+
+def _first(plan: Plan, rows: Any) -> Any:
+    """The first start where none is given, of the targets' number type."""
+    if not isinstance(rows, np.ndarray):
+        return plan.first.tolist()
+    return plan.first.astype(rows.dtype) if rows.dtype == arrays.FLOATS[0] else plan.first
+
+
+def _solve(
+    calls: Calls,
+    reach: Reach,
+    batch: arrays.Batch,
+    numbers: Numbers,
+    backend: Backend,
+    out: Any,
+    threads: int | None,
+) -> list[Any]:
+    """Arrays of NumPy. Searches are in float64; of float32, results are rounded."""
+    wide, outputs = batch, reach.plan.outputs
+    if batch.dtype != "float64":
+        rows = tuple(x.astype(np.float64) for x in batch.rows)
+        wide = arrays.Batch(rows, batch.shape, "float64")
+    full = wide.with_constants(*(x[0] for x in numbers))
+    form = BATCH if batch.shape or backend.kind != "cpu" else ONE
+    kernel = reach.kernel(calls, form, backend) if batch.states else None
+    if wide is batch:
+        return full.run(kernel, outputs, out, threads)
+    q, bits = full.run(kernel, outputs, None, threads)
+    result = arrays.target(out, q.shape, batch)
+    result[...] = _rounded(reach.plan, q)
+    return [arrays.deliver(out, result), bits]
+
+
+def _rounded(plan: Plan, q: Any) -> Any:
+    """Configurations in float32, still within limits."""
+    narrow = q.astype(np.float32)
+    for k, lower, upper in plan.search.limits.values():
+        least, most = np.float32(lower), np.float32(upper)
+        least = least if least >= lower else np.nextafter(least, np.float32(np.inf))
+        most = most if most <= upper else np.nextafter(most, np.float32(-np.inf))
+        narrow[..., k] = np.clip(narrow[..., k], least, most)
+    return narrow
+
+
+def _solve_there(
+    calls: Calls,
+    reach: Reach,
+    batch: devices.DeviceBatch,
+    numbers: Numbers,
+    backend: Backend,
+    out: Any,
+) -> list[Any]:
+    """Arrays on a GPU, which has a thread for each search."""
+    if batch.dtype != "float64":
+        raise TypeError(
+            f"{NAME}: arrays on {batch.where.place} are {batch.dtype}; expected float64, as a "
+            "search needs its digits"
+        )
+    devices.refuse_loading(NAME, batch.where)
+    kernel = reach.kernel(calls, BATCH, backend) if batch.states else None
+    full = batch.with_constants(*(float(x[0]) for x in numbers))
+    return full.run(kernel, reach.plan.outputs, out)
+
+
+def _reach(calls: Calls, frame: Any, asked: Asked, status: bool) -> Reach:
+    """The search of a call, every name checked; made once."""
+    names = tuple(frame) if isinstance(frame, list) else frame
+    own = _reaches.setdefault(calls.kernels, {})
+    key = (names, asked.directions, asked.limits, status)
+    try:
+        return own[key]
+    except KeyError:
+        found = own[key] = Reach(_new_plan(calls, frame, asked, status))
+    except TypeError:  # directions in a list, or a name that is no text
+        directions = _directions(asked.directions)
+        plan = _new_plan(calls, frame, asked, status)
+        found = own.setdefault((names, directions, asked.limits, status), Reach(plan))
+    return found
+
+
+def _new_plan(calls: Calls, frame: Any, asked: Asked, status: bool) -> Plan:
+    names = [frame] if isinstance(frame, str) else frame
+    if not isinstance(names, list | tuple) or not names:
+        raise ValueError(f"{NAME}: frame is {frame!r}; expected a name, or a list of names")
+    frames = tuple(calls.tasks.frame(name) for name in names)
+    twice = next((name for k, name in enumerate(names) if name in names[:k]), None)
+    if twice is not None:
+        raise ValueError(f"{NAME}: frame {twice!r} is there twice; expected each frame once")
+    if not isinstance(asked.limits, bool | np.bool_):
+        raise ValueError(f"{NAME}: limits is {asked.limits!r}; expected True or False")
+    tree = calls.tasks.tree
+    for name, at in zip(names, frames, strict=True):
+        count = len(jacobian_columns(tree, list(configuration.neutral(tree)), at, "base"))
+        if not 0 < count <= MOST_DOFS:
+            raise ValueError(
+                f"{NAME}: frame {name!r} is moved by {count} degrees of freedom; expected 1 to "
+                f"{MOST_DOFS}"
+            )
+    return Plan(tree, frames, _directions(asked.directions), bool(asked.limits), not status)
+
+
+def _directions(given: Any) -> tuple[bool, ...]:
+    """Which of six directions, (angular, linear), count."""
+    if isinstance(given, str) and given in DIRECTIONS:
+        return DIRECTIONS[given]
+    try:
+        chosen = [] if isinstance(given, str) else list(given)
+    except TypeError:
+        chosen = []
+    if len(chosen) != 6 or not all(isinstance(x, bool | np.bool_) for x in chosen):
+        chosen = []
+    if not any(chosen):
+        names = ", ".join(map(repr, DIRECTIONS))
+        raise ValueError(
+            f"{NAME}: directions is {given!r}; expected {names} or six booleans, (angular, linear) "
+            "in the target's axes, at least one of them True"
+        )
+    return tuple(map(bool, chosen))
+
+
+def _numbers(asked: Asked) -> Numbers:
+    """The tolerance and the number of starts; raises for such that no search can use."""
+    tol, restarts = asked.tol, asked.restarts
+    number = isinstance(tol, float | int | np.floating) and not isinstance(tol, bool)
+    if not number or not LEAST_TOLERANCE <= tol < np.inf:
+        raise ValueError(
+            f"{NAME}: tol is {tol!r}; expected a number from {LEAST_TOLERANCE:g} on, in rad and m"
+        )
+    whole = isinstance(restarts, int | np.integer) and not isinstance(restarts, bool)
+    if not whole or not 0 <= restarts <= MOST_RESTARTS:
+        raise ValueError(
+            f"{NAME}: restarts is {restarts!r}; expected an integer from 0 to {MOST_RESTARTS}"
+        )
+    return np.array([tol], float), np.array([restarts + 1], float)
+
+
+def _flat(target: Any, frames: int | None) -> Any:
+    """Targets with their last axes made one; an array of another library stays one of that."""
+    if not devices.elsewhere((target,)):
+        arrays.refuse_mask(NAME, "target", target)
+        try:
+            target = np.asarray(target)
+        except (ValueError, TypeError) as error:
+            raise TypeError(f"{NAME}: target cannot be read as an array ({error})") from None
+    last = (4, 4) if frames is None else (frames, 4, 4)
+    shape = tuple(target.shape)
+    if shape[-len(last) :] != last:
+        wanted = ", ".join(map(str, last))
+        each = "" if frames is None else ", one pose for each frame"
+        raise ValueError(f"{NAME}: target has shape {shape}; expected (..., {wanted}){each}")
+    return target.reshape(*shape[: -len(last)], 16 * (frames or 1))
+
+
+def _rigid(q: Any, bits: Any) -> Any:
+    """The result; raises ValueError where a target is no rigid motion."""
+    bent = bits & NOT_RIGID
+    if not (bent.any() if isinstance(bent, np.ndarray) else bent):
+        return q
+    where = [int(k) for k in np.argwhere(bent)[0]] if np.ndim(bent) else []
+    at = f"target[{', '.join(map(str, where))}]" if where else "target"
+    raise ValueError(
+        f"{NAME}: {at} is no rigid motion; expected a right-handed rotation (rows of unit length at "
+        f"right angles, to {RIGID:g}), a place, and a last row 0 0 0 1 (with status=True, such "
+        "states are flagged instead)"
+    )

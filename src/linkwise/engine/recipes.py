@@ -1,0 +1,51 @@
+"""Kernels of programs that are in no table of algorithms, made and kept as those are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+from linkwise.backends.base import Backend, Kernel
+from linkwise.backends.choice import cpu
+from linkwise.backends.process import build_lock
+from linkwise.engine.build import built
+from linkwise.engine.identity import source_digest
+from linkwise.engine.kernels import Kernels, cached
+from linkwise.trace.program import Program, Signature
+
+
+class Recipe(NamedTuple):
+    """How a kernel is made: what its program depends on besides the robot, arrays, and trace."""
+
+    key: tuple[Any, ...]
+    signature: Signature
+    trace: Callable[[], Program]
+    source: str = "motion"  # the package or module that traces it
+
+
+_made: WeakKeyDictionary[Kernels, dict[tuple[Any, ...], Kernel]] = WeakKeyDictionary()
+
+
+def kernel_of(
+    kernels: Kernels, recipe: Recipe, dtype: str, form: str, machine: Backend | None = None
+) -> Kernel:
+    """The kernel of a recipe for a robot: from memory, from the disk cache, or made now.
+
+    It runs on the processor, unless another machine is named.
+    """
+    backend, tree = machine or cpu(), kernels.tree
+    key = (*recipe.key, dtype, form)
+
+    def make() -> bytes:
+        program = backend.ordered(recipe.trace(), dtype, form)
+        return built(backend, program, dtype, form, kernels.name)
+
+    with build_lock:
+        own = _made.setdefault(kernels, {})
+        place = (*key, backend)
+        if place not in own:
+            sources = source_digest(recipe.source) if source_digest() else None
+            code = cached(backend, (tree.digest, sources, *key), make) if sources else make()
+            own[place] = backend.load(code, recipe.signature, dtype, form)
+        return own[place]
