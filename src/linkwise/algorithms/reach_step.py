@@ -16,6 +16,8 @@ from linkwise.spatial import Motion, Scalar, Vec3, Vector, select
 
 DAMPING = 0.03
 
+Limit = tuple[int, float | None, float | None]  # a place in q, the least and the greatest number
+
 
 @dataclass(frozen=True)
 class Search:
@@ -26,7 +28,7 @@ class Search:
     numbers: tuple[int, ...]  # of q, that belong to them
     home: Mapping[int, float]  # the joints at rest: values of these numbers
     ranges: Mapping[int, tuple[float, float]]  # where starts are taken from, by degree of freedom
-    limits: Mapping[int, tuple[int, float, float]]  # by degree of freedom: place in q, least, most
+    limits: Mapping[int, Limit]  # by degree of freedom, where there is one
     weight: float  # of a place beside a turn, 1/m
 
     @property
@@ -67,14 +69,16 @@ def _free(how: Search, dof: int, q: Vector, push: Scalar) -> Scalar:
     if dof not in how.limits:
         return 1.0
     k, lower, upper = how.limits[dof]
-    return select(push, select(upper - q[k], 1.0, 0.0), select(q[k] - lower, 1.0, 0.0))
+    up = 1.0 if upper is None else select(upper - q[k], 1.0, 0.0)
+    down = 1.0 if lower is None else select(q[k] - lower, 1.0, 0.0)
+    return select(push, up, down)
 
 
 def clamped(how: Search, q: list[Scalar]) -> list[Scalar]:
     """The configuration, its joints within their limits."""
     for k, lower, upper in how.limits.values():
-        x = select(q[k] - upper, upper, q[k])
-        q[k] = select(lower - x, lower, x)
+        x = q[k] if upper is None else select(q[k] - upper, upper, q[k])
+        q[k] = x if lower is None else select(lower - x, lower, x)
     return q
 
 

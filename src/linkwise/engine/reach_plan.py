@@ -20,13 +20,14 @@ from linkwise.algorithms.configurations import normalize
 from linkwise.algorithms.inverse_kinematics import search
 from linkwise.algorithms.kinematics import jacobian_columns
 from linkwise.algorithms.pose_errors import Goal
-from linkwise.algorithms.reach_step import Search, clamped
+from linkwise.algorithms.reach_step import Limit, Search, clamped
 from linkwise.engine.arrays import Array, Outputs
 from linkwise.engine.recipes import Recipe
 from linkwise.model import configuration
 from linkwise.model.tree import Frame, Tree
 from linkwise.spatial import Mat3, Scalar, Vec3, select
-from linkwise.spatial.se3 import matrix_of, quaternion_of
+from linkwise.spatial.quaternion import Quaternion
+from linkwise.spatial.se3 import matrix_of
 from linkwise.trace.assemble import assemble
 from linkwise.trace.expr import Expr, Graph, summed
 from linkwise.trace.program import BYTE, Output, Port, Program, Repeat, Signature, Slot
@@ -55,7 +56,7 @@ class Plan:
             dof for frame in self.frames for dof in jacobian_columns(tree, rest, frame, "base")
         }
         ranges: dict[int, tuple[float, float]] = {}
-        limits: dict[int, tuple[int, float, float]] = {}
+        limits: dict[int, Limit] = {}
         home: dict[int, float] = {}
         for link, q, v in configuration.own_joints(tree):
             if v.start not in moving:
@@ -64,9 +65,9 @@ class Plan:
             low, high = configuration.spread(link, self.limits)
             for k, dof in enumerate(range(v.start, v.stop)):
                 ranges[dof] = (float(low[k]), float(high[k]))
-                lower, upper = link.limits.lower, link.limits.upper
-                if self.limits and not link.joint.quasi and (isfinite(lower) or isfinite(upper)):
-                    limits[dof] = (q.start + k, float(lower), float(upper))
+                least, most = (_finite(x) for x in (link.limits.lower, link.limits.upper))
+                if self.limits and not link.joint.quasi and (least, most) != (None, None):
+                    limits[dof] = (q.start + k, least, most)
         return Search(
             self.directions, tuple(ranges), tuple(home), home, ranges, limits, WEIGHT / self.length
         )
@@ -137,10 +138,14 @@ class Plan:
         return Program(NAME, self.ports, regions, outputs)
 
 
+def _finite(limit: float) -> float | None:
+    return float(limit) if isfinite(limit) else None
+
+
 def _goal(frame: Frame, x: Sequence[Expr]) -> Goal:
     """A target; its axes are made exactly those of a rotation."""
     R = Mat3(*(Vec3(*x[4 * k : 4 * k + 3]) for k in range(3)))
-    return Goal(frame, matrix_of(quaternion_of(R)), Vec3(*x[3:12:4]))
+    return Goal(frame, matrix_of(Quaternion.of_matrix(R)), Vec3(*x[3:12:4]))
 
 
 def _not_rigid(graph: Graph, x: Sequence[Expr]) -> Expr:

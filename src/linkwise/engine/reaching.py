@@ -132,11 +132,17 @@ def _rounded(plan: Plan, q: Any) -> Any:
     """Configurations in float32, still within limits."""
     narrow = q.astype(np.float32)
     for k, lower, upper in plan.search.limits.values():
-        least, most = np.float32(lower), np.float32(upper)
-        least = least if least >= lower else np.nextafter(least, np.float32(np.inf))
-        most = most if most <= upper else np.nextafter(most, np.float32(-np.inf))
+        least = -np.inf if lower is None else _inward(lower, np.inf)
+        most = np.inf if upper is None else _inward(upper, -np.inf)
         narrow[..., k] = np.clip(narrow[..., k], least, most)
     return narrow
+
+
+def _inward(limit: float, inside: float) -> Any:
+    """A limit in float32, rounded to the side that infinity of a sign is on."""
+    near = np.float32(limit)
+    beyond = near < limit if inside > 0 else near > limit
+    return np.nextafter(near, np.float32(inside)) if beyond else near
 
 
 def _solve_there(
@@ -256,7 +262,7 @@ def _rigid(q: Any, bits: Any) -> Any:
     where = [int(k) for k in np.argwhere(bent)[0]] if np.ndim(bent) else []
     at = f"target[{', '.join(map(str, where))}]" if where else "target"
     raise ValueError(
-        f"{NAME}: {at} is no rigid motion; expected a right-handed rotation (rows of unit length at "
-        f"right angles, to {RIGID:g}), a place, and a last row 0 0 0 1 (with status=True, such "
+        f"{NAME}: {at} is no rigid motion; expected a right-handed rotation (rows of unit length "
+        f"at right angles, to {RIGID:g}), a place, and a last row 0 0 0 1 (with status=True, such "
         "states are flagged instead)"
     )

@@ -31,7 +31,13 @@ class Quaternion(NamedTuple):
 
     @staticmethod
     def of_matrix(R: Mat3) -> Quaternion:
-        """The unit quaternion of a rotation matrix.
+        """The unit quaternion of a rotation matrix."""
+        q = Quaternion.multiple_of_matrix(R)
+        return q.scaled(1.0 / sqrt(q.w * q.w + q.v.dot(q.v)))
+
+    @staticmethod
+    def multiple_of_matrix(R: Mat3) -> Quaternion:
+        """A quaternion of a rotation matrix, of a length from 2 to 4.
 
         The numbers of R are linear in those of ``4 q qᵀ``; every row of that matrix is a multiple
         of q. The row with the largest diagonal entry is taken: the four of them add up to 4, so
@@ -50,8 +56,7 @@ class Quaternion(NamedTuple):
             more = rows[k][k] - largest
             best = [select(more, a, b) for a, b in zip(rows[k], best, strict=True)]
             largest = select(more, rows[k][k], largest)
-        w, v = best[0], Vec3(*best[1:])
-        return Quaternion(w, v).scaled(1.0 / sqrt(w * w + v.dot(v)))
+        return Quaternion.of(best)
 
     def numbers(self) -> Iterator[Scalar]:
         """w, x, y, z."""

@@ -20,39 +20,13 @@ from linkwise.spatial.vec3 import Mat3, Vec3, cross
 OPPOSITE = 1e-12  # below it, 1 + cos of the angle between two vectors that are taken for opposite
 
 
-def long_quaternion(R: Mat3) -> Quaternion:
-    """A quaternion of a rotation, two to four times its unit length.
-
-    Of ``4 (w², x², y², z²)``, which are sums of the diagonal, one that is at least 1 is taken,
-    and the others are that number times the products ``4 wx = R_zy - R_yz`` and the like.
-    """
-    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = R.rows
-    wx, wy, wz = zy - yz, xz - zx, yx - xy
-    both_xy, both_xz, both_yz = xy + yx, zx + xz, yz + zy
-    by_x = (wx, 1.0 + xx - yy - zz, both_xy, both_xz)
-    by_y = (wy, both_xy, 1.0 - xx + yy - zz, both_yz)
-    by_z = (wz, both_xz, both_yz, 1.0 - xx - yy + zz)
-    by_w = (1.0 + xx + yy + zz, wx, wy, wz)
-    numbers = [
-        select(-zz, select(xx - yy, x, y), select(-xx - yy, z, w))
-        for x, y, z, w in zip(by_x, by_y, by_z, by_w, strict=True)
-    ]
-    return Quaternion.of(numbers)
-
-
-def quaternion_of(R: Mat3) -> Quaternion:
-    """The unit quaternion of a rotation."""
-    q = long_quaternion(R)
-    return q.scaled(1.0 / sqrt(q.w * q.w + q.v.dot(q.v)))
-
-
 def rotation_vector(R: Mat3) -> Vec3:
     """The logarithm of a rotation: its axis times its angle, at most half a turn.
 
     The angle of a quaternion does not depend on its length. Without a turn that is 4, and the
     vector, twice the unit quaternion's v, is half of what is there.
     """
-    q = long_quaternion(R)
+    q = Quaternion.multiple_of_matrix(R)
     flip = select(-q.w, -1.0, 1.0)
     square = q.v.dot(q.v)
     sine = sqrt(square)
@@ -63,7 +37,7 @@ def rotation_vector(R: Mat3) -> Vec3:
 
 def logarithm(R: Mat3, p: Vec3) -> Motion:
     """The twist that leads from the identity to a rigid motion in unit time."""
-    turn = quaternion_of(R)
+    turn = Quaternion.of_matrix(R)
     return Motion(quaternion.logarithm(turn), quaternion.moved_from(turn, p))
 
 

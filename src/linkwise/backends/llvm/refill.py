@@ -59,8 +59,7 @@ class _Parts:
         found: dict[int, Expr] = {}
         for block in (self.loop.body, *(r for r in self.after if isinstance(r, Block))):
             made |= {node.id for node in block.nodes}
-            for node in (arg for node in block.nodes for arg in node.args):
-                found[node.id] = node
+            found |= {arg.id: arg for node in block.nodes for arg in node.args}
         for node in (self.loop.limit, self.loop.active, *self.program.results):
             found[node.id] = node
         for carry in self.loop.carries:
