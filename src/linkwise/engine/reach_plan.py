@@ -9,7 +9,7 @@ thousands, so the loop is marked uneven: on a processor, a lane that is done tak
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isfinite
@@ -31,7 +31,7 @@ from linkwise.spatial.se3 import matrix_of
 from linkwise.trace.assemble import assemble
 from linkwise.trace.expr import Expr, Graph, summed
 from linkwise.trace.program import BYTE, Output, Port, Program, Repeat, Signature, Slot
-from linkwise.trace.status import Status, not_finite
+from linkwise.trace.status import Status, not_finite, not_units
 
 NAME = "inverse_kinematics"
 RIGID = 1e-6  # how far a target's axes may be from unit length and right angles
@@ -117,25 +117,36 @@ class Plan:
             [graph.input(port.name, k) for k in range(port.size)] for port in self.ports
         )
         poses = [target[k : k + 16] for k in range(0, len(target), 16)]
-        given = [*target, *q0, tol, tries]
-        lost = graph.node("flag", summed(graph, (not_finite(graph, x) for x in given)))
-        bent = graph.node("flag", summed(graph, (_not_rigid(graph, x) for x in poses)))
-        wrong = lost + (1.0 - lost) * bent
-        goals = [_goal(f, x) for f, x in zip(self.frames, poses, strict=True)]
         start = clamped(how, normalize(tree, q0))
+        lost = _any(graph, (not_finite(graph, x) for x in (*target, *q0, tol, tries)))
+        empty = (1.0 - lost) * _any(graph, (not_finite(graph, x) for x in start))
+        bent = (1.0 - lost) * _any(graph, (_not_rigid(graph, x) for x in poses))
+        wrong = graph.node("flag", lost + empty + bent)
+        goals = [_goal(f, x) for f, x in zip(self.frames, poses, strict=True)]
         q, found = search(tree, how, goals, start, tol, select(wrong, graph.zero, tries))
         found = graph.node("flag", graph.lift(found))
         nan = graph.const(float("nan"))
         q = [select(found if self.strict else 1.0 - wrong, graph.lift(x), nan) for x in q]
-        bits = float(Status.NOT_CONVERGED) * ((1.0 - wrong) * (1.0 - found))
-        bits += float(Status.NOT_FINITE) * lost + float(Status.NOT_RIGID) * ((1.0 - lost) * bent)
-        regions, roots = assemble(graph, q, [graph.lift(bits)])
+        bits = summed(graph, (float(bit) * x for bit, x in (
+            (Status.NOT_FINITE, lost),
+            (Status.NOT_UNIT, (1.0 - lost) * _any(graph, not_units(graph, tree, q0))),
+            (Status.NOT_CONVERGED, (1.0 - wrong) * (1.0 - found)),
+            (Status.OVERFLOW, empty),
+            (Status.NOT_RIGID, bent),
+        )))  # fmt: skip
+        regions, roots = assemble(graph, q, [bits])
         regions = tuple(replace(r, uneven=True) if isinstance(r, Repeat) else r for r in regions)
         outputs = (
             Output("result", (tree.nq,), tuple(roots[:-1])),
             Output("status", (), (roots[-1],), BYTE),
         )
         return Program(NAME, self.ports, regions, outputs)
+
+
+def _any(graph: Graph, counts: Iterable[Expr]) -> Expr:
+    """1 where any of some numbers that are not negative is not zero, else 0."""
+    total = summed(graph, counts)
+    return total if total is graph.zero else graph.node("flag", total)
 
 
 def _finite(limit: float) -> float | None:

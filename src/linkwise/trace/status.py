@@ -44,7 +44,7 @@ def status_of(
     given = summed(graph, (not_finite(graph, x) for value in values for x in value))
     turned = summed(graph, turns) if turns else None
     if values and len(values[0]) == tree.nq:
-        turned = summed(graph, [*_not_unit(graph, tree, values[0]), *turns])
+        turned = summed(graph, [*not_units(graph, tree, values[0]), *turns])
     result = summed(graph, (not_finite(graph, r) for r in results))
     return bits(graph, given, turned, summed(graph, bad_pivots(graph)), result)
 
@@ -69,7 +69,8 @@ def not_finite(graph: Graph, x: Expr | float) -> Expr:
     return 1.0 - graph.node("finite", graph.lift(x))
 
 
-def _not_unit(graph: Graph, tree: Tree, q: Sequence[Expr]) -> Iterator[Expr]:
+def not_units(graph: Graph, tree: Tree, q: Sequence[Expr]) -> Iterator[Expr]:
+    """Of each quaternion of a configuration: 1 where its length is not 1, else 0."""
     for link in tree.links:
         if isinstance(link.joint, (Spherical, Free)):
             yield not_unit(graph, q[link.q_index : link.q_index + 4])
