@@ -9,6 +9,7 @@ import linkwise as lw
 METHODS = [
     "inverse_dynamics", "forward_dynamics", "mass_matrix", "mass_matrix_inverse", "bias",
     "gravity_torque", "kinetic_energy", "potential_energy", "forward_kinematics", "jacobian",
+    "generalized_jacobian",
     "jacobian_dot_qd", "operational_inertia", "operational_inertia_inverse", "joint_wrenches",
     "coriolis_matrix", "christoffel", "inertial_power", "kinematic_hessian", "solve_mass",
     "center_of_mass", "com_jacobian", "com_bias", "centroidal_momentum_matrix",
@@ -34,7 +35,7 @@ def test_every_public_method_has_a_sentence_and_types():
 
 
 def test_batch_functions_share_their_options():
-    for name in METHODS[:26]:
+    for name in METHODS[:27]:
         parameters = inspect.signature(getattr(lw.Robot, name)).parameters
         assert {"out", "threads"} <= set(parameters), name
 

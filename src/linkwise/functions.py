@@ -369,6 +369,17 @@ class Functions:
         """
         return self._calls.run("jacobian", (q,), options, frame=frame, axes=axes)
 
+    def generalized_jacobian(
+        self, q: ArrayLike, frame: str, *, axes: str = "base", **options: Unpack[Options]
+    ) -> Result:
+        """Generalised Jacobian (..., 6, nv - 6) of a frame of a robot with a flying base.
+
+        ``J_g = J_m - J_b M_bb⁻¹ M_bm``, with b the six rates of the base and m those of the joints:
+        the frame's velocity per joint rate while the base floats freely and the robot as a whole
+        has no momentum, so that the base moves by reaction. Rows and ``axes`` as for `jacobian`.
+        """
+        return self._calls.run("generalized_jacobian", (q,), options, frame=frame, axes=axes)
+
     def jacobian_dot_qd(
         self,
         q: ArrayLike,

@@ -397,6 +397,11 @@ class Textbook:
         return self.J[-1]
 
     @cached_property
+    def generalized_jacobian(self) -> np.ndarray:
+        reaction = solve(self.M[:6, :6], self.M[:6, 6:])
+        return self.jacobian[:, 6:] - self.jacobian[:, :6] @ reaction
+
+    @cached_property
     def jacobian_dot_qd(self) -> np.ndarray:
         return self.drift[-1]
 
@@ -712,6 +717,8 @@ def bound(name: str, function: str, method: str, mobility: Any) -> np.ndarray:
         "gravity_torque": largest(rounded(name, "joint_wrenches")),
         "potential_energy": 10.0 * largest(rounded(name, "gravity_torque")),
         "jacobian_dot_qd": speed**2 * norm(rounded(name, "jacobian")),
+        # the base's inertia is a part of M, whose condition is no greater
+        "generalized_jacobian": M * inverse * norm(rounded(name, "jacobian")),
         "coriolis_matrix": speed * M,
         "christoffel": M,
         # sums of moments about the base

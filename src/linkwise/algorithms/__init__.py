@@ -34,6 +34,7 @@ from linkwise.algorithms import (
     orders,
     products,
     reaches,
+    reaction,
     rnea,
     scan,
     scan_operational,
@@ -158,6 +159,7 @@ _damped: Own = {"takes_damping": True}
 _kinematic: Own = {"needs": ()}
 _mass: Own = {"needs": (unmoved.no_inertia,)}
 _weighty: Own = _mass | _rolls
+_flies: Own = {"needs": (*DIVIDES, reaction.no_flying_base)}
 _inverts_inertias: Own = {"needs": (*DIVIDES, mobility.why_not)}
 _no_followers: Own = {"needs": (*DIVIDES, tied.why_not)}
 
@@ -289,6 +291,9 @@ _TABLE = [
               (6,), **_weighty),
     Algorithm("centroidal_bias", "sweep", centroidal_rates.centroidal_bias, (_q, _qd), (6,),
               **_weighty),
+    Algorithm("generalized_jacobian", "composite", reaction.generalized_jacobian, (_q,),
+              (6, lambda tree: tree.nv - len(reaction.BASE_DOFS)), **_frame, **_regrouped,
+              **_flies),
     # the configuration manifold
     Algorithm("integrate", "exponential", configurations.integrate, (_q, ("v", V), ("dt", 1)),
               (Q,), **_kinematic, **_rolls),
