@@ -13,6 +13,7 @@ from linkwise.engine.cache import CacheWarning
 from linkwise.errors import BackendUnavailable, RobotFileError, RobotFileWarning
 from linkwise.io.dh import DHRow
 from linkwise.load import from_dh, from_mujoco, from_pinocchio, load
+from linkwise.model.closures import Loop
 from linkwise.motion import control
 from linkwise.motion.simulate import simulate
 from linkwise.motion.trajectory import Trajectory
@@ -27,6 +28,7 @@ __all__ = [
     "Builder",
     "CacheWarning",
     "DHRow",
+    "Loop",
     "OperationCount",
     "Robot",
     "RobotFileError",

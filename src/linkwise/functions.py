@@ -7,7 +7,7 @@ their place: see `announce`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 from numpy.typing import ArrayLike
 
@@ -16,6 +16,13 @@ from linkwise.engine.calls import Array, Calls, Options, Result, Wrenches
 from linkwise.engine.iterative import Stop
 from linkwise.engine.reaching import Asked, inverse_kinematics
 from linkwise.factors import Innovations
+
+
+class Residual(NamedTuple):
+    """How far closed loops are from closed, along the directions that they hold (..., m)."""
+
+    position: Any  # m and rad
+    velocity: Any  # m/s and rad/s
 
 
 class Functions:
@@ -90,6 +97,9 @@ class Functions:
         start ``qdd0``, and with ``status=True`` return `Iterations` as the second part; a state
         that does not converge is solved by ``"aba"`` and flagged. By pieces of one long chain that
         are computed side by side: ``"scan"``.
+
+        With closed loops: ``M⁻¹ (tau + Jᵀ f_ext + Jᵀ λ - C qd - g)`` with the forces λ that hold
+        them. ``method``: ``"ltl"`` (factors of the mass matrix) or ``"pv"`` (articulated bodies).
         """
         if method in ("ccg", "pcg"):
             nv, stop = self._calls.tasks.tree.nv, Stop(tol, max_iterations)
@@ -302,6 +312,99 @@ class Functions:
         about the centre of mass.
         """
         return self._calls.run("centroidal_bias", (q, qd), options)
+
+    # -- closed loops ---------------------------------------------------------------------------
+
+    def constraint_forces(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
+        *,
+        method: str = "auto",
+        f_ext: Wrenches | None = None,
+        **options: Unpack[Options],
+    ) -> Result:
+        """Wrenches (..., loops, 6) of closed loops on their frames a, under torques ``tau``.
+
+        (Moment, force) at the frame's origin in base axes, as ``f_ext`` has them; frame b gets the
+        opposite. Where directions that loops hold depend on each other (`Status.REDUNDANT`), the
+        smallest forces along the directions. ``method`` as in `forward_dynamics`.
+        """
+        values = (q, qd, tau)
+        return self._calls.run("constraint_forces", values, options, method=method, f_ext=f_ext)
+
+    def delassus(self, q: ArrayLike, *, method: str = "auto", **options: Unpack[Options]) -> Result:
+        """``J M⁻¹ Jᵀ`` (..., m, m): accelerations along what closed loops hold, per unit of force.
+
+        The m directions are those of all loops, one after another. The matrix is singular where
+        they depend on each other. ``method`` as in `forward_dynamics`.
+        """
+        return self._calls.run("delassus", (q,), options, method=method)
+
+    def residual(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike | None = None,
+        *,
+        threads: int | None = None,
+        device: str | None = None,
+    ) -> Residual:
+        """How far closed loops are from closed: ``position`` and ``velocity`` (..., m).
+
+        In m and rad, m/s and rad/s, along the m directions of all loops, one loop after another.
+        The rates are taken to be zero unless given.
+        """
+        rates = devices.zeros(self._calls.tasks.tree.nv, (q,)) if qd is None else qd
+        options: Options = {"threads": threads, "device": device}
+        found = self._calls.run("residual", (q, rates), options)
+        return Residual(found[..., 0, :], found[..., 1, :])
+
+    def project(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike | None = None,
+        *,
+        threads: int | None = None,
+        status: bool = False,
+        device: str | None = None,
+    ) -> Any:
+        """The state near by in which closed loops are closed: ``q`` (..., nq) and ``qd`` (..., nv).
+
+        Only ``q`` where no rates are given. By Newton's method; of all changes that close the loops
+        those of least kinetic energy are taken. NaN where the loops do not close, which
+        ``status=True`` calls `Status.NOT_CONVERGED`: the result is then ``((q, qd), status bits)``.
+        """
+        tree = self._calls.tasks.tree
+        rates = devices.zeros(tree.nv, (q,)) if qd is None else qd
+        options: Options = {"threads": threads, "status": status, "device": device}
+        found = self._calls.run("project", (q, rates), options)
+        rows, bits = found if status else (found, None)
+        state = rows[..., : tree.nq] if qd is None else (rows[..., : tree.nq], rows[..., tree.nq :])
+        return (state, bits) if status else state
+
+    def impulse(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        *,
+        method: str = "auto",
+        threads: int | None = None,
+        status: bool = False,
+        device: str | None = None,
+    ) -> Any:
+        """Joint rates (..., nv) once all loops have closed at once, inelastically, and impulses.
+
+        ``qd`` are the rates before. Impulses (..., loops, 6) act on frames a as wrenches of
+        `constraint_forces` do, in N m s and N s. With ``status=True`` the result is ``((qd,
+        impulses), status bits)``.
+        """
+        options: Options = {"threads": threads, "status": status, "device": device}
+        found = self._calls.run("impulse", (q, qd), options, method=method)
+        rows, bits = found if status else (found, None)
+        nv = self._calls.tasks.tree.nv
+        pair = (rows[..., :nv], rows[..., nv:].reshape(*rows.shape[:-1], -1, 6))
+        return (pair, bits) if status else pair
 
     # -- kinematics -----------------------------------------------------------------------------
 

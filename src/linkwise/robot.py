@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Mapping, Sized
+from collections.abc import Iterable, Mapping, Sized
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
@@ -19,6 +19,7 @@ from linkwise.functions import Functions, names
 from linkwise.model import configuration, edit
 from linkwise.model.bodies import Policy
 from linkwise.model.build import build
+from linkwise.model.closures import Loop, closures_of, several
 from linkwise.model.description import RobotDescription
 from linkwise.model.tree import BASE, Frame, LinkArrays, Tree
 from linkwise.summary import summary
@@ -61,7 +62,7 @@ class Robot(Functions):
     robot of a subclass is of that subclass, with the same attributes; ``__init__`` is not called.
     """
 
-    __slots__ = ("__weakref__", "_description", "_policy", "_tree")
+    __slots__ = ("__weakref__", "_description", "_loops", "_opened", "_policy", "_tree")
 
     def __init__(self, description: RobotDescription, policy: Policy | None = None) -> None:
         if not isinstance(description, RobotDescription):
@@ -78,15 +79,28 @@ class Robot(Functions):
         return cls._made(RobotDescription(name, (), ()), Policy(), Calls(tree, name))
 
     @classmethod
-    def _made(cls, description: RobotDescription, policy: Policy, calls: Calls) -> Robot:
+    def _made(
+        cls,
+        description: RobotDescription,
+        policy: Policy,
+        calls: Calls,
+        loops: tuple[Loop, ...] = (),
+    ) -> Robot:
         """A robot whose tree is there already; from its pickle too, which tells nothing again."""
         robot = cls.__new__(cls)
-        robot._set(description, policy, calls)
+        robot._set(description, policy, calls, loops)
         return robot
 
-    def _set(self, description: RobotDescription, policy: Policy, calls: Calls) -> None:
+    def _set(
+        self,
+        description: RobotDescription,
+        policy: Policy,
+        calls: Calls,
+        loops: tuple[Loop, ...] = (),
+    ) -> None:
         self._description, self._policy, self._calls = description, policy, calls
-        self._tree = calls.tasks.tree
+        self._tree, self._loops = calls.tasks.tree, loops
+        self._opened: Robot | None = None  # made when it is asked for
 
     # -- what it is -----------------------------------------------------------------------------
 
@@ -195,7 +209,8 @@ class Robot(Functions):
         return summary(self.name, self._tree)
 
     def __repr__(self) -> str:
-        return f"<Robot {self.name!r}: {self.nv} degrees of freedom>"
+        closed = f", {len(self._loops)} closed loop(s)" if self._loops else ""
+        return f"<Robot {self.name!r}: {self.nv} degrees of freedom{closed}>"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Robot):
@@ -210,7 +225,7 @@ class Robot(Functions):
         return self._description, self._policy, self._tree.digest
 
     def __reduce__(self) -> tuple[Any, ...]:
-        made_of = (self._description, self._policy, self._calls)
+        made_of = (self._description, self._policy, self._calls, self._loops)
         return type(self)._made, made_of, (None, self._attributes())
 
     def _attributes(self) -> dict[str, Any]:
@@ -268,16 +283,17 @@ class Robot(Functions):
         """
         if not isinstance(other, Robot):
             raise TypeError(f"with_attached: other is {other!r}; expected a robot")
-        return self._edited(
-            edit.with_attached(self._described(), other._described(), link, pose, prefix)
-        )
+        theirs = [loop.renamed(lambda name: prefix + name) for loop in other._loops]
+        _refuse_world_loops("with_attached", theirs)
+        described = edit.with_attached(self._described(), other._described(), link, pose, prefix)
+        return self._edited(described, loops=(*self._loops, *theirs))
 
     def sub_chain(self, base: str, tip: str) -> Robot:
         """The links from one to another further out, and what is fixed to them, as a robot.
 
         Gravity is that of the base link with every joint inboard of it at rest.
         """
-        return self._edited(edit.sub_chain(self._described(), base, tip))
+        return self._edited(edit.sub_chain(self._tree_described("sub_chain"), base, tip))
 
     def change_base(self, link: str) -> Robot:
         """The same machine held by another link; joints and link frames keep their meaning.
@@ -285,6 +301,7 @@ class Robot(Functions):
         The order of joints follows the new tree (see ``joint_names``); gravity keeps its direction
         at rest.
         """
+        _refuse_world_loops("change_base", self._loops)
         return self._edited(edit.change_base(self._described(), link))
 
     def with_inertia(
@@ -313,7 +330,9 @@ class Robot(Functions):
 
         A link and a joint that share a name are renamed together. Names may be swapped.
         """
-        return self._edited(edit.rename(self._described(), names, name))
+        described = edit.rename(self._described(), names, name)
+        loops = [x.renamed(lambda old: (names or {}).get(old, old)) for x in self._loops]
+        return self._edited(described, loops=tuple(loops))
 
     def with_frame(self, name: str, link: str, pose: ArrayLike | None = None) -> Robot:
         """A robot with one more named frame, at a pose (4, 4) on a link."""
@@ -353,6 +372,44 @@ class Robot(Functions):
         tree = dataclasses.replace(self._tree, loops=None if loops is None else bool(loops))
         return self._like(self._description, self._policy, tree)
 
+    def close_loops(self, loops: Loop | Iterable[Loop], *, at: ArrayLike | None = None) -> Robot:
+        """The robot with closed loops: frames held to others, or to the world (`Loop`).
+
+        It is a robot in everything: ``q`` and ``qd`` are still those of all joints, and are meant
+        to respect the loops (`residual`, `project`). Forward and inverse dynamics and simulations
+        are those of the closed robot; mass matrix, bias, energies and kinematics are those of its
+        links and joints, loops or not; what has no meaning with closed loops says so. `open` is the
+        robot without its loops.
+
+        ``at`` is a configuration (nq): poses that a loop does not give are those that its frames
+        have there. ``robot.close_loops(lw.Loop("rod", "pin", [0, 0, 0, 1, 1, 1]), at=q)``.
+        """
+        given = several(loops)
+        if at is not None:
+            given = tuple(x if x.pose is not None else self._placed(x, at) for x in given)
+        return self._like(self._description, self._policy, self.open._tree, self._loops + given)
+
+    def _placed(self, loop: Loop, q: ArrayLike) -> Loop:
+        """A loop whose pose is that of its frames at a configuration."""
+        frames = [self.forward_kinematics(np.asarray(q, float), name) for name in loop.frames]
+        at = np.linalg.inv(frames[1]) @ frames[0] if len(frames) > 1 else frames[0]
+        return dataclasses.replace(loop, pose=at.tolist())
+
+    @property
+    def loops(self) -> tuple[Loop, ...]:
+        """The loops that were closed."""
+        return self._loops
+
+    @property
+    def open(self) -> Robot:
+        """The robot with its loops open; the robot itself where it has none."""
+        if not self._loops:
+            return self
+        if self._opened is None:
+            tree = dataclasses.replace(self._tree, closures=())
+            self._opened = self._like(self._description, self._policy, tree, ())
+        return self._opened
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the robot as a URDF file, from which `load` makes one of the same dynamics.
 
@@ -360,7 +417,7 @@ class Robot(Functions):
         """
         from linkwise.io.urdf_write import save_urdf
 
-        save_urdf(self._described(), path)
+        save_urdf(self._tree_described("save"), path)
 
     def _described(self) -> RobotDescription:
         if not self._description.links:
@@ -371,14 +428,39 @@ class Robot(Functions):
             )
         return self._description
 
-    def _edited(self, description: RobotDescription, policy: Policy | None = None) -> Robot:
+    def _tree_described(self, what: str) -> RobotDescription:
+        """For what knows no closed loops."""
+        if self._loops:
+            raise ValueError(
+                f"{what}: robot {self.name!r} has closed loops ({self._tree.closures[0].name}), "
+                "which would be lost; expected a robot without, such as robot.open"
+            )
+        return self._described()
+
+    def _edited(
+        self,
+        description: RobotDescription,
+        policy: Policy | None = None,
+        loops: tuple[Loop, ...] | None = None,
+    ) -> Robot:
         policy = policy or self._policy
         tree = dataclasses.replace(build(description, policy), loops=self._tree.loops)
-        return self._like(description, policy, tree)
+        return self._like(description, policy, tree, loops)
 
-    def _like(self, description: RobotDescription, policy: Policy, tree: Tree) -> Robot:
-        """Another robot of the same class, with the same attributes."""
-        robot = self._made(description, policy, Calls(tree, description.name))
+    def _like(
+        self,
+        description: RobotDescription,
+        policy: Policy,
+        tree: Tree,
+        loops: tuple[Loop, ...] | None = None,
+    ) -> Robot:
+        """Another robot of the same class, with the same attributes, and the same closed loops
+        unless others are given.
+        """
+        loops = self._loops if loops is None else loops
+        closures = closures_of(tree, description.name, loops)
+        tree = dataclasses.replace(tree, closures=closures) if closures != tree.closures else tree
+        robot = self._made(description, policy, Calls(tree, description.name), loops)
         for name, value in self._attributes().items():
             setattr(robot, name, value)
         return robot
@@ -505,6 +587,16 @@ def _compiled(task: Task) -> Task:
             f"one of the functions that they call, {products}, or robot.with_loops(False)"
         )
     return task.of_columns or task
+
+
+def _refuse_world_loops(what: str, loops: Iterable[Loop]) -> None:
+    """Raise for loops to the world where the base becomes another one."""
+    for loop in loops:
+        if loop.frame_b is None:
+            raise ValueError(
+                f"{what}: the loop {loop.title} is fixed in the axes of a base that would not be "
+                "the base any more; expected loops between frames, or robot.open"
+            )
 
 
 def _check_dtype(dtype: str) -> None:

@@ -262,6 +262,18 @@ def joint_states_from_roots(tree: Tree, q: Sequence[Scalar]) -> list[JointState]
     ]
 
 
+def joint_states_beyond(
+    tree: Tree, q: Sequence[Scalar], shared: frozenset[int]
+) -> list[JointState]:
+    """Every joint at a configuration, seen as if the outermost of some links were the base.
+
+    ``shared`` has that link and all between it and the base: how two links beyond it move against
+    each other is the same in any axes.
+    """
+    J = joint_states(tree, q)
+    return [JointState(NO_JOINT.X, own.S) if i in shared else own for i, own in enumerate(J)]
+
+
 @singledispatch
 def at_links(tree: Tree, empty: Any, given: Iterable[tuple[int, Any]]) -> list[Any]:
     """The sum of the values given for each link; values given for the base are left out."""

@@ -17,6 +17,8 @@ from linkwise.algorithms import (
     centroidal_matrix_rate,
     centroidal_rates,
     christoffel,
+    closure_errors,
+    closure_projection,
     configurations,
     conjugate_gradient,
     coriolis,
@@ -47,9 +49,11 @@ from linkwise.algorithms import (
 )
 from linkwise.algorithms import innovations_factors as factors
 from linkwise.algorithms import innovations_matrices as matrices
+from linkwise.algorithms.closed_dynamics import by_ltl, by_pv
 from linkwise.model.tree import Frame, Tree
 
 Q, V, LINKS = "nq", "nv", "n_links"  # lengths of inputs and outputs, as attributes of a Tree
+LOOPS, ROWS = "n_closures", "n_constraints"
 Driver = Callable[..., Any]
 DIVIDES = (unmoved.joints_without_inertia,)  # by the inertia that each joint moves
 
@@ -82,6 +86,7 @@ class Algorithm:
     # the functions of (q, x) that an iteration of a large robot calls in each step, the product
     # with M first (engine/iterative.py)
     products: tuple[str, ...] = ()
+    closed: bool | None = None  # for robots with closed loops only (True), without (False), or all
 
     def __hash__(self) -> int:
         """By name, which is quick: every call that finds its kernel in Python asks for it."""
@@ -161,6 +166,9 @@ _mass: Own = {"needs": (unmoved.no_inertia,)}
 _weighty: Own = _mass | _rolls
 _flies: Own = {"needs": (*DIVIDES, reaction.no_flying_base)}
 _inverts_inertias: Own = {"needs": (*DIVIDES, mobility.why_not)}
+_open: Own = {"closed": False}
+_closed: Own = {"closed": True}
+_closed_alone: Own = _closed | {"needs": (*DIVIDES, tied.why_not)}
 _no_followers: Own = {"needs": (*DIVIDES, tied.why_not)}
 
 
@@ -173,7 +181,7 @@ def _methods(
 
 
 _TABLE = [
-    *_methods("inverse_dynamics", (_q, _qd, _qdd), (V,), _forced | _mass,
+    *_methods("inverse_dynamics", (_q, _qd, _qdd), (V,), _forced | _mass | _open,
               ("rnea", rnea.rnea, _regrouped | _rolls),
               ("scan", scan.inverse_dynamics, _scans_bodies)),
     *_methods("bias", (_q, _qd), (V,), _forced | _mass,
@@ -182,7 +190,7 @@ _TABLE = [
     *_methods("gravity_torque", (_q,), (V,), _forced | _mass,
               ("rnea", rnea.gravity_torque, _regrouped | _rolls),
               ("scan", scan.gravity_torque, _scans_bodies)),
-    *_methods("forward_dynamics", (_q, _qd, _tau), (V,), _forced,
+    *_methods("forward_dynamics", (_q, _qd, _tau), (V,), _forced | _open,
               ("crba", crba.forward_dynamics, _regrouped),
               ("aba", aba.aba, _rolls_tied),
               ("fd1", operator_dynamics.fd1, {}),
@@ -195,7 +203,22 @@ _TABLE = [
                _iterated | {"products": (*_product, "diagonal_solve")}),
               ("schur", schur.forward_dynamics, _inverts_inertias | _rolls_chains),
               ("schur-bcr", schur.forward_dynamics_bcr, _inverts_inertias | _rolls_chains),
-              ("schur-published", schur.forward_dynamics_published, _inverts_inertias)),
+              ("schur-published", schur.forward_dynamics_published, _inverts_inertias),
+              ("ltl", by_ltl.forward_dynamics, _closed | _regrouped),
+              ("pv", by_pv.forward_dynamics, _closed_alone)),
+    *_methods("constraint_forces", (_q, _qd, _tau), (LOOPS, 6), _forced,
+              ("ltl", by_ltl.constraint_forces, _closed | _regrouped),
+              ("pv", by_pv.constraint_forces, _closed_alone)),
+    *_methods("delassus", (_q,), (ROWS, ROWS), {},
+              ("ltl", by_ltl.delassus, _closed | _regrouped),
+              ("pv", by_pv.delassus, _closed_alone)),
+    *_methods("impulse", (_q, _qd), (lambda tree: tree.nv + 6 * tree.n_closures,), {},
+              ("ltl", by_ltl.impulse, _closed | _regrouped),
+              ("pv", by_pv.impulse, _closed_alone)),
+    Algorithm("residual", "sweep", closure_errors.residual, (_q, _qd), (2, ROWS), **_closed,
+              **_kinematic),
+    Algorithm("project", "newton", closure_projection.project, (_q, _qd),
+              (lambda tree: tree.nq + tree.nv,), **_closed, **_regrouped),
     *_methods("mass_matrix", (_q,), (V, V), _mass,
               ("crba", crba.crba, _regrouped | _rolls),
               ("gdahj", gdahj.gdahj, {}),
@@ -219,7 +242,7 @@ _TABLE = [
     Algorithm("jacobian_dot_qd", "sweep", kinematics.jacobian_dot_qd, (_q, _qd), (6,), **_moving,
               **_kinematic, **_rolls),
     *_methods("operational_inertia", (_q,), (6, 6),
-              _frame | {"needs_of_frame": operational.too_few_directions},
+              _frame | _open | {"needs_of_frame": operational.too_few_directions},
               ("crba", operational.operational_inertia, _regrouped | _damped),
               ("recursive", operational.recursive_inertia,
                _no_followers | _damped | _rolls_alone),
@@ -229,7 +252,7 @@ _TABLE = [
                _inverts_inertias | _damped | _rolls_chains),
               ("schur-direct", schur_operational.direct_operational_inertia, _inverts_inertias),
               ("scan", scan_operational.operational_inertia, _scans_joints | _damped | _tip)),
-    *_methods("tip_acceleration", (_q, _qd, _tau), (6,), _forced | _moving,
+    *_methods("tip_acceleration", (_q, _qd, _tau), (6,), _forced | _moving | _open,
               ("fd3", operator_dynamics.fd3_tip, _rolls_tied),
               ("fd2", operator_dynamics.fd2_tip, {})),
     Algorithm("solve_mass", "innovations", innovations.solve_mass, (_q, ("rhs", V)), (V,),
@@ -254,7 +277,7 @@ _TABLE = [
     Algorithm("apply_factor_inverse_transpose", "innovations",
               factors.apply_factor_inverse_transpose, (_q, _x), (V,), **_no_followers,
               **_rolls_alone),
-    *_methods("operational_inertia_inverse", (_q,), (6, 6), _frame,
+    *_methods("operational_inertia_inverse", (_q,), (6, 6), _frame | _open,
               ("crba", operational.operational_inertia_inverse, _regrouped),
               ("recursive", operational.recursive_inverse, _no_followers | _rolls_alone),
               ("schur", schur_operational.operational_inertia_inverse,
@@ -263,13 +286,13 @@ _TABLE = [
                _inverts_inertias | _rolls_chains),
               ("scan", scan_operational.operational_inertia_inverse, _scans_joints | _tip)),
     *_methods("dynamics_and_inverse", (_q, _qd, _tau), (lambda tree: tree.nv + 36,),
-              _forced | _frame | _rolls_chains
+              _forced | _frame | _rolls_chains | _open
               | {"needs": (*DIVIDES, tied.why_not, mobility.why_not)},
               ("schur", schur_operational.dynamics_and_inverse, {}),
               ("schur-bcr", schur_operational.dynamics_and_inverse_bcr, {}),
               ("scan", scan_operational.dynamics_and_inverse, _scans_joints | _tip)),
     Algorithm("joint_wrenches", "rnea", wrenches.joint_wrenches, (_q, _qd, _qdd), (LINKS, 6),
-              **_forced, **_mass, **_rolls),
+              **_forced, **_mass, **_rolls, **_open),
     *_methods("coriolis_matrix", (_q, _qd), (V, V), _regrouped | _mass,
               ("composite", coriolis.coriolis_matrix, _rolls),
               ("mixed", mixed.coriolis_matrix, {})),
@@ -305,9 +328,35 @@ _TABLE = [
               takes_frame=True, **_kinematic),
 ]  # fmt: skip
 
-FUNCTIONS: dict[str, dict[str, Algorithm]] = {}
-for _entry in _TABLE:
-    FUNCTIONS.setdefault(_entry.function, {})[_entry.method] = _entry
+Functions = dict[str, dict[str, Algorithm]]
+
+
+def _functions(of_loops: bool) -> Functions:
+    found: Functions = {}
+    for entry in _TABLE:
+        if entry.closed in (None, of_loops):
+            found.setdefault(entry.function, {})[entry.method] = entry
+    return found
+
+
+FUNCTIONS, CLOSED_FUNCTIONS = _functions(False), _functions(True)
+
+
+def functions_of(tree: Tree) -> Functions:
+    """The functions of a robot, and the methods of each: with closed loops, or of a tree."""
+    return CLOSED_FUNCTIONS if tree.closures else FUNCTIONS
+
+
+def wrong_kind(tree: Tree, function: Any, method: Any = None) -> str:
+    """Why a robot lacks a function or method that robots of the other kind have, if these do."""
+    others = FUNCTIONS if tree.closures else CLOSED_FUNCTIONS
+    known = others.get(function) if isinstance(function, str) else None
+    if known is None or not (method is None or (isinstance(method, str) and method in known)):
+        return ""
+    if not tree.closures:
+        return "the robot has no closed loops; robot.close_loops makes some"
+    name = tree.closures[0].name
+    return f"the robot has closed loops ({name}), which it ignores; robot.open has none"
 
 
 def first_method(function: str) -> Algorithm:

@@ -18,7 +18,7 @@ then states have other bits there, unless the method is named.
 
 from __future__ import annotations
 
-from linkwise.algorithms import FUNCTIONS
+from linkwise.algorithms import functions_of
 from linkwise.engine.costs import COSTS
 from linkwise.model.tree import Frame, Tree
 
@@ -46,7 +46,7 @@ def in_loops(function: str, tree: Tree, device: str = "cpu") -> bool:
     """Whether the code of a function shall be loops over the links."""
     if tree.loops is not None:
         return tree.loops
-    some = next(iter(FUNCTIONS[function].values()))
+    some = next(iter(functions_of(tree)[function].values()))
     order = 2 if sum(size == tree.nv for size in some.output_shape(tree)) > 1 else 1
     if tree.n_links > MOST_UNROLLED[device][order]:
         return True
@@ -69,8 +69,9 @@ def choose_method(
         rolled = _by_loops(function, tree, device)
         if rolled:
             return rolled
-    if large or function not in CANDIDATES:
-        return next(iter(FUNCTIONS[function]))
+    first = next(iter(functions_of(tree)[function]))
+    if large or first not in CANDIDATES.get(function, ()):
+        return first
     extra = extra_cost(function, tree, dtype, frame, device)
     return min(extra, key=lambda method: extra[method])
 
@@ -80,7 +81,7 @@ def _by_loops(function: str, tree: Tree, device: str) -> str:
 
     Where joints follow others, "fd3" finds their forces with the factors it has already.
     """
-    methods = FUNCTIONS[function]
+    methods = functions_of(tree)[function]
     order = ["fd3", *methods] if tree.coupled and "fd3" in methods else list(methods)
     usual = (x for x in map(methods.__getitem__, order) if not (x.iterates or x.scans))
     able = (x for x in usual if x.can_roll(tree, device) and x.exists_for(tree))
@@ -97,7 +98,7 @@ def extra_cost(
     """What a method costs beyond the first, of those that this robot has."""
     known = features(tree, frame)
     first, *others = CANDIDATES[function]
-    able = [m for m in others if FUNCTIONS[function][m].exists_for(tree)]
+    able = [m for m in others if functions_of(tree)[function][m].exists_for(tree)]
     terms = {m: zip(COSTS[device, dtype, function, m], known, strict=True) for m in able}
     return {first: 0.0} | {m: sum(c * x for c, x in pairs) for m, pairs in terms.items()}
 

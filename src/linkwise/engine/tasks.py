@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from linkwise.algorithms import FUNCTIONS, Algorithm
+from linkwise.algorithms import Algorithm, functions_of, wrong_kind
 from linkwise.engine.auto import MOST_PIECES, choose_method, in_loops
 from linkwise.model.tree import Frame, Tree
 from linkwise.model.values import unknown
@@ -45,14 +45,23 @@ class Tasks:
         device: str = "cpu",
     ) -> Algorithm:
         """A function's method; ``auto`` takes the fastest on a kind of device."""
-        methods = FUNCTIONS.get(function) if isinstance(function, str) else None
+        known = functions_of(self.tree)
+        methods = known.get(function) if isinstance(function, str) else None
         if methods is None:
-            raise ValueError(f"function {function!r}: expected one of {', '.join(FUNCTIONS)}")
+            why = wrong_kind(self.tree, function)
+            raise ValueError(
+                f"{function}: {why}"
+                if why
+                else f"function {function!r}: expected one of {', '.join(known)}"
+            )
         if method == "auto":
             method = choose_method(function, self.tree, dtype, frame, device)
         if not isinstance(method, str) or method not in methods:
             names = ", ".join(repr(m) for m in ("auto", *methods))
-            raise ValueError(f"method {method!r}: {function} expects one of {names}")
+            why = wrong_kind(self.tree, function, method)
+            raise ValueError(
+                f"method {method!r}: {why + '; ' if why else ''}{function} expects one of {names}"
+            )
         return methods[method]
 
     def task(self, key: Key, dtype: str = "float64", device: str = "cpu") -> Task:
@@ -81,7 +90,7 @@ class Tasks:
         """Say why a method is not for this robot or call, and which methods are."""
         reason = algorithm.why_not(self.tree, at, key.damped)
         if reason:
-            others = FUNCTIONS[algorithm.function].values()
+            others = functions_of(self.tree)[algorithm.function].values()
             able = [x.method for x in others if not x.why_not(self.tree, at, key.damped)]
             instead = (
                 f"expected one of {', '.join(map(repr, able))}"

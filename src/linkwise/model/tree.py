@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,9 @@ from linkwise.spatial import (
     constant,
     sign,
 )
+
+if TYPE_CHECKING:
+    from linkwise.model.closures import Closure
 
 Whole = NDArray[np.int64]
 UNLIMITED = Limits()
@@ -240,6 +243,7 @@ class Tree:
     unmoved: tuple[str, ...] = ()  # joints that move no inertia; none with strict=False
     # whether code is loops over the links, or written out for each; None: as their number says
     loops: bool | None = None
+    closures: tuple[Closure, ...] = ()  # closed loops: the links are a tree with all of them open
 
     def __post_init__(self) -> None:
         """Hold the links to the contract of a tree."""
@@ -517,6 +521,20 @@ class Tree:
         x, y, z = self.gravity
         return Vec3(0.0 - x, 0.0 - y, 0.0 - z)
 
+    @property
+    def n_closures(self) -> int:
+        """Closed loops."""
+        return len(self.closures)
+
+    @property
+    def n_constraints(self) -> int:
+        """Directions that closed loops hold, all together."""
+        return sum(closure.rank for closure in self.closures)
+
+    def shared(self, a: int, b: int) -> frozenset[int]:
+        """Links between the base and both of two links."""
+        return frozenset(self.path(a)) & frozenset(self.path(b))
+
     def without_gravity(self) -> Tree:
         """The same tree, weightless."""
         return replace(self, gravity=(0.0, 0.0, 0.0))
@@ -558,14 +576,18 @@ class Tree:
 
     @cached_property
     def digest(self) -> str:
-        """Hash of structure, constants, gravity and joint frames: equal digests mean equal
-        programs.
+        """Hash of structure, constants, gravity, joint frames and closed loops: equal digests mean
+        equal programs.
         """
+        closed = [(x.a, x.b, x.directions) for x in self.closures]
         if isinstance(self.links, LinkArrays):
-            return hashlib.sha256(repr((self.links.digest, self.gravity)).encode()).hexdigest()
-        parts = [_constants(link) for link in self.links]
-        seen_in = [(frame.origin, frame.rotation) for frame in self.joint_frames]
-        return hashlib.sha256(repr((parts, self.gravity, seen_in)).encode()).hexdigest()
+            whole: tuple[object, ...] = (self.links.digest, self.gravity)
+        else:
+            parts = [_constants(link) for link in self.links]
+            seen_in = [(frame.origin, frame.rotation) for frame in self.joint_frames]
+            whole = (parts, self.gravity, seen_in)
+        content = (*whole, closed) if closed else whole
+        return hashlib.sha256(repr(content).encode()).hexdigest()
 
 
 def _precise(link: Link, like: Scalar) -> Link:

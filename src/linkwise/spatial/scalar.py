@@ -19,6 +19,8 @@ import numpy as np
 Scalar = Any
 Vector = Sequence[Scalar]
 Matrix = list[list[Scalar]]  # by rows
+# rounding units beside its scale below which a pivot of constraints counts as zero
+INDEPENDENT = 2.0**12
 Step = Callable[[list[Scalar]], tuple[Sequence[Scalar], Scalar]]
 
 
@@ -130,6 +132,34 @@ def reciprocal(x: Scalar, scale: Scalar = 0.0) -> Scalar:
 
 
 @singledispatch
+def flagged(x: Scalar, bit: str) -> None:
+    """Where x is positive, a state's status has a bit: "REDUNDANT" or "NOT_CONVERGED".
+
+    Only tracing keeps it.
+    """
+
+
+@singledispatch
+def never_positive(x: Scalar) -> bool:
+    """Whether a scalar is known to be zero or less in every state."""
+    return False
+
+
+def reciprocal_if_independent(x: Scalar, scale: Scalar) -> Scalar:
+    """``1/x`` of a pivot that may be zero, 0 where it is, to rounding beside its scale.
+
+    What the pivot belongs to then depends on what was eliminated before, and is left out; the state
+    is flagged as redundant.
+    """
+    if never_positive(x):
+        flagged(0.0 * scale + 1.0, "REDUNDANT")
+        return 0.0
+    left = x - (INDEPENDENT * rounding(scale)) * scale
+    flagged(-left, "REDUNDANT")
+    return select(left, 1.0 / select(left, x, 1.0), 0.0)
+
+
+@singledispatch
 def rounding(like: Scalar) -> Scalar:
     """The distance from 1 to the next number of the kind that ``like`` is."""
     return float(np.finfo(np.asarray(like).dtype).eps)
@@ -162,6 +192,7 @@ for _real in (float, int):
     _divided.register(_real, lambda b, a: a / b if b else a * math.nan)
     # of a pivot that is not positive, the mechanism has no answer in any state
     reciprocal.register(_real, lambda x, scale=0.0: 1.0 / x if x > 0 else math.nan)
+    never_positive.register(_real, lambda x: x <= 0)
 for _array in (np.ndarray, np.floating, np.complexfloating):
     sincos.register(_array, lambda angle: (np.sin(angle), np.cos(angle)))
     sign.register(_array, lambda x: np.sign(np.real(x)))

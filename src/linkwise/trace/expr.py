@@ -18,7 +18,9 @@ from linkwise.spatial.scalar import (
     Step,
     _atan2,
     _repeat,
+    flagged,
     known,
+    never_positive,
     reciprocal,
     rounding,
     select,
@@ -97,6 +99,7 @@ sincos.register(
     Expr, lambda angle: (angle.graph.node("sin", angle), angle.graph.node("cos", angle))
 )
 known.register(Expr, lambda x: False)
+never_positive.register(Expr, lambda x: x.op == "const" and _float(x) <= 0.0)
 sign.register(Expr, lambda x: x.graph.node("sign", x))
 
 
@@ -146,6 +149,12 @@ def _(x: Expr, scale: Expr | float = 0.0) -> Expr:
         return x.graph.const(reciprocal(_float(x)))
     x.graph.pivots.append((x, x.graph.lift(scale)))
     return 1.0 / x
+
+
+@flagged.register(Expr)
+def _(x: Expr, bit: str) -> None:
+    if x.op != "const" or _float(x) > 0.0:
+        x.graph.flags.append((x, bit))
 
 
 class Loop(NamedTuple):
@@ -270,6 +279,7 @@ class Graph:
         self.nodes: list[Expr] = []
         self.loops: list[Loop | Counted] = []  # in order of execution
         self.pivots: list[tuple[Expr, Expr]] = []  # what was divided by, and its scale
+        self.flags: list[tuple[Expr, str]] = []  # where positive, a bit of the state's status
         self._known: dict[tuple[object, ...], Expr] = {}
         self.zero, self.one = self.const(0.0), self.const(1.0)
 

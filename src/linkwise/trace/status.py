@@ -7,7 +7,7 @@ from enum import IntFlag
 
 from linkwise.model.joints import Free, Spherical
 from linkwise.model.tree import Tree
-from linkwise.trace.expr import Expr, Graph, summed
+from linkwise.trace.expr import Expr, Graph, reachable, summed
 
 
 class Status(IntFlag):
@@ -21,6 +21,7 @@ class Status(IntFlag):
     OVERFLOW = 16  # inputs are finite and the result is not
     LIMIT = 32  # of a simulation: a joint passed its limit, which ended the motion of the row
     NOT_RIGID = 64  # of inverse kinematics: a target is no rigid motion: the row is NaN
+    REDUNDANT = 128  # constraints of closed loops depend on each other here; solved without those
 
     def __str__(self) -> str:
         """The names of the bits that are set."""
@@ -46,7 +47,19 @@ def status_of(
     if values and len(values[0]) == tree.nq:
         turned = summed(graph, [*not_units(graph, tree, values[0]), *turns])
     result = summed(graph, (not_finite(graph, r) for r in results))
-    return bits(graph, given, turned, summed(graph, bad_pivots(graph)), result)
+    whole = bits(graph, given, turned, summed(graph, bad_pivots(graph)), result)
+    return whole + (1.0 - _flag(graph, given)) * _flags(graph, results)
+
+
+def _flags(graph: Graph, results: Sequence[Expr]) -> Expr:
+    """The bits that algorithms have asked for, of what the results depend on."""
+    used = {node.id for node in reachable(results)} if graph.flags else set()
+    found: dict[str, list[Expr]] = {}
+    for x, bit in dict.fromkeys(graph.flags):
+        if x.op == "const" or any(a.id in used for a in (x, *x.args)):
+            found.setdefault(bit, []).append(graph.node("flag", x))
+    each = (float(Status[bit]) * _flag(graph, summed(graph, xs)) for bit, xs in found.items())
+    return summed(graph, each)
 
 
 def bits(graph: Graph, given: Expr, turned: Expr | None, pivots: Expr, result: Expr) -> Expr:

@@ -1,0 +1,158 @@
+"""Closed loops of a robot: two frames that are held together in some directions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from linkwise.model.description import IDENTITY
+from linkwise.model.tree import BASE, Frame, Tree
+from linkwise.model.values import Array, as_triple, numbers, pose, unknown
+
+Row = tuple[float, float, float, float, float, float]
+ALL = (True,) * 6
+WORLD = Frame(BASE, (0.0, 0.0, 0.0), IDENTITY)
+LEAST_ANGLE = 1e-9  # directions closer to each other than that (rad) are taken for dependent
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A frame that is held to another one, or to the world, in some directions.
+
+    ``directions``: six booleans (turning about x, y, z, moving along x, y, z), or rows (k, 6) of
+    numbers (angular, linear) along which frame a does not move against frame b. They are fixed in
+    the axes of frame b (base axes for the world); the velocity is that of the origin of frame a.
+    ``pose`` (4, 4) is where frame a shall be, in frame b or in the world: the identity unless
+    given here or by `Robot.close_loops`. Directions are not turned by it.
+    """
+
+    frame_a: str
+    frame_b: str | None = None
+    directions: Any = ALL
+    pose: Any = None
+
+    @property
+    def frames(self) -> tuple[str, ...]:
+        """The names of its frames."""
+        return (self.frame_a,) if self.frame_b is None else (self.frame_a, self.frame_b)
+
+    @property
+    def title(self) -> str:
+        """Its ends, for messages."""
+        other = "the world" if self.frame_b is None else repr(self.frame_b)
+        return f"{self.frame_a!r} to {other}"
+
+    def renamed(self, new: Callable[[str], str]) -> Loop:
+        """The same loop with other names of its frames."""
+        other = None if self.frame_b is None else new(self.frame_b)
+        return replace(self, frame_a=new(self.frame_a), frame_b=other)
+
+
+@dataclass(frozen=True)
+class Closure:
+    """Frame a does not move against frame b in some directions: rows (angular, linear), which are
+    fixed in the axes of b and taken at the origin of a.
+    """
+
+    name: str  # in messages
+    a: Frame
+    b: Frame  # where a shall be
+    directions: tuple[Row, ...]
+
+    @property
+    def rank(self) -> int:
+        """How many directions are held."""
+        return len(self.directions)
+
+    @cached_property
+    def turning(self) -> int:
+        """How many independent directions of turning take part."""
+        return int(np.linalg.matrix_rank(np.array(self.directions)[:, :3]))
+
+    @cached_property
+    def hinge(self) -> tuple[float, float, float]:
+        """The axis, in axes of b, that is left to turn about where two directions are held."""
+        x, y, z = np.linalg.svd(np.array(self.directions)[:, :3])[2][2].tolist()
+        return x, y, z
+
+
+def directions_of(what: str, value: Any) -> tuple[Row, ...]:
+    """Directions from six booleans, or rows (k, 6) of numbers; raises unless independent."""
+    array = np.asarray(value)
+    if array.shape == (6,) and array.dtype.kind in "bi" and np.isin(array, (0, 1)).all():
+        rows: Array = np.eye(6)[array.astype(bool)]
+    elif array.ndim == 2 and array.dtype != bool and 1 <= len(array) <= 6:
+        rows = numbers(what, value, (len(array), 6))
+    elif array.ndim == 2 and array.shape[-1] == 6 and len(array) > 6:
+        raise ValueError(f"{what}: {len(array)} rows; expected at most 6, independent")
+    else:
+        raise ValueError(
+            f"{what} is {value!r}; expected six booleans, or rows (k, 6) of numbers (angular, "
+            "linear) with k from 1 to 6"
+        )
+    if not len(rows) or not rows.any():
+        raise ValueError(f"{what} hold nothing; expected at least one direction")
+    _refuse_dependent(what, rows)
+    return tuple(_row(row) for row in rows.tolist())
+
+
+def _row(numbers: Sequence[float]) -> Row:
+    a, b, c, d, e, f = (x + 0.0 for x in numbers)
+    return a, b, c, d, e, f
+
+
+def _refuse_dependent(what: str, rows: Array) -> None:
+    """Raise where a row is a sum of others, all taken at unit length."""
+    sizes = np.linalg.norm(rows, axis=1)
+    if not sizes.all():
+        raise ValueError(f"{what}: row {int(np.argmin(sizes))} is zero; expected a direction")
+    least = np.linalg.svd(rows / sizes[:, None])[1][-1]
+    if least < LEAST_ANGLE:
+        raise ValueError(
+            f"{what}: {len(rows)} rows of rank {np.linalg.matrix_rank(rows)}; expected rows that "
+            "are independent of each other"
+        )
+
+
+def closures_of(tree: Tree, robot: str, loops: Iterable[Loop]) -> tuple[Closure, ...]:
+    """Loops as algorithms see them; raises where one has no meaning on the robot of that name."""
+    return tuple(_closure(tree, robot, k, loop) for k, loop in enumerate(loops))
+
+
+def several(loops: Any) -> tuple[Loop, ...]:
+    """Loops from a list of them, or from one."""
+    found = tuple(loops) if isinstance(loops, Iterable) else (loops,)
+    for k, loop in enumerate(found):
+        if not isinstance(loop, Loop):
+            raise TypeError(f"close_loops: loop {k} is {loop!r}; expected a linkwise.Loop")
+    if not found:
+        raise ValueError("close_loops: there are no loops; expected at least one linkwise.Loop")
+    return found
+
+
+def _closure(tree: Tree, robot: str, k: int, loop: Loop) -> Closure:
+    """A loop whose frames have the same axes when it is closed."""
+    for name in loop.frames:
+        if not isinstance(name, str) or name not in tree.frames:
+            raise unknown("frame", name, robot, tree.frames)
+    a, b = tree.frames[loop.frame_a], WORLD if loop.frame_b is None else tree.frames[loop.frame_b]
+    title = f"loop {k}: {loop.title}"
+    what = f"close_loops: {title}"
+    if a.link == b.link:
+        on = "the base" if a.link == BASE else f"link {tree.links[a.link].name!r}"
+        raise ValueError(
+            f"{what}: both are fixed to {on} and never move against each other; expected frames of "
+            "different links"
+        )
+    rows, place = (
+        directions_of(f"{what}: directions", loop.directions),
+        pose(f"{what}: pose", loop.pose),
+    )
+    turned = np.array(a.rotation) @ np.array(place.rotation).T
+    origin = np.array(b.origin) + np.array(b.rotation) @ np.array(place.translation)
+    first = replace(a, rotation=tuple(as_triple(row) for row in turned))
+    return Closure(title, first, replace(b, origin=as_triple(origin)), rows)
