@@ -22,7 +22,7 @@ MOST_OUTPUTS = 2
 SPARES = 2  # one may still be held by the variable that the next result goes to
 OUT_AXES = 3
 SCRATCH = 512  # numbers of one call that may need to be copied to a row of their own
-METHODS = 32  # methods of a class that may have a compiled entry
+METHODS = 64  # methods of a class that may have a compiled entry
 FRAMES = 16  # names of frames that a method looks up by itself
 
 _FASTCALL_KEYWORDS = 0x0080 | 0x0002
