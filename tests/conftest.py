@@ -21,6 +21,7 @@ which test files cannot import one another):
 
 from __future__ import annotations
 
+import gc
 import os
 import site
 import warnings
@@ -136,6 +137,13 @@ def thin(items: list[pytest.Item]) -> None:
         place = seen[item.path, name] = seen.get((item.path, name), -1) + 1
         if place % some:
             item.add_marker(pytest.mark.full)
+
+
+def pytest_collection_finish() -> None:
+    """Let the collector of garbage pass seldom: traces make millions of objects without cycles."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 100)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -285,7 +285,7 @@ class Graph:
 
     def node(self, op: str, *args: Expr, value: object = None) -> Expr:
         """The node for an operation, made once."""
-        key = (op, value, *[a.id for a in args])
+        key = (op, value, *args)  # nodes are equal to themselves only
         found = self._known.get(key)
         if found is None:
             if len(self.nodes) >= self.most:
@@ -343,7 +343,7 @@ class Graph:
             return b.args[1]
         if a.op == "add" and b in a.args:
             return a.args[1] if a.args[0] is b else a.args[0]
-        swapped = self._known.get(("sub", None, b.id, a.id))
+        swapped = self._known.get(("sub", None, b, a))
         return self.node("sub", a, b) if swapped is None else self.neg(swapped)
 
     def neg(self, a: Expr) -> Expr:
