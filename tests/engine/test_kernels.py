@@ -161,6 +161,8 @@ def trees() -> list[lw.Robot]:
 
 def task_of(algorithm: Algorithm, robot: lw.Robot, axes: str = "base") -> Task | None:
     """The algorithm on the robot's last frame; None where that makes no sense."""
+    if algorithm.function == "generalized_jacobian" and not algorithm.exists_for(robot.tree):
+        return None
     frame = robot.tree.frames[robot.frame_names[-1]] if algorithm.takes_frame else None
     if algorithm.function == "operational_inertia":
         assert frame is not None
@@ -183,7 +185,8 @@ def flight() -> lw.Robot:
 def sizes(algorithm: Algorithm, size: str) -> list[lw.Robot]:
     """A tree of four joints, or all trees; what asks for six degrees of freedom gets them."""
     small = trees()[2] if task_of(algorithm, trees()[2]) else flight()
-    return trees() if size == "all" else [small]
+    able = any(task_of(algorithm, robot) for robot in trees())
+    return trees() if size == "all" and able else [small]
 
 
 def kernels() -> Iterator[Any]:

@@ -648,7 +648,9 @@ def test_a_method_that_does_not_apply_names_the_reason_and_those_that_do(
     if method == "scan" and name != "followers":
         branch = "link '.*' does not follow the link before it"
         why = "the joint of link 'l3' moves no inertia" if name == "massless" else branch
-    at = ", frame 'tip'" if FUNCTIONS[function][method].takes_frame else ""
+    if function == "generalized_jacobian":
+        why = "the robot has no flying base to react"
+    at = f", frame '{frame_of(robot)}'" if FUNCTIONS[function][method].takes_frame else ""
     with pytest.raises(ValueError, match=f"{function}, method '{method}'{at}: {why}") as caught:
         call(robot, function, method, states, 0)
     able = [m for f, m in METHODS if f == function and applies(name, f, m)]
