@@ -26,7 +26,7 @@ def render_one(signature: Signature, _lanes: Lanes) -> str:
     return f"""
 define void @one(ptr %ports) #2 {{
 entry:
-{_bases(count)}
+{bases(count)}
   call void @tile({pointers})
   ret void
 }}
@@ -37,10 +37,10 @@ def render_batch(signature: Signature, lanes: Lanes) -> str:
     """IR of the loop over tiles."""
     W, b = lanes.width, lanes.number.bytes
     inputs = signature.inputs
-    outputs = [_Out(k, slot, lanes) for k, slot in enumerate(signature.outputs, len(inputs))]
+    outputs = [Out(k, slot, lanes) for k, slot in enumerate(signature.outputs, len(inputs))]
     k, count = len(inputs), len(inputs) + len(outputs)
     sizes = {f"%pad{i}": W * p.size * b for i, p in enumerate(inputs) if not p.tiled}
-    copies = "".join(map(_copy_function, sorted({x.T for x in outputs})))
+    copies = "".join(map(copy_function, sorted({x.T for x in outputs})))
     sizes |= {f"%pad{x.i}": W * x.pitch * (1 if x.T == "i8" else b) for x in outputs}
     rooms = Rooms(sizes, heap=signature.rolled)
     rest = [f"%end{i}" if p.tiled else f"%pad{i}" for i, p in enumerate(inputs)]
@@ -49,7 +49,7 @@ def render_batch(signature: Signature, lanes: Lanes) -> str:
 define void @batch(ptr %ports, ptr %steps, i64 %begin, i64 %end) #2 {{
 entry:
 {rooms.begin()}
-{_bases(count)}
+{bases(count)}
   %last = sub i64 %end, 1
 {"".join(_prepare(i, port, b) for i, port in enumerate(inputs))}
   br label %head
@@ -76,10 +76,10 @@ pad:
 done:
 {rooms.end()}  ret void
 }}
-{_gather_function(lanes)}{copies}"""
+{gather_function(lanes)}{copies}"""
 
 
-class _Out:
+class Out:
     """Where a tile writes one output: straight to its rows, or to scratch that is copied."""
 
     def __init__(self, i: int, slot: Slot, lanes: Lanes) -> None:
@@ -104,7 +104,8 @@ class _Out:
         return f"  call void @copy_{self.T}({where}, {sizes}, i64 {row}, i64 {rows})\n"
 
 
-def _bases(count: int) -> str:
+def bases(count: int) -> str:
+    """Addresses of the arrays of a kernel."""
     return "\n".join(
         f"  %at{i} = getelementptr ptr, ptr %ports, i64 {i}\n  %base{i} = load ptr, ptr %at{i}"
         for i in range(count)
@@ -161,7 +162,7 @@ def _gather(i: int, port: Port, row: str) -> str:
     return f"  call void @gather({arguments}, i64 {row}, i64 %last)\n"
 
 
-def _gather_function(lanes: Lanes) -> str:
+def gather_function(lanes: Lanes) -> str:
     """Copy the rows of a tile, the last row again where there are no more."""
     T, out = lanes.number.llvm, Lines()
     with out.counting(lanes.width) as k:
@@ -176,7 +177,7 @@ def _gather_function(lanes: Lanes) -> str:
     return out.function(f"@gather({arguments}) #0")
 
 
-def _copy_function(T: str) -> str:
+def copy_function(T: str) -> str:
     """Copy rows of scratch, ``pitch`` apart, to contiguous rows of an output."""
     out = Lines()
     with out.counting("%rows") as k:

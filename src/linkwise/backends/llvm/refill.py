@@ -3,7 +3,8 @@
 A program of blocks, one loop that each state leaves when it is done, and blocks is three functions:
 
     start(inputs, room)    the blocks before the loop, of the next rows
-    turn(room, live)       steps of the loop, until a live lane is done; which lanes still go on
+    turn(room, live, ...)  steps of the loop, until a live lane is done, or once no row is left,
+                           until all are; which lanes still go on
     finish(room, outputs)  the blocks after the loop, of rows that are done
 
 A room has the values that pass from one to the next, number by number, with the lanes of a register
@@ -15,11 +16,11 @@ on which rows are beside it, nor on when it begins.
 
 from __future__ import annotations
 
-from linkwise.backends.llvm.loops import _bases, _copy_function, _gather_function, _Out
+from linkwise.backends.llvm.loops import Out, bases, copy_function, gather_function
 from linkwise.backends.llvm.render import Renderer, Stepped
 from linkwise.backends.llvm.types import Lanes, Lines
 from linkwise.trace.expr import Expr
-from linkwise.trace.program import Block, Program, Repeat
+from linkwise.trace.program import Block, Port, Program, Repeat
 
 READY, WORK, DONE = "%ready", "%work", "%done"
 
@@ -78,7 +79,7 @@ class _Parts:
         return Renderer(*self._renderer)
 
     def _function(self, part: Renderer, head: str, end: str) -> str:
-        rooms, reduction = part._large_angles()
+        rooms, reduction = part.large_angles()
         self.reduction = reduction
         body = "\n".join(part.out.text)
         return f"\ndefine internal {head} #0 {{\nentry:\n{rooms}{body}\n  {end}\n}}\n"
@@ -99,41 +100,34 @@ class _Parts:
         part = self._new()
         for region in self.before:
             assert isinstance(region, Block)
-            part._block(region.nodes)
+            part.block(region.nodes)
         starts = {carry.value.id: carry.start for carry in self.loop.carries}
-        values = [part._value(starts.get(node.id, node)) for node in self.kept]
+        values = [part.value(starts.get(node.id, node)) for node in self.kept]
         self._store(part, 0, [*values, part.code.number(0.0)])
         ports = "".join(f"ptr noalias %in{k}, " for k in range(len(self.program.inputs)))
         return self._function(part, f"void @start({ports}ptr noalias %room)", "ret void")
 
     def turn(self) -> str:
-        """Steps of the loop, until a live lane is done."""
+        """Steps of the loop, until no more than ``least`` of the live lanes go on."""
         part, loop = self._new(), self.loop
         taken = self._load(part)
-        code, out, bits = part.code, part.out, f"i{self.lanes.width}"
+        out, bits = part.out, f"i{self.lanes.width}"
         starts = [part.values[carry.value.id] for carry in loop.carries]
-        limit = part._value(loop.limit)
+        limit = part.value(loop.limit)
 
         def body(step: str) -> Stepped:
-            part._block(loop.body.nodes)
-            going = code.do("greater", part._value(loop.active), code.number(0.0))
-            going = code.do("both", going, code.do("greater", limit, step))
-            values = [
-                code.do("choose", going, part._value(c.next), part._value(c.value))
-                for c in loop.carries
-            ]
-            count = code.do("add", step, code.number(1.0))
-            more = code.do("both", going, code.do("greater", limit, count))
-            mask = out.let(f"bitcast {self.lanes.vector('i1')} {more} to {bits}")
+            end = part.step_of(loop, limit, step)
+            mask = out.let(f"bitcast {self.lanes.vector('i1')} {end.more} to {bits}")
             live = out.let(f"and {bits} {mask}, %live")
-            ends[:] = [live, count, *values]
-            return Stepped(out.let(f"icmp eq {bits} {live}, %live"), count, values)
+            going = out.let(f"call {bits} @llvm.ctpop.{bits}({bits} {live})")
+            ends[:] = [live, end.step, *end.values]
+            return end._replace(more=out.let(f"icmp ugt {bits} {going}, %least"))
 
         ends: list[str] = []
-        part._loop(loop, self.lanes.type, taken, body, starts)
+        part.loop(loop, self.lanes.type, taken, body, starts)
         live, count, *values = ends
         self._store(part, len(self.kept) - len(values), [*values, count])
-        head = f"{bits} @turn(ptr noalias %room, {bits} %live)"
+        head = f"{bits} @turn(ptr noalias %room, {bits} %live, {bits} %least)"
         return self._function(part, head, f"ret {bits} {live}")
 
     def finish(self) -> str:
@@ -142,9 +136,9 @@ class _Parts:
         self._load(part)
         for region in self.after:
             assert isinstance(region, Block)
-            part._block(region.nodes)
+            part.block(region.nodes)
         for result in self.program.results:
-            part._store(result)
+            part.store(result)
         ports = "".join(f", ptr noalias %out{k}" for k in range(len(self.program.outputs)))
         return self._function(part, f"void @finish(ptr noalias %room{ports})", "ret void")
 
@@ -153,7 +147,7 @@ def _batch(program: Program, lanes: Lanes, values: int) -> str:
     """The loop over rows: lanes that are done hand their row over and take the next one."""
     W, T, bits = lanes.width, lanes.number.llvm, f"i{lanes.width}"
     inputs, signature = program.inputs, program.signature
-    outputs = [_Out(k, slot, lanes) for k, slot in enumerate(signature.outputs, len(inputs))]
+    outputs = [Out(k, slot, lanes) for k, slot in enumerate(signature.outputs, len(inputs))]
     pads = [W * port.size * lanes.number.bytes for port in inputs]
     pads += [W * x.pitch * (1 if x.T == "i8" else lanes.number.bytes) for x in outputs]
     rooms = [(name, W * values * lanes.number.bytes) for name in (READY, WORK, DONE)]
@@ -162,7 +156,7 @@ def _batch(program: Program, lanes: Lanes, values: int) -> str:
     out = Lines()
     for name, size in rooms:
         out.add(f"  {name} = alloca [{max(size, 1)} x i8], align 64")
-    out.add(f"  %live = alloca {bits}\n{_bases(len(inputs) + len(outputs))}")
+    out.add(f"  %live = alloca {bits}\n{bases(len(inputs) + len(outputs))}")
     out.add("  %last = sub i64 %end, 1")
     for k in range(len(inputs)):
         out.add(f"  %step{k} = load i64, ptr {out.element('i64', '%steps', 2 * k)}")
@@ -183,7 +177,9 @@ def _batch(program: Program, lanes: Lanes, values: int) -> str:
     some = out.let(f"icmp ne {bits} {live}, 0")
     out.add(f"  br i1 {some}, label %{step}, label %{done}")
     out.start(step)
-    going = out.let(f"call {bits} @turn(ptr {WORK}, {bits} {live})")
+    more = out.let(f"icmp slt i64 {_next_row(out, W)}, %end")
+    least = out.let(f"select i1 {more}, {bits} {W - 1}, {bits} 0")
+    going = out.let(f"call {bits} @turn(ptr {WORK}, {bits} {live}, {bits} {least})")
     out.add(f"  %over = xor {bits} {live}, {going}")
     out.add(f"  br label %{serve}")
     out.start(done)
@@ -192,17 +188,20 @@ def _batch(program: Program, lanes: Lanes, values: int) -> str:
         _move(out, DONE, "0", DONE, column)
     _hand_over(out, count, outputs)
     body = "\n".join(out.text)
-    copies = "".join(map(_copy_function, sorted({x.T for x in outputs})))
+    copies = "".join(map(copy_function, sorted({x.T for x in outputs})))
     return f"""
 define void @batch(ptr %ports, ptr %steps, i64 %begin, i64 %end) #2 {{
 entry:
 {body}
   ret void
 }}
-{_move_function(T, W, values)}{_gather_function(lanes)}{copies}"""
+declare {bits} @llvm.ctpop.{bits}({bits})
+{_move_function(T, W, values)}{gather_function(lanes)}{copies}"""
 
 
-def _serve(out: Lines, lane: str, bits: str, W: int, inputs: tuple, outputs: list[_Out]) -> None:
+def _serve(
+    out: Lines, lane: str, bits: str, W: int, inputs: tuple[Port, ...], outputs: list[Out]
+) -> None:
     """A lane that has stopped: its row is done, if it has one, and it takes the next, if there is
     one.
     """
@@ -245,9 +244,7 @@ def _serve(out: Lines, lane: str, bits: str, W: int, inputs: tuple, outputs: lis
     out.add(f"  br label %{new}")
 
     out.start(new)
-    at = out.load("i64", "%at", 0)
-    first = out.let(f"sub i64 {out.load('i64', '%ahead', 0)}, {W}")
-    row = out.let(f"add i64 {first}, {at}")
+    row, at = _next_row(out, W), out.load("i64", "%at", 0)
     _move(out, READY, at, WORK, lane)  # an idle lane computes some row once more
     live = out.load(bits, "%live", 0)
     out.add(f"  br i1 {out.let(f'icmp slt i64 {row}, %end')}, label %{taken}, label %{idle}")
@@ -263,7 +260,13 @@ def _serve(out: Lines, lane: str, bits: str, W: int, inputs: tuple, outputs: lis
     out.start(go)
 
 
-def _hand_over(out: Lines, count: str, outputs: list[_Out]) -> None:
+def _next_row(out: Lines, W: int) -> str:
+    """The number of the row that the next free lane takes."""
+    first = out.let(f"sub i64 {out.load('i64', '%ahead', 0)}, {W}")
+    return out.let(f"add i64 {first}, {out.load('i64', '%at', 0)}")
+
+
+def _hand_over(out: Lines, count: str, outputs: list[Out]) -> None:
     """Finish the rows that are done, and write each to its place."""
     pads = "".join(f", ptr %pad{x.i}" for x in outputs)
     out.add(f"  call void @finish(ptr {DONE}{pads})")

@@ -62,18 +62,18 @@ class Renderer:
         """IR of the tile function."""
         for region in self.program.regions:
             if isinstance(region, Block):
-                self._block(region.nodes)
+                self.block(region.nodes)
             elif isinstance(region, Repeat):
                 self._repeat(region)
             else:
                 self._for(region)
         for result in self.program.results:
-            self._store(result)
+            self.store(result)
         outputs = [f"out{k}" for k in range(len(self.stores))]
         names = [*(f"in{k}" for k in self.ports.values()), *outputs]
         arguments = ", ".join(f"ptr noalias %{name}" for name in names)
         body = "\n".join(self.out.text)
-        rooms, reduction = self._large_angles()
+        rooms, reduction = self.large_angles()
         rooms += self.memory.begin()
         reduction += "".join(put(x.put, self.lanes, x.pitch) for x in self.stores if x.put)
         return (
@@ -81,7 +81,7 @@ class Renderer:
             f"entry:\n{rooms}{body}\n{self.memory.rooms.end()}  ret void\n}}\n{reduction}"
         )
 
-    def _large_angles(self) -> tuple[str, str]:
+    def large_angles(self) -> tuple[str, str]:
         """Room for angles that need the long reduction, and that reduction; nothing without any."""
         angles = {n.args[0].id for n in self.program.nodes() if n.op in ("sin", "cos")}
         if not angles:
@@ -107,7 +107,7 @@ class Renderer:
             pairs += zip(*both, strict=True)
         return pairs[: len(angles)]
 
-    def _block(self, nodes: tuple[Expr, ...]) -> None:
+    def block(self, nodes: tuple[Expr, ...]) -> None:
         """Angles first, in groups that depend on no sine of their own; then the rest in order.
 
         What stands before every sine is done before them.
@@ -117,7 +117,7 @@ class Renderer:
         for group in _angle_groups(nodes):
             for node in _needed_by(nodes, group):
                 self._node(node)
-            angles = [self._value(a) for a in group]
+            angles = [self.value(a) for a in group]
             pairs = self._sincos(angles)
             made = {a.id: pair for a, pair in zip(group, pairs, strict=True)}
             for node in nodes:
@@ -129,7 +129,7 @@ class Renderer:
             if not (last and node.id in self.only_stored):
                 self._node(node)
             if last:
-                self._store(node)
+                self.store(node)
 
     def _node(self, node: Expr) -> None:
         if node.id not in self.values and node.op not in ("const", "input"):
@@ -141,7 +141,7 @@ class Renderer:
         if node.op == "read":
             array, at = node.value
             return self.memory.read(array, at, self.step)
-        args = [self._value(a) for a in node.args]
+        args = [self.value(a) for a in node.args]
         if node.op in COMPOSED:
             return COMPOSED[node.op](self.code, *args)
         return self.code.do(node.op, *args)
@@ -149,13 +149,14 @@ class Renderer:
     def _select(self, node: Expr) -> str:
         """A choice. Where its first alternative is a choice with the same second, both are one."""
         condition, a, b = node.args
-        mask = self.code.do("greater", self._value(condition), self.code.number(0.0))
+        mask = self.code.do("greater", self.value(condition), self.code.number(0.0))
         if a.id in self.masks and a.args[2] is b:
             mask, a = self.code.do("both", mask, self.masks[a.id]), self.chosen[a.id]
         self.masks[node.id], self.chosen[node.id] = mask, a
-        return self.code.do("choose", mask, self._value(a), self._value(b))
+        return self.code.do("choose", mask, self.value(a), self.value(b))
 
-    def _value(self, node: Expr) -> str:
+    def value(self, node: Expr) -> str:
+        """The register of a node; it is computed here where it was not before."""
         if node.op == "const":
             return self.lanes.constant(node.value)
         if node.id not in self.values:
@@ -169,34 +170,39 @@ class Renderer:
         base = f"%in{self.ports[port]}"
         return load_column(self.out, self.lanes, base, self.sizes[port], index)
 
-    def _store(self, result: Expr) -> None:
+    def store(self, result: Expr) -> None:
         """Write each group of neighbouring results as soon as its last one is known."""
         for into in self.stores:
             for start, values in into.ready(result):
                 where = (self.out, self.lanes, into.base, into.pitch, start)
                 if into.kind == BYTE:
-                    store_bytes(*where, self._value(values[0]))
+                    store_bytes(*where, self.value(values[0]))
                 else:
-                    columns = [self._value(value) for value in values]
+                    columns = [self.value(value) for value in values]
                     store_columns(*where, columns, self.turned, into.put)
 
     def _repeat(self, loop: Repeat) -> None:
         """A loop whose states stop one by one; it ends when none is active, or at the limit."""
-        code, limit = self.code, self._value(loop.limit)
+        limit = self.value(loop.limit)
 
         def body(step: str) -> Stepped:
-            self._block(loop.body.nodes)
-            going = code.do("greater", self._value(loop.active), code.number(0.0))
-            going = code.do("both", going, code.do("greater", limit, step))
-            values = [
-                code.do("choose", going, self._value(c.next), self._value(c.value))
-                for c in loop.carries
-            ]
-            count = code.do("add", step, code.number(1.0))
-            more = code.do("both", going, code.do("greater", limit, count))
-            return Stepped(code.any(more), count, values)
+            end = self.step_of(loop, limit, step)
+            return end._replace(more=self.code.any(end.more))
 
-        self._loop(loop, self.lanes.type, code.number(0.0), body)
+        self.loop(loop, self.lanes.type, self.code.number(0.0), body)
+
+    def step_of(self, loop: Repeat, limit: str, step: str) -> Stepped:
+        """One step of such a loop; whether to go on is a mask."""
+        code = self.code
+        self.block(loop.body.nodes)
+        going = code.do("greater", self.value(loop.active), code.number(0.0))
+        going = code.do("both", going, code.do("greater", limit, step))
+        values = [
+            code.do("choose", going, self.value(c.next), self.value(c.value)) for c in loop.carries
+        ]
+        count = code.do("add", step, code.number(1.0))
+        more = code.do("both", going, code.do("greater", limit, count))
+        return Stepped(more, count, values)
 
     def _for(self, loop: For) -> None:
         """A loop of a fixed number of steps; every state takes all of them."""
@@ -206,11 +212,11 @@ class Renderer:
             used = (arg for node in case.body.nodes for arg in node.args)
             for node in (*used, *case.nexts, *written):
                 if node.op == "input":  # read once, where every step and every case sees it
-                    self._value(node)
+                    self.value(node)
 
         count, limit = self.memory.whole(loop.count), loop.limit
         if limit is not None:  # the same in every state: that of the first says
-            some = unpack(self.out, self.lanes, self._value(limit))[0]
+            some = unpack(self.out, self.lanes, self.value(limit))[0]
             most = self.out.let(f"fptosi {self.lanes.number.llvm} {some} to i64")
             count = self.out.let(f"call i64 @llvm.smin.i64(i64 {most}, i64 {count})")
 
@@ -222,14 +228,14 @@ class Renderer:
             more = self.out.let(f"icmp slt i64 {next_}, {count}")
             return Stepped(more, next_, values)
 
-        self._loop(loop, "i64", "0", body)
+        self.loop(loop, "i64", "0", body)
 
     def _case(self, case: Case) -> list[str]:
         """One step, as one case of it goes; returns the values it carries on."""
-        self._block(case.body.nodes)
-        values = [self._value(x) for x in case.nexts]
+        self.block(case.body.nodes)
+        values = [self.value(x) for x in case.nexts]
         for every, writes in itertools.groupby(case.writes, lambda write: write.every):
-            self._write(every, [(write, self._value(write.value)) for write in writes])
+            self._write(every, [(write, self.value(write.value)) for write in writes])
         return values
 
     def _cases(self, loop: For) -> list[str]:
@@ -253,7 +259,7 @@ class Renderer:
             for k in range(len(loop.carries))
         ]
 
-    def _loop(
+    def loop(
         self,
         loop: Repeat | For,
         counter: str,
@@ -264,7 +270,7 @@ class Renderer:
         """A loop around a body, which is handed the number of its step."""
         out, T = self.out, self.lanes.type
         before, head, done = out.current, out.label("loop"), out.label("after")
-        starts = starts or [self._value(c.start) for c in loop.carries]
+        starts = starts or [self.value(c.start) for c in loop.carries]
         out.add(f"  br label %{head}")
         out.start(head)
         at = len(out.text)  # the phis go here, once the back edge is known
