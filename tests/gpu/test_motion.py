@@ -36,7 +36,21 @@ def test_a_gpu_takes_the_same_steps(name: str, dtype: str) -> None:
         assert there.status.tolist() == here.status.tolist()
 
 
-def test_arrays_on_a_gpu_are_refused_with_what_to_do() -> None:
-    robot = lw.load("iiwa14")
-    with pytest.raises(TypeError, match=r"q0 is an array of .* expected arrays of NumPy"):
-        lw.simulate(robot, cupy.zeros((4, 7)))
+@pytest.mark.parametrize("name", ["cupy", "torch", "jax.numpy"])
+def test_arrays_on_a_gpu_stay_there(name: str) -> None:
+    library = pytest.importorskip(name)
+    robot, rng = lw.load("iiwa14"), np.random.default_rng(0)
+    q, qd = (rng.normal(size=(5, 7)).astype(np.float32) for _ in range(2))
+    sent: Any = library.asarray
+    if name == "torch":
+        sent = lambda x: library.from_numpy(x).cuda()  # noqa: E731
+    there = lw.simulate(robot, sent(q), sent(qd), lambda t, q, qd: -qd, duration=0.02)
+    assert type(there.q) is type(sent(q)) and type(there.energy.total) is type(there.q)
+    here = lw.simulate(robot, q, qd, lambda t, q, qd: -qd, duration=0.02, device="cuda")
+    np.testing.assert_array_equal(there.numpy().q, here.q)
+    fetched = (
+        there.q.cpu().numpy()
+        if name == "torch"
+        else np.asarray(there.q.get() if name == "cupy" else there.q)
+    )
+    np.testing.assert_array_equal(fetched, here.q)

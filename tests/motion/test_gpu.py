@@ -13,8 +13,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.backends.cuda.backend import Cuda
-from linkwise.engine import devices
-from linkwise.engine.libraries import NUMPY
+from linkwise.engine import devices, libraries
 from linkwise.motion import setup
 
 ENGINE = Path(__file__).resolve().parents[1] / "engine" / "test_cuda.py"
@@ -77,12 +76,47 @@ def test_what_a_gpu_does_not_simulate(puma: lw.Robot) -> None:
     lw.simulate(puma, q, duration=0.01, device="cpu")
 
 
-def test_arrays_in_the_memory_of_a_gpu_are_refused(
-    puma: lw.Robot, monkeypatch: pytest.MonkeyPatch
+def test_arrays_in_the_memory_of_a_gpu_stay_there(
+    puma: lw.Robot, host: ModuleType, on_gpu: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    there = devices.Where(NUMPY, "cuda:1")
-    monkeypatch.setattr(devices, "elsewhere", lambda values: True)
-    monkeypatch.setattr(devices, "where", lambda function, names, values: there)
-    message = r"q0 is an array of .* on cuda:1; expected arrays of NumPy, and device='cuda:1'"
-    with pytest.raises(TypeError, match=message):
-        lw.simulate(puma, puma.neutral())
+    class Library(host.FakeLibrary):  # type: ignore[name-defined,misc]
+        def fetched(self, array: Any) -> np.ndarray:
+            return np.array(array.numbers)
+
+    own = Library()
+    monkeypatch.setattr(libraries, "library_of", lambda x: own if type(x) is host.Fake else None)
+    monkeypatch.setattr(devices, "library_of", libraries.library_of)
+    rng = np.random.default_rng(0)
+    q, qd, push = puma.random_q(rng, size=3), rng.normal(size=(3, 6)), rng.normal(size=6)
+
+    def damped(t: float, q: Any, qd: Any) -> Any:
+        assert type(q) is type(qd) is host.Fake, "the library's own arrays"
+        return host.Fake(-qd.numbers)
+
+    here = lw.simulate(puma, q, qd, lambda t, q, qd: -qd, duration=0.01, f_ext={"link6": push})
+    there = lw.simulate(
+        puma, host.Fake(q), host.Fake(qd), damped, duration=0.01, f_ext={"link6": host.Fake(push)}
+    )
+    pairs = [(there.q, here.q), (there.qd, here.qd), (there.tau, here.tau)]
+    pairs += zip(there.energy, here.energy, strict=True)
+    pairs += zip(there.balance, here.balance, strict=True)
+    pairs += [(there.path("link6"), here.path("link6")), (there.at(1).q, here.at(1).q)]
+    for found, expected in pairs:
+        assert type(found) is host.Fake
+        np.testing.assert_array_equal(found.numbers, expected)
+    assert type(there.numpy()) is lw.Trajectory and type(there.status) is np.ndarray
+    np.testing.assert_array_equal(there.numpy().q, here.q)
+    message = r"device 'cpu', and the arrays are of FakeGPU on cuda:0; expected device=None"
+    with pytest.raises(ValueError, match=message):
+        lw.simulate(puma, host.Fake(q), device="cpu")
+    with pytest.raises(TypeError, match=r"qd0 is an array of FakeGPU on cuda:1, q0 one of FakeGPU"):
+        lw.simulate(puma, host.Fake(q), host.Fake(qd, 1))
+
+
+def test_tensors_on_the_processor(puma: lw.Robot) -> None:
+    torch = pytest.importorskip("torch")
+    found = lw.simulate(puma, torch.zeros(2, 6), duration=0.01)
+    assert found.q.shape == (2, 11, 6) and found.q.dtype == torch.float32
+    assert isinstance(found.energy.total, torch.Tensor)
+    expected = lw.simulate(puma, np.zeros((2, 6), np.float32), duration=0.01)
+    np.testing.assert_array_equal(found.q.numpy(), expected.q)

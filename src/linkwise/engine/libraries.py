@@ -164,6 +164,10 @@ class Library:
         """The other way round."""
         return self.xp.asarray(array)
 
+    def fetched(self, array: Any) -> Array:
+        """The numbers of an array, wherever it is, in the memory of the host."""
+        return np.asarray(array)
+
 
 NUMPY = Library()
 NUMPY.name = "NumPy"  # in messages
@@ -240,6 +244,11 @@ class Cupy(Library):
         """On the device of the array, which may not be the current one."""
         with out.device:
             out[...] = result
+
+    def fetched(self, array: Any) -> Array:
+        with array.device:
+            found: Array = self.xp.asnumpy(array)
+        return found
 
 
 class Torch(Library):
@@ -333,6 +342,10 @@ class Torch(Library):
     def from_numpy(self, array: Any) -> Any:
         """A tensor; a number becomes one without axes."""
         return self.xp.from_numpy(np.asarray(array))
+
+    def fetched(self, array: Any) -> Array:
+        found: Array = array.cpu().numpy()
+        return found
 
 
 def _torch_dtype(array: Any) -> str:
@@ -520,6 +533,11 @@ class Exchange(Library):
         """A copy by a kernel of our own."""
         memory = self._memory(out)
         memory.copy(self.view(result, memory.stream), self.view(out, memory.stream))
+
+    def fetched(self, array: Any) -> Array:
+        copy, numbers = self.copied(array), np.empty(array.shape, self.view(array, -1).dtype)
+        self._memory(array).fetch(copy, numbers)
+        return numbers
 
     def _memory(self, array: Any) -> DeviceMemory:
         return gpu(device_of(self.place(array))).memory

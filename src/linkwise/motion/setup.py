@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -113,7 +113,6 @@ def prepare(
     steps = _steps(duration, dt)
     law, function = _controller(robot, controller, steps)
     frames, forces = wrenches(f_ext)
-    _refuse_elsewhere([("q0", q0), ("qd0", qd0), *zip(frames, forces, strict=True)])
     q = read("simulate", "q0", robot.nq, q0)
     qd = np.zeros(robot.nv, q.dtype) if qd0 is None else read("simulate", "qd0", robot.nv, qd0)
     pushes = [read("simulate", f"f_ext[{n!r}]", 6, x) for n, x in zip(frames, forces, strict=True)]
@@ -150,18 +149,6 @@ def prepare(
             "method of fixed steps, hold=True or a law of linkwise.control, and few links"
         )
     return made
-
-
-def _refuse_elsewhere(values: Sequence[tuple[str, Any]]) -> None:
-    """Raise for arrays in the memory of a GPU, which `simulate` does not take."""
-    given = [(name, x) for name, x in values if x is not None and devices.elsewhere([x])]
-    for name, x in given:
-        at = devices.where("simulate", [name], [x])
-        if at.place != "cpu":
-            raise TypeError(
-                f"simulate: {name} is an array of {at.library.name} on {at.place}; expected arrays "
-                f"of NumPy, and device={at.place!r} to simulate there"
-            )
 
 
 def _steps(duration: Any, dt: Any) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from numpy.typing import ArrayLike
 
 from linkwise.engine.arrays import check_threads
+from linkwise.motion.elsewhere import guest_of
 from linkwise.motion.laws import Law
 from linkwise.motion.limits import SoftStop
 from linkwise.motion.run import run
@@ -58,8 +59,10 @@ def simulate(
     those of the joints; ``"stop"`` or a `SoftStop` pushes back beyond them; ``"event"`` ends a
     row's motion where a joint meets one, and `Trajectory.events` tells when.
 
-    ``device="cuda"`` takes the steps on a GPU, from and to arrays of NumPy; ``threads`` is the most
-    that a batch uses on the processor.
+    ``device="cuda"`` takes the steps on a GPU, from and to arrays of NumPy. Arrays of CuPy, PyTorch
+    or JAX on a GPU are simulated there; the trajectory's ``q``, ``qd`` and what follows from them
+    are such arrays too, and so is what a controller of Python is given (`Trajectory.numpy` has
+    arrays of NumPy). ``threads`` is the most that a batch uses on the processor.
 
     A state that fails becomes NaN from there on, alone: `Trajectory.status` and `failed_at` tell,
     and a RuntimeWarning says what would help. Held torques need gains whose damping times ``dt`` is
@@ -67,8 +70,16 @@ def simulate(
     An interrupt returns what was computed until then, with a warning.
     """
     check_threads(threads)
+    guest = guest_of(q0, qd0, f_ext)
+    if guest is None:
+        setup = prepare(
+            robot, q0, qd0, controller, duration, dt, integrator, every, hold, f_ext, limits, rtol,
+            atol, device,
+        )  # fmt: skip
+        return run(setup, threads)
+    pushes = f_ext if f_ext is None else {name: guest.fetched(x) for name, x in f_ext.items()}
     setup = prepare(
-        robot, q0, qd0, controller, duration, dt, integrator, every, hold, f_ext, limits, rtol,
-        atol, device,
+        robot, guest.fetched(q0), guest.fetched(qd0), guest.asked(controller), duration, dt,
+        integrator, every, hold, pushes, limits, rtol, atol, guest.device(device),
     )  # fmt: skip
-    return run(setup, threads)
+    return guest.trajectory(run(setup, threads))

@@ -203,6 +203,13 @@ class Trajectory:
             )
         return self.robot
 
+    def numpy(self) -> Trajectory:
+        """The same trajectory in arrays of NumPy: itself, unless its arrays are of another library.
+
+        ``t``, ``steps``, ``status``, ``failed_at`` and ``events`` are arrays of NumPy always.
+        """
+        return self
+
     # -- elsewhere -------------------------------------------------------------------------------
 
     def plot(self, *, frame: str | None = None, row: tuple[int, ...] | int | None = None) -> Any:
@@ -214,7 +221,7 @@ class Trajectory:
         """
         from linkwise.motion.plot import plot
 
-        return plot(self, frame, row)
+        return plot(self.numpy(), frame, row)
 
     def to_pandas(self) -> Any:
         """A DataFrame of pandas: a line per time, and per row of a batch, indexed by both.
@@ -230,7 +237,8 @@ class Trajectory:
             ) from None
         robot = self._needs_robot("to_pandas")
         lead = self.q.shape[:-2]
-        numbers = [x.reshape(-1, x.shape[-1]) for x in (self.q, self.qd, self.tau)]
+        own = self.numpy()
+        numbers = [x.reshape(-1, x.shape[-1]) for x in (own.q, own.qd, own.tau)]
         names = [f"q.{n}" for n in names_of(robot, "q")]
         names += [f"{kind}.{n}" for kind in ("qd", "tau") for n in names_of(robot, "v")]
         levels = [range(n) for n in lead] + [self.t]
@@ -252,7 +260,8 @@ class Trajectory:
             "frames": list(self.f_ext),
             "stops": self._stop_facts(),
         }
-        arrays: dict[str, Any] = {name: getattr(self, name) for name in SAVED}
+        own = self.numpy()
+        arrays: dict[str, Any] = {name: getattr(own, name) for name in SAVED}
         arrays |= {f"f_ext{k}": x for k, x in enumerate(self.f_ext.values())}
         if self.events is not None:
             arrays |= {f"event_{name}": x for name, x in self.events._asdict().items()}
