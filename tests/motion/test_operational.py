@@ -356,6 +356,12 @@ def test_gains_can_differ_from_state_to_state(iiwa: lw.Robot, osc: OperationalSp
     tau = law(q, qd, target)
     np.testing.assert_array_equal(tau[0], osc(q[0], qd[0], target[0]))
     assert not np.array_equal(tau[1], osc(q[1], qd[1], target[1]))
+    rising = PerStep(np.linspace(0.0, 100.0, 30)[:, None] * np.ones(6))
+    law = OperationalSpace(iiwa, FRAME, gains=(rising, 20.0), posture=iiwa.neutral())
+    at = iiwa.forward_kinematics(0.3 + iiwa.neutral(), FRAME)
+    run = lw.simulate(iiwa, 0.2 + iiwa.neutral(), controller=law.law(at), duration=0.03, every=10)
+    assert run.ok and (run.tau[0] != run.tau[1]).all()
+    np.testing.assert_allclose(run.tau[3], osc(run.q[3], run.qd[3], at), rtol=1e-9)
 
 
 def test_a_bad_target_is_flagged(iiwa: lw.Robot, osc: OperationalSpace) -> None:

@@ -166,7 +166,7 @@ def _passive(title: str, robot: Robot, passive: Any) -> tuple[int, ...]:
 def _gain(title: str, name: str, value: Any) -> Numbered:
     """A gain: a number, or one for each direction (..., 6); none is negative."""
     found = numbers_of(title, name, 6, value)
-    if found.per_step or not (found.values >= 0).all() or not np.isfinite(found.values).all():
+    if not (found.values >= 0).all() or not np.isfinite(found.values).all():
         raise ValueError(
             f"{title}: {name} is {value!r}; expected a number that is not negative, or six of "
             "them (..., 6), (angular, linear)"
@@ -188,12 +188,12 @@ def _damping(title: str, name: str, value: Any, rows: Array) -> Numbered | None:
     if value is None:
         return None
     found = numbers_of(title, name, 6, value)
-    if found.per_step or not (found.values > 0).all() or not np.isfinite(found.values).all():
+    if not (found.values > 0).all() or not np.isfinite(found.values).all():
         raise ValueError(
             f"{title}: {name} is {value!r}; expected a positive number, or six of them (..., 6), "
             "in rad/s² per N m and m/s² per N; or None"
         )
-    return Numbered(name, found.values @ (rows * rows).T, per_step=False)
+    return Numbered(name, found.values @ (rows * rows).T, found.per_step)
 
 
 def _mobility(title: str, inertia: Any) -> Numbered:

@@ -50,7 +50,8 @@ class OperationalSpace:
 
     - ``rows``: which directions follow: "pose", "position", "orientation", six booleans (turning
       about x, y, z, moving along x, y, z), or any independent rows (k, 6).
-    - ``gains``: ``(kp, kd)`` in 1/s² and 1/s, numbers or six each (angular, linear).
+    - ``gains``: ``(kp, kd)`` in 1/s² and 1/s, numbers or six each (angular, linear); for
+      simulations also ``PerStep`` of them.
     - ``posture``: what the joints do besides, where it does not move the frame: a law τ of
       `linkwise.control`, which acts as ``(1 - Jᵀ Λ J M⁻¹) τ``; or a configuration (nq) that the
       joints are drawn to (`computed_torque` with gains 25 and 10). None: nothing acts there, so
@@ -185,8 +186,8 @@ class OperationalSpace:
         kind = self._packed[np.result_type(*(x for x in values if x is not None))]
         if kind is None:
             raise ValueError(
-                f"{self.plan.title}: the law of the posture has numbers for each step; expected a "
-                "simulation with the controller .law(...), or one posture for all times"
+                f"{self.plan.title}: gains or posture have numbers for each step; expected a "
+                "simulation with the controller .law(...), or the same numbers at all times"
             )
         still, numbers = kind
         full = [*(still if x is None else x for x in values), numbers]
