@@ -65,6 +65,10 @@ class Functions:
 
         ``q`` (..., nq); ``qd`` and ``qdd`` (..., nv); ``f_ext`` as `Robot` says. ``method``:
         ``"rnea"`` (recursive Newton-Euler), or ``"scan"``, for one long chain on many cores.
+
+        With closed loops many torques produce a motion; these are the smallest (``"least-torque"``:
+        least sum of squares), zero on joints that `Robot.close_loops` was told to be passive; NaN
+        where these cannot be held (`Status.SINGULAR`).
         """
         return self._calls.run(
             "inverse_dynamics", (q, qd, qdd), options, method=method, f_ext=f_ext

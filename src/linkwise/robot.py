@@ -19,15 +19,19 @@ from linkwise.functions import Functions, names
 from linkwise.model import configuration, edit
 from linkwise.model.bodies import Policy
 from linkwise.model.build import build
-from linkwise.model.closures import Loop, closures_of, several
+from linkwise.model.closures import Closing, Loop, several
 from linkwise.model.description import RobotDescription
 from linkwise.model.tree import BASE, Frame, LinkArrays, Tree
+from linkwise.model.values import unknown
 from linkwise.summary import summary
 from linkwise.trace.program import OperationCount, count_operations
 from linkwise.trace.tracer import Task, evaluate
 
 if TYPE_CHECKING:
     from linkwise.study.operators import Operators
+
+
+OPEN = Closing()  # no loops
 
 
 class FramePlace(NamedTuple):
@@ -62,7 +66,7 @@ class Robot(Functions):
     robot of a subclass is of that subclass, with the same attributes; ``__init__`` is not called.
     """
 
-    __slots__ = ("__weakref__", "_description", "_loops", "_opened", "_policy", "_tree")
+    __slots__ = ("__weakref__", "_closing", "_description", "_opened", "_policy", "_tree")
 
     def __init__(self, description: RobotDescription, policy: Policy | None = None) -> None:
         if not isinstance(description, RobotDescription):
@@ -84,11 +88,11 @@ class Robot(Functions):
         description: RobotDescription,
         policy: Policy,
         calls: Calls,
-        loops: tuple[Loop, ...] = (),
+        closing: Closing = OPEN,
     ) -> Robot:
         """A robot whose tree is there already; from its pickle too, which tells nothing again."""
         robot = cls.__new__(cls)
-        robot._set(description, policy, calls, loops)
+        robot._set(description, policy, calls, closing)
         return robot
 
     def _set(
@@ -96,10 +100,10 @@ class Robot(Functions):
         description: RobotDescription,
         policy: Policy,
         calls: Calls,
-        loops: tuple[Loop, ...] = (),
+        closing: Closing = OPEN,
     ) -> None:
         self._description, self._policy, self._calls = description, policy, calls
-        self._tree, self._loops = calls.tasks.tree, loops
+        self._tree, self._closing = calls.tasks.tree, closing
         self._opened: Robot | None = None  # made when it is asked for
 
     # -- what it is -----------------------------------------------------------------------------
@@ -209,7 +213,7 @@ class Robot(Functions):
         return summary(self.name, self._tree)
 
     def __repr__(self) -> str:
-        closed = f", {len(self._loops)} closed loop(s)" if self._loops else ""
+        closed = f", {len(self.loops)} closed loop(s)" if self.loops else ""
         return f"<Robot {self.name!r}: {self.nv} degrees of freedom{closed}>"
 
     def __eq__(self, other: object) -> bool:
@@ -225,7 +229,7 @@ class Robot(Functions):
         return self._description, self._policy, self._tree.digest
 
     def __reduce__(self) -> tuple[Any, ...]:
-        made_of = (self._description, self._policy, self._calls, self._loops)
+        made_of = (self._description, self._policy, self._calls, self._closing)
         return type(self)._made, made_of, (None, self._attributes())
 
     def _attributes(self) -> dict[str, Any]:
@@ -283,10 +287,10 @@ class Robot(Functions):
         """
         if not isinstance(other, Robot):
             raise TypeError(f"with_attached: other is {other!r}; expected a robot")
-        theirs = [loop.renamed(lambda name: prefix + name) for loop in other._loops]
-        _refuse_world_loops("with_attached", theirs)
+        theirs = other._closing.renamed(lambda name: prefix + name)
+        _refuse_world_loops("with_attached", theirs.loops)
         described = edit.with_attached(self._described(), other._described(), link, pose, prefix)
-        return self._edited(described, loops=(*self._loops, *theirs))
+        return self._edited(described, closing=self._closing.beside(theirs))
 
     def sub_chain(self, base: str, tip: str) -> Robot:
         """The links from one to another further out, and what is fixed to them, as a robot.
@@ -301,7 +305,7 @@ class Robot(Functions):
         The order of joints follows the new tree (see ``joint_names``); gravity keeps its direction
         at rest.
         """
-        _refuse_world_loops("change_base", self._loops)
+        _refuse_world_loops("change_base", self.loops)
         return self._edited(edit.change_base(self._described(), link))
 
     def with_inertia(
@@ -331,8 +335,8 @@ class Robot(Functions):
         A link and a joint that share a name are renamed together. Names may be swapped.
         """
         described = edit.rename(self._described(), names, name)
-        loops = [x.renamed(lambda old: (names or {}).get(old, old)) for x in self._loops]
-        return self._edited(described, loops=tuple(loops))
+        closing = self._closing.renamed(lambda old: (names or {}).get(old, old))
+        return self._edited(described, closing=closing)
 
     def with_frame(self, name: str, link: str, pose: ArrayLike | None = None) -> Robot:
         """A robot with one more named frame, at a pose (4, 4) on a link."""
@@ -372,7 +376,13 @@ class Robot(Functions):
         tree = dataclasses.replace(self._tree, loops=None if loops is None else bool(loops))
         return self._like(self._description, self._policy, tree)
 
-    def close_loops(self, loops: Loop | Iterable[Loop], *, at: ArrayLike | None = None) -> Robot:
+    def close_loops(
+        self,
+        loops: Loop | Iterable[Loop],
+        *,
+        at: ArrayLike | None = None,
+        passive: Iterable[str] = (),
+    ) -> Robot:
         """The robot with closed loops: frames held to others, or to the world (`Loop`).
 
         It is a robot in everything: ``q`` and ``qd`` are still those of all joints, and are meant
@@ -382,12 +392,18 @@ class Robot(Functions):
         robot without its loops.
 
         ``at`` is a configuration (nq): poses that a loop does not give are those that its frames
-        have there. ``robot.close_loops(lw.Loop("rod", "pin", [0, 0, 0, 1, 1, 1]), at=q)``.
+        have there. ``passive`` names joints without a motor, to which `inverse_dynamics` gives no
+        torque. ``robot.close_loops(lw.Loop("rod", "pin", [0, 0, 0, 1, 1, 1]), at=q)``.
         """
         given = several(loops)
         if at is not None:
             given = tuple(x if x.pose is not None else self._placed(x, at) for x in given)
-        return self._like(self._description, self._policy, self.open._tree, self._loops + given)
+        named = (passive,) if isinstance(passive, str) else tuple(passive)
+        for joint in named:
+            if joint not in self.joint_names:
+                raise unknown("joint", joint, self.name, self.joint_names)
+        closing = self._closing.beside(Closing(given, named))
+        return self._like(self._description, self._policy, self.open._tree, closing)
 
     def _placed(self, loop: Loop, q: ArrayLike) -> Loop:
         """A loop whose pose is that of its frames at a configuration."""
@@ -398,16 +414,15 @@ class Robot(Functions):
     @property
     def loops(self) -> tuple[Loop, ...]:
         """The loops that were closed."""
-        return self._loops
+        return self._closing.loops
 
     @property
     def open(self) -> Robot:
         """The robot with its loops open; the robot itself where it has none."""
-        if not self._loops:
+        if not self.loops:
             return self
         if self._opened is None:
-            tree = dataclasses.replace(self._tree, closures=())
-            self._opened = self._like(self._description, self._policy, tree, ())
+            self._opened = self._like(self._description, self._policy, self._tree, OPEN)
         return self._opened
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -430,7 +445,7 @@ class Robot(Functions):
 
     def _tree_described(self, what: str) -> RobotDescription:
         """For what knows no closed loops."""
-        if self._loops:
+        if self.loops:
             raise ValueError(
                 f"{what}: robot {self.name!r} has closed loops ({self._tree.closures[0].name}), "
                 "which would be lost; expected a robot without, such as robot.open"
@@ -441,26 +456,25 @@ class Robot(Functions):
         self,
         description: RobotDescription,
         policy: Policy | None = None,
-        loops: tuple[Loop, ...] | None = None,
+        closing: Closing | None = None,
     ) -> Robot:
         policy = policy or self._policy
         tree = dataclasses.replace(build(description, policy), loops=self._tree.loops)
-        return self._like(description, policy, tree, loops)
+        return self._like(description, policy, tree, closing)
 
     def _like(
         self,
         description: RobotDescription,
         policy: Policy,
         tree: Tree,
-        loops: tuple[Loop, ...] | None = None,
+        closing: Closing | None = None,
     ) -> Robot:
         """Another robot of the same class, with the same attributes, and the same closed loops
         unless others are given.
         """
-        loops = self._loops if loops is None else loops
-        closures = closures_of(tree, description.name, loops)
-        tree = dataclasses.replace(tree, closures=closures) if closures != tree.closures else tree
-        robot = self._made(description, policy, Calls(tree, description.name), loops)
+        closing = self._closing if closing is None else closing
+        tree = closing.of(tree, description.name)
+        robot = self._made(description, policy, Calls(tree, description.name), closing)
         for name, value in self._attributes().items():
             setattr(robot, name, value)
         return robot

@@ -369,6 +369,7 @@ def test_the_bits_have_names() -> None:
         "NOT_CONVERGED": 8,
         "OVERFLOW": 16,
         "LIMIT": 32,
+        "NOT_RIGID": 64,
         "REDUNDANT": 128,
     }
     assert f"{lw.Status(4)!s} {lw.Status(0)!s}" == "SINGULAR OK"

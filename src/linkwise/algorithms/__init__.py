@@ -17,6 +17,7 @@ from linkwise.algorithms import (
     centroidal_matrix_rate,
     centroidal_rates,
     christoffel,
+    closed_inverse,
     closure_errors,
     closure_projection,
     configurations,
@@ -184,6 +185,8 @@ _TABLE = [
     *_methods("inverse_dynamics", (_q, _qd, _qdd), (V,), _forced | _mass | _open,
               ("rnea", rnea.rnea, _regrouped | _rolls),
               ("scan", scan.inverse_dynamics, _scans_bodies)),
+    *_methods("inverse_dynamics", (_q, _qd, _qdd), (V,), _forced | _mass | _closed,
+              ("least-torque", closed_inverse.inverse_dynamics, _regrouped)),
     *_methods("bias", (_q, _qd), (V,), _forced | _mass,
               ("rnea", rnea.bias, _regrouped | _rolls),
               ("scan", scan.bias, _scans_bodies)),
@@ -356,7 +359,7 @@ def wrong_kind(tree: Tree, function: Any, method: Any = None) -> str:
     if not tree.closures:
         return "the robot has no closed loops; robot.close_loops makes some"
     name = tree.closures[0].name
-    return f"the robot has closed loops ({name}), which it ignores; robot.open has none"
+    return f"is for robots without closed loops, and this one has {name}; robot.open has none"
 
 
 def first_method(function: str) -> Algorithm:

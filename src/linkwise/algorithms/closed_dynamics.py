@@ -83,4 +83,5 @@ def drivers(way: Way) -> Drivers:
     return Drivers(forward_dynamics, constraint_forces, delassus, impulse)
 
 
-by_pv, by_ltl = drivers(pv.constrained), drivers(closed_ltl.constrained)
+WAYS: dict[str, Way] = {"ltl": closed_ltl.constrained, "pv": pv.constrained}
+by_pv, by_ltl = drivers(WAYS["pv"]), drivers(WAYS["ltl"])

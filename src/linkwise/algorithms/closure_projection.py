@@ -4,18 +4,22 @@
 
 with the errors e of closure_errors.py. Joints move as an impulse would move them: of all changes
 that close the loops to first order, that of least kinetic energy.
+
+Baumgarte's way instead adds to the accelerations, which then let errors decay with a time constant
+T but never removes them: J qdd + J̇ qd = -2/T J qd - 1/T² e.
 """
 
 from __future__ import annotations
 
-from linkwise.algorithms.closed_dynamics import at_rest
+from linkwise.algorithms.closed_dynamics import Way, at_rest
 from linkwise.algorithms.closed_ltl import constrained
 from linkwise.algorithms.closure_errors import errors
 from linkwise.algorithms.closure_rates import velocities
 from linkwise.algorithms.closures import seams
 from linkwise.algorithms.configurations import integrate
-from linkwise.algorithms.constrained import factor
+from linkwise.algorithms.constrained import factor, forces
 from linkwise.algorithms.dense import dot
+from linkwise.algorithms.external import External
 from linkwise.model.tree import Tree
 from linkwise.spatial import Scalar, Vector, flagged, repeat, rounding, select, sqrt
 
@@ -30,6 +34,16 @@ def corrected(tree: Tree, q: Vector, qd: Vector) -> tuple[list[Scalar], list[Sca
     step = c.released([-x for x in factors.solve(errors(c.seams))])
     change = c.released([-x for x in factors.solve(velocities(tree, q, qd, c.seams))])
     return integrate(tree, q, step, [1.0]), [x + y for x, y in zip(qd, change, strict=True)]
+
+
+def stabilized(
+    way: Way, tree: Tree, q: Vector, qd: Vector, tau: Vector, external: External, T: float
+) -> list[Scalar]:
+    """Joint accelerations under which errors of the loops decay."""
+    c = way(tree, q, qd, tau, external)
+    rows = zip(c.free, velocities(tree, q, qd, c.seams), errors(c.seams), strict=True)
+    pulled = [a + v * (2.0 / T) + x * (1.0 / T**2) for a, v, x in rows]
+    return c.released(forces(c._replace(free=pulled)))
 
 
 def project(tree: Tree, q: Vector, qd: Vector) -> list[Scalar]:

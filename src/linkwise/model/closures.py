@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -118,9 +118,30 @@ def _refuse_dependent(what: str, rows: Array) -> None:
         )
 
 
-def closures_of(tree: Tree, robot: str, loops: Iterable[Loop]) -> tuple[Closure, ...]:
-    """Loops as algorithms see them; raises where one has no meaning on the robot of that name."""
-    return tuple(_closure(tree, robot, k, loop) for k, loop in enumerate(loops))
+class Closing(NamedTuple):
+    """What makes a closed robot of a tree."""
+
+    loops: tuple[Loop, ...] = ()
+    passive: tuple[str, ...] = ()  # joints without a motor
+
+    def of(self, tree: Tree, robot: str) -> Tree:
+        """The tree closed; raises where a loop has no meaning on the robot of that name."""
+        if not (self.loops or tree.closures):
+            return tree
+        free = {link.joint_name: link for link in tree.links if link.follows is None}
+        dofs = {j for name in self.passive if name in free for j, _ in free[name].dofs}
+        closures = tuple(_closure(tree, robot, k, loop) for k, loop in enumerate(self.loops))
+        return replace(tree, closures=closures, passive=tuple(sorted(dofs)))
+
+    def renamed(self, new: Callable[[str], str]) -> Closing:
+        """The same with other names of frames and joints."""
+        loops = tuple(loop.renamed(new) for loop in self.loops)
+        return Closing(loops, tuple(map(new, self.passive)))
+
+    def beside(self, other: Closing) -> Closing:
+        """Both."""
+        passive = dict.fromkeys((*self.passive, *other.passive))
+        return Closing(self.loops + other.loops, tuple(passive))
 
 
 def several(loops: Any) -> tuple[Loop, ...]:

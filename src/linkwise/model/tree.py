@@ -244,6 +244,7 @@ class Tree:
     # whether code is loops over the links, or written out for each; None: as their number says
     loops: bool | None = None
     closures: tuple[Closure, ...] = ()  # closed loops: the links are a tree with all of them open
+    passive: tuple[int, ...] = ()  # degrees of freedom without a motor, where loops are closed
 
     def __post_init__(self) -> None:
         """Hold the links to the contract of a tree."""
@@ -579,7 +580,7 @@ class Tree:
         """Hash of structure, constants, gravity, joint frames and closed loops: equal digests mean
         equal programs.
         """
-        closed = [(x.a, x.b, x.directions) for x in self.closures]
+        closed = [*((x.a, x.b, x.directions) for x in self.closures), *self.passive]
         if isinstance(self.links, LinkArrays):
             whole: tuple[object, ...] = (self.links.digest, self.gravity)
         else:

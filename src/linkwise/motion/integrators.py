@@ -41,6 +41,7 @@ from linkwise.motion.vectors import Numbers, Vec
 from linkwise.spatial import Scalar, select
 
 State = tuple[Vec, ...]
+PROJECT = "project"  # after each step, onto the states in which closed loops are closed
 
 
 class System(Protocol):

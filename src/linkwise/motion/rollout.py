@@ -20,6 +20,8 @@ from itertools import accumulate, pairwise
 import numpy as np
 
 from linkwise.algorithms import ltl
+from linkwise.algorithms.closed_dynamics import WAYS
+from linkwise.algorithms.closure_projection import corrected, stabilized
 from linkwise.algorithms.configurations import chart_rate, integrate
 from linkwise.algorithms.crba import crba
 from linkwise.algorithms.implicit import implicit_change
@@ -27,7 +29,7 @@ from linkwise.algorithms.momentum import lagrangian, pulled, pushed
 from linkwise.engine.recipes import Recipe
 from linkwise.model.regroup import regroup
 from linkwise.model.tree import Tree
-from linkwise.motion.integrators import INTEGRATORS, Phase, State
+from linkwise.motion.integrators import INTEGRATORS, PROJECT, Phase, State
 from linkwise.motion.laws import Form, law_torques, ports_of
 from linkwise.motion.limits import NO_STEP, NUMBERS, PLACES, Limited, outside, stop_forces
 from linkwise.motion.vectors import Numbers
@@ -62,6 +64,8 @@ class Rollout:
     every: int = 1  # steps between states that are written
     limited: tuple[Limited, ...] = ()  # joints with limits that matter
     stop: bool = False  # soft stops are at these limits; else they end the motion
+    # of closed loops: PROJECT after each step, a time constant of Baumgarte's, or nothing
+    drift: str | float | None = None
 
     def samples(self, tree: Tree) -> int:
         """States that one run can write; 0: only its last one is of interest."""
@@ -77,7 +81,10 @@ class Rollout:
     @property
     def phases(self) -> tuple[Phase, ...]:
         """The phases of one step."""
-        own = INTEGRATORS[self.integrator].phases
+        method = INTEGRATORS[self.integrator]
+        own = method.phases
+        if self.drift == PROJECT:
+            own = (*own, Phase(len(method.bodies)))
         return (CONTROL, *own) if self.hold else own
 
     def ports(self, tree: Tree) -> tuple[Port, ...]:
@@ -125,7 +132,7 @@ class Rollout:
     @property
     def cases(self) -> int:
         """Bodies of the loop."""
-        return len(INTEGRATORS[self.integrator].bodies) + self.hold
+        return len(INTEGRATORS[self.integrator].bodies) + (self.drift == PROJECT) + self.hold
 
     def recipe(self, tree: Tree) -> Recipe:
         """How its kernel is made."""
@@ -134,7 +141,7 @@ class Rollout:
         law = tuple(form.key for form in self.forms)
         task = (self.dynamics.algorithm.method, self.dynamics.external)
         key = ("rollout", self.integrator, law, self.per_step, self.hold, self.every, *task,
-               self.limited, self.stop)  # fmt: skip
+               self.limited, self.stop, self.drift)  # fmt: skip
         return Recipe(key, signature, partial(trace_rollout, self, tree))
 
 
@@ -170,7 +177,16 @@ class Traced:
     def acceleration(self, q: Numbers, v: Numbers) -> Numbers:
         """How the rates change."""
         tau, _ = self.acting(q, v)
+        if isinstance(self.plan.drift, float):
+            way = WAYS[self.plan.dynamics.algorithm.method]
+            found = stabilized(way, self.tree, q, v, tau, self.external, self.plan.drift)
+            return Numbers(found)
         return Numbers(evaluate(self.plan.dynamics, self.tree, q, v, tau, *self.wrenches))
+
+    def projected(self, q: Numbers, v: Numbers) -> tuple[Numbers, Numbers]:
+        """The state with its closed loops closed, but for errors of second order."""
+        q_new, v_new = corrected(self.grouped, q, v)
+        return Numbers(q_new), Numbers(v_new)
 
     def implicit_change(self, q: Numbers, v: Numbers, h: Scalar) -> Numbers:
         """How v changes in a step whose damping and friction act at the new rates."""
@@ -251,7 +267,8 @@ class _Writer:
         limit = self.inputs["steps"][0] * float(len(plan.phases))
         held = [0.0] * (self.tree.nv if plan.hold else 0)
         start = [*self.start, *held, 0.0, 0.0]  # healthy steps, and what failed
-        bodies: list[LoopBody] = [partial(self.body, k) for k in range(len(self.integrator.bodies))]
+        own = len(self.integrator.bodies) + (plan.drift == PROJECT)
+        bodies: list[LoopBody] = [partial(self.body, k) for k in range(own)]
         if plan.hold:
             bodies.insert(0, self.control)
         which = At(0, 1, CASE) if len(bodies) > 1 else None
@@ -297,7 +314,7 @@ class _Writer:
         system.held = Numbers(held) if self.plan.hold else None
         numbers, last = self.numbers(step)
         graph.pivots = []
-        new = self.integrator.bodies[which](system, state, self.inputs["dt"][0], numbers)
+        new = self.phase(which, system, state, numbers)
         sound, graph.pivots = self.positive([pivot for pivot, _ in graph.pivots]), before
         if self.plan.limited and not self.plan.stop:
             new = self.frozen(state, new, health[1])
@@ -305,6 +322,12 @@ class _Writer:
         if self.plan.samples(self.tree) and which == self.plan.phases[-1].body:
             self.write(step, new)
         return [*(x for vector in new for x in vector), *held, *counted]
+
+    def phase(self, which: int, system: Traced, state: State, numbers: tuple[Scalar, ...]) -> State:
+        """The state after a phase of the integrator, or after the projection."""
+        if which == len(self.integrator.bodies):
+            return self.integrator.begin(*system.projected(*map(Numbers, state[:2])))
+        return self.integrator.bodies[which](system, state, self.inputs["dt"][0], numbers)
 
     def numbers(self, step: Step) -> tuple[tuple[Scalar, ...], Scalar]:
         """The numbers of a phase, and whether it is the last of its step."""

@@ -16,7 +16,7 @@ from linkwise.engine import devices
 from linkwise.engine.arrays import broadcast, check_count, read, wrenches
 from linkwise.engine.build import free_memory
 from linkwise.engine.tasks import Key
-from linkwise.motion.integrators import INTEGRATORS
+from linkwise.motion.integrators import INTEGRATORS, PROJECT
 from linkwise.motion.laws import CONSTANT, Law, Numbered, Term, zero
 from linkwise.motion.limits import Limits, read_limits
 from linkwise.robot import Robot
@@ -27,6 +27,7 @@ Controller = Callable[[float, Array, Array], ArrayLike]  # (t, q, qd) -> tau
 ASKED_IN_PYTHON = ("rk4", "euler")  # methods whose steps can be taken in Python
 SOLVERS = ("DOP853", "RK45", "RK23", "Radau", "BDF", "LSODA")  # of SciPy
 RTOL, ATOL = 1e-9, 1e-9  # of them, unless told
+OPEN = 1e-6  # m, rad, and per second: by how much loops may miss being closed at the start
 UNEVEN = 1e-6  # steps by which a duration may miss a whole number of them
 
 
@@ -49,6 +50,7 @@ class Setup:
     limits: Limits
     dynamics: Task  # forward dynamics, with the frames of the wrenches
     machine: Backend  # that the steps are taken on
+    drift: str | float | None = None  # what is done about that of closed loops
     rtol: float = RTOL  # of adaptive solvers
     atol: float = ATOL
 
@@ -100,6 +102,7 @@ def prepare(
     rtol: Any,
     atol: Any,
     device: Any,
+    drift: Any = PROJECT,
 ) -> Setup:
     """Check every argument."""
     if not isinstance(robot, Robot):
@@ -139,7 +142,9 @@ def prepare(
     at_limits = read_limits(robot, limits)
     tolerances = _tolerances(integrator, rtol, atol)
     made = Setup(robot, rows(q), rows(qd), leading, law, function, float(dt), steps, every,
-                 integrator, bool(hold), forced, at_limits, task, machine, *tolerances)  # fmt: skip
+                 integrator, bool(hold), forced, at_limits, task, machine,
+                 _drift(robot, integrator, drift), *tolerances)  # fmt: skip
+    _refuse_open_loops(made)
     _refuse_too_large(made)
     _refuse_steps_in_python(made)
     _refuse_solver(made)
@@ -149,6 +154,47 @@ def prepare(
             "method of fixed steps, hold=True or a law of linkwise.control, and few links"
         )
     return made
+
+
+def _drift(robot: Robot, integrator: str, drift: Any) -> str | float | None:
+    """What is done about the drift of closed loops."""
+    number = isinstance(drift, int | float | np.floating) and not isinstance(drift, bool)
+    if not (drift is None or drift == PROJECT or (number and np.isfinite(drift) and drift > 0)):
+        raise ValueError(
+            f"simulate: drift is {drift!r}; expected {PROJECT!r}, a time constant in seconds for "
+            "Baumgarte's stabilisation, or None"
+        )
+    if not robot.loops:
+        return None
+    if integrator not in (*ASKED_IN_PYTHON, *SOLVERS):
+        names = ", ".join(map(repr, (*ASKED_IN_PYTHON, *SOLVERS)))
+        raise ValueError(
+            f"simulate: integrator {integrator!r} is for robots without closed loops, and "
+            f"{robot.name!r} has {len(robot.loops)}; expected one of {names}"
+        )
+    if drift == PROJECT:
+        return None if integrator in SOLVERS else PROJECT  # SciPy's solvers take steps of their own
+    return None if drift is None else float(drift)
+
+
+def _refuse_open_loops(setup: Setup) -> None:
+    """Raise where a loop is not closed at the start."""
+    robot = setup.robot
+    if not robot.loops or not len(setup.q):
+        return
+    position, velocity = (np.abs(x) for x in robot.residual(setup.q, setup.qd))
+    for moving, off, unit in ((False, position, "m or rad"), (True, velocity, "m/s or rad/s")):
+        off = np.where(np.isfinite(off), off, 0.0)  # rows that are NaN are told by their status
+        if off.max() > OPEN:
+            row, column = np.unravel_index(int(off.argmax()), off.shape)
+            ends = np.cumsum([closure.rank for closure in robot.tree.closures])
+            loop = robot.tree.closures[int(np.searchsorted(ends, column, side="right"))]
+            of_row = f" of row {row}" if setup.leading else ""
+            error = f"{'comes apart at' if moving else 'is open by'} {off.max():.3g} {unit}"
+            raise ValueError(
+                f"simulate: the state{of_row} does not respect {loop.name}, which {error}; "
+                "expected a state that does, such as q, qd = robot.project(q, qd)"
+            )
 
 
 def _steps(duration: Any, dt: Any) -> int:

@@ -33,6 +33,7 @@ def simulate(
     atol: float | None = None,
     threads: int | None = None,
     device: str | None = None,
+    drift: str | float | None = "project",
 ) -> Trajectory:
     """The motion of a robot from a state, (nq) and (nv), or from a batch (..., nq), (..., nv).
 
@@ -59,6 +60,10 @@ def simulate(
     those of the joints; ``"stop"`` or a `SoftStop` pushes back beyond them; ``"event"`` ends a
     row's motion where a joint meets one, and `Trajectory.events` tells when.
 
+    ``drift`` is what is done about that of closed loops (`Robot.close_loops`): ``"project"`` closes
+    them after every step; a number T is Baumgarte's way, in which errors decay in about T seconds
+    and never vanish; None does nothing, and solvers of SciPy never project.
+
     ``device="cuda"`` takes the steps on a GPU, from and to arrays of NumPy. Arrays of CuPy, PyTorch
     or JAX on a GPU are simulated there; the trajectory's ``q``, ``qd`` and what follows from them
     are such arrays too, and so is what a controller of Python is given (`Trajectory.numpy` has
@@ -74,12 +79,12 @@ def simulate(
     if guest is None:
         setup = prepare(
             robot, q0, qd0, controller, duration, dt, integrator, every, hold, f_ext, limits, rtol,
-            atol, device,
+            atol, device, drift,
         )  # fmt: skip
         return run(setup, threads)
     pushes = f_ext if f_ext is None else {name: guest.fetched(x) for name, x in f_ext.items()}
     setup = prepare(
         robot, guest.fetched(q0), guest.fetched(qd0), guest.asked(controller), duration, dt,
-        integrator, every, hold, pushes, limits, rtol, atol, guest.device(device),
+        integrator, every, hold, pushes, limits, rtol, atol, guest.device(device), drift,
     )  # fmt: skip
     return guest.trajectory(run(setup, threads))

@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from linkwise.algorithms.configurations import chart_rate
-from linkwise.motion.integrators import INTEGRATORS, System
+from linkwise.motion.integrators import INTEGRATORS, PROJECT, System
 from linkwise.motion.record import Record
 from linkwise.motion.setup import Array
 from linkwise.motion.vectors import Vec
@@ -51,7 +51,10 @@ class Stepped:
                 self.time = now + phase.time * setup.dt
                 body = self.integrator.bodies[phase.body]
                 state = body(cast(System, self), state, setup.dt, phase.numbers)
-        record.q, record.qd = (np.asarray(x, setup.dtype) for x in state[:2])
+        q, qd = state[:2]
+        if setup.drift == PROJECT:
+            q, qd = setup.robot.project(q, qd, threads=self.threads)
+        record.q, record.qd = (np.asarray(x, setup.dtype) for x in (q, qd))
         finite = np.isfinite(record.q).all(-1) & np.isfinite(record.qd).all(-1)
         singular = (self.bits & int(Status.SINGULAR)) > 0
         fault = np.where(singular, int(Status.SINGULAR), np.where(finite, 0, int(Status.OVERFLOW)))
