@@ -12,8 +12,8 @@ ROOT = Path(linkwise.__file__).parent
 
 LAYERS = [
     "codes", "errors", "text", "spatial", "model", "io", "sweep", "algorithms", "trace", "backends",
-    "engine", "factors", "functions", "summary", "models", "study", "robot", "load", "builder",
-    "chain", "motion", "checking", "bench", "cli",
+    "engine", "factors", "se3", "functions", "summary", "models", "study", "robot", "load",
+    "builder", "chain", "motion", "checking", "bench", "cli",
 ]  # fmt: skip
 EQUATIONS = ("sweep", "algorithms")  # no array library, no machine
 ALLOWED_IN_EQUATIONS = {
@@ -76,7 +76,7 @@ def test_one_place_names_the_backends():
         folders = r"linkwise\.backends\.(llvm|cstyle|cuda)"
         named = [t for t in imports(path) if re.match(folders, t)]
         layer = name.split(".")[1]
-        if layer in ("engine", "factors", "functions", "robot", "load", "builder"):
+        if layer in ("engine", "factors", "se3", "functions", "robot", "load", "builder"):
             assert not named and not re.search(folders, path.read_text()), f"{name}: {named}"
         elif layer == "backends" and named:
             inside = re.match(folders, name)

@@ -6,6 +6,7 @@
 6
 """
 
+from linkwise import se3
 from linkwise.builder import Builder
 from linkwise.chain import chain
 from linkwise.checking.collect import check
@@ -42,5 +43,6 @@ __all__ = [
     "from_mujoco",
     "from_pinocchio",
     "load",
+    "se3",
     "simulate",
 ]
