@@ -12,8 +12,10 @@ METHODS = [
     "generalized_jacobian",
     "jacobian_dot_qd", "operational_inertia", "operational_inertia_inverse", "joint_wrenches",
     "coriolis_matrix", "christoffel", "inertial_power", "kinematic_hessian", "solve_mass",
+    "manipulability", "manipulability_gradient",
     "center_of_mass", "com_jacobian", "com_bias", "centroidal_momentum_matrix",
     "centroidal_momentum_matrix_rate", "centroidal_momentum", "centroidal_bias", "kic",
+    "inverse_kinematics",
     "operation_count", "source",
 ]  # fmt: skip
 

@@ -585,6 +585,24 @@ class Functions:
         pair = (qdd, inverse.reshape(*rows.shape[:-1], 6, 6))
         return (pair, bits) if status else pair
 
+    def manipulability(self, q: ArrayLike, frame: str, **options: Unpack[Options]) -> Result:
+        """Yoshikawa's manipulability ``√det(J Jᵀ)`` (...) of a frame: zero at singular poses.
+
+        J has angular rows in rad/s and linear ones in m/s. Where fewer than six degrees of freedom
+        move the frame, ``√det(Jᵀ J)``.
+        """
+        return self._calls.run("manipulability", (q,), options, frame=frame)
+
+    def manipulability_gradient(
+        self, q: ArrayLike, frame: str, **options: Unpack[Options]
+    ) -> Result:
+        """How `manipulability` changes along each degree of freedom, (..., nv).
+
+        A motion along it leads away from singular poses. At one it does not exist: the row is NaN,
+        or of no use, and ``status=True`` says `Status.SINGULAR`.
+        """
+        return self._calls.run("manipulability_gradient", (q,), options, frame=frame)
+
     def kinematic_hessian(self, q: ArrayLike, frame: str, **options: Unpack[Options]) -> Result:
         """How the Jacobian of a frame changes, ``H`` (..., 6, nv, nv), in base axes.
 

@@ -539,6 +539,22 @@ class Textbook:
     def kinematic_hessian(self) -> np.ndarray:
         return np.moveaxis(self.changes[1], 0, 1)
 
+    def volume(self, J: np.ndarray) -> Any:
+        """``√det(J Jᵀ)``, or of ``Jᵀ J`` where that is smaller."""
+        moving = J[:, [j for j in range(self.n) if np.any(self.jacobian[:, j] != 0)]]
+        gram = moving @ moving.T if moving.shape[1] >= 6 else moving.T @ moving
+        return mp.sqrt(mp.det(mp.matrix(gram.tolist())))
+
+    @cached_property
+    def manipulability(self) -> np.ndarray:
+        return array(self.volume(self.jacobian))
+
+    @cached_property
+    def manipulability_gradient(self) -> np.ndarray:
+        J, h = self.jacobian, self.h
+        pairs = [(self.volume(J + h * dJ), self.volume(J - h * dJ)) for dJ in self.changes[1]]
+        return array([(a - b) / (2 * h) for a, b in pairs])
+
     @cached_property
     def brackets(self) -> np.ndarray:
         """``c[l, a, b]``: how much of rate l is in the bracket of motions a and b."""
@@ -721,6 +737,8 @@ def bound(name: str, function: str, method: str, mobility: Any) -> np.ndarray:
         "jacobian_dot_qd": speed**2 * norm(rounded(name, "jacobian")),
         # the base's inertia is a part of M, whose condition is no greater
         "generalized_jacobian": M * inverse * norm(rounded(name, "jacobian")),
+        "manipulability": size * stretch(name),
+        "manipulability_gradient": size * stretch(name) ** 2,
         "coriolis_matrix": speed * M,
         "christoffel": M,
         # sums of moments about the base
@@ -732,6 +750,11 @@ def bound(name: str, function: str, method: str, mobility: Any) -> np.ndarray:
         "centroidal_momentum": speed * moments(name),
         "centroidal_bias": speed**2 * moments(name),
     }.get(function, np.zeros(STATES))  # fmt: skip
+
+
+def stretch(name: str) -> np.ndarray:
+    """The condition of the frame's Jacobian, without columns that are zero."""
+    return np.array([np.linalg.cond(J[:, np.any(J != 0, 0)]) for J in rounded(name, "jacobian")])
 
 
 def moments(name: str) -> np.ndarray:

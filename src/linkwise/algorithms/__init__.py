@@ -30,6 +30,7 @@ from linkwise.algorithms import (
     innovations,
     kic,
     kinematics,
+    manipulability,
     mixed,
     mobility,
     operational,
@@ -327,6 +328,10 @@ _TABLE = [
               **_kinematic, **_rolls),
     Algorithm("normalize", "length", configurations.normalize, (_q,), (Q,), **_kinematic,
               **_rolls),
+    Algorithm("manipulability", "orthogonal", manipulability.manipulability, (_q,), (),
+              takes_frame=True, **_kinematic),
+    Algorithm("manipulability_gradient", "orthogonal", manipulability.manipulability_gradient,
+              (_q,), (V,), takes_frame=True, **_kinematic),
     Algorithm("kinematic_hessian", "sweep", kic.kinematic_hessian, (_q,), (6, V, V),
               takes_frame=True, **_kinematic),
 ]  # fmt: skip

@@ -1,0 +1,95 @@
+"""Manipulability of a frame [Yoshikawa 1985], and its gradient.
+
+    w = √det(J Jᵀ)  =  Π r_i,    J = L Q
+
+the volume of the ellipsoid of the frame's velocities at joint rates of length one. L is lower
+triangular with diagonal r, the rows of Q are orthonormal: rows of J are made orthogonal one after
+another (modified Gram-Schmidt), which keeps the digits that det loses near singular poses, and a
+row of which nothing is left makes w zero. Where fewer than six degrees of freedom move the frame,
+the same of the columns: ``w = √det(Jᵀ J)``, the volume in the space that they span.
+
+Of det A, the derivative is ``det A tr(A⁻¹ A')``; so along a rate k, with the change ``∂_k J`` that
+``kic.py`` has,
+
+    ∂_k w = w tr(J⁺ ∂_k J),    J⁺ᵀ = (J Jᵀ)⁻¹ J = L⁻ᵀ Q
+
+which does not exist at singular poses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from linkwise.algorithms.dense import dot, transpose
+from linkwise.algorithms.kic import kinematic_hessian
+from linkwise.algorithms.kinematics import jacobian_columns
+from linkwise.model.tree import Frame, Tree
+from linkwise.spatial import Matrix, Scalar, Vector, reciprocal, sqrt
+from linkwise.spatial.scalar import reciprocal_or_zero
+
+
+def manipulability(tree: Tree, q: Vector, *, frame: Frame) -> Scalar:
+    """The volume w."""
+    _, rows = _rows(tree, q, frame)
+    return _product(orthogonal(rows, reciprocal_or_zero)[1])
+
+
+def manipulability_gradient(tree: Tree, q: Vector, *, frame: Frame) -> list[Scalar]:
+    """How w changes along each degree of freedom."""
+    moving, rows = _rows(tree, q, frame)
+    inverses: list[Scalar] = []
+
+    def kept(x: Scalar) -> Scalar:
+        inverses.append(reciprocal(x, 1.0))
+        return inverses[-1]
+
+    Q, lengths, L = orthogonal(rows, kept)
+    Y = _back(L, inverses, Q)
+    Y = transpose(Y) if len(moving) < 6 else Y  # 6 rows again, a column per moving joint
+    w, H = _product(lengths), kinematic_hessian(tree, q, frame=frame)
+    out: list[Scalar] = [0.0] * tree.nv
+    own = [x for row in Y for x in row]
+    for k in moving:
+        out[k] = w * dot(own, [row[k][j] for row in H for j in moving])
+    return out
+
+
+def _rows(tree: Tree, q: Vector, frame: Frame) -> tuple[list[int], Matrix]:
+    """The degrees of freedom that move the frame, and J by rows; by columns where it has fewer."""
+    columns = jacobian_columns(tree, q, frame, "base")
+    vectors = [list(column) for column in columns.values()]
+    return list(columns), vectors if len(vectors) < 6 else transpose(vectors)
+
+
+def orthogonal(
+    rows: Sequence[Vector], inverse: Callable[[Scalar], Scalar]
+) -> tuple[Matrix, list[Scalar], Matrix]:
+    """Orthonormal rows, lengths r, and L; ``inverse`` is what the reciprocal of a length is."""
+    rest = [list(row) for row in rows]
+    lengths: list[Scalar] = []
+    L: Matrix = [[0.0] * len(rest) for _ in rest]
+    for i, row in enumerate(rest):
+        lengths.append(sqrt(dot(row, row)))
+        k = inverse(lengths[i])
+        rest[i] = [x * k for x in row]
+        for j in range(i + 1, len(rest)):
+            L[j][i] = dot(rest[j], rest[i])
+            rest[j] = [y - L[j][i] * x for x, y in zip(rest[i], rest[j], strict=True)]
+    return rest, lengths, L
+
+
+def _back(L: Matrix, inverses: Vector, Q: Matrix) -> Matrix:
+    """``L⁻ᵀ Q``, by the inverses of the diagonal."""
+    X = [row[:] for row in Q]
+    for i in reversed(range(len(X))):
+        X[i] = [x * inverses[i] for x in X[i]]
+        for j in range(i):
+            X[j] = [y - L[i][j] * x for x, y in zip(X[i], X[j], strict=True)]
+    return X
+
+
+def _product(lengths: Vector) -> Scalar:
+    total: Scalar = 1.0
+    for x in lengths:
+        total = total * x
+    return total
