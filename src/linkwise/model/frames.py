@@ -58,7 +58,7 @@ def choose_frames(joints: list[Placed]) -> list[tuple[tuple[Array, Array], Trans
         noise = 8 * EPS * float(np.abs(joint.p).max() + np.abs(p_in).max() + np.abs(slide).max())
         r = _tidy(r + R @ slide, noise)
         frames.append((G, G @ slide))
-        out.append((frames[-1], Transform(Vec3(*map(float, r)), _turns(R))))
+        out.append((frames[-1], Transform(Vec3(*map(float, r)), turns_of(R))))
     return out
 
 
@@ -113,7 +113,7 @@ def _slide(joint: Joint, R: Array, r: Array) -> Array:
     return np.array([0.0, 0.0, -r[row] / z[row]])
 
 
-def _turns(R: Array) -> tuple[Turn, ...]:
+def turns_of(R: Array) -> tuple[Turn, ...]:
     """Turns about z, x, z from parent axes to child axes; R takes child axes to parent axes."""
     tilt = float(np.hypot(R[0, 2], R[1, 2]))
     sign = 1.0 if R[1, 2] <= 0.0 else -1.0

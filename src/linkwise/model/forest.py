@@ -1,0 +1,150 @@
+"""Several robots and an object that they hold, as one tree.
+
+Robots stand at their bases under one world. The object is a body on a free joint of its own, the
+last link; or, where a contact holds it in all six directions, part of the link that it is held by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from linkwise.model.closures import Closure
+from linkwise.model.description import IDENTITY, Pose
+from linkwise.model.frames import pose_arrays, turns_of
+from linkwise.model.joints import Free
+from linkwise.model.tree import BASE, Frame, Link, Tree
+from linkwise.model.values import Array, as_triple, pose_of
+from linkwise.spatial import RigidInertia, Transform, Vec3
+
+OBJECT = "object"  # its link, joint and frame
+FREE = Free()
+
+
+@dataclass(frozen=True)
+class Held:
+    """An object that arms hold."""
+
+    frame: Frame  # the object's, on the link of the tree that it moves with
+    body: RigidInertia  # in the object's own frame
+    contacts: tuple[Closure, ...]  # a: frames of arms; b: frames on the link of the object
+    carrier: int | None  # the contact by which an arm's link has the object in its body
+    arms: Tree  # alone; their links have the numbers that they have in the tree
+
+    @property
+    def content(self) -> tuple[object, ...]:
+        """What programs depend on."""
+        body = (self.body.m, *self.body.h, *self.body.second)
+        contacts = [(x.a, x.b, x.directions) for x in self.contacts]
+        return (self.frame, body, contacts, self.carrier, self.arms.digest)
+
+
+def joined(
+    trees: Sequence[Tree],
+    bases: Sequence[Pose],
+    prefixes: Sequence[str],
+    gravity: tuple[float, float, float],
+) -> Tree:
+    """Trees under one world, in their order; each one's names begin with its prefix."""
+    links: list[Link] = []
+    frames: dict[str, Frame] = {}
+    unmoved: list[str] = []
+    nq = nv = 0
+    for tree, base, prefix in zip(trees, bases, prefixes, strict=True):
+        first = len(links)
+        links += [_moved(link, base, prefix, first, nq, nv) for link in tree.links]
+        frames |= {prefix + name: _on(frame, base, first) for name, frame in tree.frames.items()}
+        unmoved += [prefix + name for name in tree.unmoved]
+        nq, nv = nq + tree.nq, nv + tree.nv
+    return Tree(tuple(links), gravity, frames, tuple(unmoved))
+
+
+def _moved(link: Link, base: Pose, prefix: str, first: int, nq: int, nv: int) -> Link:
+    on_base = link.parent == BASE
+    follows = link.follows
+    return replace(
+        link,
+        name=prefix + link.name,
+        joint_name=prefix + link.joint_name,
+        parent=BASE if on_base else link.parent + first,
+        placement=_placed(base, link.placement) if on_base else link.placement,
+        q_index=link.q_index + nq,
+        v_index=link.v_index + nv,
+        follows=follows and replace(follows, link=follows.link + first),
+    )
+
+
+def _placed(base: Pose, X: Transform) -> Transform:
+    """A joint on a robot's base, seen from the world; unchanged where they are the same."""
+    R, p = pose_arrays(base)
+    r = Vec3(*(p + R @ np.array(list(X.r))).tolist())
+    if base.rotation == IDENTITY:
+        return Transform(r, X.turns)
+    columns = [list(X.rotate_back(Vec3(*row))) for row in np.eye(3).tolist()]
+    return Transform(r, turns_of(R @ np.array(columns).T))
+
+
+def _on(frame: Frame, base: Pose, first: int) -> Frame:
+    if frame.link != BASE:
+        return replace(frame, link=frame.link + first)
+    R, p = pose_arrays(base)
+    return placed(Frame(BASE, as_triple(p), _rows(R)), pose_of(frame.rotation, frame.origin))
+
+
+def _rows(R: Array) -> tuple[tuple[float, float, float], ...]:
+    return tuple(as_triple(row) for row in R)
+
+
+def placed(frame: Frame, at: Pose) -> Frame:
+    """The frame at a pose in another frame, on the same link."""
+    R, own = np.array(frame.rotation), pose_of(at.rotation, at.translation)
+    turned, p = R @ np.array(own.rotation), np.array(frame.origin) + R @ np.array(own.translation)
+    found = pose_of(turned, p)
+    return Frame(frame.link, found.translation, found.rotation)
+
+
+def with_object(tree: Tree, body: RigidInertia) -> Tree:
+    """The tree and a body on a free joint of the world, its last link; the frame is its own."""
+    link = Link(
+        name=OBJECT,
+        joint_name=OBJECT,
+        parent=BASE,
+        joint=FREE,
+        placement=Transform(Vec3.zero()),
+        inertia=body,
+        armature=(0.0,) * 6,
+        q_index=tree.nq,
+        v_index=tree.nv,
+        mass=float(body.m),
+        kind="free",
+    )
+    frame = Frame(tree.n_links, (0.0, 0.0, 0.0), IDENTITY)
+    return replace(
+        tree, links=(*tree.links, link), frames=dict(tree.frames) | {OBJECT: frame}
+    )
+
+
+def with_payload(tree: Tree, body: RigidInertia, frame: Frame) -> Tree:
+    """The tree with a body, given in a frame, as part of the frame's link."""
+    R, r = np.array(frame.rotation), Vec3(*frame.origin)
+    moved = Transform(r, turns_of(R)).body_back(body)
+    links = [
+        replace(link, inertia=link.inertia + moved, mass=link.mass + float(body.m))
+        if i == frame.link
+        else link
+        for i, link in enumerate(tree.links)
+    ]
+    return replace(tree, links=tuple(links), frames=dict(tree.frames) | {OBJECT: frame})
+
+
+def clash(trees: Iterable[Tree]) -> bool:
+    """Whether some name is used by two robots, or is that of the object."""
+    seen = {OBJECT}
+    for tree in trees:
+        names = set(tree.frames) | {name for pair in tree.names() for name in pair}
+        if seen & names:
+            return True
+        seen |= names
+    return False
