@@ -12,9 +12,11 @@ from linkwise.chain import chain
 from linkwise.checking.collect import check
 from linkwise.engine.cache import CacheWarning
 from linkwise.errors import BackendUnavailable, RobotFileError, RobotFileWarning
+from linkwise.grasp import Grasp
 from linkwise.io.dh import DHRow
 from linkwise.load import from_dh, from_mujoco, from_pinocchio, load
 from linkwise.model.closures import Loop
+from linkwise.model.contacts import Contact, RigidBody
 from linkwise.motion import control
 from linkwise.motion.simulate import simulate
 from linkwise.motion.trajectory import Trajectory
@@ -28,9 +30,12 @@ __all__ = [
     "BackendUnavailable",
     "Builder",
     "CacheWarning",
+    "Contact",
     "DHRow",
+    "Grasp",
     "Loop",
     "OperationCount",
+    "RigidBody",
     "Robot",
     "RobotFileError",
     "RobotFileWarning",

@@ -18,6 +18,7 @@ from linkwise.algorithms import (
     centroidal_rates,
     christoffel,
     closed_inverse,
+    closed_ltl,
     closure_errors,
     closure_projection,
     configurations,
@@ -26,6 +27,8 @@ from linkwise.algorithms import (
     crba,
     energy,
     gdahj,
+    grasp_dynamics,
+    grasp_recursive,
     inertial_power,
     innovations,
     kic,
@@ -37,6 +40,7 @@ from linkwise.algorithms import (
     operator_dynamics,
     orders,
     products,
+    pv,
     reaches,
     reaction,
     rnea,
@@ -336,22 +340,33 @@ _TABLE = [
               takes_frame=True, **_kinematic),
 ]  # fmt: skip
 
+_GRASPS = [  # of arms that hold an object, besides all others
+    *_methods("grasp_dynamics", (_q, _qd, _tau),
+              (lambda tree: tree.nv + 6 + 6 * tree.held.n_contacts,), {},
+              ("dual", grasp_dynamics.dual(closed_ltl.constrained), _regrouped),
+              ("dual-pv", grasp_dynamics.dual(pv.constrained), _no_followers),
+              ("recursive", grasp_recursive.recursive, _no_followers)),
+]  # fmt: skip
+
 Functions = dict[str, dict[str, Algorithm]]
 
 
-def _functions(of_loops: bool) -> Functions:
+def _functions(of_loops: bool, table: list[Algorithm] = _TABLE) -> Functions:
     found: Functions = {}
-    for entry in _TABLE:
+    for entry in table:
         if entry.closed in (None, of_loops):
             found.setdefault(entry.function, {})[entry.method] = entry
     return found
 
 
 FUNCTIONS, CLOSED_FUNCTIONS = _functions(False), _functions(True)
+GRASP_FUNCTIONS = {closed: _functions(closed, _TABLE + _GRASPS) for closed in (False, True)}
 
 
 def functions_of(tree: Tree) -> Functions:
     """The functions of a robot, and the methods of each: with closed loops, or of a tree."""
+    if tree.held:
+        return GRASP_FUNCTIONS[bool(tree.closures)]
     return CLOSED_FUNCTIONS if tree.closures else FUNCTIONS
 
 

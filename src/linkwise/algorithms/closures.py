@@ -75,10 +75,11 @@ def directed(frame: Frame, row: Vector) -> Motion:
 
 def seams(tree: Tree, q: Vector) -> list[Seam]:
     """The closed loops at a configuration."""
-    return [_seam(tree, q, closure) for closure in tree.closures]
+    return [seam(tree, q, closure) for closure in tree.closures]
 
 
-def _seam(tree: Tree, q: Vector, closure: Closure) -> Seam:
+def seam(tree: Tree, q: Vector, closure: Closure) -> Seam:
+    """One closed loop at a configuration."""
     shared = tree.shared(closure.a.link, closure.b.link)
     J, ends = joint_states_beyond(tree, q, shared), []
     for frame in (closure.a, closure.b):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -32,6 +33,22 @@ class Held:
     contacts: tuple[Closure, ...]  # a: frames of arms; b: frames on the link of the object
     carrier: int | None  # the contact by which an arm's link has the object in its body
     arms: Tree  # alone; their links have the numbers that they have in the tree
+
+    @property
+    def n_contacts(self) -> int:
+        """Contacts, all together."""
+        return len(self.contacts)
+
+    @cached_property
+    def coupled(self) -> tuple[tuple[int, ...], ...]:
+        """Numbers of the directions that contacts hold, those of each robot together."""
+        found: dict[int, list[int]] = {}
+        first = 0
+        for contact in self.contacts:
+            root = (self.arms.path(contact.a.link) or [BASE])[0]
+            found.setdefault(root, []).extend(range(first, first + contact.rank))
+            first += contact.rank
+        return tuple(map(tuple, found.values()))
 
     @property
     def content(self) -> tuple[object, ...]:
@@ -121,9 +138,7 @@ def with_object(tree: Tree, body: RigidInertia) -> Tree:
         kind="free",
     )
     frame = Frame(tree.n_links, (0.0, 0.0, 0.0), IDENTITY)
-    return replace(
-        tree, links=(*tree.links, link), frames=dict(tree.frames) | {OBJECT: frame}
-    )
+    return replace(tree, links=(*tree.links, link), frames=dict(tree.frames) | {OBJECT: frame})
 
 
 def with_payload(tree: Tree, body: RigidInertia, frame: Frame) -> Tree:

@@ -33,6 +33,7 @@ from linkwise.spatial import (
 
 if TYPE_CHECKING:
     from linkwise.model.closures import Closure
+    from linkwise.model.forest import Held
 
 Whole = NDArray[np.int64]
 UNLIMITED = Limits()
@@ -245,6 +246,7 @@ class Tree:
     loops: bool | None = None
     closures: tuple[Closure, ...] = ()  # closed loops: the links are a tree with all of them open
     passive: tuple[int, ...] = ()  # degrees of freedom without a motor, where loops are closed
+    held: Held | None = None  # an object that arms hold: some of the closed loops are contacts
 
     def __post_init__(self) -> None:
         """Hold the links to the contract of a tree."""
@@ -588,6 +590,7 @@ class Tree:
             seen_in = [(frame.origin, frame.rotation) for frame in self.joint_frames]
             whole = (parts, self.gravity, seen_in)
         content = (*whole, closed) if closed else whole
+        content = (*content, self.held.content) if self.held else content
         return hashlib.sha256(repr(content).encode()).hexdigest()
 
 

@@ -1,0 +1,62 @@
+"""What dynamics of grasps tell of the object and its contacts, in base axes.
+
+The acceleration is that of the origin of the object's frame; forces are wrenches (moment, force) on
+the object, at the origin of the frame of each contact's arm.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from linkwise.algorithms.kinematics import axes_of
+from linkwise.algorithms.poses import link_pose
+from linkwise.model.forest import Held
+from linkwise.model.tree import Frame, Tree
+from linkwise.spatial import (
+    Force,
+    Matrix,
+    Motion,
+    RigidInertia,
+    Rotation,
+    Scalar,
+    Transform,
+    Vec3,
+    Vector,
+    rate_matrix,
+)
+
+
+class Outcome(NamedTuple):
+    """Joint accelerations, the object's acceleration, and the force of each contact on it."""
+
+    qdd: list[Scalar]
+    acceleration: list[Scalar]
+    forces: list[Force]
+
+    def numbers(self) -> list[Scalar]:
+        """One after another."""
+        return [*self.qdd, *self.acceleration, *(x for f in self.forces for x in f)]
+
+
+def on_link(held: Held) -> RigidInertia:
+    """The object's body in the frame of the link that it moves with."""
+    turn = Rotation(axes_of(held.frame).T)
+    return Transform(Vec3(*held.frame.origin), (turn,)).body_back(held.body)
+
+
+def object_acceleration(tree: Tree, q: Vector, frame: Frame, w: Vec3, a: Motion) -> list[Scalar]:
+    """From the motion of the link, in its axes at its origin, in which gravity is hidden."""
+    R = link_pose(tree, q, frame.link).R
+    here = a.lin + rate_matrix(w, a.ang) @ Vec3(*frame.origin)
+    return [*(R @ a.ang), *(R @ here + Vec3(*tree.gravity))]
+
+
+def place_of(tree: Tree, q: Vector, frame: Frame) -> Vec3:
+    """The origin of a frame."""
+    pose = link_pose(tree, q, frame.link)
+    return pose.p + pose.R @ Vec3(*frame.origin)
+
+
+def on_object(on_arms: Matrix) -> list[Force]:
+    """Reactions to the wrenches that contacts put on arms."""
+    return [Force(Vec3(*x[:3]), Vec3(*x[3:])) * -1.0 for x in on_arms]

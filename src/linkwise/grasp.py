@@ -1,0 +1,429 @@
+"""Several arms that hold one object: `Grasp`, with `RigidBody` and `Contact`."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, pairwise
+from typing import Any, NamedTuple, Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwise.engine.calls import Calls, Options
+from linkwise.model import forest, values
+from linkwise.model.bodies import Policy
+from linkwise.model.closures import Loop
+from linkwise.model.contacts import (
+    Contact,
+    RigidBody,
+    contacts_of,
+    grasped,
+    normal_in_object,
+    turned,
+)
+from linkwise.model.description import Pose, RobotDescription
+from linkwise.model.forest import OBJECT, Held
+from linkwise.model.values import Array
+from linkwise.robot import Robot
+from linkwise.spatial import Mat3, Vec3
+from linkwise.spatial.quaternion import Quaternion
+
+
+class Loads(NamedTuple):
+    """Forces of contacts (..., contacts): along the normal into the object, across it, and the
+    ratio of the two: what a friction coefficient must exceed.
+    """
+
+    normal: Any
+    tangential: Any
+    ratio: Any
+
+
+class Grasp(Robot):
+    """Arms that hold one object: a robot whose joints are those of all arms.
+
+    >>> import linkwise as lw
+    >>> arm = lw.load("iiwa14")
+    >>> bar = lw.RigidBody(2.0, com=(0, 0, 0.3), inertia=(0.06, 0.06, 0.001))
+    >>> grasp = lw.Grasp(arms=[arm, arm], object=bar, contacts=["link7", "link7"])
+    >>> grasp.nv, grasp.joint_names[7]
+    (14, 'arm1/joint1')
+
+    ``bases``: where each arm stands in the world (4, 4). ``contacts``: a `Contact` each, or the
+    name of a frame, which is a rigid contact of the arm in that place of the list. ``gravity`` in
+    world axes; that of the arms unless given. Where names of arms are the same, each begins with
+    its arm's number: ``arm1/link7``.
+
+    The object is part of the link of the first contact that is rigid: ``q`` and ``qd`` are those of
+    the arms, one after another. Where no contact is rigid, or with ``object_state=True``, the
+    object has a state of its own, after those of the arms: a unit quaternion and its position in
+    ``q``, its velocity in its own axes in ``qd``. The frame ``"object"`` is the object's.
+    """
+
+    __slots__ = ("_arms", "_bases", "_body", "_contacts", "_keeps_state")
+    _arms: tuple[Robot, ...]
+    _bases: tuple[Pose, ...]
+    _body: RigidBody
+    _contacts: tuple[Contact, ...]
+    _keeps_state: bool
+
+    def __init__(
+        self,
+        arms: Sequence[Robot],
+        object: RigidBody,
+        contacts: Sequence[Contact | str],
+        bases: Sequence[ArrayLike] | None = None,
+        gravity: ArrayLike | None = None,
+        *,
+        object_state: bool = False,
+        name: str = "grasp",
+    ) -> None:
+        self._arms = _arms(arms)
+        self._bases = _bases(bases, len(self._arms))
+        self._body = _body(object)
+        self._contacts = contacts_of(contacts, [(arm.name, arm.tree) for arm in self._arms])
+        self._keeps_state = bool(object_state)
+        trees = [arm.tree for arm in self._arms]
+        clash = forest.clash(trees)
+        prefixes = [f"arm{i}/" if clash else "" for i in range(len(trees))]
+        down = _gravity(gravity, self._arms)
+        tree = grasped(
+            forest.joined(trees, self._bases, prefixes, down),
+            self._body.rigid_inertia,
+            self._contacts,
+            prefixes,
+            self._keeps_state,
+        )
+        loops = _loops(tree.held, self._contacts, prefixes) if tree.held else ()
+        self._set(RobotDescription(name, (), ()), Policy(), Calls(tree, name), loops)
+
+    @property
+    def open(self) -> Robot:
+        """The arms and the object without contacts; an object that an arm carries stays with it."""
+        if self._opened is None:
+            tree = dataclasses.replace(self._tree, closures=(), held=None)
+            self._opened = Robot.from_tree(tree, f"{self.name} without contacts")
+        return self._opened
+
+    # -- what it is -----------------------------------------------------------------------------
+
+    @property
+    def arms(self) -> tuple[Robot, ...]:
+        """The arms, each on its own."""
+        return self._arms
+
+    @property
+    def object(self) -> RigidBody:
+        """The object."""
+        return self._body
+
+    @property
+    def contacts(self) -> tuple[Contact, ...]:
+        """The contacts, in order."""
+        return self._contacts
+
+    @property
+    def held(self) -> Held:
+        """The object and its contacts as algorithms see them."""
+        assert self._tree.held is not None
+        return self._tree.held
+
+    @property
+    def object_is_state(self) -> bool:
+        """Whether ``q`` and ``qd`` end with those of the object."""
+        return self.held.carrier is None
+
+    def __repr__(self) -> str:
+        return (
+            f"<Grasp {self.name!r}: {len(self._arms)} arm(s), {len(self._contacts)} contact(s), "
+            f"{self.nv} degrees of freedom>"
+        )
+
+    def split(self, x: ArrayLike) -> list[Any]:
+        """Numbers of all joints (..., nq) or (..., nv), by arm; the object's last where it has any.
+
+        Torques too; those of the object's own joint are a push on the object, in its axes.
+        """
+        numbers: Any = x if hasattr(x, "shape") else np.asarray(x)
+        return [numbers[..., part] for part in self._parts(int(numbers.shape[-1]))]
+
+    def _parts(self, width: int) -> list[slice]:
+        sizes = [r.nq for r in self._arms], [r.nv for r in self._arms]
+        whole = [[*own, tail] for own, tail in zip(sizes, (7, 6), strict=True)]
+        for own in (*(whole if self.object_is_state else ()), *sizes):
+            if width == sum(own):
+                return [slice(a, b) for a, b in pairwise(accumulate(own, initial=0))]
+        raise ValueError(
+            f"split: an array of {width} numbers a state; expected {self.nq} (q) or {self.nv} "
+            "(qd, tau)"
+        )
+
+    def holding(self, q: ArrayLike) -> Grasp:
+        """The same grasp with every contact's place on the object known: as it is at ``q`` (nq)."""
+        q = values.numbers("holding: q", q, (self.nq,))
+        T = np.linalg.inv(self.forward_kinematics(q, OBJECT))
+        contacts = []
+        for contact in self._contacts:
+            where = contact.pose_in_object
+            if where is None:
+                where = T @ self.forward_kinematics(q, self._frame_name(contact))
+            contacts.append(turned(contact, where))
+        return self._again(contacts=contacts)
+
+    def with_gravity(self, gravity: ArrayLike) -> Grasp:
+        """The grasp under another gravity, m/s² in world axes."""
+        return self._again(gravity=gravity)
+
+    def _again(self, **changes: Any) -> Grasp:
+        poses = [_matrix(base) for base in self._bases]
+        own: dict[str, Any] = {
+            "arms": self._arms,
+            "object": self._body,
+            "contacts": self._contacts,
+            "bases": poses,
+            "gravity": self.gravity,
+            "object_state": self._keeps_state,
+            "name": self.name,
+        }
+        return Grasp(**(own | changes))
+
+    def _frame_name(self, contact: Contact) -> str:
+        prefixed = f"arm{contact.arm}/{contact.frame}"
+        return prefixed if prefixed in self._tree.frames else contact.frame
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        made = (self._arms, self._body, self._contacts, [_matrix(x) for x in self._bases],
+                self.gravity)  # fmt: skip
+        return _remade, (made, self._keeps_state, self.name)
+
+    # -- dynamics -------------------------------------------------------------------------------
+
+    def forward_dynamics(  # type: ignore[override]
+        self,
+        q: Any,
+        qd: Any,
+        tau: Any,
+        object_pose: ArrayLike | None = None,
+        object_velocity: ArrayLike | None = None,
+        *,
+        method: str = "auto",
+        **options: Unpack[Options],
+    ) -> Any:
+        """Joint accelerations, the object's acceleration (..., 6), and the forces of the contacts.
+
+        ``q``, ``qd``, ``tau``: lists with an array for each arm, or arrays of all joints one after
+        another (..., nq), (..., nv). Accelerations come as they were given: lists, or (..., nv).
+        Forces are wrenches of the arms on the object (..., contacts, 6), (moment, force) at the
+        origin of each contact's frame; a list of them for lists. All in world axes, the object's
+        acceleration that of the origin of its frame.
+
+        Where the object has a state of its own: ``object_pose``, (..., 4, 4) or quaternion and
+        position (..., 7), and ``object_velocity`` (..., 6), (angular, linear) of its frame's origin
+        in world axes; or both within ``q`` and ``qd``.
+
+        ``method``: ``"dual"`` (closed loops of the whole; ``"auto"``), ``"dual-pv"``, the same from
+        articulated bodies, or ``"recursive"`` (each arm by itself, then the object: for arms that
+        can move in all directions that their contacts hold). With ``status=True`` the result is
+        ``((qdd, acceleration, forces), status bits)``.
+        """
+        lists = _are_lists(q, self._arms)
+        state = self._state(q, qd, tau, object_pose, object_velocity, lists)
+        found = self._calls.run("grasp_dynamics", state, options, method=method)
+        rows, bits = found if options.get("status") else (found, None)
+        qdd, rest = rows[..., : self.nv], rows[..., self.nv :]
+        forces = rest[..., 6:].reshape(*rest.shape[:-1], len(self._contacts), 6)
+        result: Any = (qdd, rest[..., :6], forces)
+        if lists:
+            parts = self.split(qdd)[: len(self._arms)]
+            result = (parts, rest[..., :6], [forces[..., i, :] for i in range(len(self._contacts))])
+        return (result, bits) if options.get("status") else result
+
+    def _state(
+        self, q: Any, qd: Any, tau: Any, pose: Any, velocity: Any, lists: bool
+    ) -> tuple[Any, Any, Any]:
+        """All numbers of the state, and of the torques."""
+        if lists:
+            sizes = [r.nq for r in self._arms], [r.nv for r in self._arms]
+            given = (("q", q, sizes[0]), ("qd", qd, sizes[1]), ("tau", tau, sizes[1]))
+            q, qd, tau = (_joined(what, value, own) for what, value, own in given)
+        if not self.object_is_state:
+            if pose is not None or velocity is not None:
+                raise ValueError(
+                    f"forward_dynamics: contact {self.held.carrier} is rigid, so the object's pose "
+                    "and velocity are those of its arm; expected no object_pose, no object_velocity"
+                )
+            return q, qd, tau
+        arms = sum(r.nq for r in self._arms)
+        if pose is None and velocity is None and _width(q) != arms:
+            return q, qd, self._with_push(tau)
+        if pose is None or velocity is None:
+            raise ValueError(
+                "forward_dynamics: no contact is rigid, so that the arms do not tell where the "
+                "object is; expected object_pose (..., 4, 4) and object_velocity (..., 6), or "
+                f"q of {self.nq} numbers and qd of {self.nv}, the object's last"
+            )
+        place = _place(pose)
+        R = _axes(place)
+        world = _numbers("object_velocity", velocity, 6)
+        own = np.concatenate([_back(R, world[..., :3]), _back(R, world[..., 3:])], axis=-1)
+        return _beside(q, place), _beside(qd, own), self._with_push(tau)
+
+    def _with_push(self, tau: Any) -> Any:
+        """Torques with nothing that pushes the object, where they are of the arms alone."""
+        alone = _width(tau) == sum(r.nv for r in self._arms)
+        return _beside(tau, np.zeros(6)) if alone else tau
+
+    def loads(self, q: ArrayLike, forces: ArrayLike) -> Loads:
+        """Normal and tangential forces (..., contacts), from the forces of `forward_dynamics`.
+
+        ``q`` (..., nq), ``forces`` (..., contacts, 6). A normal force is positive where the arm
+        pushes along the contact's normal. A real contact would open where it changes its sign, and
+        slip where the ratio exceeds the friction coefficient.
+        """
+        R = self.forward_kinematics(q, OBJECT)[..., :3, :3]
+        normals = np.array([normal_in_object(c) for c in self._contacts])
+        world = np.einsum("...ij,kj->...ki", R, normals)
+        push = np.asarray(forces)[..., 3:]
+        along = (push * world).sum(axis=-1)
+        across = np.linalg.norm(push - along[..., None] * world, axis=-1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return Loads(along, across, across / np.abs(along))
+
+
+# -- arguments ------------------------------------------------------------------------------------
+
+
+def _remade(made: tuple[Any, ...], object_state: bool, name: str) -> Grasp:
+    return Grasp(*made, object_state=object_state, name=name)
+
+
+def _arms(arms: Any) -> tuple[Robot, ...]:
+    found = tuple(arms) if isinstance(arms, Iterable) else (arms,)
+    for i, arm in enumerate(found):
+        if not isinstance(arm, Robot):
+            raise TypeError(f"Grasp: arm {i} is {arm!r}; expected a robot")
+        if arm.tree.closures:
+            raise ValueError(
+                f"Grasp: arm {i} ({arm.name!r}) has closed loops; expected an open one"
+            )
+    if not found:
+        raise ValueError("Grasp: there are no arms; expected at least one robot")
+    return found
+
+
+def _bases(bases: Any, count: int) -> tuple[Pose, ...]:
+    if bases is None:
+        return (Pose(),) * count
+    given = list(bases)
+    if len(given) != count:
+        raise ValueError(f"Grasp: {len(given)} bases for {count} arm(s); expected one for each")
+    return tuple(values.pose(f"Grasp: base {i}", base) for i, base in enumerate(given))
+
+
+def _body(body: Any) -> RigidBody:
+    if not isinstance(body, RigidBody):
+        raise TypeError(f"Grasp: object is {body!r}; expected a linkwise.RigidBody")
+    body.rigid_inertia  # noqa: B018 - raises where it cannot exist
+    return body
+
+
+def _gravity(gravity: Any, arms: Sequence[Robot]) -> tuple[float, float, float]:
+    if gravity is not None:
+        return values.triple("Grasp: gravity", gravity)
+    known = {tuple(arm.gravity.tolist()) for arm in arms}
+    if len(known) > 1:
+        raise ValueError(
+            f"Grasp: the arms have different gravity, {sorted(known)}; expected gravity, in world "
+            "axes"
+        )
+    x, y, z = known.pop()
+    return x, y, z
+
+
+def _loops(held: Held, contacts: Sequence[Contact], prefixes: Sequence[str]) -> tuple[Loop, ...]:
+    """The contacts that are closed loops, as loops."""
+    pairs = list(zip(contacts, held.contacts, strict=True))
+    return tuple(
+        Loop(prefixes[c.arm] + c.frame, OBJECT, closure.directions, c.pose_in_object)
+        for i, (c, closure) in enumerate(pairs)
+        if i != held.carrier
+    )
+
+
+# -- states ---------------------------------------------------------------------------------------
+
+
+def _are_lists(q: Any, arms: Sequence[Robot]) -> bool:
+    """Whether a configuration is given arm by arm."""
+    if not isinstance(q, (list, tuple)) or len(q) != len(arms):
+        return False
+    return all(np.ndim(x) > 0 and np.shape(x)[-1] == r.nq for x, r in zip(q, arms, strict=True))
+
+
+def _width(x: Any) -> int:
+    return int((x if hasattr(x, "shape") else np.asarray(x)).shape[-1])
+
+
+def _numbers(what: str, x: Any, width: int) -> Array:
+    """An array of so many numbers a state, in a floating type."""
+    found = np.asarray(x)
+    if found.dtype.kind not in "fiu" or found.ndim == 0 or found.shape[-1] != width:
+        raise ValueError(
+            f"forward_dynamics: {what} has the shape {found.shape}; expected (..., {width})"
+        )
+    return found if found.dtype.kind == "f" else found.astype(float)
+
+
+def _joined(what: str, parts: Any, widths: Sequence[int]) -> Array:
+    if not isinstance(parts, (list, tuple)) or len(parts) != len(widths):
+        raise ValueError(
+            f"forward_dynamics: q is a list, an array for each arm, and {what} is not; expected a "
+            f"list of {len(widths)}"
+        )
+    given = zip(parts, widths, strict=True)
+    arrays = [_numbers(f"{what} of arm {i}", x, n) for i, (x, n) in enumerate(given)]
+    shape = np.broadcast_shapes(*(x.shape[:-1] for x in arrays))
+    return np.concatenate([np.broadcast_to(x, (*shape, x.shape[-1])) for x in arrays], axis=-1)
+
+
+def _beside(x: Any, more: Array) -> Array:
+    """Numbers and more numbers of each state, in the type of the first."""
+    own = np.asarray(x)
+    own = own if own.dtype.kind == "f" else own.astype(float)
+    shape = np.broadcast_shapes(own.shape[:-1], more.shape[:-1])
+    both = [np.broadcast_to(y, (*shape, y.shape[-1])) for y in (own, more.astype(own.dtype))]
+    return np.concatenate(both, axis=-1)
+
+
+def _place(pose: ArrayLike) -> Array:
+    """A pose (..., 4, 4) or (..., 7) as quaternion and position."""
+    given = np.asarray(pose, dtype=float)
+    if given.shape[-1:] == (7,):
+        return given
+    if given.shape[-2:] != (4, 4):
+        raise ValueError(
+            f"forward_dynamics: object_pose has the shape {given.shape}; expected (..., 4, 4), or "
+            "quaternion and position (..., 7)"
+        )
+    rows = [Vec3(*(given[..., i, j] for j in range(3))) for i in range(3)]
+    turn = np.stack(list(Quaternion.of_matrix(Mat3(*rows)).numbers()), axis=-1)
+    return np.concatenate([turn, given[..., :3, 3]], axis=-1)
+
+
+def _axes(place: Array) -> Array:
+    """Rotation matrices (..., 3, 3) of quaternions, whose columns are turned unit vectors."""
+    turn = Quaternion(place[..., 0], Vec3(*(place[..., k] for k in (1, 2, 3))))
+    units = (Vec3(*row) for row in np.eye(3).tolist())
+    columns = [np.stack(list(turn.turn(unit)), axis=-1) for unit in units]
+    return np.stack(columns, axis=-1)
+
+
+def _back(R: Array, x: Array) -> Array:
+    return np.asarray(np.einsum("...ji,...j->...i", R, x))
+
+
+def _matrix(pose: Pose) -> Array:
+    T = np.eye(4)
+    T[:3, :3], T[:3, 3] = pose.rotation, pose.translation
+    return T

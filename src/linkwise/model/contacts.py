@@ -1,0 +1,210 @@
+"""An object, and the contacts by which arms hold it, as users write them; and as one tree.
+
+The object is on a joint of its own, or part of the link of a contact that holds it in all
+directions. Every other contact is a closed loop between an arm and the object's link.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from linkwise.model import forest, values
+from linkwise.model.bodies import moments, rigid_inertia
+from linkwise.model.closures import Closure, Row, directions_of
+from linkwise.model.forest import OBJECT, Held
+from linkwise.model.frames import pose_arrays
+from linkwise.model.tree import Frame, Tree
+from linkwise.model.values import Array
+from linkwise.spatial import RigidInertia
+
+KINDS = ("rigid", "point", "soft", "frictionless")
+
+
+@dataclass(frozen=True)
+class RigidBody:
+    """An object: mass (kg), centre of mass (m) and inertia about it (kg m²), in its own frame.
+
+    Inertia as (xx, yy, zz), (xx, xy, xz, yy, yz, zz) or 3 by 3; none for a point mass.
+    """
+
+    mass: float
+    com: Any = (0.0, 0.0, 0.0)
+    inertia: Any = (0.0, 0.0, 0.0)
+
+    @property
+    def rigid_inertia(self) -> RigidInertia:
+        """As algorithms see it."""
+        return rigid_inertia(
+            moments(values.new_body("RigidBody", self.mass, self.com, self.inertia))
+        )
+
+
+@dataclass(frozen=True)
+class Contact:
+    """A frame of an arm that holds the object in some directions.
+
+    ``kind``: ``"rigid"`` (all six), ``"point"`` (nothing slides), ``"soft"`` (neither slides nor
+    turns about the normal) or ``"frictionless"`` (no motion along the normal). Or ``directions``,
+    as a `Loop` has them. What is held is held both ways: forces may pull.
+
+    ``pose_in_object`` (4, 4) is where the frame of the arm is in the frame of the object. Of the
+    first contact it is the identity unless given: the object's frame is that of the first contact.
+    Of others, unless given, it is wherever the frame is in each state (see `Grasp.holding`).
+    ``normal`` and ``directions`` are in the axes of that pose, or else of the object; the normal is
+    its z axis unless given.
+    """
+
+    arm: int = 0
+    frame: str = ""
+    kind: str = "rigid"
+    directions: Any = None
+    pose_in_object: Any = None
+    normal: Any = None
+
+
+def contacts_of(contacts: Any, arms: Sequence[tuple[str, Tree]]) -> tuple[Contact, ...]:
+    """Contacts from a list of them, or of names of frames; ``arms`` by name and tree."""
+    if isinstance(contacts, (str, Contact)) or not isinstance(contacts, Iterable):
+        raise TypeError(f"Grasp: contacts are {contacts!r}; expected a list")
+    found = tuple(
+        Contact(arm=i, frame=x) if isinstance(x, str) else x for i, x in enumerate(contacts)
+    )
+    if not found:
+        raise ValueError("Grasp: there are no contacts; expected at least one")
+    for i, contact in enumerate(found):
+        _check(i, contact, arms)
+    return found
+
+
+def _check(i: int, contact: Any, arms: Sequence[tuple[str, Tree]]) -> None:
+    what = f"Grasp: contact {i}"
+    if not isinstance(contact, Contact):
+        raise TypeError(f"{what} is {contact!r}; expected a linkwise.Contact or a frame's name")
+    if not isinstance(contact.arm, (int, np.integer)) or not 0 <= contact.arm < len(arms):
+        raise ValueError(
+            f"{what}: arm {contact.arm!r}; expected the number of one of the {len(arms)} arm(s), "
+            f"0 to {len(arms) - 1}"
+        )
+    robot, tree = arms[contact.arm]
+    if contact.frame not in tree.frames:
+        raise values.unknown(f"{what}: frame", contact.frame, robot, tree.frames)
+    if contact.kind not in KINDS:
+        kinds = ", ".join(map(repr, KINDS))
+        raise ValueError(f"{what}: kind {contact.kind!r}; expected one of {kinds}, or directions")
+    if contact.directions is not None and contact.kind != "rigid":
+        raise ValueError(
+            f"{what}: both kind {contact.kind!r} and directions; expected one of the two"
+        )
+
+
+def _rows(i: int, contact: Contact) -> tuple[Row, ...]:
+    """The directions that a contact holds, in the object's axes."""
+    if contact.directions is not None:
+        rows = np.array(directions_of(f"Grasp: contact {i}: directions", contact.directions))
+    else:
+        n, none = _normal(i, contact), np.zeros(3)
+        rows = {
+            "rigid": np.eye(6),
+            "point": np.eye(6)[3:],
+            "soft": np.vstack([np.eye(6)[3:], np.concatenate([n, none])]),
+            "frictionless": np.concatenate([none, n])[None],
+        }[contact.kind]
+    R, _ = pose_arrays(values.pose(f"Grasp: contact {i}: pose_in_object", contact.pose_in_object))
+    if len(rows) == 6 or (contact.kind == "point" and contact.directions is None):
+        return directions_of("", rows)  # the same in any axes
+    turned = np.concatenate([rows[:, :3] @ R.T, rows[:, 3:] @ R.T], axis=1)
+    return directions_of(f"Grasp: contact {i}: directions", turned)
+
+
+def _normal(i: int, contact: Contact) -> Array:
+    normal = (0.0, 0.0, 1.0) if contact.normal is None else contact.normal
+    return np.array(values.direction(f"Grasp: contact {i}: normal", normal))
+
+
+def normal_in_object(contact: Contact) -> Array:
+    """The normal of a contact, in the object's axes."""
+    R, _ = pose_arrays(values.pose("", contact.pose_in_object))
+    return R @ _normal(0, contact)
+
+
+def turned(contact: Contact, where: Any) -> Contact:
+    """A contact at a pose, its normal and directions as they were in the object's axes."""
+    if contact.pose_in_object is not None:
+        return contact
+    R = np.asarray(where)[:3, :3]
+    directions = contact.directions
+    if directions is not None:
+        rows = np.array(directions_of("directions", directions))
+        directions = np.concatenate([rows[:, :3] @ R, rows[:, 3:] @ R], axis=1)
+    normal = R.T @ _normal(0, contact)
+    return replace(contact, pose_in_object=where, normal=normal, directions=directions)
+
+
+def _is_rigid(contact: Contact) -> bool:
+    return len(_rows(0, contact)) == 6
+
+
+def _carrier(contacts: Sequence[Contact]) -> int | None:
+    """The contact whose arm has the object in its link."""
+    rigid = [i for i, contact in enumerate(contacts) if _is_rigid(contact)]
+    if not rigid:
+        return None
+    known = [i for i in rigid if i == 0 or contacts[i].pose_in_object is not None]
+    if not known:
+        raise ValueError(
+            f"Grasp: contact {rigid[0]} is rigid and carries the object, whose frame is that of "
+            f"contact 0; expected pose_in_object of contact {rigid[0]}, or that contact first"
+        )
+    return known[0]
+
+
+def grasped(
+    arms: Tree,
+    body: RigidInertia,
+    contacts: Sequence[Contact],
+    prefixes: Sequence[str],
+    object_state: bool,
+) -> Tree:
+    """Arms, object and contacts as one tree with closed loops."""
+    ends = [arms.frames[prefixes[c.arm] + c.frame] for c in contacts]
+    carrier = None if object_state else _carrier(contacts)
+    if carrier is None:
+        tree = forest.with_object(arms, body)
+    else:
+        where = values.inverse(values.pose("", contacts[carrier].pose_in_object))
+        at = forest.placed(ends[carrier], where)
+        if at.link < 0:
+            raise ValueError(
+                f"Grasp: contact {carrier} is rigid and its frame {contacts[carrier].frame!r} is "
+                "fixed to the base, so that nothing moves; expected a frame that moves"
+            )
+        tree = forest.with_payload(arms, body, at)
+    frame = tree.frames[OBJECT]
+    made = tuple(_closure(i, c, ends[i], frame) for i, c in enumerate(contacts))
+    loops = tuple(x for i, x in enumerate(made) if i != carrier)
+    _refuse_same_link(loops, arms)
+    held = Held(frame, body, made, carrier, arms)
+    return replace(tree, closures=loops, held=held)
+
+
+def _refuse_same_link(loops: Sequence[Closure], tree: Tree) -> None:
+    for loop in loops:
+        if loop.a.link == loop.b.link:
+            raise ValueError(
+                f"Grasp: {loop.name} is on link {tree.links[loop.a.link].name!r}, which carries "
+                "the object already; expected contacts on different links"
+            )
+
+
+def _closure(i: int, contact: Contact, a: Frame, frame: Frame) -> Closure:
+    """A contact as a closed loop: frame a of the arm to a frame on the object's link."""
+    R, p = pose_arrays(values.pose(f"Grasp: contact {i}: pose_in_object", contact.pose_in_object))
+    first = Frame(a.link, a.origin, tuple(map(values.as_triple, np.array(a.rotation) @ R.T)))
+    origin = np.array(frame.origin) + np.array(frame.rotation) @ p
+    b = Frame(frame.link, values.as_triple(origin), frame.rotation)
+    name = f"contact {i} (arm {contact.arm}, {contact.frame!r})"
+    return Closure(name, first, b, _rows(i, contact))

@@ -1,0 +1,107 @@
+"""Forward dynamics of grasps against dense equations, and against single arms with a payload."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+
+METHODS = ("dual", "dual-pv", "recursive")
+STATES = 2
+# arms by their numbers of joints, and what their contacts are
+GRASPS: dict[str, tuple[list[int], list[str]]] = {
+    "rigid": ([6, 7], ["rigid", "rigid"]),
+    "point": ([6, 7], ["point", "point"]),
+    "three points": ([7, 7, 7], ["point", "point", "point"]),
+    "soft": ([7, 7], ["soft", "soft"]),
+    "frictionless": ([7, 6], ["frictionless", "frictionless"]),
+    "mixed": ([7, 7, 7], ["point", "soft", "rigid"]),
+    "three rigid": ([7, 7, 7], ["rigid", "rigid", "rigid"]),
+    "alone": ([6], ["rigid"]),
+    "one point": ([7], ["point"]),
+    "few joints": ([4, 7], ["rigid", "rigid"]),
+    "few joints, points": ([2, 3, 7], ["point", "point", "point"]),
+}
+SINGULAR = ("few joints", "few joints, points")  # for robots by themselves
+
+
+def compare(found: Any, answer: Any, arms: int) -> float:
+    """The largest error, relative to the largest numbers of each part, over the condition."""
+    qdd, acceleration, forces = found
+    pairs = [(qdd[:arms], answer.qdd), (acceleration, answer.acceleration)]
+    if answer.determined:
+        pairs.append((forces, answer.forces))
+    errors = [np.abs(a - b).max() / (1.0 + np.abs(b).max()) for a, b in pairs]
+    return float(max(errors) / answer.condition)
+
+
+def parts(grasp: lw.Grasp, row: np.ndarray) -> Any:
+    return row[: grasp.nv], row[grasp.nv : grasp.nv + 6], row[grasp.nv + 6 :].reshape(-1, 6)
+
+
+def worst(grasp: lw.Grasp, state: Any, dense: Any, evaluate: Any, method: str) -> float:
+    """Of all states, as equations by NumPy."""
+    rows = evaluate(grasp, "grasp_dynamics", *state, method=method)
+    arms = sum(robot.nv for robot in grasp.arms)
+    return max(
+        compare(parts(grasp, row), dense(grasp, *one).solve(), arms)
+        for row, *one in zip(rows, *state, strict=True)
+    )
+
+
+BY_TURNS = [
+    pytest.param(name, method, marks=() if (i + k) % 3 == 0 else pytest.mark.full)
+    for i, name in enumerate(GRASPS)
+    for k, method in enumerate(METHODS)
+    if not (method == "recursive" and name in SINGULAR)
+]
+
+
+@pytest.mark.parametrize(("name", "method"), BY_TURNS)
+def test_against_dense_equations(
+    name: str, method: str, random_grasp: Any, moving: Any, dense: Any, evaluate: Any
+) -> None:
+    rng = np.random.default_rng(list(GRASPS).index(name))
+    grasp = random_grasp(rng, *GRASPS[name])
+    state = moving(grasp, rng, STATES)
+    assert worst(grasp, state, dense, evaluate, method) <= 1e-13
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("seed", range(20))
+def test_a_thousand_random_grasps(
+    seed: int, random_grasp: Any, moving: Any, dense: Any, evaluate: Any
+) -> None:
+    """Fifty at a time, five of them ten states each: any number of arms, joints and kinds of
+    contacts. Robots that cannot move in all directions are left to the dual form.
+    """
+    rng = np.random.default_rng(1000 + seed)
+    for _ in range(5):
+        arms = int(rng.integers(1, 4))
+        joints = rng.integers(2, 8, arms).tolist()
+        kinds = rng.choice(["rigid", "point", "soft", "frictionless"], arms).tolist()
+        options = {"base": "free"} if rng.random() < 0.2 else {}
+        grasp = random_grasp(rng, joints, kinds, **options)
+        state = moving(grasp, rng, 10)
+        assert worst(grasp, state, dense, evaluate, "dual") <= 1e-11
+        assert worst(grasp, state, dense, evaluate, "dual-pv") <= 1e-11
+        if all(n >= 6 for n in joints):
+            assert worst(grasp, state, dense, evaluate, "recursive") <= 1e-11 * 1e3
+
+
+def test_one_arm_is_the_chain_with_the_object_in_its_last_link(evaluate: Any) -> None:
+    arm, rng = lw.load("iiwa14"), np.random.default_rng(5)
+    body = lw.RigidBody(2.0, (0.1, 0.0, 0.3), (0.06, 0.05, 0.02))
+    grasp = lw.Grasp([arm], body, ["link7"])
+    serial = arm.with_payload("link7", 2.0, (0.1, 0.0, 0.3), (0.06, 0.05, 0.02))
+    q, qd, tau = arm.random_q(rng, 6), *rng.uniform(-2, 2, (2, 6, 7))
+    expected = evaluate(serial, "forward_dynamics", q, qd, tau, method="aba")
+    J, M = evaluate(arm, "jacobian", q, frame="link7"), evaluate(arm, "mass_matrix", q)
+    condition = {"recursive": np.linalg.cond(J @ np.linalg.solve(M, J.mT)).max()}
+    for method in METHODS:
+        found = evaluate(grasp, "grasp_dynamics", q, qd, tau, method=method)
+        error = np.abs(found[:, :7] - expected).max() / np.abs(expected).max()
+        assert error <= 5e-15 * condition.get(method, 1.0), method
