@@ -24,6 +24,7 @@ from linkwise.model.contacts import (
 )
 from linkwise.model.description import Pose, RobotDescription
 from linkwise.model.forest import OBJECT, Held
+from linkwise.model.tree import Tree
 from linkwise.model.values import Array
 from linkwise.robot import Robot
 from linkwise.spatial import Mat3, Vec3
@@ -92,10 +93,9 @@ class Grasp(Robot):
             forest.joined(trees, self._bases, prefixes, down),
             self._body.rigid_inertia,
             self._contacts,
-            prefixes,
             self._keeps_state,
         )
-        loops = _loops(tree.held, self._contacts, prefixes) if tree.held else ()
+        loops = _loops(tree, self._contacts)
         self._set(RobotDescription(name, (), ()), Policy(), Calls(tree, name), loops)
 
     @property
@@ -167,7 +167,9 @@ class Grasp(Robot):
         for contact in self._contacts:
             where = contact.pose_in_object
             if where is None:
-                where = T @ self.forward_kinematics(q, self._frame_name(contact))
+                where = T @ self.forward_kinematics(
+                    q, forest.name_of(self._tree, contact.arm, contact.frame)
+                )
             contacts.append(turned(contact, where))
         return self._again(contacts=contacts)
 
@@ -187,10 +189,6 @@ class Grasp(Robot):
             "name": self.name,
         }
         return Grasp(**(own | changes))
-
-    def _frame_name(self, contact: Contact) -> str:
-        prefixed = f"arm{contact.arm}/{contact.frame}"
-        return prefixed if prefixed in self._tree.frames else contact.frame
 
     def __reduce__(self) -> tuple[Any, ...]:
         made = (self._arms, self._body, self._contacts, [_matrix(x) for x in self._bases],
@@ -341,11 +339,13 @@ def _gravity(gravity: Any, arms: Sequence[Robot]) -> tuple[float, float, float]:
     return x, y, z
 
 
-def _loops(held: Held, contacts: Sequence[Contact], prefixes: Sequence[str]) -> tuple[Loop, ...]:
+def _loops(tree: Tree, contacts: Sequence[Contact]) -> tuple[Loop, ...]:
     """The contacts that are closed loops, as loops."""
+    held = tree.held
+    assert held is not None
     pairs = list(zip(contacts, held.contacts, strict=True))
     return tuple(
-        Loop(prefixes[c.arm] + c.frame, OBJECT, closure.directions, c.pose_in_object)
+        Loop(forest.name_of(tree, c.arm, c.frame), OBJECT, closure.directions, c.pose_in_object)
         for i, (c, closure) in enumerate(pairs)
         if i != held.carrier
     )

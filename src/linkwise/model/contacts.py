@@ -163,14 +163,10 @@ def _carrier(contacts: Sequence[Contact]) -> int | None:
 
 
 def grasped(
-    arms: Tree,
-    body: RigidInertia,
-    contacts: Sequence[Contact],
-    prefixes: Sequence[str],
-    object_state: bool,
+    arms: Tree, body: RigidInertia, contacts: Sequence[Contact], object_state: bool
 ) -> Tree:
     """Arms, object and contacts as one tree with closed loops."""
-    ends = [arms.frames[prefixes[c.arm] + c.frame] for c in contacts]
+    ends = [arms.frames[forest.name_of(arms, c.arm, c.frame)] for c in contacts]
     carrier = None if object_state else _carrier(contacts)
     if carrier is None:
         tree = forest.with_object(arms, body)

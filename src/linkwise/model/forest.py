@@ -69,13 +69,22 @@ def joined(
     frames: dict[str, Frame] = {}
     unmoved: list[str] = []
     nq = nv = 0
-    for tree, base, prefix in zip(trees, bases, prefixes, strict=True):
+    for i, (tree, base, prefix) in enumerate(zip(trees, bases, prefixes, strict=True)):
         first = len(links)
         links += [_moved(link, base, prefix, first, nq, nv) for link in tree.links]
-        frames |= {prefix + name: _on(frame, base, first) for name, frame in tree.frames.items()}
+        for own, frame in tree.frames.items():
+            name = prefix + own  # frames of bases may have names of other bases
+            known = f"arm{i}/{own}" if name in frames else name
+            frames[known] = _on(frame, base, first)
         unmoved += [prefix + name for name in tree.unmoved]
         nq, nv = nq + tree.nq, nv + tree.nv
     return Tree(tuple(links), gravity, frames, tuple(unmoved))
+
+
+def name_of(tree: Tree, arm: int, frame: str) -> str:
+    """The name that an arm's frame has in the forest."""
+    prefixed = f"arm{arm}/{frame}"
+    return prefixed if prefixed in tree.frames else frame
 
 
 def _moved(link: Link, base: Pose, prefix: str, first: int, nq: int, nv: int) -> Link:
@@ -155,10 +164,11 @@ def with_payload(tree: Tree, body: RigidInertia, frame: Frame) -> Tree:
 
 
 def clash(trees: Iterable[Tree]) -> bool:
-    """Whether some name is used by two robots, or is that of the object."""
+    """Whether some name of what moves is used by two robots, or is that of the object."""
     seen = {OBJECT}
     for tree in trees:
-        names = set(tree.frames) | {name for pair in tree.names() for name in pair}
+        names = {name for name, frame in tree.frames.items() if frame.link != BASE}
+        names |= {name for pair in tree.names() for name in pair}
         if seen & names:
             return True
         seen |= names

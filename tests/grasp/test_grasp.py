@@ -1,0 +1,272 @@
+"""`lw.Grasp` as users meet it: states, lists, methods, status, and what is refused."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+
+BODY = lw.RigidBody(2.0, (0.0, 0.1, 0.3), (0.06, 0.05, 0.02))
+
+
+def base(x: float = 0.0, turn: float = 0.0) -> np.ndarray:
+    c, s = np.cos(turn), np.sin(turn)
+    return np.array([[c, -s, 0, x], [s, c, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1.0]])
+
+
+@pytest.fixture(scope="module")
+def short() -> lw.Robot:
+    """An arm of three joints, which compiles fast."""
+    b = lw.Builder("short")
+    for i, axis in enumerate([(0, 0, 1), (0, 1, 0), (0, 1, 0)]):
+        b = b.link(f"l{i}", mass=1.0, com=(0.1, 0.0, 0.0), inertia=(0.01, 0.02, 0.02))
+        b = b.joint(f"j{i}", "revolute", parent=f"l{i - 1}" if i else "base", child=f"l{i}",
+                    axis=axis, xyz=(0.3 if i else 0.0, 0.0, 0.0))  # fmt: skip
+    return b.frame("tip", "l2", xyz=(0.3, 0.0, 0.0)).build()
+
+
+@pytest.fixture(scope="module")
+def pinch(short: lw.Robot) -> lw.Grasp:
+    """Two short arms with the object between two points: it has a state of its own."""
+    contacts = [lw.Contact(i, "tip", "point", normal=(1, 0, 0)) for i in range(2)]
+    return lw.Grasp([short, short], BODY, contacts, bases=[base(), base(1.5, np.pi)])
+
+
+@pytest.fixture(scope="module")
+def carry(short: lw.Robot) -> lw.Grasp:
+    """The first of two short arms carries the object, the second holds a point of it."""
+    contacts = ["tip", lw.Contact(1, "tip", "point")]
+    return lw.Grasp(
+        arms=[short, short], bases=[base(), base(1.5, np.pi)], object=BODY, contacts=contacts
+    )
+
+
+def state(grasp: lw.Grasp, states: int, seed: int = 0) -> tuple[np.ndarray, ...]:
+    rng = np.random.default_rng(seed)
+    return grasp.random_q(rng, states), *rng.uniform(-1, 1, (2, states, grasp.nv))
+
+
+def test_it_is_a_robot_of_all_joints(carry: lw.Grasp, pinch: lw.Grasp) -> None:
+    assert (carry.nq, carry.nv, carry.object_is_state) == (6, 6, False)
+    assert (pinch.nq, pinch.nv, pinch.object_is_state) == (13, 12, True)
+    assert carry.joint_names[3] == "arm1/j0" and "arm1/tip" in carry.frame_names
+    assert pinch.joint_names[-1] == "object" and "object" in carry.frame_names
+    assert abs(carry.mass - 8.0) < 1e-12 and abs(pinch.mass - 8.0) < 1e-12
+    assert repr(carry) == "<Grasp 'grasp': 2 arm(s), 2 contact(s), 6 degrees of freedom>"
+    assert len(carry.loops) == 1 and len(pinch.loops) == 2
+    assert carry.open.mass_matrix(carry.neutral()).shape == (6, 6)
+    np.testing.assert_array_equal(
+        carry.forward_kinematics(carry.neutral(), "arm0/tip"),
+        carry.forward_kinematics(carry.neutral(), "object"),
+    )
+
+
+def test_names_that_do_not_clash_stay(short: lw.Robot) -> None:
+    other = short.rename({x: f"left_{x}" for x in (*short.link_names, *short.joint_names, "tip")})
+    grasp = lw.Grasp([short, other], BODY, ["tip", "left_tip"])
+    assert grasp.joint_names == ("j0", "j1", "j2", "left_j0", "left_j1", "left_j2")
+
+
+def test_lists_and_arrays_give_the_same_in_the_form_they_came(carry: lw.Grasp) -> None:
+    q, qd, tau = state(carry, 5)
+    qdd, acceleration, forces = carry.forward_dynamics(q, qd, tau)
+    assert (qdd.shape, acceleration.shape, forces.shape) == ((5, 6), (5, 6), (5, 2, 6))
+    lists = carry.forward_dynamics(carry.split(q), carry.split(qd), carry.split(tau))
+    np.testing.assert_array_equal(np.concatenate(lists[0], axis=-1), qdd)
+    np.testing.assert_array_equal(lists[1], acceleration)
+    assert len(lists[2]) == 2
+    np.testing.assert_array_equal(lists[2][1], forces[:, 1])
+    one = carry.forward_dynamics(q[3], qd[3], tau[3])
+    assert one[0].tobytes() == qdd[3].tobytes() and one[2].tobytes() == forces[3].tobytes()
+    single = carry.forward_dynamics(*(x.astype(np.float32) for x in (q, qd, tau)))
+    assert single[0].dtype == np.float32
+    assert np.abs(single[0] - qdd).max() <= 1e-3 * np.abs(qdd).max()
+    (again, *_), status = carry.forward_dynamics(q, qd, tau, status=True)
+    assert (status == 0).all() and again.tobytes() == qdd.tobytes()
+
+
+def test_the_objects_state_within_q_or_beside_it(pinch: lw.Grasp) -> None:
+    q, qd, tau = state(pinch, 4)
+    tau[:, -6:] = 0.0
+    expected = pinch.forward_dynamics(q, qd, tau)
+    T = pinch.forward_kinematics(q, "object")
+    v = np.einsum("bij,bj->bi", pinch.jacobian(q, "object"), qd)
+    arms, rates, torques = (pinch.split(x)[:2] for x in (q, qd, tau))
+    for pose in (T, q[:, -7:]):
+        found = pinch.forward_dynamics(arms, rates, torques, pose, v)
+        for part, of in zip((np.concatenate(found[0], -1), found[1]), expected[:2], strict=True):
+            np.testing.assert_allclose(part, of[:, : part.shape[1]], rtol=1e-10, atol=1e-9)
+    joined = pinch.forward_dynamics(q[:, :6], qd[:, :6], tau[:, :6], T, v)
+    np.testing.assert_allclose(joined[2], expected[2], rtol=1e-9, atol=1e-9)
+    assert joined[0].shape == (4, 12)
+    np.testing.assert_allclose(joined[1], expected[1], rtol=1e-9, atol=1e-9)
+
+
+def test_forces_and_the_objects_acceleration_are_in_balance(pinch: lw.Grasp) -> None:
+    """Newton's law of the object, from the outputs alone."""
+    q, qd, tau = state(pinch, 3)
+    tau[:, -6:] = 0.0
+    _, a, f = pinch.forward_dynamics(q, qd, tau)
+    T = pinch.forward_kinematics(q, "object")
+    R, w = T[:, :3, :3], np.einsum("bij,bj->bi", pinch.jacobian(q, "object"), qd)[:, :3]
+    com = R @ np.array(BODY.com)
+    of_com = a[:, 3:] + np.cross(a[:, :3], com) + np.cross(w, np.cross(w, com))
+    needed = BODY.mass * (of_com - pinch.gravity)
+    np.testing.assert_allclose(f[:, :, 3:].sum(axis=1), needed, rtol=1e-9, atol=1e-9)
+    assert np.abs(f[:, :, :3]).max() == 0.0, "points take no moments"
+
+
+def test_a_hand_for_each_arm_of_one_robot(
+    chain: Any, dense: Any, evaluate: Any, moving: Any
+) -> None:
+    """Contacts of one robot share all of its inertia; on a flying base too."""
+    rng = np.random.default_rng(4)
+    b = lw.Builder("two arms").link("body", mass=8.0, inertia=(0.5, 0.6, 0.7))
+    b = b.joint("free", "free", parent="base", child="body")
+    for side in ("left", "right"):
+        for i in range(6):
+            parent = f"{side}{i - 1}" if i else "body"
+            b = b.link(f"{side}{i}", mass=1.0, com=rng.uniform(-0.1, 0.1, 3),
+                       inertia=(0.01, 0.02, 0.02))  # fmt: skip
+            b = b.joint(f"{side}_joint{i}", "revolute", parent=parent, child=f"{side}{i}",
+                        axis=rng.normal(size=3), xyz=rng.uniform(0.1, 0.3, 3))  # fmt: skip
+    robot = b.build(gravity=(0.0, 0.0, 0.0))
+    contacts = [lw.Contact(0, "left5"), lw.Contact(0, "right5", "rigid")]
+    grasp = lw.Grasp([robot], BODY, contacts)
+    q, qd, tau = moving(grasp, rng, 2)
+    tau[:, :6] = 0.0
+    answers = [dense(grasp, *row).solve() for row in zip(q, qd, tau, strict=True)]
+    for method in ("dual", "dual-pv", "recursive"):
+        found = evaluate(grasp, "grasp_dynamics", q, qd, tau, method=method)
+        for row, answer in zip(found, answers, strict=True):
+            size = 1.0 + np.abs(answer.qdd).max()
+            assert np.abs(row[:18] - answer.qdd).max() <= 1e-13 * answer.condition * size
+            assert np.abs(row[18:24] - answer.acceleration).max() <= 1e-13 * answer.condition * size
+        # nothing from outside: the momentum of all of it stays
+        A = evaluate(grasp, "centroidal_momentum_matrix", q)
+        rate = (A @ found[:, :18, None])[..., 0] + evaluate(grasp, "centroidal_bias", q, qd)
+        assert np.abs(rate).max() <= 1e-9 * np.abs(A).max() * np.abs(found[:, :18]).max()
+
+
+def test_holding_reads_the_places_of_contacts_from_a_state(carry: lw.Grasp) -> None:
+    q = carry.random_q(3)
+    held = carry.holding(q)
+    place = np.asarray(held.contacts[1].pose_in_object)
+    expected = np.linalg.inv(carry.forward_kinematics(q, "object")) @ carry.forward_kinematics(
+        q, "arm1/tip"
+    )
+    np.testing.assert_allclose(place, expected, atol=1e-14)
+    assert np.abs(held.residual(q).position).max() <= 1e-14
+    assert np.abs(held.residual(q + 0.1).position).max() > 1e-3
+    near = held.project(q + 1e-3)
+    assert np.abs(held.residual(near).position).max() <= 1e-12
+
+
+def test_loads_are_along_and_across_the_normal(pinch: lw.Grasp) -> None:
+    q, _, _ = state(pinch, 2)
+    R = pinch.forward_kinematics(q, "object")[:, :3, :3]
+    forces = np.zeros((2, 2, 6))
+    forces[:, 0, 3:] = R @ np.array([3.0, 0.0, 4.0])
+    loads = pinch.loads(q, forces)
+    np.testing.assert_allclose(loads.normal[:, 0], 3.0)
+    np.testing.assert_allclose(loads.tangential[:, 0], 4.0)
+    np.testing.assert_allclose(loads.ratio[:, 0], 4.0 / 3.0)
+
+
+def test_singular_and_redundant_grasps_are_flagged(short: lw.Robot, evaluate: Any) -> None:
+    """Nine joints, twelve directions that are held beyond the first contact's: one way says that an
+    arm of three joints cannot move in six directions, the other that forces are undetermined.
+    """
+    bases = [base(), base(1.5, np.pi), base(0.7, 0.5)]
+    grasp = lw.Grasp([short] * 3, BODY, ["tip"] * 3, bases=bases)
+    q, qd, tau = state(grasp, 2)
+    _, status = grasp.forward_dynamics(q, 0 * qd, tau, status=True)
+    assert ((status & lw.Status.REDUNDANT) > 0).all()
+    _, status = grasp.forward_dynamics(q, 0 * qd, tau, status=True, method="recursive")
+    assert ((status & lw.Status.SINGULAR) > 0).all()
+    q[1, 2] = np.nan
+    (qdd, *_), status = grasp.forward_dynamics(q, 0 * qd, tau, status=True)
+    assert np.isfinite(qdd[0]).all() and np.isnan(qdd[1]).all()
+    assert status[1] & lw.Status.NOT_FINITE
+
+
+def test_pickles_and_other_gravity(carry: lw.Grasp) -> None:
+    other = pickle.loads(pickle.dumps(carry))
+    q, qd, tau = state(carry, 2)
+    expected = carry.forward_dynamics(q, qd, tau)[0]
+    assert other.forward_dynamics(q, qd, tau)[0].tobytes() == expected.tobytes()
+    light = carry.with_gravity((0, 0, 0))
+    assert isinstance(light, lw.Grasp) and not light.gravity.any()
+
+
+REFUSED: list[tuple[str, type[Exception], dict[str, Any]]] = [
+    (r"Grasp: arm 0 is 'arm'; expected a robot", TypeError, {"arms": ["arm"]}),
+    (r"Grasp: there are no arms", ValueError, {"arms": []}),
+    (r"Grasp: object is 3; expected a linkwise.RigidBody", TypeError, {"object": 3}),
+    (r"RigidBody: mass is -1; expected zero or more", ValueError, {"object": lw.RigidBody(-1.0)}),
+    (r"Grasp: there are no contacts", ValueError, {"contacts": []}),
+    (r"Grasp: contacts are 'tip'; expected a list", TypeError, {"contacts": "tip"}),
+    (r"Grasp: contact 1 is 5; expected a linkwise.Contact", TypeError, {"contacts": ["tip", 5]}),
+    (r"contact 0: arm 7; expected the number of one of the 2", ValueError,
+     {"contacts": [lw.Contact(7, "tip")]}),
+    (r"contact 2: arm 2; expected", ValueError, {"contacts": ["tip", "tip", "tip"]}),
+    (r"contact 0: frame 'tup': robot 'short' has no such.*did you mean 'tip'", ValueError,
+     {"contacts": ["tup"]}),
+    (r"contact 0: kind 'glue'; expected one of 'rigid', 'point'", ValueError,
+     {"contacts": [lw.Contact(0, "tip", "glue")]}),
+    (r"contact 0: both kind 'soft' and directions", ValueError,
+     {"contacts": [lw.Contact(0, "tip", "soft", directions=[1, 0, 0, 0, 0, 0])]}),
+    (r"contact 0: directions is .*; expected six booleans", ValueError,
+     {"contacts": [lw.Contact(0, "tip", directions=[1, 2])]}),
+    (r"contact 0: normal is \(0, 0, 0\), which has no direction", ValueError,
+     {"contacts": [lw.Contact(0, "tip", "soft", normal=(0, 0, 0))]}),
+    (r"contact 1 is rigid and carries the object, whose frame is that of contact 0; expected "
+     r"pose_in_object of contact 1", ValueError,
+     {"contacts": [lw.Contact(0, "tip", "point"), lw.Contact(1, "tip")]}),
+    (r"contact 0 is rigid and its frame 'base' is fixed to the base", ValueError,
+     {"contacts": ["base", lw.Contact(1, "tip", "point")]}),
+    (r"contact 1 \(arm 0, 'l2'\) is on link 'arm0/l2', which carries the object", ValueError,
+     {"contacts": ["tip", lw.Contact(0, "l2", "point")]}),
+    (r"1 bases for 2 arm\(s\); expected one for each", ValueError, {"bases": [np.eye(4)]}),
+    (r"base 1 is .*; expected a rotation", ValueError, {"bases": [np.eye(4), np.ones((4, 4))]}),
+    (r"gravity is 'down'; expected 3 finite numbers", ValueError, {"gravity": "down"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "kind", "wrong"), REFUSED, ids=range(len(REFUSED)))
+def test_what_is_wrong_is_told(
+    short: lw.Robot, words: str, kind: type[Exception], wrong: dict[str, Any]
+) -> None:
+    right: dict[str, Any] = {"arms": [short, short], "object": BODY, "contacts": ["tip", "tip"]}
+    with pytest.raises(kind, match=words):
+        lw.Grasp(**(right | wrong))
+
+
+def test_arms_that_fall_in_different_directions_need_to_be_told(short: lw.Robot) -> None:
+    with pytest.raises(ValueError, match=r"the arms have different gravity.*expected gravity, in"):
+        lw.Grasp([short, short.with_gravity((0, 0, 0))], BODY, ["tip", "tip"])
+
+
+def test_states_that_do_not_fit_are_told(carry: lw.Grasp, pinch: lw.Grasp) -> None:
+    q, qd, tau = (x[0] for x in state(pinch, 1))
+    with pytest.raises(ValueError, match="no contact is rigid, so that the arms do not tell where"):
+        pinch.forward_dynamics(q[:6], qd[:6], tau[:6])
+    with pytest.raises(ValueError, match=r"object_pose has the shape \(3,\); expected \(..., 4, 4"):
+        pinch.forward_dynamics(q[:6], qd[:6], tau[:6], np.zeros(3), np.zeros(6))
+    with pytest.raises(ValueError, match=r"object_velocity has the shape \(2,\); expected"):
+        pinch.forward_dynamics(q[:6], qd[:6], tau[:6], np.eye(4), np.zeros(2))
+    with pytest.raises(ValueError, match="q is a list, an array for each arm, and qd is not"):
+        pinch.forward_dynamics(pinch.split(q)[:2], qd, tau)
+    with pytest.raises(ValueError, match=r"split: an array of 5 numbers a state; expected 13"):
+        pinch.split(np.zeros(5))
+    q, qd, tau = (x[0] for x in state(carry, 1))
+    with pytest.raises(ValueError, match="contact 0 is rigid, so the object's pose and velocity"):
+        carry.forward_dynamics(q, qd, tau, object_pose=np.eye(4))
+    with pytest.raises(
+        ValueError, match=r"method 'aba'.*grasp_dynamics expects one of 'auto', 'du"
+    ):
+        carry.forward_dynamics(q, qd, tau, method="aba")
