@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from linkwise.engine.calls import Calls, Options
 from linkwise.model import forest, values
 from linkwise.model.bodies import Policy
-from linkwise.model.closures import Loop
+from linkwise.model.closures import Closing, Loop
 from linkwise.model.contacts import (
     Contact,
     RigidBody,
@@ -95,8 +95,8 @@ class Grasp(Robot):
             self._contacts,
             self._keeps_state,
         )
-        loops = _loops(tree, self._contacts)
-        self._set(RobotDescription(name, (), ()), Policy(), Calls(tree, name), loops)
+        closing = Closing(_loops(tree, self._contacts), (OBJECT,) if tree.passive else ())
+        self._set(RobotDescription(name, (), ()), Policy(), Calls(tree, name), closing)
 
     @property
     def open(self) -> Robot:
@@ -105,6 +105,23 @@ class Grasp(Robot):
             tree = dataclasses.replace(self._tree, closures=(), held=None)
             self._opened = Robot.from_tree(tree, f"{self.name} without contacts")
         return self._opened
+
+    def _like(
+        self,
+        description: RobotDescription,
+        policy: Policy,
+        tree: Tree,
+        closing: Closing | None = None,
+    ) -> Robot:
+        """The same grasp with another kind of code; contacts are made with a grasp."""
+        if closing is not None:
+            raise ValueError(
+                f"close_loops: {self.name!r} is a grasp, whose loops are its contacts; expected "
+                "another linkwise.Grasp, with more contacts"
+            )
+        other = self._again()
+        other._set(description, policy, Calls(tree, self.name), self._closing)
+        return other
 
     # -- what it is -----------------------------------------------------------------------------
 
@@ -271,6 +288,60 @@ class Grasp(Robot):
         """Torques with nothing that pushes the object, where they are of the arms alone."""
         alone = _width(tau) == sum(r.nv for r in self._arms)
         return _beside(tau, np.zeros(6)) if alone else tau
+
+    def inverse_dynamics(  # type: ignore[override]
+        self,
+        q: Any,
+        qd: Any,
+        qdd: Any,
+        *,
+        weights: ArrayLike | None = None,
+        **options: Unpack[Options],
+    ) -> Any:
+        """Joint torques (..., nv) that produce a motion, and the forces of the contacts.
+
+        ``q`` (..., nq), ``qd`` and ``qdd`` (..., nv) of a motion that contacts allow, or where the
+        arms alone have a state, lists with an array for each arm; torques and forces come as in
+        `forward_dynamics`. Arms may squeeze the object without moving it, so that many torques
+        produce a motion: these are the smallest, of least Σ w_j tau_j², with ``weights`` w (...,
+        nv), positive; all 1 unless given. A larger weight on the joints of an arm takes load off
+        it. The object's own joint gets no torque.
+        """
+        lists = _are_lists(q, self._arms)
+        if lists:
+            sizes = (
+                [r.nq for r in self._arms],
+                [r.nv for r in self._arms],
+                [r.nv for r in self._arms],
+            )
+            given = zip(("q", "qd", "qdd"), (q, qd, qdd), sizes, strict=True)
+            q, qd, qdd = (_joined(what, value, own) for what, value, own in given)
+        share = np.ones(self.nv) if weights is None else np.asarray(weights)
+        if share.shape[-1:] != (self.nv,) or not (share > 0).all():
+            raise ValueError(
+                f"inverse_dynamics: weights are {weights!r}; expected {self.nv} positive numbers"
+            )
+        dtype = np.result_type(*(np.asarray(x).dtype for x in (q, qd, qdd)))
+        share = share.astype(dtype if dtype.kind == "f" else float)
+        found = self._calls.run("grasp_inverse", (q, qd, qdd, share), options)
+        rows, bits = found if options.get("status") else (found, None)
+        tau, rest = rows[..., : self.nv], rows[..., self.nv :]
+        forces = rest.reshape(*rest.shape[:-1], len(self._contacts), 6)
+        pair: Any = (tau, forces)
+        if lists:
+            parts = self.split(tau)[: len(self._arms)]
+            pair = (parts, [forces[..., i, :] for i in range(len(self._contacts))])
+        return (pair, bits) if options.get("status") else pair
+
+    def internal_forces(self, q: ArrayLike, forces: ArrayLike, **options: Unpack[Options]) -> Any:
+        """The part of contact forces (..., contacts, 6) that squeezes the object and moves nothing.
+
+        ``q`` (..., nq), ``forces`` as `forward_dynamics` gives them. What is left of them are the
+        least forces, along what contacts hold, that move the object as all do.
+        """
+        given: Any = forces if hasattr(forces, "shape") else np.asarray(forces)
+        numbers = given.reshape(*given.shape[:-2], self._tree.n_contact_forces)
+        return self._calls.run("internal_forces", (q, numbers), options)
 
     def loads(self, q: ArrayLike, forces: ArrayLike) -> Loads:
         """Normal and tangential forces (..., contacts), from the forces of `forward_dynamics`.

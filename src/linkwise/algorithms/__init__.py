@@ -28,7 +28,9 @@ from linkwise.algorithms import (
     energy,
     gdahj,
     grasp_dynamics,
+    grasp_inverse,
     grasp_recursive,
+    grasp_squeeze,
     inertial_power,
     innovations,
     kic,
@@ -342,10 +344,16 @@ _TABLE = [
 
 _GRASPS = [  # of arms that hold an object, besides all others
     *_methods("grasp_dynamics", (_q, _qd, _tau),
-              (lambda tree: tree.nv + 6 + 6 * tree.held.n_contacts,), {},
+              (lambda tree: tree.nv + 6 + tree.n_contact_forces,), {},
               ("dual", grasp_dynamics.dual(closed_ltl.constrained), _regrouped),
               ("dual-pv", grasp_dynamics.dual(pv.constrained), _no_followers),
               ("recursive", grasp_recursive.recursive, _no_followers)),
+    Algorithm("grasp_inverse", "least-torque", grasp_inverse.inverse_dynamics,
+              (_q, _qd, _qdd, ("weights", V)),
+              (lambda tree: tree.nv + tree.n_contact_forces,), **_mass),
+    Algorithm("internal_forces", "least", grasp_squeeze.internal_forces,
+              (_q, ("forces", "n_contact_forces")), (lambda tree: tree.n_contact_forces // 6, 6),
+              **_kinematic),
 ]  # fmt: skip
 
 Functions = dict[str, dict[str, Algorithm]]

@@ -184,7 +184,8 @@ def grasped(
     loops = tuple(x for i, x in enumerate(made) if i != carrier)
     _refuse_same_link(loops, arms)
     held = Held(frame, body, made, carrier, arms)
-    return replace(tree, closures=loops, held=held)
+    passive = () if loops == () or carrier is not None else tuple(range(arms.nv, tree.nv))
+    return replace(tree, closures=loops, held=held, passive=passive)
 
 
 def _refuse_same_link(loops: Sequence[Closure], tree: Tree) -> None:

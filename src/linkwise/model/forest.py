@@ -40,6 +40,12 @@ class Held:
         return len(self.contacts)
 
     @cached_property
+    def orthonormal(self) -> tuple[tuple[tuple[float, ...], ...], ...]:
+        """Of each contact, orthonormal rows that span the directions that it holds."""
+        rows = (np.linalg.qr(np.array(x.directions).T)[0].T for x in self.contacts)
+        return tuple(tuple(tuple(row) for row in own.tolist()) for own in rows)
+
+    @cached_property
     def coupled(self) -> tuple[tuple[int, ...], ...]:
         """Numbers of the directions that contacts hold, those of each robot together."""
         found: dict[int, list[int]] = {}

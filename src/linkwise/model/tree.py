@@ -530,6 +530,11 @@ class Tree:
         return len(self.closures)
 
     @property
+    def n_contact_forces(self) -> int:
+        """Numbers of the wrenches of all contacts on an object that is held."""
+        return 6 * self.held.n_contacts if self.held else 0
+
+    @property
     def n_constraints(self) -> int:
         """Directions that closed loops hold, all together."""
         return sum(closure.rank for closure in self.closures)

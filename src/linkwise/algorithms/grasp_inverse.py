@@ -1,0 +1,74 @@
+"""Torques of arms that move an object, with the load shared as asked for.
+
+    tau = t - Jᵀ λ,   t = M qdd + bias,       least Σ w_j tau_j² with no torque on the object
+
+Torques and contact forces λ are not determined by the motion: arms may squeeze the object without
+moving it. Of all λ, those that make the weighted sum of squares smallest. With D the weights, where
+the object's own six numbers of tau have the weight 1, and P the unit columns that belong to them,
+
+    H λ_0 = J D t,   H = J D Jᵀ,     tau_0 = t - Jᵀ λ_0
+    S η = Pᵀ tau_0,  S = Pᵀ Jᵀ H⁻¹ J P,      λ = λ_0 + H⁻¹ J P η
+
+as in ``closed_inverse.py``: adding squares that are then made zero changes nothing. Where the
+object is part of an arm's link there is no P. Directions of contacts that H finds to depend on
+others get no force, and the state is flagged.
+"""
+
+from __future__ import annotations
+
+from linkwise.algorithms import dense, ldl
+from linkwise.algorithms.closed_dynamics import base_wrenches
+from linkwise.algorithms.closed_ltl import jacobian_columns
+from linkwise.algorithms.closures import seams
+from linkwise.algorithms.constrained import Factors
+from linkwise.algorithms.grasp_dynamics import carried
+from linkwise.algorithms.grasp_outcome import on_object
+from linkwise.algorithms.rates import at_rest, move
+from linkwise.algorithms.rnea import rnea
+from linkwise.algorithms.yielding import combined
+from linkwise.model.tree import Tree
+from linkwise.spatial import Force, Scalar, Vector, reciprocal_if_independent
+from linkwise.sweep import along_path
+
+
+def inverse_dynamics(
+    tree: Tree, q: Vector, qd: Vector, qdd: Vector, weights: Vector
+) -> list[Scalar]:
+    """Joint torques, and the forces of all contacts on the object."""
+    held, needed = tree.held, rnea(tree, q, qd, qdd)
+    assert held is not None
+    tau, found = shared(tree, q, needed, weights) if tree.closures else (needed, [])
+    if held.carrier is not None:
+        rates = tree.per_link_q(q), tree.per_link_v(qd), tree.per_link_v(qdd)
+        start = at_rest(tree.base_acceleration)
+        _, m = along_path(tree, held.frame.link, move, start, *rates)
+        numbers = [i for i in range(held.n_contacts) if i != held.carrier]
+        own = carried(tree, q, held, m, dict(zip(numbers, found, strict=True)))
+        found.insert(held.carrier, own)
+    return [*tau, *(x for f in found for x in f)]
+
+
+def shared(
+    tree: Tree, q: Vector, needed: Vector, weights: Vector
+) -> tuple[list[Scalar], list[Force]]:
+    """The smallest torques, and the forces of the contacts that are closed loops."""
+    closed = seams(tree, q)
+    J, most = jacobian_columns(tree, closed)
+    D = [1.0 if j in tree.passive else w for j, w in enumerate(weights)]
+    own = [D[j] for j in J]
+    scale = [dense.dot(column, own) for column in zip(*most.values(), strict=True)]
+    H = dense.square(list(J.values()), own)
+    factors = Factors(*ldl.factor(H, scale, reciprocal_if_independent))
+    weighed = [x * d for x, d in zip(needed, D, strict=True)]
+    f = factors.solve(combined(J, weighed, len(H)))
+    if tree.passive:
+        P = [J.get(j, [0.0] * len(H)) for j in tree.passive]  # rows of Pᵀ Jᵀ
+        Z = [factors.solve(row) for row in P]
+        S = [[dense.dot(row, z) for z in Z] for row in P]
+        left = [[needed[j] - dense.dot(row, f)] for j, row in zip(tree.passive, P, strict=True)]
+        L, inv_d = ldl.factor(S, [S[k][k] for k in range(len(S))], reciprocal_if_independent)
+        eta = ldl.backward(L, dense.scaled(ldl.forward(L, left), inv_d))
+        more = [dense.dot(z, [x[0] for x in eta]) for z in zip(*Z, strict=True)]
+        f = [x + y for x, y in zip(f, more, strict=True)]
+    tau = [t - dense.dot(J[j], f) if j in J else t for j, t in enumerate(needed)]
+    return tau, on_object(base_wrenches(tree, q, closed, f))
