@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import mpmath
@@ -337,6 +338,20 @@ def test_one_state_many_states_and_threads_give_the_same_bits(
     np.testing.assert_array_equal(osc(*boxed).reshape(300, 7), tau)
 
 
+def test_threads_may_share_a_law(iiwa: lw.Robot) -> None:
+    """A law that is new to all of them, asked for one state and for many."""
+    law = OperationalSpace(iiwa, FRAME, posture=iiwa.neutral())
+    q, qd, target = states(iiwa, 64)
+    expected = OperationalSpace(iiwa, FRAME, posture=iiwa.neutral())(q, qd, target)
+
+    def ask(_: int) -> bool:
+        alone = (np.array_equal(law(*x), y) for *x, y in zip(q, qd, target, expected, strict=True))
+        return all(alone) and np.array_equal(law(q, qd, target), expected)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(ask, range(40)))
+
+
 def test_float32_stays_float32(iiwa: lw.Robot, osc: OperationalSpace) -> None:
     q, qd, target = states(iiwa, 50)
     tau = osc(q, qd, target)
@@ -395,6 +410,21 @@ def test_a_law_is_compiled_into_the_simulation(iiwa: lw.Robot, osc: OperationalS
     np.testing.assert_allclose(inside.q, outside.q, rtol=0, atol=1e-12)
     np.testing.assert_allclose(inside.tau[:, :-1], outside.tau[:, :-1], rtol=0, atol=1e-8)
     assert "operational space + pd" in repr(law)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("integrator", ["rk4", "implicit", "midpoint", "DOP853"])
+def test_every_integrator_takes_the_law(
+    iiwa: lw.Robot, osc: OperationalSpace, integrator: str
+) -> None:
+    """Asked at every stage, it leads to the same motion as RK4's with small steps."""
+    q = 0.3 + iiwa.neutral()
+    target = iiwa.forward_kinematics(0.35 + iiwa.neutral(), FRAME)
+    law, run = osc.law(target), {"duration": 0.1, "hold": False}
+    fine = lw.simulate(iiwa, q, controller=law, dt=1e-3, **run)  # type: ignore[arg-type]
+    found = lw.simulate(iiwa, q, controller=law, dt=5e-3, integrator=integrator, **run)  # type: ignore[arg-type]
+    off = np.abs(found.q[-1] - fine.q[-1]).max()
+    assert off <= {"rk4": 1e-6, "implicit": 1e-2, "midpoint": 1e-4, "DOP853": 1e-6}[integrator]
 
 
 def test_a_simulation_that_becomes_singular_says_so(iiwa: lw.Robot, osc: OperationalSpace) -> None:

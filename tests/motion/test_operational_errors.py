@@ -85,7 +85,6 @@ def test_robots_that_cannot_are_named() -> None:
     ("given", "message"),
     [
         ((Q[:3], QD, POSE), r"OperationalSpace: q has shape \(3,\); expected \(..., 7\)"),
-        ((0.0, Q, QD), r"OperationalSpace: q has shape \(\); expected \(..., 7\)"),
         ((Q, QD[:2], POSE), r"OperationalSpace: qd has shape \(2,\); expected \(..., 7\)"),
         ((Q, QD, POSE[:3]), r"target has shape \(3, 4\); expected \(..., 4, 4\)"),
         ((Q, QD, np.zeros(3)), r"target has shape \(3,\); expected \(..., 4, 4\)$"),
@@ -109,6 +108,8 @@ def test_other_mistakes_in_a_call() -> None:
         law(Q, QD, POSE, force=np.zeros(6))
     with pytest.raises(TypeError, match=r"q has dtype complex128; expected float32, float64 or"):
         law(Q + 0j, QD, POSE)
+    with pytest.raises(TypeError, match=r"q is 0.0; expected .* simulate, the law with its target"):
+        lw.simulate(ARM, Q, controller=law, duration=0.01)
     with pytest.raises(TypeError, match=r"target cannot be read as an array"):
         law(Q, QD, [[1.0], [1.0, 2.0]])
     with pytest.raises(ValueError, match=r"out has shape \(3,\); expected \(7,\)"):

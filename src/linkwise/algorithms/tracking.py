@@ -15,7 +15,7 @@ from linkwise.algorithms.poses import LinkPose, link_pose
 from linkwise.algorithms.yielding import combined
 from linkwise.model.tree import Frame, Tree
 from linkwise.spatial import Mat3, Scalar, Vec3, Vector
-from linkwise.spatial.quaternion import Quaternion, logarithm
+from linkwise.spatial.se3 import rotation_vector
 
 
 class Tracked(NamedTuple):
@@ -51,4 +51,4 @@ def pose_error(pose: LinkPose, target: Vector) -> list[Scalar]:
     R = [Vec3(*target[4 * k : 4 * k + 3]) for k in range(3)]
     between = Mat3(*(pose.R @ row for row in R))  # R_target Rᵀ: rows times rows
     way = Vec3(*(target[4 * k + 3] for k in range(3))) - pose.p
-    return [*logarithm(Quaternion.of_matrix(between)), *way]
+    return [*rotation_vector(between), *way]

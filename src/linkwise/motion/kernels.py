@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from linkwise.backends.base import BATCH, ONE, Backend, Kernel, Site
 from linkwise.backends.choice import cpu
-from linkwise.engine.arrays import check_threads, prepare
+from linkwise.backends.process import build_lock
+from linkwise.engine.calls import AnyBatch
+from linkwise.engine.devices import DeviceBatch
 from linkwise.engine.recipes import Recipe, kernel_of
 from linkwise.robot import Robot
 from linkwise.trace.expr import Expr, Graph
@@ -41,18 +43,34 @@ class Function(NamedTuple):
         """Run it on arrays (..., size), one for each port; returns an array (..., size), or a list
         of all outputs where there are several.
         """
-        found, _ = self.run(robot, values, threads, out)
-        return found[0] if len(found) == 1 else found
+        found = self.run(robot, values, threads, out)
+        return found[0] if len(found) == 1 else list(found)
 
     def run(
-        self, robot: Robot, values: Sequence[Any], threads: int | None = None, out: Any = None
-    ) -> tuple[list[Any], Kernel | None]:
-        """All outputs, and the kernel that made them."""
-        batch = prepare(self.name, [(port.name, port.size) for port in self.ports], values)
-        form = BATCH if batch.shape or batch.dtype != "float64" else ONE
-        made = self.kernel(robot, batch.dtype, form) if batch.states and self.size else None
-        outputs = [(x.shape, batch.dtype if x.kind == NUMBER else "uint8") for x in self.slots]
-        return batch.run(made, outputs, out, threads), made
+        self,
+        robot: Robot,
+        values: Sequence[Any],
+        threads: int | None = None,
+        out: Any = None,
+        made: Callable[[Kernel], None] | None = None,
+    ) -> tuple[Any, ...]:
+        """All outputs, where the arrays are; ``made`` is given a kernel of the processor."""
+        sizes = [(port.name, port.size) for port in self.ports]
+
+        def run(batch: AnyBatch, backend: Backend, out: Any) -> tuple[Any, ...]:
+            there = isinstance(batch, DeviceBatch)
+            form = BATCH if there or batch.shape or batch.dtype != "float64" else ONE
+            own: Kernel | None = None
+            if batch.states and self.size:
+                own = self.kernel(robot, batch.dtype, form, backend)
+                if made is not None and not there:
+                    made(own)
+            outputs = [(x.shape, batch.dtype if x.kind == NUMBER else "uint8") for x in self.slots]
+            return tuple(batch.run(own, outputs, out, threads))
+
+        calls = robot._calls
+        found = calls.where_they_are(self.name, sizes, tuple(values), out, threads, run, None)
+        return cast(tuple[Any, ...], found)
 
     @property
     def slots(self) -> tuple[Slot, ...]:
@@ -60,13 +78,12 @@ class Function(NamedTuple):
         bits = () if self.status is None else (Slot("status", kind=BYTE),)
         return (Slot("result", (self.size,)), *self.more, *bits)
 
-    def kernel(self, robot: Robot, dtype: str, form: str) -> Kernel:
+    def kernel(self, robot: Robot, dtype: str, form: str, machine: Backend | None = None) -> Kernel:
         """Its kernel."""
         outputs = tuple(slot.name for slot in self.slots)
         key = ("function", self.name, *self.key, *outputs)
-        return kernel(
-            robot, Recipe(key, Signature(self.ports, self.slots), self._program), dtype, form
-        )
+        recipe = Recipe(key, Signature(self.ports, self.slots), self._program)
+        return kernel(robot, recipe, dtype, form, machine)
 
     def _program(self) -> Program:
         graph = Graph()
@@ -90,21 +107,19 @@ class Served:
 
     def __call__(self, values: Sequence[Any], out: Any = None, threads: int | None = None) -> Any:
         """Run it on arrays of any kind."""
-        check_threads(threads)
-        found, made = self.function.run(self.robot, values, threads, out)
-        if made is not None:
-            self._connect(made)
-        return found[0] if len(found) == 1 else tuple(found)
+        found = self.function.run(self.robot, values, threads, out, self._connect)
+        return found[0] if len(found) == 1 else found
 
     def _connect(self, made: Kernel) -> None:
-        if self._site is None:
-            sizes = [port.size for port in self.function.ports]
-            status = self.function.status is not None
-            calls, shape = self.robot._calls, (self.function.size,)
-            self._site = calls.other_site(cpu(), sizes, shape, status)
-        if self._site is not None:
-            self._site.connect(made)
-            self.fast = self._site.run
+        """Let the site use a kernel; calls may run in it already, so there is one for ever."""
+        with build_lock:
+            if self._site is None:
+                sizes = [port.size for port in self.function.ports]
+                status, shape = self.function.status is not None, (self.function.size,)
+                self._site = self.robot._calls.other_site(cpu(), sizes, shape, status)
+            if self._site is not None:
+                self._site.connect(made)
+                self.fast = self._site.run
 
 
 def _declined(*_values: Any, out: Any = None, threads: Any = None) -> Any:

@@ -8,6 +8,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwise.engine import devices
 from linkwise.engine.arrays import read
 from linkwise.motion.kernels import Served
 from linkwise.motion.laws import Law, Numbered, PerStep, Term
@@ -182,14 +183,16 @@ class OperationalSpace:
         self, given: tuple[Any, ...], report: bool, status: bool, out: Any, threads: Any
     ) -> Any:
         """Torques in states of any kind of array."""
-        values = self._values(given)
-        kind = self._packed[np.result_type(*(x for x in values if x is not None))]
+        there = devices.elsewhere(given)
+        values = self._foreign(given) if there else self._values(given)
+        known = [np.float64] if there else [x for x in values if x is not None]
+        kind = self._packed[np.result_type(*known)]
         if kind is None:
             raise ValueError(
                 f"{self.plan.title}: gains or posture have numbers for each step; expected a "
                 "simulation with the controller .law(...), or the same numbers at all times"
             )
-        still, numbers = kind
+        still, numbers = (x.tolist() for x in kind) if there else kind
         full = [*(still if x is None else x for x in values), numbers]
         if not report:
             return self._served[status](full, out, threads)
@@ -201,6 +204,11 @@ class OperationalSpace:
         """The arguments of a call as arrays; None for zeros."""
         q, qd, target, velocity, acceleration, force = given
         plan, robot = self.plan, self.robot
+        if np.ndim(q) == 0:
+            raise TypeError(
+                f"{plan.title}: q is {q!r}; expected configurations (..., {robot.nq}), or, as a "
+                "controller of simulate, the law with its target: .law(target)"
+            )
         values: list[Array | None] = [
             read(plan.title, "q", robot.nq, q),
             read(plan.title, "qd", robot.nv, qd),
@@ -212,6 +220,21 @@ class OperationalSpace:
             values.append(read(plan.title, "force", 6, force_of(plan, force)))
         elif force is not None:
             refuse_force(plan)
+        return values
+
+    def _foreign(self, given: tuple[Any, ...]) -> list[Any]:
+        """The arguments of a call with arrays of another library; None for zeros."""
+        q, qd, target, velocity, acceleration, force = given
+        if tuple(target.shape[-2:]) != (4, 4):
+            raise ValueError(
+                f"{self.plan.title}: target has shape {tuple(target.shape)}; expected (..., 4, 4)"
+            )
+        flat = target.reshape((*target.shape[:-2], 16))
+        values = [q, qd, flat, velocity, acceleration]
+        if self.plan.force:
+            values.append(force if force is not None else force_of(self.plan, None).tolist())
+        elif force is not None:
+            refuse_force(self.plan)
         return values
 
 
