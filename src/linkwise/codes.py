@@ -342,9 +342,10 @@ class Code(Enum):
         "let one of these joints follow none",
     )
     CLOSES_LOOP = error(
-        "the equality constraint {which} makes this more than a tree of joints; expected "
-        'loops="open", which leaves such constraints out, or a model without them',
-        'load it with loops="open", if a tree without this constraint will do',
+        "the equality constraint {which} is neither a joint that follows another nor a closed loop "
+        '(<connect>, <weld>); expected loops="open", which leaves out all but followers, or a '
+        "model without it",
+        'load it with loops="open", if a robot without this constraint will do',
     )
     LOOP_OPENED = told('the equality constraint {which} is left out (loops="open")', NOT_NEEDED)
     TIED_TO_MOCAP = told(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, TypedDict, Unpack
 
 from linkwise.engine.build import progress
@@ -14,6 +15,7 @@ from linkwise.io.mjequality import Reading
 from linkwise.io.read import check_words, is_text, read
 from linkwise.model import edit
 from linkwise.model.bodies import Policy
+from linkwise.model.closures import Loop
 from linkwise.model.description import RobotDescription
 from linkwise.models import BUNDLED
 from linkwise.robot import Robot
@@ -33,7 +35,7 @@ class Options(TypedDict, total=False):
 
 USUAL = Options(
     base="fixed", gravity=None, friction=False, mimic="follow", strict=True, repair=None,
-    loops="refuse",
+    loops="closed",
 )  # fmt: skip
 
 
@@ -69,8 +71,10 @@ def load(
     Files that the robot file names are looked for in the package or repository around it and in
     ``package_dirs``, further folders. Nothing else is opened.
 
-    A constraint that closes a loop (``<connect>``, ``<weld>`` of MJCF) is refused;
-    ``loops="open"`` leaves it out with a warning.
+    Constraints of an MJCF that close a loop (``<connect>``, ``<weld>``) do so here too: the robot
+    has closed loops (`Robot.close_loops`), exact ones where MuJoCo's yield like springs.
+    ``loops="open"`` leaves them out with a warning. Constraints that are neither these nor
+    followers are refused.
     """
     told = checked("load", options)
     if isinstance(source, str) and source in BUNDLED and not os.path.exists(os.fspath(source)):
@@ -133,7 +137,11 @@ def from_dh(
 def make(describe: Callable[[], RobotDescription], options: Options, quiet: bool = False) -> Robot:
     """Build a robot from a description; ``options`` are complete."""
     with one_warning_per_kind(), strictness(options["strict"]):
-        return Robot(changed(describe(), options), policy_of(options, quiet))
+        described = describe()
+        tree = changed(replace(described, loops=()), options)
+        robot = Robot(tree, policy_of(options, quiet))
+    loops = [Loop(x.frame_a, x.frame_b, x.directions, x.pose) for x in described.loops]
+    return robot.close_loops(loops) if loops else robot
 
 
 def changed(robot: RobotDescription, options: Options) -> RobotDescription:

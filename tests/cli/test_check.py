@@ -358,13 +358,14 @@ def test_check_takes_the_options_of_load(path: Path, tmp_path: Path) -> None:
     )
     (folder / "package.xml").write_text("<package/>")
     assert {p.severity for p in lw.check(file)} == {"error"}
+    assert lw.check(file, package_dirs=[more]) == []
     (problem,) = lw.check(file, loops="open", package_dirs=[more])
     assert problem.severity == "warning" and "loop" in problem.message
     options = ["--loops", "open", "--package-dir", str(more)]
     result = CliRunner().invoke(main, ["check", str(file), *options])
     assert result.exit_code == 0 and "0 errors, 1 warning" in result.output
-    with pytest.raises(ValueError, match="loops 'closed': expected 'refuse' or 'open'"):
-        lw.check(file, loops="closed")
+    with pytest.raises(ValueError, match="loops 'refuse': expected 'closed' or 'open'"):
+        lw.check(file, loops="refuse")
 
 
 def test_usage_errors_exit_with_2(path: Path) -> None:

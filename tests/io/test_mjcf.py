@@ -536,9 +536,11 @@ def test_every_method_knows_the_rotors(tmp_path: Path, assert_close: Any) -> Non
         assert_close(actual, expected, cond=np.linalg.cond(M))
 
 
-LOOPS = {
+READ_LOOPS = {
     "connect": '<connect body1="a" body2="c" anchor="0 0 0"/>',
     "weld": '<weld body1="a"/>',
+}
+LOOPS = {
     "<joint> that holds one joint still": '<joint joint1="ja"/>',
     r"<joint> whose polycoef .* is not a straight line": (
         '<joint joint1="ja" joint2="jb" polycoef="0 1 2 0 0"/>'
@@ -560,13 +562,23 @@ OPEN = f"""<mujoco>
 <equality>%s</equality></mujoco>"""
 
 
+@pytest.mark.filterwarnings("ignore:.*mocap body is taken as fixed")
+@pytest.mark.parametrize("name", READ_LOOPS)
+def test_a_loop_is_closed_unless_it_shall_be_open(name: str, tmp_path: Path) -> None:
+    text = OPEN % READ_LOOPS[name]
+    robot = load_text(tmp_path, text)  # dynamics: tests/closed/test_mujoco_loops.py
+    assert robot.nv == 3 and len(robot.loops) == 1
+    with pytest.warns(lw.RobotFileWarning, match=name + r'.* is left out \(loops="open"\)'):
+        assert not load_text(tmp_path, text, loops="open").loops
+
+
 @pytest.mark.parametrize("name", LOOPS)
-def test_what_closes_a_loop_is_refused_by_name(name: str, tmp_path: Path) -> None:
+def test_constraints_that_are_no_loops_are_refused_by_name(name: str, tmp_path: Path) -> None:
     text = OPEN % LOOPS[name]
     with pytest.raises(lw.RobotFileError, match=name) as caught:
         load_text(tmp_path, text)
     line = 10 + ("second" in name)
-    said = r'the equality constraint .* makes this more than a tree.*; expected loops="open"'
+    said = r'the equality constraint .* is neither a joint that follows.*; expected loops="open"'
     assert re.search(rf"robot\.xml:{line}: <\w+>: {said}", str(caught.value))
     with pytest.warns(lw.RobotFileWarning) as told:
         assert load_text(tmp_path, text, loops="open").nv == 3 - ("second" in name)
@@ -582,7 +594,7 @@ def test_constraints_that_tie_nothing_are_no_loops(tmp_path: Path) -> None:
 
 
 def test_a_wrong_word_for_loops(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"loops 'close': expected 'refuse' or 'open'"):
+    with pytest.raises(ValueError, match=r"loops 'close': expected 'closed' or 'open'"):
         load_text(tmp_path, MIMIC, loops="close")
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkwise.algorithms import FUNCTIONS, Algorithm
+from linkwise.algorithms import FUNCTIONS, Algorithm, functions_of
 from linkwise.engine.calls import Array
 from linkwise.robot import Robot
 
@@ -75,11 +75,12 @@ def frame_for(robot: Robot, algorithm: Algorithm) -> str | None:
 def exists(robot: Robot, function: str, frame: str) -> bool:
     """Whether some method of a function applies to this robot, and to this frame of it."""
     at = robot.tree.frames[frame]
-    return any(method.exists_for(robot.tree, at) for method in FUNCTIONS[function].values())
+    methods = functions_of(robot.tree).get(function, {}).values()
+    return any(method.exists_for(robot.tree, at) for method in methods)
 
 
 def algorithms_of(robot: Robot) -> list[Algorithm]:
     """Every function and method that exists for this robot and its tip."""
     at = robot.tree.frames[tip(robot)]
-    methods = (method for methods in FUNCTIONS.values() for method in methods.values())
+    methods = (method for some in functions_of(robot.tree).values() for method in some.values())
     return [method for method in methods if method.exists_for(robot.tree, at)]

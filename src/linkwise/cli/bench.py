@@ -66,12 +66,23 @@ def bench(
         raise click.UsageError("Missing argument 'ROBOT' (or --suite).")
     elif device == "cuda":
         _refuse_others(settings, "--device cuda")
-        _run(Gpu(load_moving(robot, **options)), as_json)
+        _run(Gpu(_tree(robot, options)), as_json)
     elif calls:
         _refuse_others(settings, "--calls", "seconds")
-        _run(Calls(load_moving(robot, **options), settings.seconds), as_json)
+        _run(Calls(_tree(robot, options), settings.seconds), as_json)
     else:
-        _run(_functions(load_moving(robot, **options), settings), as_json)
+        _run(_functions(_tree(robot, options), settings), as_json)
+
+
+def _tree(name: str, options: dict[str, Any]) -> Robot:
+    """The robot; peers are given its links and joints, and no closed loops."""
+    robot = load_moving(name, **options)
+    if robot.loops:
+        raise click.UsageError(
+            "ROBOT has closed loops, and the peers are given links and joints only: --loops open "
+            "measures it without them (tools/closed_chains.py has closed loops)."
+        )
+    return robot
 
 
 def _run(table: Bench[Measured], as_json: bool) -> None:

@@ -42,7 +42,7 @@ def demo(ctx: click.Context, /, robot: str, seconds: float, **loading: Any) -> N
     say(operation_table(loaded))
     heading("Speed")
     progress("comparing with the peers and timing")
-    speed = Speed(loaded, Settings(seconds=seconds), FUNCTIONS)
+    speed = Speed(loaded.open, Settings(seconds=seconds), FUNCTIONS)
     say(speed.head())
     say(speed.text(list(speed.rows(lambda _: None))))
     if not all(check.ok for check in checks):

@@ -23,9 +23,9 @@ _READING = (
     click.option("--package-dir", "package_dirs", type=click.Path(), multiple=True,
                  help="A further folder where files that the robot file names may lie; may be "
                       "repeated."),
-    click.option("--loops", type=click.Choice(["refuse", "open"]), default="refuse",
+    click.option("--loops", type=click.Choice(["closed", "open"]), default="closed",
                  show_default=True,
-                 help="Refuse an MJCF whose constraints close a loop, or leave these out."),
+                 help="Close the loops that constraints of an MJCF close, or leave these out."),
     click.option("--strict/--no-strict", default=True, show_default=True,
                  help="Refuse bodies that cannot exist, or take them as the file has them, with a "
                       "warning."),

@@ -1,9 +1,10 @@
-"""Equality constraints of MuJoCo: a joint tied to another follows it, what closes a loop is refused.
+"""Equality constraints of MuJoCo: joints that follow others, and closed loops.
 
 | constraint | here |
 |---|---|
 | joint, two joints on a straight line | the first follows the second (mimic) |
-| connect, weld, tendon, flex; joint held still or on a curve | refused; ``loops="open"`` leaves it out |
+| connect, weld | a closed loop; ``loops="open"`` leaves it out with a warning |
+| tendon, flex; joint held still or on a curve | refused; ``loops="open"`` leaves it out with a warning |
 | any of them to a mocap body | left out with a warning: the user moves that body, as a motor would |
 | any that is not active, or ties a body to itself | nothing |
 """  # noqa: E501
@@ -13,10 +14,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from linkwise.codes import Code
 from linkwise.errors import Where
+from linkwise.io.poses import quaternion_matrix
+from linkwise.model.description import Pose
+from linkwise.model.values import pose_of
 
 Locate = Callable[[str, int], Where]  # ("joint", 3) -> its place
 
@@ -34,7 +40,7 @@ def library(model: Any) -> Any:
 class Reading:
     """What to do about a model that is more than a tree of joints."""
 
-    loops: str = "refuse"  # or "open": leave out what closes a loop
+    loops: str = "closed"  # or "open": leave out what closes a loop
     follow: bool = True  # whether tied joints will follow, or get numbers of their own
 
 
@@ -51,7 +57,7 @@ def ties(m: Any, names: Sequence[str], locate: Locate, reading: Reading) -> dict
     """Joints tied to others by ``q - q0 = c0 + c1 (q_driver - q0_driver)``, by their number."""
     found: dict[int, Tie] = {}
     for i in range(m.neq):
-        if not m.eq_active0[i] or _is_empty(m, i):
+        if not m.eq_active0[i] or _is_empty(m, i) or (_is_loop(m, i) and reading.loops != "open"):
             continue
         joint = int(m.eq_obj1id[i])
         problem = _why_no_tie(m, i)
@@ -100,13 +106,58 @@ def _leave_out(m: Any, i: int, problem: str, locate: Locate, reading: Reading) -
         where.report(code, which=problem)
 
 
+class Ends(NamedTuple):
+    """A <connect> or <weld>: a frame on each of two bodies, which shall be one."""
+
+    number: int
+    bodies: tuple[int, int]
+    poses: tuple[Pose, Pose]
+    turns: bool  # whether turning is held too
+
+
+def loops(m: Any, reading: Reading) -> list[Ends]:
+    """The constraints that close a loop, unless they are to be left out."""
+    found = range(m.neq) if reading.loops != "open" else ()
+    return [
+        _ends(m, i) for i in found if m.eq_active0[i] and _is_loop(m, i) and not _is_empty(m, i)
+    ]
+
+
+def _is_loop(m: Any, i: int) -> bool:
+    """Whether a constraint is a closed loop, and no end of it a mocap body."""
+    tied = _bodies(m, i)
+    return bool(tied) and all(m.body_mocapid[body] < 0 for body in tied)
+
+
+def _ends(m: Any, i: int) -> Ends:
+    """The two frames of a loop.
+
+    MuJoCo keeps for a <connect> the anchor on both bodies; for a <weld> the anchor on the second,
+    the same point on the first, and the turn of the second against the first.
+    """
+    weld, data = int(m.eq_type[i]) == WELD, np.array(m.eq_data[i], float)
+    a, b = _bodies(m, i)
+    if _on_sites(m, i):
+        at = (int(m.eq_obj1id[i]), int(m.eq_obj2id[i]))
+        first, second = (pose_of(quaternion_matrix(m.site_quat[k]), m.site_pos[k]) for k in at)
+        return Ends(i, (a, b), (first, second), weld)
+    if weld:
+        turned = pose_of(quaternion_matrix(data[6:10] / np.linalg.norm(data[6:10])), data[3:6])
+        return Ends(i, (a, b), (turned, pose_of(np.eye(3), data[:3])), True)
+    straight = np.eye(3)
+    return Ends(i, (a, b), (pose_of(straight, data[:3]), pose_of(straight, data[3:6])), False)
+
+
 def _bodies(m: Any, i: int) -> list[int]:
     """The two bodies that a <connect> or <weld> ties together."""
     if int(m.eq_type[i]) not in (CONNECT, WELD):
         return []
     ends = [int(m.eq_obj1id[i]), int(m.eq_obj2id[i])]
-    on_sites = hasattr(m, "eq_objtype") and int(m.eq_objtype[i]) == SITE
-    return [int(m.site_bodyid[end]) for end in ends] if on_sites else ends
+    return [int(m.site_bodyid[end]) for end in ends] if _on_sites(m, i) else ends
+
+
+def _on_sites(m: Any, i: int) -> bool:
+    return hasattr(m, "eq_objtype") and int(m.eq_objtype[i]) == SITE
 
 
 def _is_empty(m: Any, i: int) -> bool:

@@ -21,7 +21,7 @@ import numpy as np
 
 from linkwise.codes import Code
 from linkwise.errors import Where
-from linkwise.io.mjequality import Locate, Reading, library, ties
+from linkwise.io.mjequality import Locate, Reading, library, loops, ties
 from linkwise.io.mjrotors import geared, more_armature
 from linkwise.io.mjshapes import body_shapes, text_at
 from linkwise.io.poses import (
@@ -39,6 +39,7 @@ from linkwise.model.description import (
     JointDescription,
     Limits,
     LinkDescription,
+    LoopDescription,
     Mimic,
     Pose,
     RobotDescription,
@@ -65,6 +66,8 @@ def describe_mjmodel(
     _name_what_is_left_out(model, reader.locate)
     for body in range(1, model.nbody):
         reader.add_body(body)
+    frames = list(_sites(model, names, reader))
+    closed = _loops(model, names, reader, frames, reading)
     return RobotDescription(
         name,
         tuple(reader.links),
@@ -72,7 +75,8 @@ def describe_mjmodel(
         _gravity(model),
         whole if locate is None else locate("model", 0),
         reader.links[0].name,
-        tuple(_sites(model, names, reader)),
+        tuple(frames),
+        closed,
     )
 
 
@@ -261,6 +265,22 @@ def _sites(m: Any, names: _Names, reader: _Reader) -> Iterable[FrameDescription]
             reader.locate("site", i).report(Code.SITE_RENAMED, used=used)
         where = pose_of(quaternion_matrix(m.site_quat[i]), m.site_pos[i])
         yield FrameDescription(used, names.bodies[m.site_bodyid[i]], where)
+
+
+def _loops(
+    m: Any, names: _Names, reader: _Reader, frames: list[FrameDescription], reading: Reading
+) -> tuple[LoopDescription, ...]:
+    """The closed loops; the frames that they hold are added to the others."""
+    taken = reader.taken_links | reader.taken_joints | {frame.name for frame in frames}
+    found = []
+    for ends in loops(m, reading):
+        own = text_at(m.names, m.name_eqadr[ends.number]) or f"loop{ends.number}"
+        (a, b), (at_a, at_b) = ends.bodies, ends.poses
+        held, other = unused(own, taken), unused(f"{own}/to", taken)
+        frames.append(FrameDescription(held, names.bodies[a], at_a))
+        frames.append(FrameDescription(other, names.bodies[b], at_b))
+        found.append(LoopDescription(held, other, (ends.turns,) * 3 + (True,) * 3))
+    return tuple(found)
 
 
 def _any(m: Any, *fields: str) -> Any:

@@ -19,7 +19,7 @@ WORDS: dict[str, tuple[str | bool | None, str | bool]] = {
     "base": ("fixed", "free"),
     "mimic": ("follow", "free"),
     "repair": (None, "nearest"),
-    "loops": ("refuse", "open"),
+    "loops": ("closed", "open"),
 }
 TEXT = "<text>"  # the path of a robot that is given as text
 OTHERS = {
@@ -50,7 +50,7 @@ def parse(source: PathLike) -> Node:
 def read(
     source: PathLike,
     package_dirs: Sequence[PathLike] = (),
-    loops: str = "refuse",
+    loops: str = "closed",
     mimic: str = "follow",
 ) -> RobotDescription:
     """Describe the robot of a file or a text; options as in `load`."""
@@ -61,7 +61,7 @@ def read(
 def describe(
     root: Node,
     files: FileRoots,
-    loops: str = "refuse",
+    loops: str = "closed",
     mimic: str = "follow",
     limits: ReadLimits = DEFAULT_LIMITS,
 ) -> RobotDescription:

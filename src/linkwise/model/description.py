@@ -135,6 +135,16 @@ class FrameDescription:
 
 
 @dataclass(frozen=True)
+class LoopDescription:
+    """A frame that a file holds to another, at a pose in it, in some directions: `Loop`."""
+
+    frame_a: str
+    frame_b: str
+    directions: tuple[bool, ...]
+    pose: Pose = Pose()
+
+
+@dataclass(frozen=True)
 class RobotDescription:
     """A whole robot as the file describes it, structure already validated by the reader."""
 
@@ -145,3 +155,4 @@ class RobotDescription:
     where: Where = field(default=NOWHERE, compare=False, repr=False)
     base: str = ""  # the root link
     frames: tuple[FrameDescription, ...] = ()  # besides those of links and joints
+    loops: tuple[LoopDescription, ...] = ()  # that the file closes; a robot keeps them itself
