@@ -21,6 +21,7 @@ from linkwise.model.bodies import Policy
 from linkwise.model.build import build
 from linkwise.model.closures import Closing, Loop, several
 from linkwise.model.description import RobotDescription
+from linkwise.model.parameters import KINDS, Parameter, inertial_parameters
 from linkwise.model.tree import BASE, Frame, LinkArrays, Tree
 from linkwise.model.values import unknown
 from linkwise.summary import summary
@@ -165,6 +166,26 @@ class Robot(Functions):
         return self._tree.mass
 
     @property
+    def body_names(self) -> tuple[str, ...]:
+        """Moving bodies, of which `inertial_parameters` has a row each: the same as `link_names`."""
+        return self.link_names
+
+    @property
+    def inertial_parameters(self) -> Array:
+        """Mass properties (n, 10) of the moving bodies, links that are fixed to them included.
+
+        ``m, m cx, m cy, m cz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz``: mass, first moment, and rotational
+        inertia about the origin of the joint's frame, in its axes (those of the joint's child link
+        in a URDF; `frame` of the joint's name); kg, kg m, kg m².
+        """
+        return inertial_parameters(self._tree)
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The constants that are arguments of the functions: see `parametric`."""
+        return tuple(each.name for each in self._calls.tasks.parameters)
+
+    @property
     def position_limits(self) -> Array:
         """Lower and upper limits of ``q`` (2, nq); infinite where there are none."""
         return configuration.position_limits(self._tree)
@@ -226,7 +247,7 @@ class Robot(Functions):
 
     def _content(self) -> tuple[Any, ...]:
         """All that makes one robot differ from another."""
-        return self._description, self._policy, self._tree.digest
+        return self._description, self._policy, self._tree.digest, self._calls.tasks.parameters
 
     def __reduce__(self) -> tuple[Any, ...]:
         made_of = (self._description, self._policy, self._calls, self._closing)
@@ -376,6 +397,64 @@ class Robot(Functions):
         tree = dataclasses.replace(self._tree, loops=None if loops is None else bool(loops))
         return self._like(self._description, self._policy, tree)
 
+    def parametric(self, *names: str, payload: str | None = None) -> Robot:
+        """The same robot, whose functions take some of its constants as arguments.
+
+        One compiled function then serves every payload, every gravity, every guess of what the
+        robot weighs: one value for all states of a batch, or one for each, as arrays broadcast.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot = lw.load("iiwa14").parametric("inertia", "gravity")
+        >>> q, zero = robot.random_q(0, size=100), np.zeros(7)
+        >>> heavy = robot.inertial_parameters * np.linspace(1.0, 2.0, 100)[:, None, None]
+        >>> robot.forward_dynamics(q, zero, zero, inertia=heavy, gravity=[0, 0, -1.62]).shape
+        (100, 7)
+
+        What is not given is the robot's own value. The names, and shapes beside leading axes:
+
+        - ``"inertia"`` (n, 10): of each moving body, as `inertial_parameters` has them
+        - ``"gravity"`` (3): m/s² in base axes
+        - ``"payload"`` (10): a body more, in the axes of a frame about its origin, as
+          `inertial_parameters`; ``payload`` names the frame, by default that of the last link
+        - ``"rotor"`` (nv): inertia of the motors' rotors, as `armature`
+        - ``"friction"`` (nv, 2): viscous and Coulomb friction, as `damping` and `friction`
+        - ``"placement"`` (n, 6): how far each joint's frame is from where the file has it, a turn
+          (rotation vector, rad) and a shift (m) in the axes of that frame: for calibration
+
+        A body that cannot exist (its pseudo-inertia has a negative eigenvalue) is computed with
+        like others; ``status=True`` says `Status.NOT_RIGID`. Simulations and inverse kinematics
+        use the robot's own values. ``robot.parametric()`` is the robot without parameters again.
+        """
+        names = (*names, *(["payload"] if payload and "payload" not in names else []))
+        for name in names:
+            if name not in KINDS:
+                raise ValueError(
+                    f"parametric: parameter {name!r}; expected one of {', '.join(map(repr, KINDS))}"
+                )
+            if names.count(name) > 1:
+                raise ValueError(f"parametric: parameter {name!r} is named twice; expected once")
+        own = tuple(
+            Parameter(name, self._carrier(payload) if name == "payload" else None) for name in names
+        )
+        calls = Calls(self._tree, self.name, own)
+        return self._copied(self._made(self._description, self._policy, calls, self._closing))
+
+    def _carrier(self, frame: str | None) -> Frame:
+        """The frame that a payload is fixed to; the last link's where no frame is named."""
+        if frame is None:
+            if not self._tree.serial or not self._tree.n_links:
+                raise ValueError(
+                    f"parametric: robot {self.name!r} is no chain of moving links; expected "
+                    "payload='name of the frame that carries it'"
+                )
+            return self._tree.joint_frames[-1]
+        at = self._calls.tasks.frame(frame)
+        if at.link == BASE:
+            raise ValueError(
+                f"parametric: payload {frame!r} is fixed to the base; expected a frame that moves"
+            )
+        return at
+
     def close_loops(
         self,
         loops: Loop | Iterable[Loop],
@@ -474,7 +553,12 @@ class Robot(Functions):
         """
         closing = self._closing if closing is None else closing
         tree = closing.of(tree, description.name)
-        robot = self._made(description, policy, Calls(tree, description.name), closing)
+        parameters = self._calls.tasks.parameters
+        calls = Calls(tree, description.name, parameters)
+        return self._copied(self._made(description, policy, calls, closing))
+
+    def _copied(self, robot: Robot) -> Robot:
+        """Another robot of the same class, with what a subclass keeps."""
         for name, value in self._attributes().items():
             setattr(robot, name, value)
         return robot

@@ -106,20 +106,14 @@ def test_damping_is_the_last_argument_and_matters() -> None:
     assert not np.allclose(found, other.reshape(STATES, -1), 1e-3)
 
 
-def inertia_numbers(tree: Tree) -> list[float]:
-    """Ten numbers per link, as `Tree.with_inertias` takes them."""
-    bodies = (link.inertia for link in tree.links)
-    return [x for body in bodies for x in (body.m, *body.h, *body.second)]
-
-
 def test_constants_of_the_robot_can_be_inputs() -> None:
     plain = task("inverse_dynamics", "rnea")
     values, tree = inputs(plain), robot().tree
     expected = interpret(trace(plain, tree), values)["result"]
-    numbers = {"inertia": inertia_numbers(tree), "gravity": list(tree.gravity)}
+    numbers = {"inertia": inertial_parameters(tree).ravel(), "gravity": list(tree.gravity)}
     given = {name: np.tile(x, (STATES, 1)) for name, x in numbers.items()}
     for names in (("inertia",), ("gravity",), ("inertia", "gravity")):
-        what = task("inverse_dynamics", "rnea", parameters=names)
+        what = task("inverse_dynamics", "rnea", parameters=tuple(map(Parameter, names)))
         program = verify(trace(what, tree))
         assert [(p.name, p.size) for p in program.inputs[3:]] == [
             (name, {"inertia": 10 * tree.n_links, "gravity": 3}[name]) for name in names

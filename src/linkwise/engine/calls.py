@@ -31,7 +31,9 @@ from linkwise.backends.choice import cpu, gpu
 from linkwise.backends.process import build_lock
 from linkwise.engine import arrays, columns, devices, iterative
 from linkwise.engine.kernels import Kernels, cached
+from linkwise.engine.parameters import Parameters
 from linkwise.engine.tasks import Key, Tasks
+from linkwise.model.parameters import KINDS, Parameter
 from linkwise.model.tree import Tree
 from linkwise.trace.tracer import Task, evaluate, flatten
 
@@ -48,11 +50,18 @@ class Options(TypedDict, total=False):
     threads: int | None  # the most threads to use; None: as many as the work is worth
     status: bool  # also return, per state, what was wrong with it: bits of `Status`
     device: str | None  # "cuda" or "cuda:1": move arrays of NumPy to that GPU, and the result back
+    # of a robot that `Robot.parametric` made, those that it names:
+    inertia: Any  # (..., n, 10)
+    gravity: Any  # (..., 3)
+    payload: Any  # (..., 10)
+    rotor: Any  # (..., nv)
+    friction: Any  # (..., nv, 2)
+    placement: Any  # (..., n, 6)
 
 
-OPTIONS = frozenset(Options.__annotations__)
 NONE = Options()
 USUAL = Options(out=None, threads=None, status=False, device=None)
+OPTIONS = frozenset(USUAL)
 # what users call the functions that stand behind another
 TITLES = {"dynamics_and_inverse": "operational_dynamics"} | dict.fromkeys(
     ("pivots", "factor", "factor_inverse", "apply_factor", "apply_factor_inverse",
@@ -94,17 +103,19 @@ class Call:
 class Calls:
     """All calls of one robot."""
 
-    __slots__ = ("_calls", "_front", "handle", "kernels", "tasks")
+    __slots__ = ("_calls", "_front", "_parameters", "handle", "kernels", "tasks")
 
-    def __init__(self, tree: Tree, name: str) -> None:
-        self.tasks = Tasks(tree, name)
+    def __init__(self, tree: Tree, name: str, parameters: tuple[Parameter, ...] = ()) -> None:
+        self.tasks = Tasks(tree, name, parameters)
+        self._parameters = Parameters(tree, parameters)
         self.kernels = Kernels(tree, name)
         self._calls: dict[tuple[Any, ...], Call] = {}
         self._front: Front | None = None  # made with the first kernel, as is its ``handle``
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle what kernels are made from; as bytes, since protocols 0 and 1 know no slots."""
-        return _unpickled, (pickle.dumps((self.tasks.tree, self.tasks.name)),)
+        made_of = (self.tasks.tree, self.tasks.name, self.tasks.parameters)
+        return _unpickled, (pickle.dumps(made_of),)
 
     def run(
         self,
@@ -121,6 +132,9 @@ class Calls:
         """Run a function."""
         out = threads = device = None
         status = False
+        constants: tuple[Any, ...] = ()
+        if self.tasks.parameters:
+            options, constants = self._parameters.taken(function, values, options)
         if options:
             out, threads, status, device = unpacked(function, options)
         external: tuple[str, ...] = ()
@@ -129,6 +143,7 @@ class Calls:
             values = (*values, *wrenches)
         if damping is not None:
             values = (*values, damping)
+        values = (*values, *constants)
         key = (function, method, frame, axes, external, damping is not None, status)
         try:
             call = self._calls[key]
@@ -283,7 +298,8 @@ class Calls:
         site = call.site = front.site(call.sizes, call.output, key.status)
         call.for_front = site is not None
         plain = Key(key.function, frame=key.frame)
-        if site is not None and key in (plain, plain._replace(frame=None, status=True)):
+        usual = key in (plain, plain._replace(frame=None, status=True))
+        if site is not None and usual and not self.tasks.parameters:
             front.serve(key.function, site, key.frame, key.status)
 
     def _front_of(self, new_front: Callable[[Methods, Keep], Front]) -> Front:
@@ -312,6 +328,7 @@ class Calls:
         stop: iterative.Stop = iterative.ANY,
     ) -> Result:
         """Forward dynamics by conjugate gradients; by articulated bodies where they fail."""
+        options, constants = self._parameters.taken("forward_dynamics", values, options)
         out, threads, status, device = unpacked("forward_dynamics", options)
         number = None if device is None else devices.number(device)
         external, wrenches = arrays.wrenches(f_ext)
@@ -329,7 +346,7 @@ class Calls:
             return iterative.solve(kernel, task, batch, stop, nv, out, threads)
 
         moved_to = None if number is None else gpu(number)
-        values = (*values, *wrenches)
+        values = (*values, *wrenches, *constants)
         ports = call.ports[:-2]
         found = self.where_they_are(call.title, ports, values, out, threads, run, moved_to)
         return found if status else found[0]
@@ -362,6 +379,7 @@ def show_options(function: Any, options: type, usual: Mapping[str, Any]) -> None
             name, inspect.Parameter.KEYWORD_ONLY, default=usual[name], annotation=kind
         )
         for name, kind in kinds.items()
+        if name in usual
     ]
     function.__signature__ = signature.replace(parameters=own + more)
 
@@ -371,6 +389,7 @@ def unpacked(function: str, options: Options) -> tuple[Any, int | None, bool, st
     if not OPTIONS.issuperset(options):
         wrong = next(name for name in options if name not in OPTIONS)
         title = TITLES.get(function, function)
-        raise TypeError(f"Robot.{title}() got an unexpected keyword argument {wrong!r}")
+        asked = f"; robot.parametric({wrong!r}) has it" if wrong in KINDS else ""
+        raise TypeError(f"Robot.{title}() got an unexpected keyword argument {wrong!r}{asked}")
     status, device = bool(options.get("status")), options.get("device")
     return options.get("out"), options.get("threads"), status, device

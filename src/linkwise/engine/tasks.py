@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from linkwise.algorithms import Algorithm, functions_of, wrong_kind
 from linkwise.engine.auto import MOST_PIECES, choose_method, in_loops
+from linkwise.model.parameters import Parameter
 from linkwise.model.tree import Frame, Tree
 from linkwise.model.values import unknown
 from linkwise.trace.tracer import Task
@@ -26,8 +27,8 @@ class Key(NamedTuple):
 class Tasks:
     """The tasks of one robot."""
 
-    def __init__(self, tree: Tree, name: str) -> None:
-        self.tree, self.name = tree, name
+    def __init__(self, tree: Tree, name: str, parameters: tuple[Parameter, ...] = ()) -> None:
+        self.tree, self.name, self.parameters = tree, name, parameters
 
     def frame(self, name: Any) -> Frame:
         """A frame by its name."""
@@ -81,9 +82,10 @@ class Tasks:
         loops = in_loops(key.function, self.tree, device)
         if algorithm.scans and device == "cpu" and self.tree.loops is None:
             loops = self.tree.n_links > MOST_PIECES
-        loops = loops and algorithm.can_roll(self.tree, device)
+        # what loops read of links is in tables, not among a kernel's arguments
+        loops = loops and not self.parameters and algorithm.can_roll(self.tree, device)
         return Task(
-            algorithm, at, key.axes, wrenches, status=key.status, damped=key.damped, rolled=loops
+            algorithm, at, key.axes, wrenches, key.status, key.damped, self.parameters, loops
         )
 
     def _check_applies(self, algorithm: Algorithm, key: Key, at: Frame | None) -> None:

@@ -67,8 +67,8 @@ class Link:
     v_index: int
     follows: Follows | None = None
     rotor_turn: float = 0.0  # of the axes of linear rates against the rotors'
-    damping: float = 0.0
-    friction: float = 0.0
+    damping: Scalar = 0.0  # viscous, and Coulomb's, of every column; a tuple has one for each
+    friction: Scalar = 0.0
     limits: Limits = UNLIMITED
     mass: float = 0.0  # as described: regrouping moves inertia between links, not this number
     axis: tuple[float, float, float] = (0.0, 0.0, 1.0)  # as described, in the link's named frame
@@ -93,8 +93,17 @@ class Link:
     def resistance(self, rates: Sequence[Scalar]) -> list[Scalar]:
         """Torques that damping, Coulomb friction and turning rotors take from the motors."""
         turned = self.turned_rotors(rates, rates)
-        own = zip(rates, turned, strict=True)
-        return [self.damping * rate + self.friction * sign(rate) + t for rate, t in own]
+        own = zip(*self.losses, rates, turned, strict=True)
+        return [viscous * rate + dry * sign(rate) + t for viscous, dry, rate, t in own]
+
+    @property
+    def losses(self) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...]]:
+        """Viscous and Coulomb friction of each column."""
+        n = self.joint.nv
+        viscous, dry = (
+            x if isinstance(x, tuple) else (x,) * n for x in (self.damping, self.friction)
+        )
+        return viscous, dry
 
     def turned_rotors(self, rates: Sequence[Scalar], moved: Sequence[Scalar]) -> list[Scalar]:
         """Torques, linear in both arguments, of rotors whose axes are not those of the rates.
@@ -551,16 +560,6 @@ class Tree:
         """The same tree, its motors' rotors weightless."""
         bare = [replace(link, armature=(0.0,) * len(link.armature)) for link in self.links]
         return self.with_links(bare)
-
-    def with_inertias(self, numbers: Sequence[Scalar]) -> Tree:
-        """The same tree with other bodies: ten scalars per link, in the link's own frame.
-
-        Mass, first moment (x, y, z) and second moment (xx, xy, xz, yy, yz, zz) about its origin.
-        """
-        own = (numbers[10 * i : 10 * i + 10] for i in range(self.n_links))
-        bodies = (RigidInertia(x[0], Vec3(*x[1:4]), Sym3(*x[4:])) for x in own)
-        pairs = zip(self.links, bodies, strict=True)
-        return self.with_links([replace(link, inertia=body) for link, body in pairs])
 
     def with_gravity(self, gravity: Sequence[Scalar]) -> Tree:
         """The same tree under another gravity, three scalars in base axes."""

@@ -7,6 +7,8 @@ from enum import IntFlag
 
 from linkwise.model.joints import Free, Spherical
 from linkwise.model.tree import Tree
+from linkwise.spatial import RigidInertia, Sym3
+from linkwise.spatial.vec3 import sym_outer
 from linkwise.trace.expr import Expr, Graph, reachable, summed
 
 
@@ -20,7 +22,9 @@ class Status(IntFlag):
     NOT_CONVERGED = 8  # an iteration stopped at its limit
     OVERFLOW = 16  # inputs are finite and the result is not
     LIMIT = 32  # of a simulation: a joint passed its limit, which ended the motion of the row
-    NOT_RIGID = 64  # of inverse kinematics: a target is no rigid motion: the row is NaN
+    # of inverse kinematics: a target is no rigid motion, and the row is NaN; of parameters: no rigid
+    # body can have such an inertia, and the row is what the equations make of it
+    NOT_RIGID = 64
     REDUNDANT = 128  # constraints of closed loops depend on each other here; solved without those
 
     def __str__(self) -> str:
@@ -38,9 +42,10 @@ def status_of(
     values: Sequence[Sequence[Expr]],
     results: Sequence[Expr],
     turns: Sequence[Expr] = (),
+    bodies: Sequence[RigidInertia] = (),
 ) -> Expr:
     """The status of a state as a traced scalar; ``turns``: for turns that are given otherwise than
-    by joints, 1 where one is not of unit length.
+    by joints, 1 where one is not of unit length; ``bodies``: those that are inputs.
     """
     given = summed(graph, (not_finite(graph, x) for value in values for x in value))
     turned = summed(graph, turns) if turns else None
@@ -48,6 +53,10 @@ def status_of(
         turned = summed(graph, [*not_units(graph, tree, values[0]), *turns])
     result = summed(graph, (not_finite(graph, r) for r in results))
     whole = bits(graph, given, turned, summed(graph, bad_pivots(graph)), result)
+    impossible = summed(graph, (flag for body in bodies for flag in not_bodies(graph, body)))
+    if bodies:
+        finite = 1.0 - _flag(graph, given)
+        whole = whole + float(Status.NOT_RIGID) * (finite * _flag(graph, impossible))
     return whole + (1.0 - _flag(graph, given)) * _flags(graph, results)
 
 
@@ -94,6 +103,30 @@ def not_unit(graph: Graph, quaternion: Sequence[Expr]) -> Expr:
     w, x, y, z = quaternion
     off = w * w + x * x + y * y + z * z - 1.0
     return graph.node("flag", off * off - (2.0 * UNIT_TOLERANCE) ** 2)
+
+
+def not_bodies(graph: Graph, body: RigidInertia) -> Iterator[Expr]:
+    """1 for each condition of a body that numbers do not meet, to rounding.
+
+    A body has ``[[Σ, h], [hᵀ, m]]`` without negative eigenvalues: m is not negative, and no
+    principal minor of ``C = m Σ - h hᵀ`` is, nor an entry of Σ's diagonal.
+    """
+    m, h, s = graph.lift(body.m), body.h, body.second
+    size = m * s.trace()
+    c = Sym3(*(x * m for x in s)) - sym_outer(h, h)
+    yz, xz, xy = c.yy * c.zz - c.yz * c.yz, c.xx * c.zz - c.xz * c.xz, c.xx * c.yy - c.xy * c.xy
+    across, along = c.xy * c.zz - c.yz * c.xz, c.xy * c.yz - c.yy * c.xz
+    whole = c.xx * yz - c.xy * across + c.xz * along
+    least = PIVOT_TOLERANCE * graph.node("eps")
+    square = size * size
+    yield graph.node("flag", graph.zero - m)
+    for scale, minors in (
+        (s.trace(), (s.xx, s.yy, s.zz)),
+        (size, (c.xx, c.yy, c.zz)),
+        (square, (xy, xz, yz)),
+        (square * size, (whole,)),
+    ):
+        yield from (graph.node("flag", graph.zero - x - least * scale) for x in minors)
 
 
 def bad_pivots(graph: Graph) -> Iterator[Expr]:

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from linkwise.algorithms import Algorithm
+from linkwise.model.parameters import Parameter
 from linkwise.model.regroup import regroup
 from linkwise.model.tree import Frame, Tree
 from linkwise.trace.assemble import assemble
@@ -28,8 +29,7 @@ class Task:
     external: tuple[Frame, ...] = ()
     status: bool = False  # also say, per state, what was wrong with it
     damped: bool = False  # takes one more argument: six numbers beside the diagonal of an inverse
-    # constants of the robot that are arguments of this task: "inertia", "gravity"
-    parameters: tuple[str, ...] = ()
+    parameters: tuple[Parameter, ...] = ()  # constants of the robot that are arguments of this task
     rolled: bool = False  # walks are loops over the links (roll.py), not written out link by link
 
     def ports(self, tree: Tree) -> tuple[Port, ...]:
@@ -40,8 +40,7 @@ class Task:
         wrenches = [Port(f"f_ext[{k}]", 6) for k in range(len(self.external))]
         damping = [Port("damping", 6)] if self.damped else []
         stop = [Port("tol", 1), Port("limit", 1)] if self.algorithm.iterates else []
-        sizes = {"inertia": 10 * tree.n_links, "gravity": 3}
-        constants = [Port(name, sizes[name]) for name in self.parameters]
+        constants = [Port(each.name, each.size(tree)) for each in self.parameters]
         return (*arguments, *wrenches, *damping, *constants, *stop)
 
     def slots(self, tree: Tree) -> tuple[Slot, ...]:
@@ -56,10 +55,9 @@ class Task:
 
     def tree(self, tree: Tree, given: Mapping[str, Sequence[Any]]) -> Tree:
         """The tree as this task's algorithm uses it, with the constants that are given."""
-        if "inertia" in self.parameters:
-            tree = tree.with_inertias(given["inertia"])
-        if "gravity" in self.parameters:
-            tree = tree.with_gravity(given["gravity"])
+        for each in self.parameters:
+            if each.name in given:
+                tree = each.put(tree, given[each.name])
         return regroup(tree) if self.algorithm.regrouped else tree
 
     @property
@@ -129,7 +127,9 @@ def trace(task: Task, tree: Tree, most: int = 2**62) -> Program:
     """Trace the task on the tree, in at most so many nodes; not yet guarded (see guard.py)."""
     graph, values, results = equations(task, tree, most)
     if task.status:
-        results.append(status_of(graph, tree, values, results))
+        given = dict(zip((port.name for port in task.ports(tree)), values, strict=True))
+        bodies = [body for each in task.parameters for body in each.bodies(given[each.name])]
+        results.append(status_of(graph, tree, values, results, bodies=bodies))
     return program_of(task.name, task.ports(tree), graph, task.slots(tree), results)
 
 
