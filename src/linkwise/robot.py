@@ -167,7 +167,7 @@ class Robot(Functions):
 
     @property
     def body_names(self) -> tuple[str, ...]:
-        """Moving bodies, of which `inertial_parameters` has a row each: the same as `link_names`."""
+        """Moving bodies, each a row of `inertial_parameters`: the same names as `link_names`."""
         return self.link_names
 
     @property

@@ -17,7 +17,7 @@ import pytest
 import linkwise as lw
 from linkwise.algorithms import FUNCTIONS
 from linkwise.backends.reference import interpret
-from linkwise.model.tree import Tree
+from linkwise.model.parameters import Parameter, inertial_parameters
 from linkwise.spatial import atan2, select, sqrt
 from linkwise.spatial.scalar import known, reciprocal, repeat
 from linkwise.trace.assemble import needed
@@ -258,7 +258,7 @@ def test_the_bits_of_a_status() -> None:
     named = {bit.name: bit.value for bit in lw.Status}
     assert named == {
         "NOT_FINITE": 1, "NOT_UNIT": 2, "SINGULAR": 4, "NOT_CONVERGED": 8, "OVERFLOW": 16,
-        "LIMIT": 32,
+        "LIMIT": 32, "NOT_RIGID": 64, "REDUNDANT": 128,
     }  # fmt: skip
     assert lw.Status.OK == 0
 

@@ -132,9 +132,8 @@ class Calls:
         """Run a function."""
         out = threads = device = None
         status = False
-        constants: tuple[Any, ...] = ()
-        if self.tasks.parameters:
-            options, constants = self._parameters.taken(function, values, options)
+        own = self._parameters if self.tasks.parameters else None
+        options, constants = own.taken(function, values, options) if own else (options, ())
         if options:
             out, threads, status, device = unpacked(function, options)
         external: tuple[str, ...] = ()

@@ -20,7 +20,9 @@ class Parameters:
     def __init__(self, tree: Tree, parameters: tuple[Parameter, ...]) -> None:
         self._shapes = {each.name: each.shape(tree) for each in parameters}
         wide = {each.name: each.value(tree).ravel() for each in parameters}
-        self._usual = {np.dtype(t): {k: x.astype(t) for k, x in wide.items()} for t in arrays.FLOATS}
+        self._usual = {
+            np.dtype(t): {k: x.astype(t) for k, x in wide.items()} for t in arrays.FLOATS
+        }
 
     def taken(
         self, function: str, values: Sequence[Any], options: Mapping[str, Any]

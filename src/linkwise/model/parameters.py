@@ -1,6 +1,6 @@
 """Constants of a robot as inputs: what they are called, their shapes, and a tree that has others.
 
-    inertia    (n, 10)   of each body: m, m c, Ixx Ixy Iyy Ixz Iyz Izz about its joint frame's origin
+    inertia    (n, 10)   each body: m, m c, Ixx Ixy Iyy Ixz Iyz Izz about its joint frame's origin
     gravity    (3)       in base axes
     payload    (10)      a body more, fixed to a frame: the same ten numbers in that frame
     rotor      (nv)      inertia that each degree of freedom's motor adds
@@ -66,7 +66,9 @@ def body_of(numbers: Sequence[Scalar]) -> RigidInertia:
     """Ten numbers as a body: ``Σ = ½ tr(I) 1 - I`` is its second moment."""
     m, x, y, z, Ixx, Ixy, Iyy, Ixz, Iyz, Izz = numbers
     half = 0.5 * (Ixx + Iyy + Izz)
-    return RigidInertia(m, Vec3(x, y, z), Sym3(half - Ixx, -Ixy, -Ixz, half - Iyy, -Iyz, half - Izz))
+    return RigidInertia(
+        m, Vec3(x, y, z), Sym3(half - Ixx, -Ixy, -Ixz, half - Iyy, -Iyz, half - Izz)
+    )
 
 
 def numbers_of(body: RigidInertia) -> list[Scalar]:

@@ -22,8 +22,8 @@ class Status(IntFlag):
     NOT_CONVERGED = 8  # an iteration stopped at its limit
     OVERFLOW = 16  # inputs are finite and the result is not
     LIMIT = 32  # of a simulation: a joint passed its limit, which ended the motion of the row
-    # of inverse kinematics: a target is no rigid motion, and the row is NaN; of parameters: no rigid
-    # body can have such an inertia, and the row is what the equations make of it
+    # of inverse kinematics: a target is no rigid motion, and the row is NaN; of parameters: no
+    # rigid body can have such an inertia, and the row is what the equations make of it
     NOT_RIGID = 64
     REDUNDANT = 128  # constraints of closed loops depend on each other here; solved without those
 
