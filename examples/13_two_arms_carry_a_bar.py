@@ -23,7 +23,7 @@ def pose(p: list[float], R: np.ndarray | None = None) -> np.ndarray:
     return T
 
 
-# -- two arms, and a bar whose ends they hold -------------------------------------------------------
+# -- two arms, and a bar whose ends they hold -----------------------------------------------------
 
 arm = lw.load("iiwa14")
 bar = lw.RigidBody(mass=4.0, inertia=(0.22, 0.002, 0.22))  # along y, 0.8 m long
@@ -42,7 +42,7 @@ right = left * [-1, 1, -1, 1, -1, 1, -1]  # its mirror image
 start = grasp.project(np.concatenate([left, right]))
 first = grasp.forward_kinematics(start, "object")
 
-# -- the motion of the bar, and a controller of it --------------------------------------------------
+# -- the motion of the bar, and a controller of it ------------------------------------------------
 
 
 def wanted(t: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -103,7 +103,7 @@ for name, run in runs.items():
 squeeze = grasp.internal_forces(runs["alike"].q, forces["alike"])
 print(f"\nthe hands squeeze the bar with at most {np.abs(squeeze[..., 3:]).max():.1f} N")
 
-# -- a picture --------------------------------------------------------------------------------------
+# -- a picture ------------------------------------------------------------------------------------
 
 try:
     from matplotlib.figure import Figure

@@ -1,9 +1,9 @@
 """A space robot with two arms catches a target that drifts and tumbles, and brings it to rest.
 
-Nothing holds the robot: as its arms reach out, its body moves by reaction. When both hands close on
-the target at once, an impulse passes through the arms; then they are damped, and everything moves on
-as one body. Momentum is what it was all the time; energy is lost in the catch and in the dampers. A
-picture is saved, where matplotlib is installed.
+Nothing holds the robot: as its arms reach out, its body moves by reaction. When both hands close
+on the target at once, an impulse passes through the arms; then they are damped, and everything
+moves on as one body. Momentum is what it was all the time; energy is lost in the catch and in the
+dampers. A picture is saved, where matplotlib is installed.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ def pose(p: list[float], R: np.ndarray | None = None) -> np.ndarray:
     return T
 
 
-# -- a body that floats, with two arms of six joints ------------------------------------------------
+# -- a body that floats, with two arms of six joints ----------------------------------------------
 
 b = lw.Builder("catcher").link("body", mass=120.0, inertia=(12.0, 12.0, 10.0))
 b = b.joint("float", "free", parent="base", child="body")
@@ -42,7 +42,7 @@ for side, y in (("left", 0.4), ("right", -0.4)):
     b = b.frame(f"{side}_hand", parent, xyz=(0.2, 0.0, 0.0))
 robot = b.build(gravity=(0.0, 0.0, 0.0))
 
-# -- reaching out: the target is not there yet ------------------------------------------------------
+# -- reaching out: the target is not there yet ----------------------------------------------------
 
 folded = np.array([0.9, 1.0, -2.0, 0.0, 1.0, -0.9, -0.9, 1.0, -2.0, 0.0, 1.0, 0.9])
 spread = np.array([0.25, 0.5, -1.0, 0.0, 0.5, -0.25, -0.25, 0.5, -1.0, 0.0, 0.5, 0.25])
@@ -61,7 +61,7 @@ start[7:] = folded
 before = lw.simulate(robot, start, controller=reach, duration=REACH, dt=DT)
 ready = before.q[-1]
 
-# -- the target: between the hands when they close --------------------------------------------------
+# -- the target: between the hands when they close ------------------------------------------------
 
 target = lw.RigidBody(mass=60.0, inertia=(4.0, 3.0, 5.0))
 hands = [robot.forward_kinematics(ready, f"{side}_hand") for side in ("left", "right")]
@@ -78,7 +78,7 @@ b = lw.Builder("target").link("target", mass=60.0, inertia=(4.0, 3.0, 5.0))
 alone = b.joint("float", "free", parent="base", child="target").build(gravity=(0.0, 0.0, 0.0))
 came = lw.simulate(alone, place, -drift, duration=REACH, dt=DT)  # backwards in time
 
-# -- the catch --------------------------------------------------------------------------------------
+# -- the catch ------------------------------------------------------------------------------------
 
 q = np.concatenate([ready, place])
 qd = np.concatenate([before.qd[-1], drift])
@@ -112,7 +112,7 @@ still = np.abs(run.qd[-1, 6:]).max()
 print(f"joints move by at most {still:.1e} rad/s in the end; hands hold to "
       f"{np.abs(held.residual(run.q).position).max():.0e} m and rad")  # fmt: skip
 
-# -- a picture --------------------------------------------------------------------------------------
+# -- a picture ------------------------------------------------------------------------------------
 
 try:
     from matplotlib.figure import Figure
