@@ -21,6 +21,8 @@ class Dialect:
     bits: int = 64
     inline: str = "static inline"  # a function that is worth a copy wherever it is called
     apart: str = "static"  # one that is rarely called, and large
+    fused: bool = True  # a multiply-add rounds once
+    multiply_add: str = ""  # the name of the function or macro for it; the library's unless given
 
     @property
     def number(self) -> str:
@@ -31,6 +33,11 @@ class Dialect:
     def suffix(self) -> str:
         """What literals and the names of the library's functions end in."""
         return "" if self.bits == 64 else "f"
+
+    @property
+    def fma(self) -> str:
+        """The function of a multiply-add."""
+        return self.multiply_add or f"fma{self.suffix}"
 
     def literal(self, x: float) -> str:
         """A constant, rounded to the number type and then exact."""
@@ -44,7 +51,8 @@ class Dialect:
 
 NUMBER, INTEGER, MASK = "{T}", "uint{bits}_t", "int"
 
-# operation -> the type of its result, and its expression; f: the suffix of the number type
+# operation -> the type of its result, and its expression; f: the suffix of the number type, fma:
+# the function of multiply-adds
 EXPRESSIONS = {
     "add": (NUMBER, "{0} + {1}"),
     "sub": (NUMBER, "{0} - {1}"),
@@ -52,7 +60,7 @@ EXPRESSIONS = {
     "div": (NUMBER, "{0} / {1}"),
     "neg": (NUMBER, "-{0}"),
     "abs": (NUMBER, "fabs{f}({0})"),
-    "fma": (NUMBER, "fma{f}({0}, {1}, {2})"),
+    "fma": (NUMBER, "{fma}({0}, {1}, {2})"),
     "choose": (NUMBER, "{0} ? {1} : {2}"),
     "greater": (MASK, "{0} > {1}"),
     "equal": (MASK, "{0} == {1}"),
@@ -95,11 +103,10 @@ static uint64_t high(uint64_t a, uint64_t b)
 class Code:
     """Operations on one state's numbers, written as C."""
 
-    fused = True
-
     def __init__(self, dialect: Dialect) -> None:
-        self.dialect, self.bits = dialect, dialect.bits
+        self.dialect, self.bits, self.fused = dialect, dialect.bits, dialect.fused
         self.names = {"T": dialect.number, "bits": str(dialect.bits), "f": dialect.suffix}
+        self.names["fma"] = dialect.fma
         self.lines: list[str] = []
 
     def number(self, x: float) -> str:

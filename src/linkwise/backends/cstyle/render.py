@@ -29,7 +29,7 @@ from linkwise.trace.program import (
 
 DIALECTS = {"float64": Dialect(64), "float32": Dialect(32)}
 
-# an operation as an expression; f: the suffix of the number type
+# an operation as an expression; f: the suffix of the number type, fma: who multiplies and adds
 OPS = {operation: expression for operation, (_, expression) in EXPRESSIONS.items()} | {
     "sign": "({0} > 0 ? 1 : {0} < 0 ? -1 : {0})",
     "flag": "({0} > 0 ? 1 : 0)",
@@ -38,8 +38,8 @@ OPS = {operation: expression for operation, (_, expression) in EXPRESSIONS.items
     "sqrt": "sqrt{f}({0})",
     "select": "({0} > 0 ? {1} : {2})",
     "atan2": "linkwise_atan2{f}({0}, {1})",
-    "fms": "fma{f}({0}, {1}, -{2})",
-    "fnma": "fma{f}(-{0}, {1}, {2})",
+    "fms": "{fma}({0}, {1}, -{2})",
+    "fnma": "{fma}(-{0}, {1}, {2})",
 }
 
 
@@ -93,7 +93,20 @@ def state_function(
     leaving: Mapping[str, Leaving] = AT_THE_END,
     lent: Mapping[str, Lent] = AS_USUAL,
 ) -> str:
-    """A function of one state, and before it the functions that it calls.
+    """A function of one state, and before it the functions that it calls: `own_function`."""
+    called = functions({node.op for node in program.nodes()}, dialect)
+    return called + own_function(program, dialect, declared, name, leaving, lent)
+
+
+def own_function(
+    program: Program,
+    dialect: Dialect,
+    declared: str,
+    name: str,
+    leaving: Mapping[str, Leaving] = AT_THE_END,
+    lent: Mapping[str, Lent] = AS_USUAL,
+) -> str:
+    """A function of one state, without the functions that it calls.
 
     Outputs are written at the end, except for those that are ``leaving`` in groups. Tables and
     scratch are the function's own, except for those that are ``lent`` to it: these are arguments
@@ -118,14 +131,14 @@ def state_function(
     for region in program.regions:
         writer.region(region)
     writer.leave([group for group in writer.groups if not group.left])
+    casts = {NUMBER: "", BYTE: "(unsigned char)"}
     stores = [
-        f"    {word(output.name)}[{i}] = {writer.value(value)};"
+        f"    {word(output.name)}[{i}] = {casts[output.kind]}{writer.value(value)};"
         for output in program.outputs
         if output.name not in leaving
         for i, value in enumerate(output.values)
     ]
-    called = functions({node.op for node in program.nodes()}, dialect)
-    head = f"{called}{declared} {name}({', '.join((*inputs, *outputs, *beside))})"
+    head = f"{declared} {name}({', '.join((*inputs, *outputs, *beside))})"
     return "\n".join((head, "{", *writer.lines, *stores, "}", ""))
 
 
@@ -152,7 +165,7 @@ class _Writer:
         self.step = "int"  # the type of what counts the steps of a loop
         self.ahead: set[int] = set()  # what the step before has read already
         eps = dialect.literal(2.0 ** (-52 if dialect.bits == 64 else -23))
-        self.words = {"f": dialect.suffix, "eps": eps}
+        self.words = {"f": dialect.suffix, "fma": dialect.fma, "eps": eps}
         self.lines: list[str] = []
         self.names: dict[int, str] = {}
         self.waiting: dict[int, list[_Group]] = {}  # groups that miss a value
@@ -211,9 +224,9 @@ class _Writer:
         for carry in region.carries:
             self.names[carry.value.id] = f"c{carry.value.id}"
             self.lines.append(f"    {self.T} c{carry.value.id} = {self.value(carry.start)};")
-        most = self._whole(region.count) if isinstance(region, For) else self.value(region.limit)
-        if isinstance(region, For) and region.limit is not None:
-            most += f" && k < {self.value(region.limit)}"
+        most = self._whole(region.count) if isinstance(region, For) else str(MOST_INT)
+        if region.limit is not None:
+            most += f" && ({self.T})k < {self.value(region.limit)}"
         ahead = self._read_ahead(region) if isinstance(region, For) else []
         self.lines += [f"    {self.T} a{x.id} = {self._read(x, '0')};" for x in ahead]
         self.lines.append(f"    for ({self.step} k = 0; k < {most}; ++k) {{")
