@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable, Mapping, Sized
+from collections.abc import Iterable, Mapping, Sequence, Sized
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
@@ -604,6 +605,42 @@ class Robot(Functions):
         task = self._calls.tasks.task(Key(function, method, frame), dtype, text.kind)
         program = self._calls.kernels.ready(_compiled(task), lambda p: text.order(p, dtype))
         return text.render(program, dtype, self.name)
+
+    def export(
+        self,
+        folder: str | os.PathLike[str],
+        functions: str | Iterable[str],
+        dtype: str = "float64",
+        *,
+        name: str | None = None,
+        axes: str = "base",
+        f_ext: Sequence[str] = (),
+        status: bool = False,
+        math: str = "own",
+        shared: bool = False,
+    ) -> tuple[Path, ...]:
+        """Write functions as C99 that needs nothing of linkwise; returns the paths of the files.
+
+        A header, a source, a program that checks the numbers, and a CMakeLists.txt. Each function
+        computes one state: ``void arm_mass_matrix(const double q[6], double result[36])``, without
+        allocation, in a number of operations that its comment in the header tells.
+
+        ``functions``: ``"mass_matrix"``, ``"forward_dynamics[aba]"`` (a method) or
+        ``"jacobian@tool"`` (a frame), or several. ``dtype``: ``"float64"`` or ``"float32"``.
+        ``name``: what names in C begin with, the robot's unless given. ``axes`` is for functions of
+        frames. ``f_ext`` names frames: the dynamics then take a wrench for each. ``status``:
+        functions also write bits of `Status`.
+        ``math``: sine and cosine of ``"own"``, the same bits on every machine with fused
+        multiply-adds, or of ``"libm"``. ``shared``: also compile a library, with the C compiler of
+        this machine, and write a module that calls it by ctypes.
+
+        ``robot.export("arm", ["forward_dynamics", "jacobian@tool"], dtype="float32")``
+        """
+        from linkwise.export.folder import export
+
+        _check_dtype(dtype)
+        options: dict[str, Any] = {"axes": axes, "f_ext": f_ext, "status": status, "math": math}
+        return export(self._calls, folder, functions, dtype, name=name, shared=shared, **options)
 
     def evaluate(
         self, function: str, *values: Any, method: str = "auto", frame: str | None = None

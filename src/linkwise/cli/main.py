@@ -17,6 +17,7 @@ from linkwise.cli.bench import bench
 from linkwise.cli.cache import cache
 from linkwise.cli.check import check
 from linkwise.cli.demo import demo
+from linkwise.cli.export import export
 from linkwise.cli.ik import ik
 from linkwise.cli.info import info
 from linkwise.cli.ops import ops
@@ -89,7 +90,7 @@ def main() -> None:
     """Robot dynamics, compiled link by link."""
 
 
-for command in (info, ops, check, bench, source, sim, ik, cache, demo):
+for command in (info, ops, check, bench, source, export, sim, ik, cache, demo):
     main.add_command(command)
 
 if __name__ == "__main__":

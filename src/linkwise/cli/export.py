@@ -1,0 +1,48 @@
+"""``linkwise export``: functions of a robot as C, with a self-test and a build file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from linkwise.cli.options import load_moving, robot_options
+from linkwise.cli.output import say
+
+
+@click.command()
+@click.argument("robot")
+@click.option("--functions", required=True, metavar="NAMES",
+              help="Functions, separated by commas: forward_dynamics, forward_dynamics[aba] (a "
+                   "method), jacobian@tool (a frame).")  # fmt: skip
+@click.option("--dtype", type=click.Choice(["float64", "float32"]), default="float64",
+              show_default=True, help="Number type.")  # fmt: skip
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder to write to.",
+)
+@click.option("--name", help="What names in C begin with; the robot's name unless given.")
+@click.option("--axes", default="base", show_default=True,
+              help="Axes of functions of frames: base or body.")  # fmt: skip
+@click.option("--f-ext", multiple=True, metavar="FRAME",
+              help="Let dynamics take a wrench on this frame; may be repeated.")  # fmt: skip
+@click.option("--status", is_flag=True, help="Also write, per state, what was wrong with it.")
+@click.option("--math", type=click.Choice(["own", "libm"]), default="own", show_default=True,
+              help="Whose sine and cosine: linkwise's, with the same bits on every machine that "
+                   "has fused multiply-adds, or the C library's.")  # fmt: skip
+@click.option("--shared", is_flag=True,
+              help="Also compile a shared library, and write a Python module that calls it."
+              )  # fmt: skip
+@robot_options
+def export(robot: str, functions: str, output: Path, **options: Any) -> None:
+    """Write functions of ROBOT as C99 that needs nothing of linkwise."""
+    own = {key: options.pop(key)
+           for key in ("dtype", "name", "axes", "f_ext", "status", "math", "shared")}  # fmt: skip
+    names = [text.strip() for text in functions.split(",")]
+    for path in load_moving(robot, **options).export(output, names, **own):
+        say(path)
