@@ -1,9 +1,9 @@
 """A program in C that calls every function at a few states and compares with linkwise's numbers.
 
 What it expects are results of the interpreter, in more digits than the exported number type has.
-The tolerance of a state is `SLACK` times the largest change of the result where the inputs change by
-a rounding, or where the interpreter itself rounds to the exported type: rounding times the condition
-of the method at that state, measured.
+The tolerance of a state is `SLACK` times the largest change of the result where the inputs change
+by a rounding, or where the interpreter itself rounds to the exported type: rounding times the
+condition of the method at that state, measured.
 """
 
 from __future__ import annotations
