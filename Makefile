@@ -62,6 +62,10 @@ rollouts: $(VENV)/.ready
 operational-space: $(VENV)/.ready
 	$(BIN)/python tools/operational_space.py --page
 
+# the tables of docs/reaching.md: inverse kinematics, beside roboticstoolbox where that is installed
+reaching: $(VENV)/.ready
+	$(BIN)/python tools/reaching.py --page
+
 # docs/agreement.md and docs/compile_time.md
 agreement: $(VENV)/.ready
 	$(BIN)/python tools/agreement.py

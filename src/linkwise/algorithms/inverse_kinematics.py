@@ -7,8 +7,9 @@ and places weigh alike. Damping that falls with the squared error [Sugihara 2011
 constant] makes the last steps Newton's, which converge quadratically. A joint at its limit that the
 gradient Jᵀe pushes further out is held for the step; any other may move, and is clamped.
 
-A start is given up when, after PATIENCE steps, a step leaves more than SLOW of the squared error,
-or after LONGEST steps. The next one is a point of one fixed sequence in the box of joint ranges,
+A start is given up when, after PATIENCE steps, a step leaves more than SLOW of a squared error
+that is above NEAR, or after LONGEST steps: near a singular goal, the last digits take long. The
+next one is a point of one fixed sequence in the box of joint ranges,
 
     u_k = ½ + k α mod 1,    α_j = φ⁻ʲ,    φⁿ⁺¹ = φ + 1
 
@@ -25,7 +26,7 @@ from linkwise.algorithms.reach_step import Search, advanced, start
 from linkwise.model.tree import Tree
 from linkwise.spatial import Scalar, Vector, repeat, select
 
-PATIENCE, SLOW, LONGEST = 10, 0.95, 40
+PATIENCE, SLOW, NEAR, LONGEST = 10, 0.95, 1e-4, 60
 NEVER = 1e30  # a squared error above every other
 
 
@@ -49,7 +50,8 @@ def search(
         x, best, u = state[:n], state[n : 2 * n], state[2 * n : 2 * n + d]
         least, last, age, failed = state[2 * n + d :]
         error, moved = advanced(tree, how, goals, full(x))
-        slow = select(age - (PATIENCE - 0.5), error - SLOW * last, -1.0)
+        far = select(error - NEAR, error - SLOW * last, -1.0)
+        slow = select(age - (PATIENCE - 0.5), far, -1.0)
         over = select(age - (LONGEST - 0.5), 1.0, slow)
         next_u = [_wrapped(a + b) for a, b in zip(u, how.alpha, strict=True)]
         anew = start(tree, how, q0, next_u)
