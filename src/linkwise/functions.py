@@ -103,7 +103,9 @@ class Functions:
         are computed side by side: ``"scan"``.
 
         With closed loops: ``M⁻¹ (tau + Jᵀ f_ext + Jᵀ λ - C qd - g)`` with the forces λ that hold
-        them. ``method``: ``"ltl"`` (factors of the mass matrix) or ``"pv"`` (articulated bodies).
+        them. ``method``: ``"ltl"`` (factors of the mass matrix), ``"pv"`` (articulated bodies and
+        one more sweep) or ``"pv-r"`` (the same, at a cost per joint that does not grow with the
+        number of directions held).
         """
         if method in ("ccg", "pcg"):
             nv, stop = self._calls.tasks.tree.nv, Stop(tol, max_iterations)
@@ -342,7 +344,8 @@ class Functions:
         """``J M⁻¹ Jᵀ`` (..., m, m): accelerations along what closed loops hold, per unit of force.
 
         The m directions are those of all loops, one after another. The matrix is singular where
-        they depend on each other. ``method`` as in `forward_dynamics`.
+        they depend on each other. ``method`` as in `forward_dynamics`, or ``"efp"`` (extended force
+        propagators).
         """
         return self._calls.run("delassus", (q,), options, method=method)
 

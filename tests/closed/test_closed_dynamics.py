@@ -18,7 +18,7 @@ import linkwise as lw
 
 STEP = 1e-30
 STATES = 4
-METHODS = ("ltl", "pv")
+METHODS = ("ltl", "pv", "pv-r")
 BOUND = 1e-11  # times the condition of the KKT matrix
 
 
@@ -82,8 +82,12 @@ def kkt(case: Case, evaluate: Any, q_rate: Any) -> tuple[np.ndarray, ...]:
     return np.array(qdd), np.array(forces), np.array(cond), np.array(ranks)
 
 
-def random_case(seed: int, random_robot: Any, random_states: Any, followers: bool) -> Case:
-    """One to three loops of one to four directions each on a random tree."""
+def random_case(
+    seed: int, random_robot: Any, random_states: Any, followers: bool, most: int | None = None
+) -> Case:
+    """One to three loops of one to four directions each on a random tree, fewer than it has
+    degrees of freedom unless ``most`` says otherwise.
+    """
     rng = np.random.default_rng(seed)
     base = str(rng.choice(["fixed", "free"]))
     description = random_robot(rng, int(rng.integers(4, 11)), mimic=followers, base=base)
@@ -91,12 +95,12 @@ def random_case(seed: int, random_robot: Any, random_states: Any, followers: boo
     on_link = {name: frame.link for name, frame in robot.tree.frames.items()}
     moving = [name for name, link in on_link.items() if link >= 0]
     loops: list[lw.Loop] = []
-    room = robot.nv - 1
-    for _ in range(int(rng.integers(1, 4))):
+    room = robot.nv - 1 if most is None else most
+    for _ in range(int(rng.integers(1, 4)) if most is None else 3):
         a = str(rng.choice(moving))
         others = [name for name, link in on_link.items() if link != on_link[a]]
         b = None if rng.random() < 0.4 or not others else str(rng.choice(others))
-        rank = int(rng.integers(1, 5))
+        rank = int(rng.integers(1, 5)) if most is None else 4
         rows: Any = rng.normal(size=(rank, 6))
         if rng.random() < 0.6:
             rows = np.zeros(6, bool)
@@ -108,12 +112,27 @@ def random_case(seed: int, random_robot: Any, random_states: Any, followers: boo
     return Case(closed, *random_states(closed, rng, STATES))
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_delassus_matrices_by_every_method(
+    seed: int, random_robot: Any, random_states: Any, evaluate: Any
+) -> None:
+    """``J M⁻¹ Jᵀ`` by a dense solve; up to 12 directions, which are cut where six go on."""
+    robot, q, _, _ = random_case(seed, random_robot, random_states, followers=False, most=12)
+    J, M = jacobian(robot, q, evaluate), evaluate(robot, "mass_matrix", q)
+    want = J @ np.linalg.solve(M, np.swapaxes(J, -1, -2))
+    size = np.abs(want).max(axis=(-1, -2)) * np.linalg.cond(M)
+    for method in (*METHODS, "efp"):
+        found = evaluate(robot, "delassus", q, method=method)
+        assert (np.abs(found - want).max(axis=(-1, -2)) <= 1e-13 * size).all(), method
+        assert (found == np.swapaxes(found, -1, -2)).all(), method
+
+
 def compare(case: Case, evaluate: Any, q_rate: Any, compiled: bool = False) -> None:
     qdd, forces, cond, rank = kkt(case, evaluate, q_rate)
     robot, q, qd, tau = case
     first = np.cumsum([0] + [len(directions(loop)) for loop in robot.loops])
     for method in METHODS:
-        if method == "pv" and robot.tree.coupled:
+        if method != "ltl" and robot.tree.coupled:
             continue
         if compiled:
             found = robot.forward_dynamics(q, qd, tau, method=method)
@@ -145,3 +164,41 @@ def test_random_trees_with_loops_equal_a_dense_solve(
 ) -> None:
     case = random_case(seed, random_robot, random_states, followers=seed % 4 == 0)
     compare(case, evaluate, q_rate)
+
+
+@pytest.mark.full
+def test_a_thousand_random_trees_with_loops_equal_a_dense_solve(
+    random_robot: Any, random_states: Any, evaluate: Any, q_rate: Any
+) -> None:
+    """Some have more directions than degrees of freedom, or the same loop twice: flagged."""
+    for seed in range(1000, 2000):
+        case = random_case(seed, random_robot, random_states, followers=seed % 4 == 0)
+        compare(case, evaluate, q_rate)
+
+
+@pytest.mark.parametrize(
+    "seed",
+    [pytest.param(k, marks=[pytest.mark.full] if k not in (1, 2) else []) for k in range(40)],
+)
+def test_redundant_loops(
+    seed: int, random_robot: Any, random_states: Any, evaluate: Any, q_rate: Any
+) -> None:
+    """A loop that is closed again: accelerations as without, forces the least, and flagged."""
+    case = random_case(seed, random_robot, random_states, followers=False)
+    once = case.robot
+    twice = once.close_loops(once.loops[:1])
+    again = case._replace(robot=twice)
+    qdd, _, cond, _ = kkt(again, evaluate, q_rate)
+    for method in METHODS:
+        found = evaluate(twice, "forward_dynamics", *case[1:], method=method)
+        error = np.linalg.norm(found - qdd, axis=-1) / np.linalg.norm(qdd, axis=-1)
+        assert (error <= BOUND * cond).all(), (method, error, cond)
+        alone = evaluate(once, "forward_dynamics", *case[1:], method=method)
+        assert np.allclose(found, alone, rtol=1e-6)
+        shared = evaluate(twice, "constraint_forces", *case[1:], method=method)
+        whole = evaluate(once, "constraint_forces", *case[1:], method=method)
+        size = np.abs(whole).max()
+        assert np.abs(shared[:, 0] - whole[:, 0] / 2).max() < 1e-9 * size
+        assert np.abs(shared[:, -1] - whole[:, 0] / 2).max() < 1e-9 * size
+    _, bits = twice.forward_dynamics(*case[1:], status=True)
+    assert (bits & lw.Status.REDUNDANT).all()

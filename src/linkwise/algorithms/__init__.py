@@ -25,6 +25,7 @@ from linkwise.algorithms import (
     conjugate_gradient,
     coriolis,
     crba,
+    efp,
     energy,
     gdahj,
     grasp_dynamics,
@@ -57,7 +58,7 @@ from linkwise.algorithms import (
 )
 from linkwise.algorithms import innovations_factors as factors
 from linkwise.algorithms import innovations_matrices as matrices
-from linkwise.algorithms.closed_dynamics import by_ltl, by_pv
+from linkwise.algorithms.closed_dynamics import by_ltl, by_pv, by_pvr
 from linkwise.model.tree import Frame, Tree
 
 Q, V, LINKS = "nq", "nv", "n_links"  # lengths of inputs and outputs, as attributes of a Tree
@@ -215,16 +216,21 @@ _TABLE = [
               ("schur-bcr", schur.forward_dynamics_bcr, _inverts_inertias | _rolls_chains),
               ("schur-published", schur.forward_dynamics_published, _inverts_inertias),
               ("ltl", by_ltl.forward_dynamics, _closed | _regrouped),
-              ("pv", by_pv.forward_dynamics, _closed_alone)),
+              ("pv", by_pv.forward_dynamics, _closed_alone),
+              ("pv-r", by_pvr.forward_dynamics, _closed_alone)),
     *_methods("constraint_forces", (_q, _qd, _tau), (LOOPS, 6), _forced,
               ("ltl", by_ltl.constraint_forces, _closed | _regrouped),
-              ("pv", by_pv.constraint_forces, _closed_alone)),
+              ("pv", by_pv.constraint_forces, _closed_alone),
+              ("pv-r", by_pvr.constraint_forces, _closed_alone)),
     *_methods("delassus", (_q,), (ROWS, ROWS), {},
               ("ltl", by_ltl.delassus, _closed | _regrouped),
-              ("pv", by_pv.delassus, _closed_alone)),
+              ("pv", by_pv.delassus, _closed_alone),
+              ("pv-r", by_pvr.delassus, _closed_alone),
+              ("efp", efp.delassus, _closed_alone)),
     *_methods("impulse", (_q, _qd), (lambda tree: tree.nv + 6 * tree.n_closures,), {},
               ("ltl", by_ltl.impulse, _closed | _regrouped),
-              ("pv", by_pv.impulse, _closed_alone)),
+              ("pv", by_pv.impulse, _closed_alone),
+              ("pv-r", by_pvr.impulse, _closed_alone)),
     Algorithm("residual", "sweep", closure_errors.residual, (_q, _qd), (2, ROWS), **_closed,
               **_kinematic),
     Algorithm("project", "newton", closure_projection.project, (_q, _qd),

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from linkwise.algorithms import closed_ltl, pv
+from linkwise.algorithms import closed_ltl, pv, pv_cuts
 from linkwise.algorithms.closure_rates import velocities
 from linkwise.algorithms.closures import Seam
 from linkwise.algorithms.constrained import Constrained, forces, least_forces
@@ -83,5 +83,9 @@ def drivers(way: Way) -> Drivers:
     return Drivers(forward_dynamics, constraint_forces, delassus, impulse)
 
 
-WAYS: dict[str, Way] = {"ltl": closed_ltl.constrained, "pv": pv.constrained}
-by_pv, by_ltl = drivers(WAYS["pv"]), drivers(WAYS["ltl"])
+WAYS: dict[str, Way] = {
+    "ltl": closed_ltl.constrained,
+    "pv": pv.constrained,
+    "pv-r": pv_cuts.constrained,
+}
+by_ltl, by_pv, by_pvr = (drivers(WAYS[name]) for name in WAYS)

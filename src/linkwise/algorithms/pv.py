@@ -49,7 +49,9 @@ def add(_link: Link, sums: Sums, felt: Felt, handles: list[Handle], m: Velocity)
     return sums
 
 
-def push(forces: Vector, _link: Link, handles: list[Handle], felt: Felt) -> list[Handle]:
+def push(
+    forces: Vector | dict[int, Scalar], _link: Link, handles: list[Handle], felt: Felt
+) -> list[Handle]:
     """The joint's columns with the forces of the loops among what drives them."""
     for k, own in felt.epsilons.items():
         pairs = zip(handles, own, strict=True)

@@ -39,6 +39,9 @@ MOST_PAIRS = 650  # of matrices, on the processor
 MOST_PAIRS_OF = {"mass_matrix_inverse": 300, "coriolis_matrix": 260}
 MOST_LINKS_OF = {"mass_matrix_inverse": 30}  # it has entries between branches too
 MOST_PIECES = 8  # links of a scan that is written out, each a piece of its own
+# degrees of freedom between some joint and the base from which on articulated bodies take fewer
+# operations for closed loops than factors of the mass matrix (docs/closed_chains.md)
+DEEP = 14
 MOST_WEIGHED = 500  # links up to which methods are weighed against each other; fitted up to 60
 
 
@@ -70,6 +73,8 @@ def choose_method(
         if rolled:
             return rolled
     first = next(iter(functions_of(tree)[function]))
+    if first == "ltl" and DEEP <= max(_depths(tree)) and not tree.coupled:
+        return "pv-r"
     if large or first not in CANDIDATES.get(function, ()):
         return first
     extra = extra_cost(function, tree, dtype, frame, device)
