@@ -8,15 +8,17 @@ the frame moves with ``J_b v_b + J_m v_m = J_g v_m`` while the passive joints ha
 
     J M⁻¹ [0; tau] = J_g M_r⁻¹ tau,      M_r = M_mm - M_mb M_bb⁻¹ M_bm
 
-is how torques accelerate the frame. One factorization has both: in ``M = L D Lᵀ`` with the passive
-joints eliminated first, what is left for the others is M_r, so that with ``Y = J L⁻ᵀ``
+is how torques accelerate the frame. M_r is never formed: M_r⁻¹ is the motors' part of M⁻¹, so that
+the sparse factors of M serve J_g M_r⁻¹ J_gᵀ as they do J M⁻¹ Jᵀ, with J_g in place of J and zeros
+for the passive joints. What any x does to the frame splits likewise,
 
-    J_g M_r⁻¹ J_gᵀ = Y_m D_m⁻¹ Y_mᵀ,      J M⁻¹ x = Y D⁻¹ L⁻¹ x
+    J M⁻¹ x = (M_bb⁻¹ J_bᵀ)ᵀ x_b + J_g M_r⁻¹ (x_m - M_mb M_bb⁻¹ x_b)
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from linkwise.algorithms import ldl
 from linkwise.algorithms.crba import crba
@@ -41,27 +43,37 @@ def no_flying_base(tree: Tree) -> str:
     )
 
 
-def reactions(M: Matrix, passive: Sequence[int], columns: Mapping[int, Vector]) -> Matrix:
-    """``J_gᵀ``: of each degree of freedom the frame's motion per unit rate, the passive joints
-    free to react; zero for these themselves.
-    """
-    size = len(next(iter(columns.values())))
-    nothing: list[Scalar] = [0.0] * size
+class Reaction(NamedTuple):
+    """Passive joints, and what they do when the others move."""
+
+    M: Matrix
+    passive: Sequence[int]
+    factors: tuple[Matrix, list[Scalar]]  # of M_bb
+
+    def met(self, x: Sequence[Scalar]) -> list[Scalar]:
+        """``M_bb⁻¹ x_b`` of numbers of all degrees of freedom."""
+        return ldl.solve(self.factors, [x[i] for i in self.passive])
+
+    def left(self, j: int, own: Scalar, met: Vector) -> Scalar:
+        """``x_j - M_jb M_bb⁻¹ x_b``."""
+        return own - dot([self.M[i][j] for i in self.passive], met)
+
+    def columns(self, J: Mapping[int, Vector], size: int) -> dict[int, list[Scalar]]:
+        """``J_g`` by the columns of the joints with motors, J by its own of ``size`` numbers."""
+        rows = [[J[j][k] if j in J else 0.0 for j in range(len(self.M))] for k in range(size)]
+        pairs = [(row, self.met(row)) for row in rows]
+        motors = (j for j in range(len(self.M)) if j not in self.passive)
+        return {j: [self.left(j, row[j], met) for row, met in pairs] for j in motors}
+
+
+def reaction(M: Matrix, passive: Sequence[int]) -> Reaction:
+    """How joints without motors react, from the mass matrix."""
     own = [[M[i][j] for j in passive] for i in passive]
-    L, inv_d = ldl.factor(own, [row[k] for k, row in enumerate(own)])
-    half = ldl.forward(L, [list(columns.get(i, nothing)) for i in passive])
-    scaled = [[x * d for x in row] for row, d in zip(half, inv_d, strict=True)]
-    A = transpose(ldl.backward(L, scaled))  # M_bb⁻¹ J_bᵀ, by columns
-
-    def column(j: int) -> list[Scalar]:
-        coupling = [M[i][j] for i in passive]
-        moved = columns.get(j, nothing)
-        return [x - dot(coupling, a) for x, a in zip(moved, A, strict=True)]
-
-    return [nothing if j in passive else column(j) for j in range(len(M))]
+    return Reaction(M, passive, ldl.factor(own, [row[k] for k, row in enumerate(own)]))
 
 
 def generalized_jacobian(tree: Tree, q: Vector, *, frame: Frame, axes: str = "base") -> Matrix:
     """``J_g`` of a frame of a robot with a flying base: a column per joint with a motor."""
-    columns = jacobian_columns(tree, q, frame, axes) or {0: [0.0] * 6}
-    return transpose(reactions(crba(tree, q), BASE_DOFS, columns)[len(BASE_DOFS) :])
+    columns = jacobian_columns(tree, q, frame, axes)
+    found = reaction(crba(tree, q), BASE_DOFS).columns(columns, 6)
+    return transpose(list(found.values())) if found else [[] for _ in range(6)]

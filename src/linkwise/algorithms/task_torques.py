@@ -72,8 +72,8 @@ def task_torques(
     """The law: accelerations u and forces w have a number per row."""
     grouped = regroup(tree)
     M = crba(grouped, q)
-    J = rows.columns
-    moves = mobility_beside(M, J, passive) if passive else mobility(tree, M, J, len(u))
+    J, known = rows.columns, (rows.columns, len(u))
+    moves = mobility_beside(tree, M, *known, passive) if passive else mobility(tree, M, *known)
     if beside.accelerations is not None and not passive:
         tau = rnea(grouped, q, v, beside.accelerations)
         pushed = [-x for x in combined(J, beside.accelerations, len(u))]

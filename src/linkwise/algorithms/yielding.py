@@ -2,8 +2,8 @@
 
     J M⁻¹ Jᵀ = Y D⁻¹ Yᵀ,   J M⁻¹ x = Y D⁻¹ L⁻ᵀ x      with M = Lᵀ D L and Y = J L⁻¹
 
-Neither M⁻¹ nor a dense inverse is formed. Joints without a motor are eliminated first, in M =
-L D Lᵀ, which leaves what the others move against their reaction: ``reaction.py``.
+Neither M⁻¹ nor a dense inverse is formed. Where some joints have no motor, the others move the rows
+against their reaction: ``reaction.py``.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from linkwise.algorithms import ldl, ltl
-from linkwise.algorithms.dense import square, zero
-from linkwise.algorithms.reaction import reactions
+from linkwise.algorithms import ltl
+from linkwise.algorithms.dense import dot, square, zero
+from linkwise.algorithms.reaction import reaction
 from linkwise.model.tree import Tree
 from linkwise.spatial import Matrix, Scalar, Vector, rounding
 
@@ -71,26 +71,24 @@ def mobility(tree: Tree, M: Matrix, columns: Mapping[int, list[Scalar]], size: i
 
 
 def mobility_beside(
-    M: Matrix, columns: Mapping[int, list[Scalar]], passive: Sequence[int]
+    tree: Tree, M: Matrix, columns: Mapping[int, list[Scalar]], size: int, passive: Sequence[int]
 ) -> Mobility:
-    """Where passive joints have none."""
-    size = len(next(iter(columns.values())))
-    order = [*passive, *(j for j in range(len(M)) if j not in passive)]
-    ordered = [[M[i][j] for j in order] for i in order]
-    L, inv_d = ldl.factor(ordered, [row[k] for k, row in enumerate(ordered)])
-    Y = ldl.forward(L, [columns.get(j, [0.0] * size) for j in order])
-    inverse = square(Y[len(passive) :], inv_d[len(passive) :])
-    # Y_m is what reactions leave of J: rounding of what they take is squared here
-    tiny = ROUNDING * rounding(inv_d[0])
-    whole = zip(diagonal(square(Y, inv_d)), diagonal(inverse), strict=True)
-    scale = [own + tiny * full for full, own in whole]
+    """Where passive joints have none: by the generalised Jacobian."""
+    r = reaction(M, passive)
+    own = mobility(tree, M, r.columns(columns, size), size)
+    J_b = [[columns[i][k] if i in columns else 0.0 for i in range(len(M))] for k in range(size)]
+    A = [r.met(row) for row in J_b]  # M_bb⁻¹ J_bᵀ, by columns
+    # J_g is what reactions leave of J: rounding of what they take is squared in the inverse
+    tiny = ROUNDING * rounding(own.scale[0])
+    taken = [dot([row[i] for i in passive], a) for row, a in zip(J_b, A, strict=True)]
+    scale = [x + tiny * (x + y) for x, y in zip(own.scale, taken, strict=True)]
 
     def moved(x: Vector) -> list[Scalar]:
-        half = ldl.forward(L, [[x[j]] for j in order])
-        weighed = [row[0] * d for row, d in zip(half, inv_d, strict=True)]
-        return combined(dict(enumerate(Y)), weighed, size)
+        base, met = [x[i] for i in passive], r.met(x)
+        rest = [0.0 if j in passive else r.left(j, y, met) for j, y in enumerate(x)]
+        return [dot(base, a) + y for a, y in zip(A, own.moved(rest), strict=True)]
 
-    return Mobility(inverse, scale, reactions(M, passive, columns), moved)
+    return own._replace(scale=scale, moved=moved)
 
 
 def diagonal(A: Matrix) -> list[Scalar]:
