@@ -391,6 +391,42 @@ def test_a_bad_target_is_flagged(iiwa: lw.Robot, osc: OperationalSpace) -> None:
     assert np.isnan(tau[2]).all() and np.isfinite(tau[[0, 1, 3]]).all()
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("axes", ["base", "body"])
+def test_the_wrench_of_a_report_is_what_the_torques_stand_for(iiwa: lw.Robot, axes: str) -> None:
+    """Without a posture ``tau = Jᵀ F``, with J in base axes, whatever rows and axes of the law."""
+    rows = np.random.default_rng(6).normal(size=(5, 6))
+    law = OperationalSpace(iiwa, FRAME, rows=rows[:3], force_rows=rows[3:], axes=axes)
+    q, qd, target = states(iiwa, 10)
+    tau, report = law(q, qd, target, force=[1.0, 2.0, 3.0, 40.0, 50.0, 60.0], report=True)
+    expected = np.einsum("...ji,...j->...i", iiwa.jacobian(q, FRAME), report.wrench)
+    np.testing.assert_allclose(tau, expected, rtol=0, atol=1e-9 * np.abs(tau).max())
+    np.testing.assert_allclose(report.error, errors(iiwa, q, target), rtol=0, atol=1e-12)
+    # what the force adds: its part along the rows of force, in their axes
+    more, _ = law(q, qd, target, force=np.zeros(6), report=True)
+    R, K = iiwa.forward_kinematics(q, FRAME)[:, :3, :3], rows[3:]
+    turn = np.zeros((10, 6, 6))
+    turn[:, :3, :3] = turn[:, 3:, 3:] = np.eye(3) if axes == "base" else R
+    along = turn @ (K.T @ np.linalg.solve(K @ K.T, K)) @ np.swapaxes(turn, -1, -2)
+    push = along @ np.array([1.0, 2.0, 3.0, 40.0, 50.0, 60.0])
+    expected = np.einsum("...ji,...j->...i", iiwa.jacobian(q, FRAME), push)
+    np.testing.assert_allclose(tau - more, expected, rtol=0, atol=1e-9 * np.abs(tau).max())
+
+
+@pytest.mark.full
+def test_an_impedance_in_some_rows(iiwa: lw.Robot) -> None:
+    """Springs pull along its rows only; the rest of the arm is as free as it was."""
+    K = np.random.default_rng(7).normal(size=(2, 6))
+    law = lw.control.impedance(iiwa, FRAME, 300.0, 30.0, rows=K)
+    q, qd, target = states(iiwa, 10)
+    velocity = np.einsum("...ij,...j->...i", iiwa.jacobian(q, FRAME), qd)
+    pull = 300.0 * errors(iiwa, q, target) - 30.0 * velocity
+    found = iiwa.tip_acceleration(q, qd, law(q, qd, target), FRAME) @ K.T
+    soft = K @ iiwa.operational_inertia_inverse(q, FRAME) @ K.T
+    expected = np.einsum("...ij,...j->...i", soft @ np.linalg.solve(K @ K.T, K), pull)
+    np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8 * np.abs(expected).max())
+
+
 # -- in simulations -------------------------------------------------------------------------------
 
 
