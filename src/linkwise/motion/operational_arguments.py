@@ -73,6 +73,11 @@ def _tuples(x: Array) -> tuple[tuple[float, ...], ...]:
 
 
 def _frame(title: str, robot: Robot, name: Any) -> Frame:
+    if robot.tree.closures:
+        raise ValueError(
+            f"{title}: is for robots without closed loops, and {robot.name!r} has "
+            f"{robot.tree.closures[0].name}; expected a robot such as robot.open, which has none"
+        )
     reason = joints_without_inertia(robot.tree)
     if reason:
         raise ValueError(f"{title}: {reason}")
