@@ -77,9 +77,7 @@ def test_robots_that_cannot_are_named() -> None:
     with pytest.raises(ValueError, match=r"has so many links that its functions are loops over"):
         OperationalSpace(chain, chain.frame_names[-1])
     held = ARM.close_loops([lw.Loop("link7", directions=[False] * 5 + [True])])
-    with pytest.raises(
-        ValueError, match=r"is for robots without closed loops, and 'iiwa14' has"
-    ):
+    with pytest.raises(ValueError, match=r"is for robots without closed loops, and 'iiwa14' has"):
         OperationalSpace(held, "link7")
     assert OperationalSpace(held.open, "link7").robot is held.open
     b = lw.Builder("bare").link("l").joint("j", "revolute", parent="base", child="l")
