@@ -10,7 +10,9 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwise.engine import devices
 from linkwise.engine.calls import Calls, Options
+from linkwise.functions import Residual
 from linkwise.model import forest, values
 from linkwise.model.bodies import Policy
 from linkwise.model.closures import Closing, Loop
@@ -223,7 +225,9 @@ class Grasp(Robot):
         object_velocity: ArrayLike | None = None,
         *,
         method: str = "auto",
-        **options: Unpack[Options],
+        threads: int | None = None,
+        status: bool = False,
+        device: str | None = None,
     ) -> Any:
         """Joint accelerations, the object's acceleration (..., 6), and the forces of the contacts.
 
@@ -244,15 +248,16 @@ class Grasp(Robot):
         """
         lists = _are_lists(q, self._arms)
         state = self._state(q, qd, tau, object_pose, object_velocity, lists)
+        options: Options = {"threads": threads, "status": status, "device": device}
         found = self._calls.run("grasp_dynamics", state, options, method=method)
-        rows, bits = found if options.get("status") else (found, None)
+        rows, bits = found if status else (found, None)
         qdd, rest = rows[..., : self.nv], rows[..., self.nv :]
         forces = rest[..., 6:].reshape(*rest.shape[:-1], len(self._contacts), 6)
         result: Any = (qdd, rest[..., :6], forces)
         if lists:
             parts = self.split(qdd)[: len(self._arms)]
             result = (parts, rest[..., :6], [forces[..., i, :] for i in range(len(self._contacts))])
-        return (result, bits) if options.get("status") else result
+        return (result, bits) if status else result
 
     def _state(
         self, q: Any, qd: Any, tau: Any, pose: Any, velocity: Any, lists: bool
@@ -296,7 +301,9 @@ class Grasp(Robot):
         qdd: Any,
         *,
         weights: ArrayLike | None = None,
-        **options: Unpack[Options],
+        threads: int | None = None,
+        status: bool = False,
+        device: str | None = None,
     ) -> Any:
         """Joint torques (..., nv) that produce a motion, and the forces of the contacts.
 
@@ -316,22 +323,29 @@ class Grasp(Robot):
             )
             given = zip(("q", "qd", "qdd"), (q, qd, qdd), sizes, strict=True)
             q, qd, qdd = (_joined(what, value, own) for what, value, own in given)
-        share = np.ones(self.nv) if weights is None else np.asarray(weights)
-        if share.shape[-1:] != (self.nv,) or not (share > 0).all():
-            raise ValueError(
-                f"inverse_dynamics: weights are {weights!r}; expected {self.nv} positive numbers"
-            )
-        dtype = np.result_type(*(np.asarray(x).dtype for x in (q, qd, qdd)))
-        share = share.astype(dtype if dtype.kind == "f" else float)
+        share = self._weights(weights, (q, qd, qdd))
+        options: Options = {"threads": threads, "status": status, "device": device}
         found = self._calls.run("grasp_inverse", (q, qd, qdd, share), options)
-        rows, bits = found if options.get("status") else (found, None)
+        rows, bits = found if status else (found, None)
         tau, rest = rows[..., : self.nv], rows[..., self.nv :]
         forces = rest.reshape(*rest.shape[:-1], len(self._contacts), 6)
         pair: Any = (tau, forces)
         if lists:
             parts = self.split(tau)[: len(self._arms)]
             pair = (parts, [forces[..., i, :] for i in range(len(self._contacts))])
-        return (pair, bits) if options.get("status") else pair
+        return (pair, bits) if status else pair
+
+    def _weights(self, weights: ArrayLike | None, beside: tuple[Any, ...]) -> Any:
+        """Weights of the joints, no wider than the arrays they go with."""
+        share = np.ones(self.nv, np.float32) if weights is None else np.asarray(weights, float)
+        if share.shape[-1:] != (self.nv,) or not (share > 0).all():
+            raise ValueError(
+                f"inverse_dynamics: weights are {weights!r}; expected {self.nv} positive numbers"
+            )
+        if devices.elsewhere(beside):
+            return share.tolist()
+        narrow = all(getattr(x, "dtype", None) == np.float32 for x in beside)
+        return share.astype(np.float32) if narrow else share
 
     def internal_forces(self, q: ArrayLike, forces: ArrayLike, **options: Unpack[Options]) -> Any:
         """The part of contact forces (..., contacts, 6) that squeezes the object and moves nothing.
@@ -342,6 +356,45 @@ class Grasp(Robot):
         given: Any = forces if hasattr(forces, "shape") else np.asarray(forces)
         numbers = given.reshape(*given.shape[:-2], self._tree.n_contact_forces)
         return self._calls.run("internal_forces", (q, numbers), options)
+
+    def residual(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike | None = None,
+        *,
+        threads: int | None = None,
+        device: str | None = None,
+    ) -> Residual:
+        """How far contacts are from closed, as `Robot.residual`; that of a rigid contact which
+        carries the object is not among them. Every contact needs a place (`holding`).
+        """
+        self._refuse_unplaced("residual")
+        return super().residual(q, qd, threads=threads, device=device)
+
+    def project(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike | None = None,
+        *,
+        threads: int | None = None,
+        status: bool = False,
+        device: str | None = None,
+    ) -> Any:
+        """The state near by that contacts allow, as `Robot.project`; every contact needs a place
+        (`holding`).
+        """
+        self._refuse_unplaced("project")
+        return super().project(q, qd, threads=threads, status=status, device=device)
+
+    def _refuse_unplaced(self, what: str) -> None:
+        for i, (contact, closure) in enumerate(
+            zip(self._contacts, self.held.contacts, strict=True)
+        ):
+            if i and contact.pose_in_object is None:
+                raise ValueError(
+                    f"{what}: {closure.name} has no place on the object; expected its "
+                    "pose_in_object, or grasp.holding(q), where all contacts are as they are at q"
+                )
 
     def loads(self, q: ArrayLike, forces: ArrayLike) -> Loads:
         """Normal and tangential forces (..., contacts), from the forces of `forward_dynamics`.

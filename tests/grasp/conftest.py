@@ -31,6 +31,11 @@ def shift(r: np.ndarray) -> np.ndarray:
     return np.block([[np.eye(3), np.zeros((3, 3))], [-skew(r), np.eye(3)]])
 
 
+def of(robot: lw.Robot, function: str, *values: np.ndarray, frame: str | None = None) -> np.ndarray:
+    """A function of an arm by itself, uncompiled."""
+    return np.array(robot.evaluate(function, *(x.tolist() for x in values), frame=frame), float)
+
+
 class Answer(NamedTuple):
     """What the dense equations say, and how sensitive they are."""
 
@@ -56,8 +61,8 @@ class Dense(NamedTuple):
     @property
     def object_motion(self) -> tuple[np.ndarray, np.ndarray]:
         """Pose of the object's frame, and its velocity, in world axes."""
-        T = self.grasp.open.forward_kinematics(self.q, "object")
-        return T, self.grasp.open.jacobian(self.q, "object") @ self.qd
+        T = of(self.grasp.open, "forward_kinematics", self.q, frame="object")
+        return T, of(self.grasp.open, "jacobian", self.q, frame="object") @ self.qd
 
     def contact(self, i: int) -> tuple[int, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Arm, place, Jacobian, velocity and bias acceleration of a contact's frame; world axes."""
@@ -66,9 +71,9 @@ class Dense(NamedTuple):
         base = self.grasp._bases[c.arm]
         R, p = np.array(base.rotation), np.array(base.translation)
         turn = np.kron(np.eye(2), R)
-        J = turn @ robot.jacobian(q, c.frame)
-        r = p + R @ robot.forward_kinematics(q, c.frame)[:3, 3]
-        return c.arm, r, J, J @ qd, turn @ robot.jacobian_dot_qd(q, qd, c.frame)
+        J = turn @ of(robot, "jacobian", q, frame=c.frame)
+        r = p + R @ of(robot, "forward_kinematics", q, frame=c.frame)[:3, 3]
+        return c.arm, r, J, J @ qd, turn @ of(robot, "jacobian_dot_qd", q, qd, frame=c.frame)
 
     def rows(self) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
         """What contacts hold: matrix of all accelerations, terms of velocities, and directions."""
@@ -126,8 +131,8 @@ class Dense(NamedTuple):
         for (robot, q, qd, tau), k, base in zip(parts, starts, grasp._bases, strict=False):
             down = np.array(base.rotation).T @ g
             own = slice(k, k + robot.nv)
-            M[own, own] = robot.mass_matrix(q)
-            rhs[own] = tau - robot.with_gravity(down).bias(q, qd)
+            M[own, own] = of(robot, "mass_matrix", q)
+            rhs[own] = tau - of(robot.with_gravity(down), "bias", q, qd)
         M[n:, n:], rhs[n:] = M_c, -b_c
         J, drift, spread = self.rows()
         inverse = np.linalg.inv(M)

@@ -166,6 +166,70 @@ def test_holding_reads_the_places_of_contacts_from_a_state(carry: lw.Grasp) -> N
     assert np.abs(held.residual(near).position).max() <= 1e-12
 
 
+def test_contacts_without_a_place_cannot_be_told_to_be_closed(carry: lw.Grasp) -> None:
+    q, _, _ = (x[0] for x in state(carry, 1))
+    words = (
+        r"contact 1 \(arm 1, 'tip'\) has no place on the object; expected its pose_in_object, or"
+    )
+    for call in (carry.residual, carry.project, lambda q: lw.simulate(carry, q, duration=0.01)):
+        with pytest.raises(ValueError, match=words):
+            call(q)
+
+
+def test_a_state_of_its_own_changes_nothing(short: lw.Robot, evaluate: Any, moving: Any) -> None:
+    """The object on an arm's link, or on a joint of its own with one more closed loop."""
+    parts: Any = ([short, short], BODY, ["tip", lw.Contact(1, "tip", "point")])
+    bases = [base(), base(1.5, np.pi)]
+    carried = lw.Grasp(*parts, bases=bases)
+    free = lw.Grasp(*parts, bases=bases, object_state=True)
+    assert free.object_is_state and len(free.loops) == 2
+    q, qd, tau = moving(carried, np.random.default_rng(3), 2)
+    T = evaluate(carried, "forward_kinematics", q, frame="object")
+    v = np.einsum("bij,bj->bi", evaluate(carried, "jacobian", q, frame="object"), qd)
+    whole = free._state(q, qd, tau, T, v, False)
+    expected = evaluate(carried, "grasp_dynamics", q, qd, tau)
+    for method in ("dual", "dual-pv"):
+        found = evaluate(free, "grasp_dynamics", *whole, method=method)
+        found = np.delete(found, np.s_[6:12], axis=1)  # the object's own joint
+        assert np.abs(found - expected).max() <= 1e-10 * np.abs(expected).max()
+
+
+def test_hands_that_close_at_once_keep_momentum(short: lw.Robot) -> None:
+    """On a floating body: an impulse inside, after which contacts do not come apart."""
+    flying = short.with_inertia("base", mass=5.0, inertia=(0.4, 0.5, 0.6)).with_free_base()
+    catch = lw.Grasp([flying], BODY, ["tip"], gravity=(0, 0, 0), object_state=True)
+    q, qd, _ = (x[0] for x in state(catch, 1))
+    T = catch.forward_kinematics(q, "tip")
+    q[-7:] = [1, 0, 0, 0, *T[:3, 3]]
+    held = lw.Grasp([flying], BODY, [lw.Contact(0, "tip", pose_in_object=np.block(
+        [[T[:3, :3], np.zeros((3, 1))], [np.zeros((1, 3)), np.ones((1, 1))]]))],
+        gravity=(0, 0, 0), object_state=True)  # fmt: skip
+    after, impulses = held.impulse(q, qd)
+    assert np.abs(held.residual(q, after).velocity).max() <= 1e-12
+    h = [held.centroidal_momentum(q, x) for x in (qd, after)]
+    np.testing.assert_allclose(h[0], h[1], atol=1e-12)
+    assert held.kinetic_energy(q, after) < held.kinetic_energy(q, qd)
+    assert impulses.shape == (1, 6)
+
+
+def test_arms_with_joints_that_follow_others(
+    chain: Any, dense: Any, moving: Any, evaluate: Any
+) -> None:
+    rng = np.random.default_rng(6)
+    arms = [chain(rng, 9, kinds=("revolute", "prismatic"), mimic=True) for _ in range(2)]
+    tips = [arm.tree.links[-1].name for arm in arms]
+    grasp = lw.Grasp(arms, BODY, [lw.Contact(i, x, "point") for i, x in enumerate(tips)],
+                     gravity=(0, 0, -9))  # fmt: skip
+    q, qd, tau = moving(grasp, rng, 1)
+    answer = dense(grasp, q[0], qd[0], tau[0]).solve()
+    found = evaluate(grasp, "grasp_dynamics", q, qd, tau)[0]
+    n = len(answer.qdd)
+    error = np.abs(found[:n] - answer.qdd).max() / (1 + np.abs(answer.qdd).max())
+    assert error <= 1e-13 * answer.condition
+    with pytest.raises(ValueError, match=r"method 'recursive': joint '.*' follows '.*'"):
+        grasp.forward_dynamics(q, qd, tau, method="recursive")
+
+
 def test_loads_are_along_and_across_the_normal(pinch: lw.Grasp) -> None:
     q, _, _ = state(pinch, 2)
     R = pinch.forward_kinematics(q, "object")[:, :3, :3]

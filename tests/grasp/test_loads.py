@@ -92,6 +92,8 @@ def test_compiled_and_in_lists(random_grasp: Any) -> None:
     qdd, _, again = grasp.forward_dynamics(q, zero, tau)
     assert np.abs(qdd).max() <= 1e-8, "torques of rest"
     np.testing.assert_allclose(again, forces, atol=1e-8)
+    single = [x.astype(np.float32) for x in (q, zero, zero)]
+    assert grasp.inverse_dynamics(*single, weights=np.ones(6))[0].dtype == np.float32
     inside = grasp.internal_forces(q, forces)
     assert inside.shape == (3, 2, 6)
     (_, _), status = grasp.inverse_dynamics(q, zero, zero, status=True)

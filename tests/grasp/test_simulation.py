@@ -38,7 +38,7 @@ def run(grasp: lw.Grasp, q: np.ndarray, steps: int, every: int = 10) -> lw.Traje
 
 def test_contacts_stay_closed_and_energy_stays(two_arms: tuple[lw.Grasp, np.ndarray]) -> None:
     """RK4 of 1 ms, a free fall of both arms with the bar between them."""
-    traj = run(*two_arms, 1000)
+    traj = run(*two_arms, 500)
     assert (traj.status == 0).all()
     assert closure(two_arms[0], traj) <= 1e-9
     energy = traj.energy.total

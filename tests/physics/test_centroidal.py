@@ -94,7 +94,14 @@ def test_external_wrenches_and_weight_are_the_rate_of_the_momentum_of_a_flying_r
     assert np.abs(rate - expected).max() <= 1e-14 * size * np.linalg.cond(M).max()
 
 
-@pytest.mark.parametrize("function", [*OF_Q, *OF_RATES])
+LOOPS = [  # one robot for each function, by turns; all in a full run
+    pytest.param(name, function, marks=() if (i + k) % len(TREES) == 0 else pytest.mark.full)
+    for i, name in enumerate(TREES)
+    for k, function in enumerate((*OF_Q, *OF_RATES))
+]
+
+
+@pytest.mark.parametrize(("robot", "function"), LOOPS, indirect=["robot"])
 def test_loops_over_links_give_the_same(
     robot: lw.Robot, state: Any, function: str, evaluate: Any
 ) -> None:
@@ -102,10 +109,8 @@ def test_loops_over_links_give_the_same(
     program = verify(trace_rolled(task, robot.tree))
     given = dict(zip(("q", "qd"), state, strict=True))
     values = {port.name: given[port.name] for port in program.inputs}
-    found, expected = (
-        interpret(program, values)["result"],
-        evaluate(robot, function, *values.values()),
-    )
+    expected = evaluate(robot, function, *values.values())
+    found = interpret(program, values)["result"]
     assert found.shape == expected.shape
     assert np.abs(found - expected).max() <= 1e-12 * (np.abs(expected).max() + robot.mass)
 

@@ -424,6 +424,7 @@ def centroidal(case: Case, at: At, v: np.ndarray) -> dict[str, np.ndarray]:
     return found | {"centroidal_bias": data.dhg.vector[SWAP]}
 
 
+@only("planar chain", "tree", "free base", "followers on a free base")
 def test_centre_of_mass_and_momentum(case: Case) -> None:
     """To 1e-12 of the sizes that are added up: lengths of metres, and all of the mass."""
     states = zip(case.q, case.qd, strict=True)

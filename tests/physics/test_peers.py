@@ -315,7 +315,7 @@ CENTROIDAL = {  # Pinocchio's answer, in its order of joints
 }
 
 
-@by_turns(CENTROIDAL, name="function")
+@by_turns(CENTROIDAL, 4, name="function")
 def test_centre_of_mass_and_momentum(case: Case, function: str, assert_close: Any) -> None:
     """Moments are about points a few metres from the base, which is what roundings grow with."""
     values = [case.q, case.qd][: len(FUNCTIONS[function]["sweep"].inputs)]
