@@ -38,6 +38,8 @@ def osc(**changes: Any) -> Any:
         ({"damping": 0.0}, r"damping is 0.0; expected a positive number, or six of them"),
         ({"damping": -1.0}, r"damping is -1.0; expected a positive number"),
         ({"damping": [NAN] * 6}, r"damping is \[nan.*expected a positive number"),
+        ({"gains": (np.ones((4, 6)), np.ones((3, 6)))}, r"axes do not broadcast: kp \(4, 6\)"),
+        ({"passive": None}, r"passive is None; expected a sequence of joint names"),
         ({"axes": "tool"}, r"axes is 'tool'; expected 'base' or 'body'"),
         ({"posture": np.zeros(3)}, r"posture has shape \(3,\); expected \(..., 7\)"),
         ({"passive": "elbow"}, r"passive is 'elbow'; expected a sequence of joint names"),
@@ -139,6 +141,8 @@ def test_mistakes_in_targets_of_a_law() -> None:
         path = PerStep(np.repeat(POSE[None], 5, 0))
         lw.simulate(ARM, Q, controller=law.law(path), duration=0.01, dt=1e-3)
     moving = lw.control.pd(ARM, 1.0, 1.0, PerStep(np.zeros((9, 7))))
+    with pytest.raises(ValueError, match=r"gains or posture have numbers for each step"):
+        osc(posture=PerStep(np.zeros((9, 7))))(Q, QD, POSE)
     with pytest.raises(ValueError, match=r"gains or posture have numbers for each step; expe"):
         osc(posture=moving)(Q, QD, POSE)
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.algorithms.unmoved import joints_without_inertia
-from linkwise.engine.arrays import read
+from linkwise.engine.arrays import broadcast, read
 from linkwise.engine.auto import in_loops
 from linkwise.model.joints import Free
 from linkwise.model.tree import Frame
@@ -45,7 +45,7 @@ def planned(
     """What is compiled, and the numbers that are given once."""
     title = TITLE[impedance]
     place = _frame(title, a_robot(title, robot), frame)
-    if axes not in ("base", "body"):
+    if not isinstance(axes, str) or axes not in ("base", "body"):
         raise ValueError(f"{title}: axes is {axes!r}; expected 'base' or 'body'")
     motion = _rows(title, "rows", rows)
     force = np.zeros((0, 6)) if force_rows is None else _rows(title, "force_rows", force_rows)
@@ -59,7 +59,11 @@ def planned(
     numbers += [] if inertia is None else [_mobility(title, inertia)]
     numbers += [] if damped is None else [damped]
     numbers += [] if law is None else law.inputs
-    duals = np.vstack([np.linalg.pinv(x).T for x in (motion, force)])
+    shapes = [(*x.leading, x.values.shape[-1]) for x in numbers]
+    broadcast(
+        title, [(x.name, shape[-1]) for x, shape in zip(numbers, shapes, strict=True)], shapes
+    )
+    duals = np.vstack([np.linalg.solve(x @ x.T, x) for x in (motion, force)])
     plan = Plan(
         place, axes, _tuples(both), _tuples(duals), len(motion), impedance, inertia is not None,
         inertia is not None or force_rows is not None, damped is not None,
@@ -154,7 +158,8 @@ def _refuse_too_many_rows(
 
 def _passive(title: str, robot: Robot, passive: Any) -> tuple[int, ...]:
     """Degrees of freedom without a motor: those of flying bases, and of the joints named."""
-    if isinstance(passive, str) or not all(isinstance(name, str) for name in passive):
+    named = isinstance(passive, list | tuple | set | frozenset)
+    if not named or not all(isinstance(name, str) for name in passive):
         raise ValueError(f"{title}: passive is {passive!r}; expected a sequence of joint names")
     for name in passive:
         if name not in robot.joint_names:
@@ -223,6 +228,8 @@ def _posture(title: str, robot: Robot, posture: Any) -> Law | None:
     """The law that acts where it does not move the frame."""
     if posture is None:
         return None
+    if isinstance(posture, PerStep):
+        return computed_torque(robot, *POSTURE_GAINS, posture)
     if not isinstance(posture, Law):
         try:
             at = read(title, "posture", robot.nq, posture)
