@@ -461,7 +461,8 @@ class Functions:
         ``directions``: ``"pose"``, ``"position"`` (turns are free), ``"orientation"`` (places are)
         or six booleans, (angular, linear) along the target's axes: with
         ``[True, True, False, True, True, True]`` the frame may turn about the target's z axis.
-        Several frames: a list of names, and targets (..., k, 4, 4).
+        Several frames: a list of names, and targets (..., k, 4, 4). Closed loops of the robot are
+        closed too, to ``tol``; `project` closes them to rounding.
 
         Computed in float64; of float32 arguments, the result is rounded.
         """

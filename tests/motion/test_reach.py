@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 import linkwise as lw
+from linkwise.backends.reference import interpret
 from linkwise.engine.reaching import Asked, _reach
+from linkwise.trace.verify import verify
 
 TOL = 1e-6
 ABOVE = 1.0 + 1e-6  # rounding of the judge beside a tolerance of 1e-6
@@ -60,7 +62,10 @@ def planar() -> lw.Robot:
 # -- it finds what is there ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name, frame", [("iiwa14", "link7"), ("puma560", "link6")])
+@pytest.mark.parametrize(
+    "name, frame",
+    [("iiwa14", "link7"), pytest.param("puma560", "link6", marks=pytest.mark.full)],
+)
 def test_reachable_poses_are_reached_within_limits(name: str, frame: str) -> None:
     robot = lw.load(name)
     target = poses(robot, frame, 1000)
@@ -182,7 +187,7 @@ def test_opposite_axes_are_turned_round(iiwa: lw.Robot) -> None:
 
 
 @pytest.mark.parametrize(
-    "k", [1, 5, *(pytest.param(k, marks=pytest.mark.full) for k in (0, 2, 3, 4))]
+    "k", [1, *(pytest.param(k, marks=pytest.mark.full) for k in (0, 2, 3, 4, 5))]
 )
 def test_single_directions_along_the_targets_axes(iiwa: lw.Robot, k: int) -> None:
     target = poses(iiwa, "link7", 40)
@@ -226,12 +231,63 @@ def test_joints_that_move_no_frame_stay(kinds: lw.Robot) -> None:
 
 
 def test_every_kind_of_joint_and_a_follower(kinds: lw.Robot) -> None:
-    for frame in ("l3", "l8"):
-        target = poses(kinds, frame, 16)
-        q, status = kinds.inverse_kinematics(target, frame, status=True)
-        assert not status.any(), frame
-        assert pose_distance(kinds.forward_kinematics(q, frame), target).max() <= TOL * ABOVE
-        np.testing.assert_allclose(kinds.normalize(q), q, atol=1e-12)
+    target = poses(kinds, "l8", 16)
+    q, status = kinds.inverse_kinematics(target, "l8", status=True)
+    assert not status.any()
+    assert pose_distance(kinds.forward_kinematics(q, "l8"), target).max() <= TOL * ABOVE
+    np.testing.assert_allclose(kinds.normalize(q), q, atol=1e-12)
+
+
+# -- closed loops -------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def five_bar() -> lw.Robot:
+    """Two arms of two hinges in a plane, 0.4 m apart, whose tips are held together."""
+    b = lw.Builder("five bar")
+    for side, x in (("left", -0.2), ("right", 0.2)):
+        for k in range(2):
+            name, parent = f"{side}{k}", f"{side}0" if k else "base"
+            b = b.link(name, mass=1.0, com=[0.25, 0, 0], inertia=[0.01, 0.02, 0.02])
+            b = b.joint(f"{name}_hinge", "revolute", parent=parent, child=name, axis=[0, 0, 1],
+                        xyz=[0.5, 0, 0] if k else [x, 0, 0], limits=(-3.0, 3.0))  # fmt: skip
+        b = b.frame(f"{side}_tip", f"{side}1", xyz=[0.5, 0, 0])
+    loop = lw.Loop("left_tip", "right_tip", [False, False, False, True, True, False])
+    return b.build().close_loops(loop)
+
+
+def test_closed_loops_stay_closed(five_bar: lw.Robot) -> None:
+    rng = np.random.default_rng(0)
+    target = np.tile(np.eye(4), (100, 1, 1))
+    target[:, :2, 3] = rng.uniform([-0.3, 0.2], [0.3, 0.8], (100, 2))
+    q, status = five_bar.inverse_kinematics(target, "left_tip", None, "position", status=True)
+    assert not status.any()
+    assert_within(five_bar, q)
+    for tip in ("left_tip", "right_tip"):  # both, though one was asked for
+        there = five_bar.forward_kinematics(q, tip)
+        assert np.linalg.norm(there[:, :3, 3] - target[:, :3, 3], axis=1).max() <= TOL * ABOVE
+    target[:, 1, 3] = 2.0  # beyond the arms
+    assert five_bar.inverse_kinematics(target[:3], "left_tip", None, "position", 5, status=True)[
+        1
+    ].all()
+
+
+@pytest.mark.full
+def test_two_arms_bring_an_object_to_a_pose(iiwa: lw.Robot) -> None:
+    far = np.diag([-1.0, -1.0, 1.0, 1.0])
+    far[0, 3] = 1.2
+    other = lw.se3.exp([0, 0, 0, 0, 0, 0.3])
+    grasp = lw.Grasp(
+        arms=[iiwa, iiwa], bases=[np.eye(4), far], object=lw.RigidBody(2.0, [0, 0, 0], [0.1] * 3),
+        contacts=["link7", lw.Contact(arm=1, frame="link7", pose_in_object=other)],
+    )  # fmt: skip
+    target = np.array([[0.0, 0, 1, 0.45], [0, 1, 0, 0], [-1, 0, 0, 0.5], [0, 0, 0, 1]])
+    target = target @ lw.se3.exp(np.random.default_rng(0).uniform(-0.1, 0.1, (20, 6)))
+    q, status = grasp.inverse_kinematics(target, "object", status=True)
+    assert not status.any()
+    assert pose_distance(grasp.forward_kinematics(q, "object"), target).max() <= TOL * ABOVE
+    off, _ = grasp.residual(q, np.zeros_like(q))
+    assert np.linalg.norm(off, axis=-1).max() <= TOL * ABOVE
 
 
 # -- a row's bits are its own -------------------------------------------------------------------
@@ -298,6 +354,21 @@ def test_a_search_is_compiled_once(iiwa: lw.Robot) -> None:
     assert _reach(iiwa._calls, ["link7"], listed, True) is _reach(
         iiwa._calls, ["link7"], listed, True
     )
+
+
+def test_the_interpreter_finds_the_same(planar: lw.Robot) -> None:
+    """The program without compiler, lanes and refills, on arrays of NumPy."""
+    plan = _reach(planar._calls, "tip", Asked("pose", True, 3, TOL), True).plan
+    target = poses(planar, "tip", 12)
+    target[5, :2, 3] = 9.0
+    inputs = {
+        "target": target.reshape(12, 16), "q0": np.tile(plan.first, (12, 1)),
+        "tol": np.full((12, 1), TOL), "tries": np.full((12, 1), 4.0),
+    }  # fmt: skip
+    found = interpret(verify(plan.program()), inputs)
+    q, status = planar.inverse_kinematics(target, "tip", restarts=3, status=True)
+    np.testing.assert_array_equal(np.ravel(found["status"]), status)
+    np.testing.assert_allclose(found["result"], q, atol=1e-7)
 
 
 # -- what has no answer -------------------------------------------------------------------------
@@ -390,7 +461,7 @@ def test_a_target_that_is_no_rigid_motion(iiwa: lw.Robot) -> None:
         ({"tol": 0.0}, r"tol is 0.0; expected a number from 1e-12 on"),
         ({"tol": float("nan")}, r"tol is nan"),
         ({"tol": "small"}, r"tol is 'small'"),
-        ({"restarts": -1}, r"restarts is -1; expected an integer from 0 to 1000000"),
+        ({"restarts": -1}, r"restarts is -1; expected an integer from 0 to 10000"),
         ({"restarts": 1.5}, r"restarts is 1.5"),
         ({"restarts": True}, r"restarts is True"),
         ({"limits": "yes"}, r"limits is 'yes'; expected True or False"),
@@ -416,7 +487,7 @@ def test_a_robot_with_too_many_joints_is_refused_by_name() -> None:
 
 
 @pytest.mark.full
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 10**6), joints=st.integers(1, 8))
 def test_random_chains_reach_what_they_reached(seed: int, joints: int) -> None:
     rng = np.random.default_rng(seed)

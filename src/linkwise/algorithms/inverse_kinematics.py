@@ -22,7 +22,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from linkwise.algorithms.pose_errors import Goal
-from linkwise.algorithms.reach_step import Search, advanced, start
+from linkwise.algorithms.reach_rows import Search
+from linkwise.algorithms.reach_step import advanced, start
 from linkwise.model.tree import Tree
 from linkwise.spatial import Scalar, Vector, repeat, select
 

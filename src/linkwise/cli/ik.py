@@ -27,7 +27,7 @@ UNREACHED = 1  # exit code where a pose was not reached
               help="Its roll, pitch and yaw there, in radians; free if not given.")  # fmt: skip
 @click.option("--free-axis", type=click.Choice(["x", "y", "z"]),
               help="The axis of the target that the frame may turn about.")  # fmt: skip
-@click.option("--restarts", type=click.IntRange(0, 1_000_000), default=100, show_default=True,
+@click.option("--restarts", type=click.IntRange(0, 10_000), default=100, show_default=True,
               help="Times that a search may begin again.")  # fmt: skip
 @click.option("--tol", type=float, default=1e-6, show_default=True,
               help="Greatest error, in radians and metres.")  # fmt: skip

@@ -20,7 +20,8 @@ from linkwise.algorithms.configurations import normalize
 from linkwise.algorithms.inverse_kinematics import search
 from linkwise.algorithms.kinematics import jacobian_columns
 from linkwise.algorithms.pose_errors import Goal
-from linkwise.algorithms.reach_step import Limit, Search, clamped
+from linkwise.algorithms.reach_rows import Limit, Search
+from linkwise.algorithms.reach_step import clamped
 from linkwise.engine.arrays import Array, Outputs
 from linkwise.engine.recipes import Recipe
 from linkwise.model import configuration
@@ -52,8 +53,11 @@ class Plan:
     def search(self) -> Search:
         """What the algorithm needs to know of the robot."""
         tree, rest = self.tree, configuration.neutral(self.tree).tolist()
+        ends = [end for closure in tree.closures for end in (closure.a, closure.b)]
         moving = {
-            dof for frame in self.frames for dof in jacobian_columns(tree, rest, frame, "base")
+            dof
+            for end in (*self.frames, *ends)
+            for dof in jacobian_columns(tree, rest, end, "base")
         }
         ranges: dict[int, tuple[float, float]] = {}
         limits: dict[int, Limit] = {}

@@ -24,7 +24,7 @@ DIRECTIONS = {
     "orientation": (True,) * 3 + (False,) * 3,
 }
 MOST_DOFS = 120  # that move a frame, beyond which a search is not compiled
-MOST_RESTARTS = 1_000_000
+MOST_RESTARTS = 10_000
 LEAST_TOLERANCE = 1e-12
 NOT_RIGID = np.uint8(Status.NOT_RIGID)
 

@@ -48,6 +48,7 @@ class LlvmKernel:
         # nanoseconds per state: a guess from the numbers read and written, measured by each run
         self.cost = 3.0 * sum(size for _, _, size in (*self._inputs, *self._outputs))
         self.cost += 5.0 * signature.scratch
+        self._measured = False  # a guess may be far off, where a state may take thousands of steps
 
     def __call__(
         self, inputs: Sequence[Array], outputs: Sequence[Array], threads: int | None = None
@@ -156,16 +157,17 @@ class LlvmKernel:
         self._batch(*addresses, begin, end)
         time, states = perf_counter_ns() - start, end - begin
         if states >= MEASURED * self.width or max(time, self.cost * states) > SLICE / 2:
-            self.cost = time / states
+            self.cost, self._measured = time / states, True
 
     def _slices(self, states: int, threads: int) -> Iterator[tuple[int, int]]:
         """Ranges of whole tiles, each short enough to wait for, at least one per thread.
 
-        The first is short: a busy machine can make a state much slower than it was in the last run.
+        The first is short: a busy machine can make a state much slower than it was in the last run,
+        and before the first run nobody knows.
         Later ones follow the time of those before them, and are long enough to be measured. Of
         states that take long, as those of a million links, one tile is enough.
         """
-        begin, time = 0, SLICE / 10
+        begin, time = 0, SLICE / 10 if self._measured else 0.0
         most = WRITTEN // sum(dtype.itemsize * size for _, dtype, size in self._outputs)
         while begin < states:
             least = MEASURED if MEASURED * self.width * self.cost <= SLICE else 1  # tiles
