@@ -48,6 +48,7 @@ def test_the_gradient_is_the_slope(iiwa: lw.Robot) -> None:
         np.testing.assert_allclose(found[:, k], (ahead - behind) / (2 * h), atol=1e-8)
 
 
+@pytest.mark.full
 def test_the_gradient_of_every_kind_of_joint(kinds: lw.Robot) -> None:
     """Along rates, which of quaternions are no derivatives of numbers."""
     q, h = kinds.random_q(2, size=4), 1e-6
