@@ -15,6 +15,7 @@ import linkwise.spatial.precise  # mpmath numbers as scalars
 from linkwise.algorithms.crba import crba
 from linkwise.algorithms.kinematics import jacobian, jacobian_dot_qd
 from linkwise.algorithms.rnea import bias
+from linkwise.algorithms.softening import damped
 from linkwise.motion.control import OperationalSpace, PerStep
 from linkwise.motion.laws import PD, law_torques
 from linkwise.motion.operational import follow
@@ -266,10 +267,10 @@ def test_a_singular_pose_is_nan_and_flagged_and_alone(
 
 def test_damping_acts_only_near_singular_poses(iiwa: lw.Robot, osc: OperationalSpace) -> None:
     """Where none is reported the torques are those without; at the pose all of it acts."""
-    damped = OperationalSpace(iiwa, FRAME, posture=iiwa.neutral(), damping=1e-3)
+    soft_law = OperationalSpace(iiwa, FRAME, posture=iiwa.neutral(), damping=1e-3)
     q, qd, target = states(iiwa, 200)
     q[0] = stretched(iiwa)
-    tau, report, bits = damped(q, qd, target, report=True, status=True)
+    tau, report, bits = soft_law(q, qd, target, report=True, status=True)
     assert np.isfinite(tau).all() and not bits.any()
     assert report.damping[0] == pytest.approx(1.0, abs=1e-5)
     free = report.damping == 0.0
@@ -285,6 +286,34 @@ def test_damping_acts_only_near_singular_poses(iiwa: lw.Robot, osc: OperationalS
     np.testing.assert_allclose(report.wrench[k], F, rtol=1e-7, atol=1e-7 * np.abs(F).max())
     expected = iiwa.inverse_dynamics(q[k], qd[k], a) + J.T @ F
     np.testing.assert_allclose(tau[k], expected, rtol=1e-7, atol=1e-7)
+
+
+def test_how_much_damping_acts() -> None:
+    """``(1 - s)²``, s the least ratio of a pivot to its damping; all where a pivot vanishes, the
+    first one too, after which the others mean nothing.
+    """
+    L = np.array([[1.0, 0.0, 0.0], [0.5, 1.0, 0.0], [-2.0, 0.3, 1.0]])
+    d = [0.1, 0.2, 0.4]
+    for pivots, s in (([0.3, 0.05, 7.0], 0.25), ([1.0, 0.2, 0.4], 1.0), ([0.0, 3.0, 3.0], 0.0)):
+        inverse = L @ np.diag(pivots) @ L.T
+        (factor, inv_d), part = damped(inverse.tolist(), d)
+        assert part == pytest.approx((1.0 - s) ** 2, abs=1e-12)
+        made = np.array(factor) @ np.diag(1.0 / np.array(inv_d)) @ np.array(factor).T
+        np.testing.assert_allclose(made, inverse + part * np.diag(d), atol=1e-12)
+
+
+def test_damping_and_wrenches_are_those_of_the_rows(iiwa: lw.Robot) -> None:
+    """Of rows K it is the diagonal of ``K diag(d) Kᵀ``; a report's wrench is in base axes."""
+    rows = np.random.default_rng(9).normal(size=(2, 6))
+    d = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    law = OperationalSpace(iiwa, FRAME, rows=rows, damping=d, axes="body")
+    numbers = [x.values for x in law._settled]
+    np.testing.assert_allclose(numbers[2], np.diag(rows @ np.diag(d) @ rows.T), rtol=1e-14)
+    q, qd, target = (x[0] for x in states(iiwa, 1))
+    given = [list(x) for x in (target.ravel(), np.zeros(6), np.zeros(6), *numbers)]
+    found = follow(law.plan, iiwa.tree, given, list(q), list(qd))
+    pulled_ = iiwa.jacobian(q, FRAME).T @ np.array(found.wrench)
+    np.testing.assert_allclose(found.torques, pulled_, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("damping", [0.02, pytest.param(None, marks=pytest.mark.full)])
