@@ -12,8 +12,8 @@ ROOT = Path(linkwise.__file__).parent
 
 LAYERS = [
     "codes", "errors", "text", "spatial", "model", "io", "sweep", "algorithms", "trace", "backends",
-    "engine", "factors", "se3", "functions", "summary", "models", "study", "export", "robot",
-    "grasp", "load", "builder", "chain", "motion", "checking", "bench", "cli",
+    "engine", "factors", "se3", "functions", "summary", "models", "study", "export",
+    "interop", "robot", "grasp", "load", "builder", "chain", "motion", "checking", "bench", "cli",
 ]  # fmt: skip
 EQUATIONS = ("sweep", "algorithms")  # no array library, no machine
 ALLOWED_IN_EQUATIONS = {

@@ -642,6 +642,47 @@ class Robot(Functions):
         options: dict[str, Any] = {"axes": axes, "f_ext": f_ext, "status": status, "math": math}
         return export(self._calls, folder, functions, dtype, name=name, shared=shared, **options)
 
+    def casadi(
+        self,
+        function: str,
+        *,
+        method: str = "auto",
+        frame: str | None = None,
+        axes: str = "base",
+        f_ext: Sequence[str] = (),
+        name: str | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> Any:
+        """A function of one state as a ``casadi.Function``, with all derivatives that CasADi makes.
+
+        Its inputs have the names of the arguments; ``f_ext`` names frames whose wrenches are inputs
+        too. It is made of SX, and may be called with numbers, SX or MX: ``f =
+        robot.casadi("forward_dynamics"); f.jacobian(); f(q, qd, tau)``. Results of three axes (i,
+        j, k) are matrices (i, j k). ``options`` are CasADi's. Methods that iterate are refused.
+        """
+        from linkwise.interop.casadi import function as make
+
+        key = Key(function, method, frame, axes, tuple(f_ext))
+        return make(self._calls, key, name, options)
+
+    def sympy(
+        self,
+        function: str,
+        *values: Sequence[Any],
+        method: str = "auto",
+        frame: str | None = None,
+        axes: str = "base",
+    ) -> Any:
+        """A function of one state as expressions of SymPy: a matrix, or an array of three axes.
+
+        Of the values given, numbers or expressions for each argument; unless given, of real symbols
+        ``q0, q1, ..., qd0, ...``. For robots of a few joints: ``robot.sympy("mass_matrix")[0, 0]``.
+        Constants are floats; vectors are columns. Methods that iterate are refused.
+        """
+        from linkwise.interop.sympy import expressions
+
+        return expressions(self._calls, Key(function, method, frame, axes), values)
+
     def evaluate(
         self, function: str, *values: Any, method: str = "auto", frame: str | None = None
     ) -> Any:

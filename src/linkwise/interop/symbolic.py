@@ -1,0 +1,79 @@
+"""What the two doors to symbols share: the equations of a function, run on a package's scalars."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, NoReturn
+
+from linkwise.algorithms import functions_of
+from linkwise.engine.calls import Calls
+from linkwise.engine.tasks import Key
+from linkwise.spatial import scalar
+from linkwise.trace.program import Port
+from linkwise.trace.tracer import Task, evaluate, flatten
+
+
+class Scalars(NamedTuple):
+    """A package's functions of its own scalars."""
+
+    kind: type
+    sin: Callable[[Any], Any]
+    cos: Callable[[Any], Any]
+    sqrt: Callable[[Any], Any]
+    sign: Callable[[Any], Any]
+    atan2: Callable[[Any, Any], Any]
+    select: Callable[[Any, Any, Any], Any]  # of a condition that is positive or not
+
+
+class NoExpression(ValueError):
+    """A function that a loop computes until its numbers say stop: no expression is that."""
+
+
+def register(own: Scalars) -> None:
+    """Let equations run on a package's scalars (``spatial/scalar.py``)."""
+
+    def refuse(*_: Any) -> NoReturn:
+        raise NoExpression("iterates until its numbers say stop, which no expression can")
+
+    kind = own.kind
+    scalar.sincos.register(kind, lambda x: (own.sin(x), own.cos(x)))
+    scalar.sqrt.register(kind, own.sqrt)
+    scalar.sign.register(kind, own.sign)
+    scalar.select.register(kind, own.select)
+    scalar.known.register(kind, lambda x: False)
+    scalar.rounding.register(kind, lambda like: 2.0**-52)
+    scalar._atan2.register(kind, lambda _, y, x: own.atan2(y, x))
+    scalar._repeat.register(kind, refuse)
+
+
+class Wanted(NamedTuple):
+    """A function to be run, and its inputs."""
+
+    task: Task
+    calls: Calls
+    ports: tuple[Port, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the result."""
+        return self.task.algorithm.output_shape(self.calls.tasks.tree)
+
+    def run(self, what: str, values: Sequence[Sequence[Any]]) -> list[Any]:
+        """The numbers of the result, in order."""
+        try:
+            return list(flatten(evaluate(self.task, self.calls.tasks.tree, *values)))
+        except NoExpression as error:
+            own, tree = self.task.algorithm, self.calls.tasks.tree
+            methods = functions_of(tree)[own.function].values()
+            others = [x.method for x in methods if x != own and not (x.iterates or x.why_not(tree))]
+            instead = f"; expected one of {', '.join(map(repr, others))}" if others else ""
+            raise NoExpression(f"{what}: {self.task.name} {error}{instead}") from None
+
+
+def wanted(calls: Calls, key: Key) -> Wanted:
+    """The function that a key names, every name checked; inputs without tolerance and limit."""
+    task = calls.tasks.task(key)
+    ports = [port for port in task.ports(calls.tasks.tree) if port.name not in ("tol", "limit")]
+    external = {f"f_ext[{k}]": f"f_ext_{name}" for k, name in enumerate(key.external)}
+    named = tuple(Port(external.get(port.name, port.name), port.size) for port in ports)
+    return Wanted(task, calls, named)
