@@ -30,10 +30,11 @@ def agree(robot, rng, made):
     for function, methods in FUNCTIONS.items():
         for method, algorithm in methods.items():
             at = frame if algorithm.takes_frame else None
-            if method in LOOPS or algorithm.why_not(
-                robot.tree, at and robot._calls.tasks.frame(at)
-            ):
+            place = at and robot.tree.frames[at]
+            if method in LOOPS or algorithm.why_not(robot.tree, place):
                 continue
+            if function == "manipulability_gradient" and robot.nv < 6:
+                continue  # of a measure that is zero
             values = inputs(robot, rng, algorithm)
             expected = robot.compute(function, *values, method=method, frame=at)
             found = made(function, values, method=method, frame=at)
