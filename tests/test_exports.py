@@ -16,7 +16,7 @@ METHODS = [
     "center_of_mass", "com_jacobian", "com_bias", "centroidal_momentum_matrix",
     "centroidal_momentum_matrix_rate", "centroidal_momentum", "centroidal_bias", "kic",
     "inverse_kinematics",
-    "operation_count", "source",
+    "regressor", "energy_regressor", "operation_count", "source",
 ]  # fmt: skip
 
 

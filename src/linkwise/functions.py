@@ -272,6 +272,32 @@ class Functions:
         """
         return self._calls.run("inertial_power", (q,), options, method=method)
 
+    # -- inertial parameters --------------------------------------------------------------------
+
+    def regressor(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, **options: Unpack[Options]
+    ) -> Result:
+        """``Y`` (..., nv, 10 n): torques per unit of the inertial parameters, ``tau = Y π``.
+
+        π is `Robot.inertial_parameters` as one vector: m, m c, Ixx Ixy Iyy Ixz Iyz Izz of the first
+        body, then of the second. ``Y π`` is `inverse_dynamics` less what rotors and friction add.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot = lw.load("iiwa14")
+        >>> q, qd, qdd = np.random.default_rng(0).normal(size=(3, 7))
+        >>> tau = robot.regressor(q, qd, qdd) @ robot.inertial_parameters.ravel()
+        >>> bool(np.allclose(tau, robot.inverse_dynamics(q, qd, qdd)))
+        True
+        """
+        return self._calls.run("regressor", (q, qd, qdd), options)
+
+    def energy_regressor(self, q: ArrayLike, qd: ArrayLike, **options: Unpack[Options]) -> Result:
+        """``E`` (..., 2, 10 n): kinetic and potential energy per unit of the inertial parameters.
+
+        ``E π`` is (`kinetic_energy`, `potential_energy`), rotors aside; π as for `regressor`.
+        """
+        return self._calls.run("energy_regressor", (q, qd), options)
+
     # -- centre of mass -------------------------------------------------------------------------
 
     def center_of_mass(self, q: ArrayLike, **options: Unpack[Options]) -> Result:

@@ -193,6 +193,12 @@ def solve(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 
 
 Poses = list[tuple[np.ndarray, np.ndarray]]
+# xx, xy, yy, xz, yz, zz
+UNIT_INERTIAS = [
+    np.array([[int({i, j} == {r, c}) for c in range(3)] for r in range(3)], dtype=object)
+    for i in range(3)
+    for j in range(i + 1)
+]
 
 
 class Textbook:
@@ -485,6 +491,44 @@ class Textbook:
                     total = total + np.concatenate([n + cross(poses[k][1] - p, f), f])
             out.append(np.concatenate([R.T @ total[:3], R.T @ total[3:]]))
         return array(out)
+
+    # what bodies of one unit parameter each need, in the frames that joints are named by
+
+    def units(self) -> Iterator[Any]:
+        """Axes, lever and Jacobian of each joint's frame, and its body's motion there."""
+        bodies = zip(self.tree.joint_frames, self.poses(self.q), self.J, self.drift, strict=False)
+        for frame, (R, p), J, drift in bodies:
+            A, r = R @ array(frame.rotation), R @ array([mp.mpf(x) for x in frame.origin])
+            own, acceleration = (
+                np.concatenate([J[:3], J[3:] - skew(r) @ J[:3]]),
+                drift + J @ self.qdd,
+            )
+            w, dw = own[:3] @ self.qd, acceleration[:3]
+            a = acceleration[3:] - self.g + cross(dw, r) + cross(w, cross(w, r))
+            yield A, p + r, own, w, dw, a
+
+    @cached_property
+    def regressor(self) -> np.ndarray:
+        columns = []
+        for A, _, J, w, dw, a in self.units():
+            columns.append(J[3:].T @ a)
+            for h in A.T:
+                f = cross(dw, h) + cross(w, cross(w, h))
+                columns.append(J[:3].T @ cross(h, a) + J[3:].T @ f)
+            for one in UNIT_INERTIAS:
+                turn = A @ one @ A.T
+                columns.append(J[:3].T @ (turn @ dw + cross(w, turn @ w)))
+        return array(columns).T
+
+    @cached_property
+    def energy_regressor(self) -> np.ndarray:
+        columns = []
+        for A, p, J, w, _, _ in self.units():
+            v = J[3:] @ self.qd
+            columns.append([v @ v / 2, -self.g @ p])
+            columns += [[v @ cross(w, h), -self.g @ h] for h in A.T]
+            columns += [[w @ (A @ one @ A.T) @ w / 2, 0] for one in UNIT_INERTIAS]
+        return array(columns).T
 
     # the centre of mass, and momentum about it
 

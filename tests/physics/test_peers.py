@@ -300,6 +300,24 @@ def test_potential_energy(case: Case, assert_close: Any) -> None:
     assert_close(actual, expected, scale=np.abs(expected).max())
 
 
+def test_regressors(case: Case, evaluate: Any, assert_close: Any) -> None:
+    """The same parameters in the same frames, body by body: entries are compared one by one."""
+    model = case.pin.model
+    joints = [model.getJointId(link.joint_name) for link in case.robot.tree.links]
+    own = np.array([model.inertias[k].toDynamicParameters() for k in joints])
+    found = case.robot.inertial_parameters
+    assert np.abs(found - own).max() <= 1e-14 * (1.0 + np.abs(own).max())
+    at = np.array([10 * (k - 1) + np.arange(10) for k in joints]).ravel()
+    expected = case.each(pin.computeJointTorqueRegressor, case.q, case.qd, case.u)
+    Y = evaluate(case.robot, "regressor", case.q, case.qd, case.u)
+    assert_close(Y, expected[:, case.pin.order][:, :, at], scale=np.abs(expected).max())
+    kinetic = case.each(pin.computeKineticEnergyRegressor, case.q, case.qd)
+    potential = case.each(pin.computePotentialEnergyRegressor, case.q)
+    E = evaluate(case.robot, "energy_regressor", case.q, case.qd)
+    both = np.stack([kinetic, potential], 1)
+    assert_close(E, both[:, :, at], scale=np.abs(both).max())
+
+
 CENTROIDAL = {  # Pinocchio's answer, in its order of joints
     "center_of_mass": lambda m, d, q: pin.centerOfMass(m, d, q),
     "com_jacobian": lambda m, d, q: pin.jacobianCenterOfMass(m, d, q),

@@ -27,6 +27,7 @@ from linkwise.algorithms import (
     crba,
     efp,
     energy,
+    energy_regressor,
     gdahj,
     grasp_dynamics,
     grasp_inverse,
@@ -46,6 +47,7 @@ from linkwise.algorithms import (
     pv,
     reaches,
     reaction,
+    regressor,
     rnea,
     scan,
     scan_operational,
@@ -179,6 +181,10 @@ _open: Own = {"closed": False}
 _closed: Own = {"closed": True}
 _closed_alone: Own = _closed | {"needs": (*DIVIDES, tied.why_not)}
 _no_followers: Own = {"needs": (*DIVIDES, tied.why_not)}
+
+
+def _ten_per_body(tree: Tree) -> int:
+    return 10 * tree.n_links
 
 
 def _methods(
@@ -317,6 +323,11 @@ _TABLE = [
     *_methods("inertial_power", (_q,), (V, V, V), _mass,
               ("augmented", augmented.augmented, {}),
               ("per-link", inertial_power.per_link, {})),
+    # torques and energies per unit of the inertial parameters
+    Algorithm("regressor", "sweep", regressor.regressor, (_q, _qd, _qdd), (V, _ten_per_body),
+              **_kinematic),
+    Algorithm("energy_regressor", "sweep", energy_regressor.energy_regressor, (_q, _qd),
+              (2, _ten_per_body), **_kinematic),
     # the centre of mass, and the momentum about it
     Algorithm("center_of_mass", "sweep", centroidal.center_of_mass, (_q,), (3,), **_weighty),
     Algorithm("com_jacobian", "sweep", centroidal.com_jacobian, (_q,), (3, V), **_weighty),
