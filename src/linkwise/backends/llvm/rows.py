@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from linkwise.backends.llvm.types import Lanes, Lines
 
+SAME = "_same"  # ends the name of a function that writes columns which are all the same
 _PAGE = 4096  # bytes: rows so far apart, or a multiple, compete for the same lines of the cache
 
 
@@ -50,10 +51,11 @@ def store_columns(
             _scatter(out, lanes, base, size, start + k, column)
         return
     key = tuple(columns)
-    if call and len(set(columns)) > 1:
+    if call:
         at = out.element(lanes.number.llvm, base, start)
-        vectors = ", ".join(f"{lanes.type} {column}" for column in columns)
-        out.add(f"  call void @{call}(ptr {at}, {vectors})")
+        same = len(set(columns)) == 1  # as where a matrix has zeros
+        vectors = ", ".join(f"{lanes.type} {x}" for x in (columns[:1] if same else columns))
+        out.add(f"  call void @{call}{SAME if same else ''}(ptr {at}, {vectors})")
         return
     if key not in turned:
         turned[key] = transpose(out, lanes, columns)
@@ -61,11 +63,15 @@ def store_columns(
 
 
 def put(name: str, lanes: Lanes, size: int) -> str:
-    """A function that writes one register's worth of columns."""
-    out = Lines()
+    """Functions that write one register's worth of columns, and of columns that are the same."""
     names = [f"%c{k}" for k in range(lanes.width)]
-    _store_rows(out, lanes, "%at", size, 0, transpose(out, lanes, names))
-    arguments = ", ".join(f"{lanes.type} {name}" for name in names)
+    return _put(name, lanes, size, names) + _put(name + SAME, lanes, size, names[:1] * len(names))
+
+
+def _put(name: str, lanes: Lanes, size: int, columns: Sequence[str]) -> str:
+    out = Lines()
+    _store_rows(out, lanes, "%at", size, 0, transpose(out, lanes, columns))
+    arguments = ", ".join(f"{lanes.type} {column}" for column in dict.fromkeys(columns))
     return out.function(f"@{name}(ptr %at, {arguments}) #0")
 
 
