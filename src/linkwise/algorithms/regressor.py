@@ -76,8 +76,8 @@ def regressor(tree: Tree, q: Vector, qd: Vector, qdd: Vector) -> Matrix:
 class _Row(list[Scalar]):
     """Numbers that are added and multiplied one by one, as followers' rows are."""
 
-    def __add__(self, o: list[Scalar]) -> _Row:  # type: ignore[override]
+    def __add__(self, o: list[Scalar]) -> _Row:
         return _Row(a + b for a, b in zip(self, o, strict=True))
 
-    def __mul__(self, k: Scalar) -> _Row:  # type: ignore[override]
+    def __mul__(self, k: Scalar) -> _Row:
         return _Row(a * k for a in self)
