@@ -13,6 +13,7 @@ from linkwise.checking.collect import check
 from linkwise.engine.cache import CacheWarning
 from linkwise.errors import BackendUnavailable, RobotFileError, RobotFileWarning
 from linkwise.grasp import Grasp
+from linkwise.interop import torch
 from linkwise.io.dh import DHRow
 from linkwise.load import from_dh, from_mujoco, from_pinocchio, load
 from linkwise.model.closures import Loop
@@ -50,4 +51,5 @@ __all__ = [
     "load",
     "se3",
     "simulate",
+    "torch",
 ]

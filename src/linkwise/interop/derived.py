@@ -1,0 +1,132 @@
+"""A function of a robot and its derivatives of any order, as kernels: what autograd is made of.
+
+A `Node` is a function of rows: inputs and outputs of given sizes, and how its equations are traced.
+Its `vjp` and `jvp` are nodes again, traced by differentiating the graph (``trace/diff.py``), so
+that derivatives of derivatives need nothing more. Derivatives are by the numbers of the inputs as
+they are; of a quaternion, by its four numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from itertools import islice
+from typing import Any
+
+from linkwise.backends.base import BATCH, Backend, Kernel
+from linkwise.engine.calls import AnyBatch, Calls
+from linkwise.engine.recipes import Recipe, kernel_of
+from linkwise.engine.tasks import Key
+from linkwise.trace import diff
+from linkwise.trace.expr import Expr, Graph
+from linkwise.trace.guard import guard
+from linkwise.trace.program import Port, Program, Signature, Slot
+from linkwise.trace.tracer import evaluate, flatten, program_of, used_pivots
+
+Values = list[list[Expr]]  # of each input or output
+Trace = Callable[[Graph, Values], Values]
+
+
+class Node:
+    """A function of rows, and its derivatives."""
+
+    def __init__(
+        self,
+        calls: Calls,
+        name: str,
+        key: tuple[Any, ...],
+        ports: tuple[Port, ...],
+        slots: tuple[Slot, ...],
+        trace: Trace,
+    ) -> None:
+        self.calls, self.name, self.key, self.trace = calls, name, key, trace
+        self.ports, self.slots = ports, slots
+
+    @cached_property
+    def vjp(self) -> Node:
+        """(inputs, a weight for each number of each output) -> for each input, the derivative of
+        the weighted sum.
+        """
+        ports, k = self.ports, len(self.ports)
+
+        def trace(graph: Graph, inputs: Values) -> Values:
+            results = _flat(self.trace(graph, inputs[:k]))
+            found = diff.vjp(results, _flat(inputs[:k]), _flat(inputs[k:]))
+            return _cut(found, [port.size for port in ports])
+
+        weights = tuple(Port(f"w{len(ports) + i}", s.size) for i, s in enumerate(self.slots))
+        slots = tuple(Slot(f"g{i}", (port.size,)) for i, port in enumerate(ports))
+        return self._derived("vjp", (*ports, *weights), slots, trace)
+
+    @cached_property
+    def jvp(self) -> Node:
+        """(inputs, a rate for each number of each input) -> how each output changes."""
+        k = len(self.ports)
+
+        def trace(graph: Graph, inputs: Values) -> Values:
+            results = _flat(self.trace(graph, inputs[:k]))
+            found = diff.jvp(results, _flat(inputs[:k]), _flat(inputs[k:]))
+            return _cut(found, [slot.size for slot in self.slots])
+
+        rates = tuple(Port(f"t{k + i}", port.size) for i, port in enumerate(self.ports))
+        slots = tuple(Slot(f"d{i}", slot.shape) for i, slot in enumerate(self.slots))
+        return self._derived("jvp", (*self.ports, *rates), slots, trace)
+
+    def _derived(
+        self, kind: str, ports: tuple[Port, ...], slots: tuple[Slot, ...], trace: Trace
+    ) -> Node:
+        return Node(self.calls, f"{self.name}, {kind}", (*self.key, kind), ports, slots, trace)
+
+    def run(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """The outputs (..., shape) of arrays (..., size), in the library and place of these."""
+        sizes = [(port.name, port.size) for port in self.ports]
+        outputs = [slot.shape for slot in self.slots]
+
+        def run(batch: AnyBatch, backend: Backend, out: Any) -> tuple[Any, ...]:
+            kernel = self.kernel(batch.dtype, backend) if batch.states else None
+            typed = [(shape, batch.dtype) for shape in outputs]
+            return tuple(batch.run(kernel, typed, out, None))
+
+        found: tuple[Any, ...] = self.calls.where_they_are(
+            self.name, sizes, tuple(values), None, None, run, None
+        )
+        return found
+
+    def kernel(self, dtype: str, backend: Backend | None = None) -> Kernel:
+        """The kernel for many states."""
+        recipe = Recipe(
+            ("derived", *self.key), Signature(self.ports, self.slots), self._program, "interop"
+        )
+        return kernel_of(self.calls.kernels, recipe, dtype, BATCH, backend)
+
+    def _program(self) -> Program:
+        graph = Graph()
+        inputs = [[graph.input(port.name, i) for i in range(port.size)] for port in self.ports]
+        results = _flat(self.trace(graph, inputs))
+        graph.pivots = used_pivots(graph, results)
+        return guard(program_of(self.name, self.ports, graph, self.slots, results))
+
+
+def node(calls: Calls, key: Key) -> Node:
+    """The node of a function of a robot, every name checked."""
+    tree, task = calls.tasks.tree, calls.tasks.task(key)
+    if task.algorithm.iterates:
+        raise ValueError(
+            f"{task.name}: an iteration has no derivatives here; expected another method"
+        )
+
+    def trace(graph: Graph, inputs: Values) -> Values:
+        return [[graph.lift(x) for x in flatten(evaluate(task, tree, *inputs))]]
+
+    slot = Slot("result", task.algorithm.output_shape(tree))
+    content = (task.name, task.frame, task.axes, task.external)
+    return Node(calls, task.name, content, task.ports(tree), (slot,), trace)
+
+
+def _flat(values: Values) -> list[Expr]:
+    return [x for value in values for x in value]
+
+
+def _cut(values: Sequence[Expr], sizes: Sequence[int]) -> Values:
+    rest = iter(values)
+    return [list(islice(rest, size)) for size in sizes]

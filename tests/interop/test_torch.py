@@ -1,0 +1,94 @@
+"""PyTorch: the bits of the NumPy call, gradients of two orders, vmap, compile, and errors."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch")
+
+
+@pytest.fixture
+def state(torch, rng):
+    robot = lw.load("puma560")
+    values = (robot.random_q(rng, 3), rng.normal(size=(3, 6)), rng.normal(size=(3, 6)))
+    return robot, [torch.from_numpy(x).requires_grad_() for x in values]
+
+
+def test_tensors_have_the_bits_of_numpy(state, torch):
+    robot, values = state
+    arrays = [x.detach().numpy() for x in values]
+    found = lw.torch.forward_dynamics(robot)(*values)
+    np.testing.assert_array_equal(found.detach().numpy(), robot.forward_dynamics(*arrays))
+    single = lw.torch.mass_matrix(robot)(values[0].float())
+    assert single.dtype == torch.float32 and single.shape == (3, 6, 6)
+    poses = lw.torch.forward_kinematics(robot, "link6")(values[0][0])
+    assert poses.shape == (4, 4)
+
+
+def test_gradients(state, torch):
+    robot, values = state
+    f = lw.torch.forward_dynamics(robot)
+    assert torch.autograd.gradcheck(f, values)
+    by_tau = torch.autograd.grad(f(*values)[0, 2], values[2])[0][0]
+    inverse = robot.mass_matrix_inverse(values[0][0].detach().numpy())
+    np.testing.assert_allclose(by_tau.numpy(), inverse[2], rtol=1e-10, atol=1e-12)
+    energy = lw.torch.function(robot, "potential_energy")(values[0]).sum()
+    (torque,) = torch.autograd.grad(energy, values[0])
+    expected = robot.gravity_torque(values[0].detach().numpy())
+    np.testing.assert_allclose(torque.numpy(), expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.full
+def test_gradients_of_gradients(state, torch):
+    robot, values = state
+    one = [x[:1].detach().requires_grad_() for x in values]
+    assert torch.autograd.gradgradcheck(lw.torch.forward_dynamics(robot), one)
+    assert torch.autograd.gradgradcheck(lw.torch.inverse_dynamics(robot), one)
+
+
+def test_leading_axes_broadcast(state, torch):
+    robot, (q, qd, tau) = state
+    f = lw.torch.forward_dynamics(robot)
+    f(q, qd[0], tau).sum().backward()
+    assert qd.grad.shape == (3, 6) and not qd.grad[1:].any()
+    mapped = torch.vmap(f, in_dims=(0, None, 0))(q, qd[0], tau)
+    assert torch.equal(mapped, f(q, qd[0], tau))
+
+
+def test_compile_does_not_break(state, torch):
+    robot, values = state
+    f = lw.torch.forward_dynamics(robot)
+
+    def loss(q, qd, tau):
+        return (f(torch.sin(q), qd, tau) ** 2).sum()
+
+    compiled = torch.compile(loss, backend="aot_eager", fullgraph=True)
+    ours = torch.autograd.grad(compiled(*values), values)
+    for a, b in zip(ours, torch.autograd.grad(loss(*values), values), strict=True):
+        torch.testing.assert_close(a, b)
+
+
+def test_mistakes_are_told(state):
+    robot, values = state
+    f = lw.torch.forward_dynamics(robot)
+    with pytest.raises(TypeError, match=r"was given 2 tensor\(s\); expected q, qd, tau"):
+        f(*values[:2])
+    with pytest.raises(TypeError, match=r"qd is a list; expected a torch\.Tensor"):
+        f(values[0], [0.0] * 6, values[2])
+    with pytest.raises(ValueError, match=r"\[pcg\]: an iteration has no derivatives here"):
+        lw.torch.forward_dynamics(robot, method="pcg")
+
+
+def test_a_missing_package_tells_how_to_install_it(monkeypatch):
+    lw.torch._torch.cache_clear()
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(
+        lw.BackendUnavailable, match=r"lw\.torch needs torch, .* pip install"
+    ):
+        lw.torch.forward_dynamics(lw.load("puma560"))
