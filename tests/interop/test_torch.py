@@ -88,7 +88,5 @@ def test_mistakes_are_told(state):
 def test_a_missing_package_tells_how_to_install_it(monkeypatch):
     lw.torch._torch.cache_clear()
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(
-        lw.BackendUnavailable, match=r"lw\.torch needs torch, .* pip install"
-    ):
+    with pytest.raises(lw.BackendUnavailable, match=r"lw\.torch needs torch, .* pip install"):
         lw.torch.forward_dynamics(lw.load("puma560"))
