@@ -13,7 +13,7 @@ from linkwise.checking.collect import check
 from linkwise.engine.cache import CacheWarning
 from linkwise.errors import BackendUnavailable, RobotFileError, RobotFileWarning
 from linkwise.grasp import Grasp
-from linkwise.interop import torch
+from linkwise.interop import jax, torch
 from linkwise.io.dh import DHRow
 from linkwise.load import from_dh, from_mujoco, from_pinocchio, load
 from linkwise.model.closures import Loop
@@ -48,6 +48,7 @@ __all__ = [
     "from_dh",
     "from_mujoco",
     "from_pinocchio",
+    "jax",
     "load",
     "se3",
     "simulate",

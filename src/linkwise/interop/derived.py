@@ -1,7 +1,7 @@
 """A function of a robot and its derivatives of any order, as kernels: what autograd is made of.
 
 A `Node` is a function of rows: inputs and outputs of given sizes, and how its equations are traced.
-Its `vjp` and `jvp` are nodes again, traced by differentiating the graph (``trace/diff.py``), so
+Its `vjp` and `jacobian` are nodes again, traced by differentiating the graph (``trace/diff.py``), so
 that derivatives of derivatives need nothing more. Derivatives are by the numbers of the inputs as
 they are; of a quaternion, by its four numbers.
 """
@@ -59,18 +59,24 @@ class Node:
         return self._derived("vjp", (*ports, *weights), slots, trace)
 
     @cached_property
-    def jvp(self) -> Node:
-        """(inputs, a rate for each number of each input) -> how each output changes."""
-        k = len(self.ports)
+    def jacobian(self) -> Node:
+        """inputs -> for each output, the derivatives by each input (output's size, input's)."""
+        sizes = [port.size for port in self.ports]
 
         def trace(graph: Graph, inputs: Values) -> Values:
-            results = _flat(self.trace(graph, inputs[:k]))
-            found = diff.jvp(results, _flat(inputs[:k]), _flat(inputs[k:]))
-            return _cut(found, [slot.size for slot in self.slots])
+            rows = iter(diff.jacobian(_flat(self.trace(graph, inputs)), _flat(inputs)))
+            found: Values = []
+            for slot in self.slots:
+                parts = [_cut(row, sizes) for row in islice(rows, slot.size)]
+                found += [[x for part in parts for x in part[i]] for i in range(len(sizes))]
+            return found
 
-        rates = tuple(Port(f"t{k + i}", port.size) for i, port in enumerate(self.ports))
-        slots = tuple(Slot(f"d{i}", slot.shape) for i, slot in enumerate(self.slots))
-        return self._derived("jvp", (*self.ports, *rates), slots, trace)
+        slots = tuple(
+            Slot(f"j{i}_{k}", (slot.size, size))
+            for i, slot in enumerate(self.slots)
+            for k, size in enumerate(sizes)
+        )
+        return self._derived("jacobian", self.ports, slots, trace)
 
     def _derived(
         self, kind: str, ports: tuple[Port, ...], slots: tuple[Slot, ...], trace: Trace

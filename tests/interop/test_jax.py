@@ -1,0 +1,78 @@
+"""JAX on the CPU: the bits of the NumPy call under jit, vmap, scan; grad, jvp; errors."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+
+
+@pytest.fixture
+def jax():
+    jax = pytest.importorskip("jax")
+    jax.config.update("jax_enable_x64", True)
+    return jax
+
+
+@pytest.fixture
+def state(jax, rng):
+    robot = lw.load("puma560")
+    return robot, (robot.random_q(rng, 5), rng.normal(size=(5, 6)), rng.normal(size=(5, 6)))
+
+
+def test_arrays_have_the_bits_of_numpy(state, jax):
+    robot, values = state
+    f, expected = lw.jax.forward_dynamics(robot), robot.forward_dynamics(*values)
+    for way in (f, jax.jit(f), jax.vmap(f), jax.jit(jax.vmap(f))):
+        np.testing.assert_array_equal(way(*values), expected)
+    shared = jax.vmap(f, in_axes=(0, None, 0))(values[0], values[1][0], values[2])
+    np.testing.assert_array_equal(
+        shared, robot.forward_dynamics(values[0], values[1][0], values[2])
+    )
+    single = lw.jax.mass_matrix(robot)(values[0].astype("float32"))
+    assert single.dtype == "float32" and single.shape == (5, 6, 6)
+
+
+def test_derivatives(state, jax):
+    robot, (q, qd, tau) = state
+    f = lw.jax.forward_dynamics(robot)
+    by_tau = jax.jit(jax.jacrev(f, argnums=2))(q[0], qd[0], tau[0])
+    np.testing.assert_allclose(by_tau, robot.mass_matrix_inverse(q[0]), rtol=1e-9, atol=1e-11)
+    forward = jax.jacfwd(f, argnums=0)(q[0], qd[0], tau[0])
+    backward = jax.jacrev(f, argnums=0)(q[0], qd[0], tau[0])
+    np.testing.assert_allclose(forward, backward, rtol=1e-9, atol=1e-9)
+    h = 1e-5 * np.eye(6)
+    near = [robot.forward_dynamics(q[0] + s * h, qd[0], tau[0]) for s in (1, -1)]
+    np.testing.assert_allclose(forward, ((near[0] - near[1]) / 2e-5).T, rtol=1e-4, atol=1e-4)
+
+
+def test_scan(state, jax):
+    robot, (q, qd, tau) = state
+    f = lw.jax.forward_dynamics(robot)
+
+    def step(x, _):
+        rate = x[1] + 1e-3 * f(x[0], x[1], tau)
+        return (x[0] + 1e-3 * rate, rate), None
+
+    (q1, _), _ = jax.jit(lambda x: jax.lax.scan(step, x, None, length=3))((q, qd))
+    for _ in range(3):
+        qd = qd + 1e-3 * robot.forward_dynamics(q, qd, tau)
+        q = q + 1e-3 * qd
+    np.testing.assert_allclose(q1, q, rtol=1e-13)
+
+
+def test_mistakes_are_told(state):
+    robot, (q, qd, tau) = state
+    f = lw.jax.forward_dynamics(robot)
+    with pytest.raises(TypeError, match=r"was given 2 array\(s\); expected q, qd, tau"):
+        f(q, qd)
+    with pytest.raises(ValueError, match=r"qd has shape \(5, 5\); expected \(\.\.\., 6\)"):
+        f(q, qd[:, :5], tau)
+
+
+def test_a_missing_package_tells_how_to_install_it(monkeypatch):
+    lw.jax._jax.cache_clear()
+    monkeypatch.setitem(sys.modules, "jax", None)
+    with pytest.raises(lw.BackendUnavailable, match=r"lw\.jax needs jax, .* pip install"):
+        lw.jax.forward_dynamics(lw.load("puma560"))
