@@ -1,9 +1,9 @@
 """A function of a robot and its derivatives of any order, as kernels: what autograd is made of.
 
 A `Node` is a function of rows: inputs and outputs of given sizes, and how its equations are traced.
-Its `vjp` and `jacobian` are nodes again, traced by differentiating the graph (``trace/diff.py``), so
-that derivatives of derivatives need nothing more. Derivatives are by the numbers of the inputs as
-they are; of a quaternion, by its four numbers.
+Its `vjp` and `jacobian` are nodes again, traced by differentiating the graph (``trace/diff.py``),
+so that derivatives of derivatives need nothing more. Derivatives are by the numbers of the inputs;
+of a quaternion, by all four.
 """
 
 from __future__ import annotations

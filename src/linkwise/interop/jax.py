@@ -4,8 +4,8 @@
 >>> f = lw.jax.forward_dynamics(lw.load("puma560"))     # doctest: +SKIP
 >>> jax.jit(jax.vmap(f))(q, qd, tau)                    # doctest: +SKIP
 
-XLA calls the compiled kernels by their addresses, through its foreign-function interface; nothing is
-traced into XLA. Derivatives are kernels of Jacobians, whose products with tangents JAX transposes.
+XLA calls the compiled kernels by their addresses, through its foreign-function interface; it traces
+no equation. Derivatives are kernels of Jacobians, whose products with tangents JAX transposes.
 Arrays are float32, or float64 with ``jax_enable_x64``; leading axes broadcast. Derivatives by ``q``
 are those by its numbers: of a quaternion, by all four.
 """
@@ -83,11 +83,8 @@ def _differentiable(of: Node) -> Callable[..., Any]:
     """The node as a function of arrays with the same leading axes, with its derivatives."""
     jax = _jax()
 
-    @jax.custom_jvp
-    def run(*rows: Any) -> Any:
-        return _call(of, rows)
+    run = jax.custom_jvp(lambda *rows: _call(of, rows))
 
-    @run.defjvp
     def derivative(rows: Any, tangents: Any) -> Any:
         jacobians = iter(_differentiable(of.jacobian)(*rows))
         lead, changes = rows[0].shape[:-1], []
@@ -96,6 +93,7 @@ def _differentiable(of: Node) -> Callable[..., Any]:
             changes.append(sum(parts).reshape(*lead, *slot.shape))
         return run(*rows), tuple(changes)
 
+    run.defjvp(derivative)
     return run  # type: ignore[no-any-return]
 
 
