@@ -12,7 +12,7 @@ ROOT = Path(linkwise.__file__).parent
 
 LAYERS = [
     "codes", "errors", "text", "spatial", "model", "io", "sweep", "algorithms", "trace", "backends",
-    "engine", "factors", "se3", "functions", "summary", "models", "study", "export",
+    "engine", "factors", "se3", "derivatives", "functions", "summary", "models", "study", "export",
     "interop", "robot", "grasp", "load", "builder", "chain", "motion", "checking", "bench", "cli",
 ]  # fmt: skip
 EQUATIONS = ("sweep", "algorithms")  # no array library, no machine

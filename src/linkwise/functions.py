@@ -11,8 +11,9 @@ from typing import Any, NamedTuple, Unpack
 
 from numpy.typing import ArrayLike
 
+from linkwise.derivatives import Derivatives
 from linkwise.engine import devices
-from linkwise.engine.calls import Array, Calls, Options, Result, Wrenches
+from linkwise.engine.calls import Array, Options, Result, Wrenches
 from linkwise.engine.iterative import Stop
 from linkwise.engine.reaching import Asked, inverse_kinematics
 from linkwise.factors import Innovations
@@ -25,11 +26,10 @@ class Residual(NamedTuple):
     velocity: Any  # m/s and rad/s
 
 
-class Functions:
+class Functions(Derivatives):
     """Configurations, dynamics and kinematics; `Robot` says what all of them have in common."""
 
-    __slots__ = ("_calls",)
-    _calls: Calls
+    __slots__ = ()
 
     # -- configurations -------------------------------------------------------------------------
 

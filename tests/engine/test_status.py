@@ -64,7 +64,8 @@ def flying() -> lw.Robot:
 
 def named(robot: lw.Robot, function: str) -> Any:
     """A method of the robot, or a function that is a part of one."""
-    return getattr(robot, function, None) or partial(robot.compute, function)
+    parts = function.endswith("_derivatives")  # returned one by one
+    return (not parts and getattr(robot, function, None)) or partial(robot.compute, function)
 
 
 def options(robot: lw.Robot, function: str, method: str) -> dict[str, Any]:

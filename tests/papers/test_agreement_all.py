@@ -530,6 +530,42 @@ class Textbook:
             columns += [[w @ (A @ one @ A.T) @ w / 2, 0] for one in UNIT_INERTIAS]
         return array(columns).T
 
+    # derivatives of the dynamics: differences, in more digits, for they are third differences
+
+    def torque_rates(self, qdd: np.ndarray) -> np.ndarray:
+        """Rows of ∂τ/∂q, ∂τ/∂q̇ and M at accelerations, and τ."""
+        with mp.workdps(TRUTH + 40):
+            units = np.eye(self.n, dtype=int).astype(object)
+            moved = [[(x, self.qd) for x in self.moved(self.q, row)] for row in units]
+            faster = [[(self.q, self.qd + k * self.h * row) for k in (1, -1)] for row in units]
+            halves = [array([self._slope(pair, qdd) for pair in by]).T for by in (moved, faster)]
+        return np.concatenate([*halves, self.M, [self.M @ qdd + self.bias]])
+
+    def _slope(self, pair: Any, qdd: np.ndarray) -> np.ndarray:
+        ahead, behind = (self._torques(*state, qdd) for state in pair)
+        return (ahead - behind) / (2 * self.h)
+
+    def _torques(self, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> np.ndarray:
+        """Of another state of the same robot."""
+        other = object.__new__(Textbook)
+        kept = ("tree", "frame", "h", "tau", "rhs", "x", "n", "g", "placements")
+        other.__dict__.update({k: getattr(self, k) for k in kept}, q=q, qd=qd, qdd=qdd)
+        return other.inverse_dynamics
+
+    @cached_property
+    def inverse_dynamics_derivatives(self) -> np.ndarray:
+        return self.torque_rates(self.qdd)
+
+    @cached_property
+    def torques_to_cancel(self) -> np.ndarray:
+        return self.torque_rates(self.forward_dynamics)[: 2 * self.n]
+
+    @cached_property
+    def forward_dynamics_derivatives(self) -> np.ndarray:
+        """With these accelerations, inverse dynamics gives the torques back, whatever changes."""
+        halves = (-solve(self.M, x) for x in np.split(self.torques_to_cancel, 2))
+        return np.concatenate([*halves, self.mass_matrix_inverse, [self.forward_dynamics]])
+
     # the centre of mass, and momentum about it
 
     def center(self, q: np.ndarray) -> np.ndarray:
@@ -682,7 +718,15 @@ def turn_of(name: str, function: str, method: str) -> int:
     return PLACES.index((function, method)) + ROBOTS.index(name)
 
 
-EVERY_OTHER = [pytest.param(*x, marks=() if turn_of(*x) % 2 else pytest.mark.full) for x in CASES]
+def long(name: str, function: str) -> bool:
+    """Whether a case is for full runs: derivatives of large robots, which are third differences."""
+    return function.endswith("_derivatives") and name != "free base"
+
+
+EVERY_OTHER = [
+    pytest.param(*x, marks=() if turn_of(*x) % 2 and not long(*x[:2]) else pytest.mark.full)
+    for x in CASES
+]
 
 
 @pytest.mark.parametrize(("name", "function", "method"), EVERY_OTHER)
@@ -760,6 +804,11 @@ def bound(name: str, function: str, method: str, mobility: Any) -> np.ndarray:
         if free is None:
             return solved
         return free * held + (solved if method == "schur-published" else 0.0)
+    if function == "forward_dynamics_derivatives":  # motion is part of each derivative
+        load = largest(rounded(name, "torques_to_cancel")) + largest(s["tau"])
+        qdd = bound(name, "forward_dynamics", "crba", mobility)
+        moved = largest(rounded(name, "inverse_dynamics_derivatives")) * inverse
+        return M * inverse * size + inverse * load + moved * qdd
     if function == "diagonal_solve":  # entries of M that are sums
         return size * M * inverse
     if function == "mass_product":
@@ -774,6 +823,7 @@ def bound(name: str, function: str, method: str, mobility: Any) -> np.ndarray:
     speed = largest(s["qd"])
     return size + {
         "inverse_dynamics": largest(rounded(name, "joint_wrenches")),
+        "inverse_dynamics_derivatives": largest(rounded(name, "joint_wrenches")),
         "bias": largest(rounded(name, "joint_wrenches")),
         "inertial_power": largest(rounded(name, "joint_wrenches")),
         "gravity_torque": largest(rounded(name, "joint_wrenches")),
@@ -810,7 +860,9 @@ def moments(name: str) -> np.ndarray:
 def call(robot: Robot, function: str, method: str, states: Any, at: Any, dtype: Any = float) -> Any:
     """A function of a robot at some states, or one."""
     algorithm = FUNCTIONS[function][method]
-    run = getattr(robot, function, None) or partial(robot.compute, function)
+    parts = function.endswith("_derivatives")  # which robots return one by one
+    run = None if parts else getattr(robot, function, None)
+    run = run or partial(robot.compute, function)
     options: dict[str, Any] = {"frame": frame_of(robot)} if algorithm.takes_frame else {}
     if "method" in inspect.signature(getattr(Robot, function, Robot.compute)).parameters:
         options["method"] = method
@@ -833,6 +885,7 @@ def compiled_cases() -> Iterator[Any]:
         for dtype in DTYPES:
             robots = COMPILED[dtype]
             short = dtype is DTYPES[place % 2] and robots[place % len(robots)] == name
+            short = short and not long(name, function)
             marks = () if short else (pytest.mark.full,)
             label = f"{name}-{function}-{method}-{np.dtype(dtype).name}"
             yield pytest.param(name, function, method, dtype, marks=marks, id=label)

@@ -796,7 +796,8 @@ def test_compiled_kernels_agree(
         choice = {"method": method} if len(FUNCTIONS[function]) > 1 else {}
         arguments = [values[name] for name, _ in algorithm.inputs]
         expected = evaluate(robot, function, *arguments, **frame, **choice)
-        call = getattr(robot, function, None) or partial(robot.compute, function)
+        parts = function.endswith("_derivatives")  # returned one by one
+        call = (not parts and getattr(robot, function, None)) or partial(robot.compute, function)
         actual = call(*arguments, **frame, **choice)
         size = largest(expected) + (values["qd"] ** 2).sum(axis=1)
         size = size * (cond if choice or "innovations" in method else 1.0)

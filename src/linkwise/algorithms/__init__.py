@@ -12,6 +12,7 @@ from typing import Any
 
 from linkwise.algorithms import (
     aba,
+    acceleration_derivatives,
     augmented,
     centroidal,
     centroidal_matrix_rate,
@@ -44,6 +45,7 @@ from linkwise.algorithms import (
     operator_dynamics,
     orders,
     products,
+    program_derivatives,
     pv,
     reaches,
     reaction,
@@ -55,6 +57,7 @@ from linkwise.algorithms import (
     schur_inverses,
     schur_operational,
     tied,
+    torque_derivatives,
     unmoved,
     wrenches,
 )
@@ -195,6 +198,8 @@ def _methods(
     return [Algorithm(function, name, driver, **(common | own)) for name, driver, own in methods]
 
 
+_RATES = (lambda tree: 3 * tree.nv + 1, V)
+
 _TABLE = [
     *_methods("inverse_dynamics", (_q, _qd, _qdd), (V,), _forced | _mass | _open,
               ("rnea", rnea.rnea, _regrouped | _rolls),
@@ -241,6 +246,13 @@ _TABLE = [
               **_kinematic),
     Algorithm("project", "newton", closure_projection.project, (_q, _qd),
               (lambda tree: tree.nq + tree.nv,), **_closed, **_regrouped),
+    # derivatives: three matrices and the value, one below another
+    *_methods("inverse_dynamics_derivatives", (_q, _qd, _qdd), _RATES, _forced | _mass | _open,
+              ("composite", torque_derivatives.inverse_dynamics_derivatives, _regrouped),
+              ("forward", program_derivatives.inverse_dynamics_derivatives, _regrouped)),
+    *_methods("forward_dynamics_derivatives", (_q, _qd, _tau), _RATES, _forced | _open,
+              ("composite", acceleration_derivatives.by_composites, _regrouped),
+              ("forward", acceleration_derivatives.forward, _regrouped)),
     *_methods("mass_matrix", (_q,), (V, V), _mass,
               ("crba", crba.crba, _regrouped | _rolls),
               ("gdahj", gdahj.gdahj, {}),

@@ -50,6 +50,15 @@ def _rate(link: Link, q: Vector, v: Vector) -> list[Scalar]:
     return link.joint.rate(q, v)
 
 
+def tangent(tree: Tree, q: Vector, v: Vector) -> list[Scalar]:
+    """`rate` of a configuration whose quaternions may have any length."""
+    return tree.own_numbers(each_link(tree, _tangent, tree.per_link_q(q), tree.per_link_v(v)))
+
+
+def _tangent(link: Link, q: Vector, v: Vector) -> list[Scalar]:
+    return link.joint.tangent(q, v)
+
+
 def chart_rate(tree: Tree, u: Vector, v: Vector) -> list[Scalar]:
     """How u changes where the configuration that it leads to moves at the rates v."""
     return tree.own_numbers(each_link(tree, _chart_rate, tree.per_link_v(u), tree.per_link_v(v)))

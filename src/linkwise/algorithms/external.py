@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from linkwise.algorithms.poses import link_pose
 from linkwise.model.tree import Frame, Link, Tree
-from linkwise.spatial import Force, Scalar, Vec3, Vector, cross
+from linkwise.spatial import Flux, Force, Scalar, Vec3, Vector, cross
 from linkwise.sweep import at_links
 
 # (frame, (moment, force) at its origin in base axes), acting on the robot
@@ -27,7 +27,21 @@ def external_forces(tree: Tree, q: Vector, external: External) -> list[Force]:
     return at_links(tree, Force.zero(), given)
 
 
-def _at_link(tree: Tree, q: Vector, frame: Frame, wrench: Vector) -> Force:
+def external_fluxes(tree: Tree, q: Vector, external: External) -> list[Flux]:
+    """What the wrench on each link changes by as it turns (`Flux.of_wrench`), in link axes."""
+    given = (
+        (frame.link, Flux.of_wrench(*_turned(tree, q, frame, wrench), Vec3(*frame.origin)))
+        for frame, wrench in external
+    )
+    return at_links(tree, Flux.zero(), given)
+
+
+def _turned(tree: Tree, q: Vector, frame: Frame, wrench: Vector) -> tuple[Vec3, Vec3]:
+    """Moment and force at the frame's origin, in link axes."""
     turn = link_pose(tree, q, frame.link).R.T
-    moment, force = turn @ Vec3(*wrench[:3]), turn @ Vec3(*wrench[3:])
+    return turn @ Vec3(*wrench[:3]), turn @ Vec3(*wrench[3:])
+
+
+def _at_link(tree: Tree, q: Vector, frame: Frame, wrench: Vector) -> Force:
+    moment, force = _turned(tree, q, frame, wrench)
     return Force(moment + cross(Vec3(*frame.origin), force), force)

@@ -162,6 +162,10 @@ class Joint(ABC):
         """How fast the numbers of q change at rates v."""
         return list(v)
 
+    def tangent(self, q: Vector, v: Vector) -> list[Scalar]:
+        """`rate` of a configuration whose quaternion may have any length, which stays the same."""
+        return self.rate(q, v)
+
     def bracket(self, u: Vector, v: Vector) -> list[Scalar]:
         """``[u, v]``: twice what moving by u and then by v turns and shifts more than by u + v."""
         return [0.0] * self.nv
@@ -392,6 +396,10 @@ class Free(Joint):
     def rate(self, q: Vector, v: Vector) -> list[Scalar]:
         at = Quaternion.of(q)
         return [*_quaternion_rate(at, v[:3]).numbers(), *at.turn(Vec3(*v[3:]))]
+
+    def tangent(self, q: Vector, v: Vector) -> list[Scalar]:
+        shift = self.transform(q).rotate_back(Vec3(*v[3:]))
+        return [*_quaternion_rate(Quaternion.of(q), v[:3]).numbers(), *shift]
 
     def bracket(self, u: Vector, v: Vector) -> list[Scalar]:
         turn, shift, other = Vec3(*u[:3]), Vec3(*u[3:]), Vec3(*v[:3])

@@ -38,6 +38,15 @@ class Flux:
         spin = RigidInertia(0.0, h, s) @ v
         return Flux(rate, spin.ang, u * body.m + cross(w, body.h))
 
+    @staticmethod
+    def of_wrench(moment: Vec3, force: Vec3, at: Vec3) -> Flux:
+        """Flux of a mass element at a point, its momentum a force, with a moment added to its spin.
+
+        ``B b`` is then what a wrench changes by, at the origin, when it turns with ``b_ang``.
+        """
+        half = at * 0.5
+        return Flux(mixed_outer(force, half), moment + cross(half, force), force)
+
     def __add__(self, o: Flux) -> Flux:
         return Flux(self.rate + o.rate, self.spin + o.spin, self.p + o.p)
 
@@ -71,6 +80,12 @@ class Flux:
         half = r * 0.5
         rate = self.rate + mixed_outer(self.p, half)
         return Flux(rate, self.spin + cross(half, self.p), self.p)
+
+    def boosted(self, body: RigidInertia, u: Vec3) -> Flux:
+        """Flux of the same body, all of it faster by the velocity ``u``."""
+        half = u * 0.5
+        rate = self.rate + mixed_outer(half, body.h)
+        return Flux(rate, self.spin + cross(body.h, half), self.p + u * body.m)
 
     @staticmethod
     def zero() -> Flux:

@@ -1,0 +1,105 @@
+"""Derivatives of a robot's functions: what users call.
+
+By a configuration, a derivative is along the joints' rates, so that its axis has nv numbers in the
+convention of ``qd``; docs/derivatives.md has a picture.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from linkwise.engine.calls import Calls, Options, Wrenches
+
+
+class Derivatives:
+    """Derivatives of the dynamics; a part of `Robot`."""
+
+    __slots__ = ("_calls",)
+    _calls: Calls
+
+    def inverse_dynamics_derivatives(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        *,
+        method: str = "auto",
+        f_ext: Wrenches | None = None,
+        value: bool = False,
+        out: Any = None,
+        threads: int | None = None,
+        status: bool = False,
+        device: str | None = None,
+    ) -> Any:
+        """``∂τ/∂q``, ``∂τ/∂qd`` and ``∂τ/∂qdd = M`` (..., nv, nv) of `inverse_dynamics`.
+
+        >>> import linkwise as lw
+        >>> robot = lw.load("iiwa14")
+        >>> by_q, by_qd, M = robot.inverse_dynamics_derivatives([0.1] * 7, [0.2] * 7, [0.3] * 7)
+        >>> by_q.shape
+        (7, 7)
+
+        In N m (N for sliding joints) per rad, rad/s and rad/s² (m, m/s, m/s²). Row i has how torque
+        i changes, column j what changes it: the configuration as it moves at unit rate ``qd[j]``,
+        for one second's worth of an instant. For joints whose ``q`` is a quaternion this is a turn
+        or shift along the link's own axes. External wrenches keep their directions in base axes,
+        and act at their frames, which move. Coulomb friction does not change but where a joint
+        turns back.
+
+        ``value=True`` puts the torques (..., nv) first: ``tau, by_q, by_qd, M``. With
+        ``status=True`` the result is ``(those, status bits)``. ``out`` is one array
+        (..., 3 nv + 1, nv) for the three matrices and the torques, one below another; what is
+        returned are views of it.
+
+        ``method``: ``"composite"`` (composite bodies, in link axes) or ``"forward"`` (the equations
+        of RNEA differentiated one by one).
+        """
+        options: Options = {"out": out, "threads": threads, "status": status, "device": device}
+        found = self._calls.run(
+            "inverse_dynamics_derivatives", (q, qd, qdd), options, method=method, f_ext=f_ext
+        )
+        return _parted(found, self._calls.tasks.tree.nv, status, value)
+
+    def forward_dynamics_derivatives(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
+        *,
+        method: str = "auto",
+        f_ext: Wrenches | None = None,
+        value: bool = False,
+        out: Any = None,
+        threads: int | None = None,
+        status: bool = False,
+        device: str | None = None,
+    ) -> Any:
+        """``∂qdd/∂q``, ``∂qdd/∂qd`` and ``∂qdd/∂tau = M⁻¹`` (..., nv, nv) of `forward_dynamics`.
+
+        >>> import linkwise as lw
+        >>> robot = lw.load("iiwa14")
+        >>> qdd, by_q, by_qd, Minv = robot.forward_dynamics_derivatives(
+        ...     [0.1] * 7, [0.2] * 7, [0.3] * 7, value=True)
+        >>> Minv.shape
+        (7, 7)
+
+        In rad/s² (m/s²) per rad, rad/s and N m (m, m/s, N). Conventions and options are those of
+        `inverse_dynamics_derivatives`, ``value=True`` puts the accelerations first. ``method``
+        names how inverse dynamics is differentiated, of which ``-M⁻¹`` makes these.
+        """
+        options: Options = {"out": out, "threads": threads, "status": status, "device": device}
+        found = self._calls.run(
+            "forward_dynamics_derivatives", (q, qd, tau), options, method=method, f_ext=f_ext
+        )
+        return _parted(found, self._calls.tasks.tree.nv, status, value)
+
+
+def _parted(found: Any, n: int, status: bool, value: bool) -> Any:
+    """Three matrices, the value before them where it is asked for, and the status."""
+    rows, bits = found if status else (found, None)
+    parts = (rows[..., :n, :], rows[..., n : 2 * n, :], rows[..., 2 * n : 3 * n, :])
+    if value:
+        return ((rows[..., 3 * n, :], *parts), bits) if status else (rows[..., 3 * n, :], *parts)
+    return (parts, bits) if status else parts
