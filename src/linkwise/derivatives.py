@@ -16,7 +16,7 @@ from linkwise.engine.calls import Calls, Options, Wrenches
 class Derivatives:
     """Derivatives of the dynamics; a part of `Robot`."""
 
-    __slots__ = ("_calls",)
+    __slots__ = ()
     _calls: Calls
 
     def inverse_dynamics_derivatives(
@@ -41,12 +41,11 @@ class Derivatives:
         >>> by_q.shape
         (7, 7)
 
-        In N m (N for sliding joints) per rad, rad/s and rad/s² (m, m/s, m/s²). Row i has how torque
-        i changes, column j what changes it: the configuration as it moves at unit rate ``qd[j]``,
-        for one second's worth of an instant. For joints whose ``q`` is a quaternion this is a turn
-        or shift along the link's own axes. External wrenches keep their directions in base axes,
-        and act at their frames, which move. Coulomb friction does not change but where a joint
-        turns back.
+        In N m (N for sliding joints) per rad, rad/s and rad/s² (m, m/s, m/s²). Entry (i, j) of
+        ``∂τ/∂q`` is the rate at which torque i changes while the configuration moves at the rate
+        ``qd[j] = 1`` and ``qd`` and ``qdd`` keep their numbers: for a joint whose ``q`` is a
+        quaternion, as it turns or shifts along its link's own axes. External wrenches keep their
+        numbers in base axes, and their frames move. Coulomb friction has the derivative zero.
 
         ``value=True`` puts the torques (..., nv) first: ``tau, by_q, by_qd, M``. With
         ``status=True`` the result is ``(those, status bits)``. ``out`` is one array

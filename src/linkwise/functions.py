@@ -29,7 +29,7 @@ class Residual(NamedTuple):
 class Functions(Derivatives):
     """Configurations, dynamics and kinematics; `Robot` says what all of them have in common."""
 
-    __slots__ = ()
+    __slots__ = ("_calls",)
 
     # -- configurations -------------------------------------------------------------------------
 

@@ -776,6 +776,18 @@ def largest(x: np.ndarray) -> np.ndarray:
 
 
 def bound(name: str, function: str, method: str, mobility: Any) -> np.ndarray:
+    """What an error is to be measured by, state by state."""
+    if function != "forward_dynamics_derivatives":
+        return bound_of_values(name, function, method, mobility)
+    s, size = states_of(name), largest(rounded(name, function))
+    M, inverse = norm(rounded(name, "M")), norm(rounded(name, "mass_matrix_inverse"))
+    load = largest(rounded(name, "torques_to_cancel")) + largest(s["tau"])
+    qdd = bound(name, "forward_dynamics", "crba", mobility)  # a part of each derivative
+    moved = largest(rounded(name, "inverse_dynamics_derivatives")) * inverse
+    return M * inverse * size + inverse * load + moved * qdd
+
+
+def bound_of_values(name: str, function: str, method: str, mobility: Any) -> np.ndarray:
     """What an error is to be measured by, state by state: sizes of what is added up, times the
     condition of what is solved.
 
@@ -804,11 +816,6 @@ def bound(name: str, function: str, method: str, mobility: Any) -> np.ndarray:
         if free is None:
             return solved
         return free * held + (solved if method == "schur-published" else 0.0)
-    if function == "forward_dynamics_derivatives":  # motion is part of each derivative
-        load = largest(rounded(name, "torques_to_cancel")) + largest(s["tau"])
-        qdd = bound(name, "forward_dynamics", "crba", mobility)
-        moved = largest(rounded(name, "inverse_dynamics_derivatives")) * inverse
-        return M * inverse * size + inverse * load + moved * qdd
     if function == "diagonal_solve":  # entries of M that are sums
         return size * M * inverse
     if function == "mass_product":
@@ -918,7 +925,8 @@ def traced_cases() -> Iterator[Any]:
     leave to a full run.
     """
     for case in (x for x in CASES if not FUNCTIONS[x[1]][x[2]].iterates):
-        yield pytest.param(*case, marks=pytest.mark.full if turn_of(*case) % 6 else ())
+        full = turn_of(*case) % 6 or long(*case[:2])
+        yield pytest.param(*case, marks=pytest.mark.full if full else ())
 
 
 @pytest.mark.parametrize("dtype", DTYPES)  # above, so that both follow one another: traced once
