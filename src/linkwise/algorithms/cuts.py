@@ -83,7 +83,9 @@ def expand(sums: Sums, cuts: Cuts) -> None:
                     sums.add(k, j, _sum(a * b for a, b in zip(felt, other, strict=True)))
             free, scale = sums.free, sums.scale
             free[k] = free.get(k, 0.0) + _sum(own * free[c] for c, own in parts)
-            scale[k] = scale.get(k, 0.0) + _sum(own * own * scale[c] for c, own in parts)
+            (moment, force), at_units = arrived.sizes[k], [scale[c] for c in units]
+            most = moment * _sum(at_units[:3]) + force * _sum(at_units[3:])
+            scale[k] = scale.get(k, 0.0) + most
 
 
 def all_forces(forces: Vector, cuts: Cuts) -> dict[int, Scalar]:

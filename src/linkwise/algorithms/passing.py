@@ -13,7 +13,7 @@ which is the recursion, and the term that the joint adds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from linkwise.algorithms.aba import Handle
@@ -24,11 +24,26 @@ from linkwise.spatial import Force, Scalar
 
 
 class Bundle(dict[int, Force]):
-    """A wrench for each of some directions, by their numbers."""
+    """A wrench for each of some directions, by their numbers, and its size: squares of moment and
+    force, summed over the ends of a direction whose wrenches may cancel.
+    """
+
+    def __init__(
+        self,
+        wrenches: Iterable[tuple[int, Force]] = (),
+        sizes: dict[int, tuple[Scalar, Scalar]] | None = None,
+    ) -> None:
+        super().__init__(wrenches)
+        if sizes is None:
+            sizes = {k: (K.ang.dot(K.ang), K.lin.dot(K.lin)) for k, K in self.items()}
+        self.sizes = sizes
 
     def __add__(self, o: Bundle) -> Bundle:
         both = [k for k in self if k in o]
-        return Bundle({**self, **o, **{k: self[k] + o[k] for k in both}})
+        found = {**self, **o, **{k: self[k] + o[k] for k in both}}
+        a, b = self.sizes, o.sizes
+        summed = {k: (a[k][0] + b[k][0], a[k][1] + b[k][1]) for k in both}
+        return Bundle(found.items(), {**a, **b, **summed})
 
 
 class Felt(NamedTuple):
@@ -43,22 +58,25 @@ def pass_on(
     _link: Link, children: Bundle, own: Bundle, m: Velocity, handles: list[Handle]
 ) -> tuple[Felt, Bundle]:
     """Eliminate the joint from the wrenches of all directions."""
-    felt = Felt({}, {}, Bundle())
-    for k, K in (children + own).items():
-        felt.epsilons[k], felt.size[k] = [], _most(K, m, handles)
+    felt, arrived = Felt({}, {}, Bundle()), children + own
+    for k, K in arrived.items():
+        felt.epsilons[k], felt.size[k] = [], _most(*arrived.sizes[k], m, handles)
         for column, handle in zip(m.J.S, handles, strict=True):
             epsilon = column.dot(K)
             K = K - (handle.U * handle.inv_d) * epsilon
             felt.epsilons[k].append(epsilon)
         felt.rest[k] = K
-    return felt, Bundle({k: m.J.X.force_back(K) for k, K in felt.rest.items()})
+    arm = m.J.X.r.dot(m.J.X.r)
+    sizes = {k: (moment + arm * force, force) for k, (moment, force) in arrived.sizes.items()}
+    back = ((k, m.J.X.force_back(K)) for k, K in felt.rest.items())
+    return felt, Bundle(back, sizes)
 
 
-def _most(K: Force, m: Velocity, handles: list[Handle]) -> Scalar:
+def _most(moment: Scalar, force: Scalar, m: Velocity, handles: list[Handle]) -> Scalar:
     """``|K|² |S|² D⁻¹``: angular and linear parts apart, since their units differ."""
     turning = sum((s.ang.dot(s.ang) * h.inv_d for s, h in zip(m.J.S, handles, strict=True)), 0.0)
     sliding = sum((s.lin.dot(s.lin) * h.inv_d for s, h in zip(m.J.S, handles, strict=True)), 0.0)
-    return K.ang.dot(K.ang) * turning + K.lin.dot(K.lin) * sliding
+    return moment * turning + force * sliding
 
 
 def wrenches(closed: Sequence[Seam]) -> list[tuple[int, Bundle]]:
