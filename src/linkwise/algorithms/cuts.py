@@ -69,9 +69,7 @@ def expand(sums: Sums, cuts: Cuts) -> None:
     for first, arrived in reversed(cuts):
         units = range(first, first + 6)
         known = {x for at in sums.inverse for x in at if set(at) & set(units)}
-        beside = sorted(
-            known - set(units)
-        )  # some of what was cut too, on its way from its other end
+        beside = sorted(known - set(units))  # may be cut here too: wrenches of their other ends
         for k, K in arrived.items():
             parts = list(zip(units, K, strict=True))
             for x in beside:
@@ -84,8 +82,7 @@ def expand(sums: Sums, cuts: Cuts) -> None:
             free, scale = sums.free, sums.scale
             free[k] = free.get(k, 0.0) + _sum(own * free[c] for c, own in parts)
             (moment, force), at_units = arrived.sizes[k], [scale[c] for c in units]
-            most = moment * _sum(at_units[:3]) + force * _sum(at_units[3:])
-            scale[k] = scale.get(k, 0.0) + most
+            scale[k] = scale.get(k, 0.0) + moment * _sum(at_units[:3]) + force * _sum(at_units[3:])
 
 
 def all_forces(forces: Vector, cuts: Cuts) -> dict[int, Scalar]:
