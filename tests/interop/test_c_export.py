@@ -155,6 +155,12 @@ def test_every_joint_kind(tmp_path, rng, random_robot, all_kinds):
         assert done.returncode == 0, done.stdout
 
 
+def test_derivatives(tmp_path):
+    lw.load("puma560").export(tmp_path, "inverse_dynamics_derivatives", "float32")
+    done = compiled_test(tmp_path)
+    assert done.returncode == 0, done.stdout
+
+
 def test_joints_are_named_in_the_header(tmp_path):
     b, parent = lw.Builder("3 *arms* /é"), "base"
     for k, name in enumerate(["a-b", "a b", "été"]):
