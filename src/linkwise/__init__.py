@@ -13,6 +13,7 @@ from linkwise.checking.collect import check
 from linkwise.engine.cache import CacheWarning
 from linkwise.errors import BackendUnavailable, RobotFileError, RobotFileWarning
 from linkwise.grasp import Grasp
+from linkwise.identification import base_parameters, excitation, identify
 from linkwise.interop import jax, torch
 from linkwise.io.dh import DHRow
 from linkwise.load import from_dh, from_mujoco, from_pinocchio, load
@@ -42,12 +43,15 @@ __all__ = [
     "RobotFileWarning",
     "Status",
     "Trajectory",
+    "base_parameters",
     "chain",
     "check",
     "control",
+    "excitation",
     "from_dh",
     "from_mujoco",
     "from_pinocchio",
+    "identify",
     "jax",
     "load",
     "se3",

@@ -86,11 +86,11 @@ def place_of(frame: Frame) -> Transform:
 def inertial_parameters(tree: Tree) -> Array:
     """Ten numbers (n, 10) of each body, in the file's axes about its joint frame's origin."""
     pairs = zip(tree.links, tree.joint_frames, strict=True)
-    rows = [numbers_of(_in_frame(link.inertia, frame)) for link, frame in pairs]
+    rows = [numbers_of(in_frame(link.inertia, frame)) for link, frame in pairs]
     return np.array(rows, float).reshape(tree.n_links, TEN)
 
 
-def _in_frame(body: RigidInertia, frame: Frame) -> RigidInertia:
+def in_frame(body: RigidInertia, frame: Frame) -> RigidInertia:
     """A body of a link's own frame in another frame of the link."""
     R, o = np.array(frame.rotation), np.array(frame.origin)
     back = place_of(Frame(frame.link, tuple(-R.T @ o), tuple(map(tuple, R.T))))
