@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import runpy
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -78,3 +80,10 @@ def test_messages(arm: lw.Robot) -> None:
         lw.identify(arm, x, x, x, x[:3])
     with pytest.raises(ValueError, match="qd has numbers that are not finite"):
         lw.identify(arm, x, x * np.nan, x, x)
+
+
+def test_the_example_finds_what_the_arm_holds(capsys: Any) -> None:
+    example = Path(__file__).parents[2] / "examples" / "17_identify_payload.py"
+    load = runpy.run_path(str(example))["load"]
+    assert abs(load[0] - 1.5) < 0.05 and np.abs(load[1:4] - [0.03, 0.0, 0.12]).max() < 0.01
+    assert "truth 1.500" in capsys.readouterr().out
