@@ -83,22 +83,31 @@ def standing(path: str, feet: Sequence[str]) -> Case:
     return Case(closed, tuple((foot, None) for foot in feet))
 
 
-def cases() -> dict[str, Case]:
-    """The robots that are timed."""
-    arm = lw.load("iiwa14").close_loops(lw.Loop("link7", None, POINT))
-    feet = [f"{leg}_FOOT" for leg in ("FL", "FR", "HL", "HR")]
-    feet_b = [f"{leg}_FOOT" for leg in ("LF", "RF", "LH", "RH")]
-    return {
-        "four-bar": Case(four_bar(POINT), (("coupler_end", "rocker_end"),)),
-        "iiwa14, tip held": Case(arm, (("link7", None),)),
-        "solo12, four feet": standing("solo_description/robots/solo12.urdf", feet),
-        "ANYmal B, four feet": standing("anymal_b_simple_description/robots/anymal.urdf", feet_b),
-    }
+def arm_held() -> Case:
+    """An arm whose last link is held as a point."""
+    closed = lw.load("iiwa14").close_loops(lw.Loop("link7", None, POINT))
+    return Case(closed, (("link7", None),))
+
+
+def _feet(*legs: str) -> list[str]:
+    return [f"{leg}_FOOT" for leg in legs]
+
+
+SOLO, ANYMAL = (
+    "solo_description/robots/solo12.urdf",
+    "anymal_b_simple_description/robots/anymal.urdf",
+)
+CASES: dict[str, Callable[[], Case]] = {  # the robots that are timed
+    "four-bar": lambda: Case(four_bar(POINT), (("coupler_end", "rocker_end"),)),
+    "iiwa14, tip held": arm_held,
+    "solo12, four feet": lambda: standing(SOLO, _feet("FL", "FR", "HL", "HR")),
+    "ANYmal B, four feet": lambda: standing(ANYMAL, _feet("LF", "RF", "LH", "RH")),
+}
 
 
 def counted_rows() -> list[list[str]]:
     """Operations of Ω and of forward dynamics by each method."""
-    robots = {name: case.robot for name, case in cases().items()}
+    robots = {name: make().robot for name, make in CASES.items()}
     robots["four-bar"] = four_bar()
     robots |= {robot.name: robot for robot in (hand(7, 3), hand(7, 5), hand(14, 3), hand(14, 5))}
     rows = []
@@ -213,7 +222,8 @@ def least(ways: dict[str, Callable[[], Any]], seconds: float) -> dict[str, float
 def timed_rows(seconds: float) -> list[list[str]]:
     """Ours in batches beside Pinocchio, on one core."""
     rows = []
-    for name, case in cases().items():
+    for name, make in CASES.items():
+        case = make()
         robot, (q, qd, tau) = case.robot, states_of(case, STATES)
         peer, few = Peer(case), 200
         theirs = peer.states(q[:few], qd[:few], tau[:few])

@@ -127,35 +127,50 @@ def test_delassus_matrices_by_every_method(
         assert (found == np.swapaxes(found, -1, -2)).all(), method
 
 
-def compare(case: Case, evaluate: Any, q_rate: Any, compiled: bool = False) -> None:
-    qdd, forces, cond, rank = kkt(case, evaluate, q_rate)
-    robot, q, qd, tau = case
-    first = np.cumsum([0] + [len(directions(loop)) for loop in robot.loops])
+def consistent(case: Case, evaluate: Any) -> Case:
+    """The case at rest where directions depend on each other: they would contradict each other at
+    random velocities, and any answer is then a compromise.
+    """
+    J = jacobian(case.robot, case.q, evaluate)
+    full = np.linalg.matrix_rank(J, rtol=1e-9) == J.shape[-2]
+    return case._replace(qd=case.qd * full[:, None])
+
+
+def base_wrenches(case: Case, forces: np.ndarray, evaluate: Any) -> np.ndarray:
+    """Forces along directions as wrenches on frames a (states, loops, 6), in base axes."""
+    found, first = [], 0
+    for loop in case.robot.loops:
+        rows = directions(loop)
+        R = np.eye(3)
+        if loop.frame_b is not None:
+            R = evaluate(case.robot, "forward_kinematics", case.q, frame=loop.frame_b)
+            R = R[..., :3, :3]
+        own = forces[..., first : first + len(rows)] @ rows
+        turned = [(R @ own[..., part, None])[..., 0] for part in (slice(0, 3), slice(3, 6))]
+        found.append(np.concatenate(turned, axis=-1))
+        first += len(rows)
+    return np.stack(found, axis=1)
+
+
+def compare(case: Case, evaluate: Any, q_rate: Any) -> int:
+    """Accelerations, and forces: the least where several would do. Returns in how many states some
+    method has other forces: a direction that is redundant was taken for a weak one.
+    """
+    others = np.zeros(len(case.q), bool)
+    robot, q, qd, tau = case = consistent(case, evaluate)
+    qdd, forces, cond, _ = kkt(case, evaluate, q_rate)
+    want, size = base_wrenches(case, forces, evaluate), np.linalg.norm(qdd, axis=-1)
+    pushed = np.linalg.norm(forces, axis=-1) + np.linalg.norm(tau, axis=-1)
     for method in METHODS:
         if method != "ltl" and robot.tree.coupled:
             continue
-        if compiled:
-            found = robot.forward_dynamics(q, qd, tau, method=method)
-        else:
-            found = evaluate(robot, "forward_dynamics", q, qd, tau, method=method)
-        size = np.linalg.norm(qdd, axis=-1)
-        full = rank == forces.shape[-1]  # others contradict each other at random velocities
+        found = evaluate(robot, "forward_dynamics", q, qd, tau, method=method)
         error = np.linalg.norm(found - qdd, axis=-1) / size
-        assert (error[full] <= BOUND * cond[full]).all(), (method, error, cond)
+        assert (error <= BOUND * cond).all(), (method, error, cond)
         wrenches = evaluate(robot, "constraint_forces", q, qd, tau, method=method)
-        for k, loop in enumerate(robot.loops):
-            rows = directions(loop)
-            R = np.eye(3)
-            if loop.frame_b is not None:
-                R = evaluate(robot, "forward_kinematics", q, frame=loop.frame_b)[..., :3, :3]
-            own = forces[..., first[k] : first[k + 1]] @ rows
-            turned = [(R @ own[..., part, None])[..., 0] for part in (slice(0, 3), slice(3, 6))]
-            want = np.concatenate(turned, axis=-1)
-            off = np.linalg.norm(wrenches[:, k] - want, axis=-1)
-            allowed = (
-                BOUND * cond * (np.linalg.norm(forces, axis=-1) + np.linalg.norm(tau, axis=-1))
-            )
-            assert (off[full] <= allowed[full]).all(), (method, off, allowed)
+        off = np.linalg.norm(wrenches - want, axis=-1).max(axis=-1) / pushed
+        others |= off > BOUND * cond
+    return int(others.sum())
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -163,17 +178,19 @@ def test_random_trees_with_loops_equal_a_dense_solve(
     seed: int, random_robot: Any, random_states: Any, evaluate: Any, q_rate: Any
 ) -> None:
     case = random_case(seed, random_robot, random_states, followers=seed % 4 == 0)
-    compare(case, evaluate, q_rate)
+    assert compare(case, evaluate, q_rate) == 0
 
 
 @pytest.mark.full
 def test_a_thousand_random_trees_with_loops_equal_a_dense_solve(
     random_robot: Any, random_states: Any, evaluate: Any, q_rate: Any
 ) -> None:
-    """Some have more directions than degrees of freedom, or the same loop twice: flagged."""
+    """In some, directions depend on each other: forces are the least but for one state in 1,000."""
+    others = 0
     for seed in range(1000, 2000):
         case = random_case(seed, random_robot, random_states, followers=seed % 4 == 0)
-        compare(case, evaluate, q_rate)
+        others += compare(case, evaluate, q_rate)
+    assert others <= STATES
 
 
 @pytest.mark.parametrize(
@@ -185,20 +202,13 @@ def test_redundant_loops(
 ) -> None:
     """A loop that is closed again: accelerations as without, forces the least, and flagged."""
     case = random_case(seed, random_robot, random_states, followers=False)
-    once = case.robot
-    twice = once.close_loops(once.loops[:1])
-    again = case._replace(robot=twice)
-    qdd, _, cond, _ = kkt(again, evaluate, q_rate)
-    for method in METHODS:
-        found = evaluate(twice, "forward_dynamics", *case[1:], method=method)
-        error = np.linalg.norm(found - qdd, axis=-1) / np.linalg.norm(qdd, axis=-1)
-        assert (error <= BOUND * cond).all(), (method, error, cond)
-        alone = evaluate(once, "forward_dynamics", *case[1:], method=method)
-        assert np.allclose(found, alone, rtol=1e-6)
-        shared = evaluate(twice, "constraint_forces", *case[1:], method=method)
-        whole = evaluate(once, "constraint_forces", *case[1:], method=method)
-        size = np.abs(whole).max()
-        assert np.abs(shared[:, 0] - whole[:, 0] / 2).max() < 1e-9 * size
-        assert np.abs(shared[:, -1] - whole[:, 0] / 2).max() < 1e-9 * size
-    _, bits = twice.forward_dynamics(*case[1:], status=True)
+    once = consistent(case, evaluate)
+    twice = once._replace(robot=once.robot.close_loops(once.robot.loops[:1]))
+    assert compare(twice._replace(qd=once.qd * 0.0), evaluate, q_rate) == 0
+    for method in METHODS:  # in motion too: the same direction twice does not contradict itself
+        found, alone = (
+            evaluate(x.robot, "forward_dynamics", *x[1:], method=method) for x in (twice, once)
+        )
+        assert np.allclose(found, alone, rtol=1e-6, atol=1e-9 * np.abs(alone).max())
+    _, bits = twice.robot.forward_dynamics(*twice[1:], status=True)
     assert (bits & lw.Status.REDUNDANT).all()
