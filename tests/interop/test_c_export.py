@@ -56,6 +56,21 @@ def test_the_self_test_passes(dtype, math, tmp_path):
     assert ("sincos" in (tmp_path / "iiwa14.c").read_text()) and math in ("own", "libm")
 
 
+def test_the_self_test_passes_where_there_is_no_answer_and_with_parameters(tmp_path):
+    arm = lw.load("puma560")
+    far = np.eye(4)
+    far[0, 3] = 9.0  # no state closes the loop
+    arm.close_loops(lw.Loop("link6", pose=far)).export(tmp_path, "project", name="arm")
+    done = compiled_test(tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert "NAN" in (tmp_path / "arm_test.c").read_text()
+    all_of_them = ("inertia", "gravity", "payload", "rotor", "friction", "placement")
+    arm.parametric(*all_of_them).export(tmp_path, "forward_dynamics", name="arm")
+    done = compiled_test(tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert "NAN" not in (tmp_path / "arm_test.c").read_text()
+
+
 def test_the_self_test_notices_a_wrong_number(tmp_path):
     lw.load("puma560").export(tmp_path, "mass_matrix")
     source = tmp_path / "puma560.c"
