@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -528,3 +530,12 @@ def test_an_impedance_yields_as_springs_and_dampers(iiwa: lw.Robot) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8 * np.abs(expected).max())
     np.testing.assert_array_equal(shaped(q, qd, target), shaped(q, qd, target, force=0 * wrench))
     assert repr(shaped) == "<impedance for 'iiwa14': 6 rows of 'link7'>"
+
+
+def test_laws_are_pickled_and_copied(iiwa, osc):
+    q, qd, target = states(iiwa, 3)
+    law = osc.law(target) + lw.control.pd(iiwa, 0.0, 0.1)
+    for other in (pickle.loads(pickle.dumps(osc)), copy.deepcopy(osc)):
+        assert np.array_equal(other(q, qd, target), osc(q, qd, target))
+    again = pickle.loads(pickle.dumps(law))
+    assert np.array_equal(again(0.0, q, qd), law(0.0, q, qd))

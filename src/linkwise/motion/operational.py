@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 from linkwise.algorithms.dense import dot
@@ -96,13 +97,8 @@ class Plan:
         keys = tuple(form.key for form in self.posture)
         content = (self.frame, self.axes, self.rows, self.motion, self.inertia, self.force,
                    self.damped, keys, self.passive)  # fmt: skip
-
-        def torques(
-            tree: Tree, numbers: Sequence[Vector], q: Vector, v: Vector
-        ) -> Sequence[Scalar]:
-            return follow(self, tree, numbers, q, v).torques
-
-        return Form(name, (*self.asked, *self.settled(tree)), torques, content=content)
+        inputs = (*self.asked, *self.settled(tree))
+        return Form(name, inputs, partial(_torques, self), content=content)
 
 
 class Followed(NamedTuple):
@@ -137,6 +133,12 @@ def follow(plan: Plan, tree: Tree, numbers: Sequence[Vector], q: Vector, v: Vect
     found = task_torques(tree, q, v, rows, u, w, beside, damping, plan.passive)
     wrench = picked(list(zip(*plan.rows, strict=True)), found.force)
     return Followed(found.torques, found.damping, error, at.in_base(wrench))
+
+
+def _torques(
+    plan: Plan, tree: Tree, numbers: Sequence[Vector], q: Vector, v: Vector
+) -> Sequence[Scalar]:
+    return follow(plan, tree, numbers, q, v).torques
 
 
 def picked(rows: Sequence[Vector], x: Vector) -> list[Scalar]:

@@ -108,6 +108,9 @@ class OperationalSpace:
         law._set(robot, frame, plan, settled)
         return law
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OperationalSpace._made, (self.robot, self.frame, self.plan, self._settled)
+
     def __repr__(self) -> str:
         rows = f"{len(self.plan.rows)} rows of {self.frame!r}"
         return f"<{self.plan.title} for {self.robot.name!r}: {rows}>"
