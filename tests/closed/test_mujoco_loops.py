@@ -144,3 +144,11 @@ def test_loops_are_read_on_a_flying_base() -> None:
     still = robot.neutral()
     still[4:7] += 1.0  # the base and all on it
     assert np.allclose(robot.residual(still).position, robot.residual(robot.neutral()).position)
+
+
+def test_a_weld_without_torques_lets_turn_and_disabled_loops_are_none() -> None:
+    weld = '<weld body1="d" body2="f" anchor=".1 0 .2" torquescale="{}"/>'
+    free, stiff = (lw.load(model_of(weld.format(scale))).loops[0] for scale in (0, 2))
+    assert free.directions == (False,) * 3 + (True,) * 3 and all(stiff.directions)
+    text = model_of(LOOPS["weld"]).replace('"disable"', '"disable" equality="disable"')
+    assert not lw.load(text).loops

@@ -6,7 +6,7 @@
 | connect, weld | a closed loop; ``loops="open"`` leaves it out with a warning |
 | tendon, flex; joint held still or on a curve | refused; ``loops="open"`` leaves it out with a warning |
 | any of them to a mocap body | left out with a warning: the user moves that body, as a motor would |
-| any that is not active, or ties a body to itself | nothing |
+| any that is not active, or ties a body to itself; all where a flag disables them | nothing |
 """  # noqa: E501
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def ties(m: Any, names: Sequence[str], locate: Locate, reading: Reading) -> dict
     """Joints tied to others by ``q - q0 = c0 + c1 (q_driver - q0_driver)``, by their number."""
     found: dict[int, Tie] = {}
     for i in range(m.neq):
-        if not m.eq_active0[i] or _is_empty(m, i) or (_is_loop(m, i) and reading.loops != "open"):
+        if not _acts(m, i) or (_is_loop(m, i) and reading.loops != "open"):
             continue
         joint = int(m.eq_obj1id[i])
         problem = _why_no_tie(m, i)
@@ -118,9 +118,7 @@ class Ends(NamedTuple):
 def loops(m: Any, reading: Reading) -> list[Ends]:
     """The constraints that close a loop, unless they are to be left out."""
     found = range(m.neq) if reading.loops != "open" else ()
-    return [
-        _ends(m, i) for i in found if m.eq_active0[i] and _is_loop(m, i) and not _is_empty(m, i)
-    ]
+    return [_ends(m, i) for i in found if _acts(m, i) and _is_loop(m, i)]
 
 
 def _is_loop(m: Any, i: int) -> bool:
@@ -137,13 +135,14 @@ def _ends(m: Any, i: int) -> Ends:
     """
     weld, data = int(m.eq_type[i]) == WELD, np.array(m.eq_data[i], float)
     a, b = _bodies(m, i)
+    turns = bool(data[10])  # torquescale; a weld without any is a <connect>
     if _on_sites(m, i):
         at = (int(m.eq_obj1id[i]), int(m.eq_obj2id[i]))
         first, second = (pose_of(quaternion_matrix(m.site_quat[k]), m.site_pos[k]) for k in at)
-        return Ends(i, (a, b), (first, second), weld)
+        return Ends(i, (a, b), (first, second), weld and turns)
     if weld:
         turned = pose_of(quaternion_matrix(data[6:10] / np.linalg.norm(data[6:10])), data[3:6])
-        return Ends(i, (a, b), (turned, pose_of(np.eye(3), data[:3])), True)
+        return Ends(i, (a, b), (turned, pose_of(np.eye(3), data[:3])), turns)
     straight = np.eye(3)
     return Ends(i, (a, b), (pose_of(straight, data[:3]), pose_of(straight, data[3:6])), False)
 
@@ -158,6 +157,12 @@ def _bodies(m: Any, i: int) -> list[int]:
 
 def _on_sites(m: Any, i: int) -> bool:
     return hasattr(m, "eq_objtype") and int(m.eq_objtype[i]) == SITE
+
+
+def _acts(m: Any, i: int) -> bool:
+    """Whether a constraint holds anything."""
+    off = m.opt.disableflags & library(m).mjtDisableBit.mjDSBL_EQUALITY
+    return bool(m.eq_active0[i]) and not off and not _is_empty(m, i)
 
 
 def _is_empty(m: Any, i: int) -> bool:
