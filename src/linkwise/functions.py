@@ -436,7 +436,8 @@ class Functions(Derivatives):
         found = self._calls.run("impulse", (q, qd), options, method=method)
         rows, bits = found if status else (found, None)
         nv = self._calls.tasks.tree.nv
-        pair = (rows[..., :nv], rows[..., nv:].reshape(*rows.shape[:-1], -1, 6))
+        loops = (int(rows.shape[-1]) - nv) // 6
+        pair = (rows[..., :nv], rows[..., nv:].reshape(*rows.shape[:-1], loops, 6))
         return (pair, bits) if status else pair
 
     # -- kinematics -----------------------------------------------------------------------------

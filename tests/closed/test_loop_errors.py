@@ -47,7 +47,7 @@ def loop(**fields: Any) -> lw.Loop:
         ),
         (loop(directions=np.ones((7, 6))), "7 rows; expected at most 6, independent"),
         (loop(pose=np.ones((4, 4))), "expected a rotation (orthonormal, right-handed)"),
-        (loop(pose=[1, 2]), "pose is [1, 2]; expected a 4 by 4 array of finite numbers"),
+        (loop(pose=[1, 2]), "pose is (1, 2); expected a 4 by 4 array of finite numbers"),
     ],
 )
 def test_loops_that_have_no_meaning(four_bar_open: Make, given: Any, message: str) -> None:
@@ -136,3 +136,18 @@ def test_poses_at_a_configuration(four_bar_open: Make) -> None:
     weld = four_bar_open().close_loops([loop(), loop(frame_b=None)], at=q)
     assert np.abs(weld.residual(q).position).max() < 1e-15
     assert np.abs(weld.residual(q + 0.1).position).max() > 1e-2
+
+
+def test_loops_compare_and_keep_what_they_were_given(four_bar):
+    rows = np.eye(6)[3:5]
+    loop = lw.Loop("coupler_end", "rocker_end", rows, pose=np.eye(4))
+    again = lw.Loop("coupler_end", "rocker_end", rows.tolist(), pose=np.eye(4).tolist())
+    assert loop == again and hash(loop) == hash(again)
+    rows[:] = 0.0
+    assert loop == again
+
+
+def test_an_impulse_of_no_states_has_the_shapes_of_some(four_bar):
+    none = np.zeros((0, 3))
+    qd, impulses = four_bar().impulse(none, none)
+    assert qd.shape == (0, 3) and impulses.shape == (0, 1, 6)

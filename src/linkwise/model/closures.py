@@ -11,7 +11,7 @@ import numpy as np
 
 from linkwise.model.description import IDENTITY
 from linkwise.model.tree import BASE, Frame, Tree
-from linkwise.model.values import Array, as_triple, numbers, pose, unknown
+from linkwise.model.values import Array, as_triple, freeze, numbers, pose, unknown
 
 Row = tuple[float, float, float, float, float, float]
 ALL = (True,) * 6
@@ -34,6 +34,9 @@ class Loop:
     frame_b: str | None = None
     directions: Any = ALL
     pose: Any = None
+
+    def __post_init__(self) -> None:
+        freeze(self, "directions", "pose")
 
     @property
     def frames(self) -> tuple[str, ...]:

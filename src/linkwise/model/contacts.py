@@ -35,6 +35,9 @@ class RigidBody:
     com: Any = (0.0, 0.0, 0.0)
     inertia: Any = (0.0, 0.0, 0.0)
 
+    def __post_init__(self) -> None:
+        values.freeze(self, "com", "inertia")
+
     @property
     def rigid_inertia(self) -> RigidInertia:
         """As algorithms see it."""
@@ -65,6 +68,9 @@ class Contact:
     pose_in_object: Any = None
     normal: Any = None
 
+    def __post_init__(self) -> None:
+        values.freeze(self, "directions", "pose_in_object", "normal")
+
 
 def contacts_of(contacts: Any, arms: Sequence[tuple[str, Tree]]) -> tuple[Contact, ...]:
     """Contacts from a list of them, or of names of frames; ``arms`` by name and tree."""
@@ -91,7 +97,7 @@ def _check(i: int, contact: Any, arms: Sequence[tuple[str, Tree]]) -> None:
         )
     robot, tree = arms[contact.arm]
     if contact.frame not in tree.frames:
-        raise values.unknown(f"{what}: frame", contact.frame, robot, tree.frames)
+        raise ValueError(f"{what}: {values.unknown('frame', contact.frame, robot, tree.frames)}")
     if contact.kind not in KINDS:
         kinds = ", ".join(map(repr, KINDS))
         raise ValueError(f"{what}: kind {contact.kind!r}; expected one of {kinds}, or directions")

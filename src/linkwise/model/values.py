@@ -212,6 +212,17 @@ def name(what: str, value: Any) -> str:
     return value
 
 
+def freeze(record: Any, *fields: str) -> None:
+    """Turn arrays and lists of a frozen record into tuples: it compares, and nobody changes it."""
+    for name in fields:
+        object.__setattr__(record, name, _frozen(getattr(record, name)))
+
+
+def _frozen(x: Any) -> Any:
+    x = x.tolist() if isinstance(x, np.ndarray) else x
+    return tuple(map(_frozen, x)) if isinstance(x, (list, tuple)) else x
+
+
 def unknown(what: str, given: object, robot: str, known: Iterable[str]) -> ValueError:
     """The error for a name that stands for nothing, with those it is close to."""
     known = list(known)
