@@ -122,7 +122,8 @@ class Grasp(Robot):
                 "another linkwise.Grasp, with more contacts"
             )
         other = self._again()
-        other._set(description, policy, Calls(tree, self.name), self._closing)
+        calls = Calls(tree, self.name, self._calls.tasks.parameters)
+        other._set(description, policy, calls, self._closing)
         return other
 
     # -- what it is -----------------------------------------------------------------------------
@@ -207,12 +208,11 @@ class Grasp(Robot):
             "object_state": self._keeps_state,
             "name": self.name,
         }
-        return Grasp(**(own | changes))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        made = (self._arms, self._body, self._contacts, [_matrix(x) for x in self._bases],
-                self.gravity)  # fmt: skip
-        return _remade, (made, self._keeps_state, self.name)
+        other, parameters = Grasp(**(own | changes)), self._calls.tasks.parameters
+        if parameters:
+            calls = Calls(other._tree, other.name, parameters)
+            other._set(other._description, other._policy, calls, other._closing)
+        return other
 
     # -- dynamics -------------------------------------------------------------------------------
 
@@ -353,7 +353,7 @@ class Grasp(Robot):
         ``q`` (..., nq), ``forces`` as `forward_dynamics` gives them. What is left of them are the
         least forces, along what contacts hold, that move the object as all do.
         """
-        given: Any = forces if hasattr(forces, "shape") else np.asarray(forces)
+        given = self._contact_forces("internal_forces", forces)
         numbers = given.reshape(*given.shape[:-2], self._tree.n_contact_forces)
         return self._calls.run("internal_forces", (q, numbers), options)
 
@@ -371,6 +371,13 @@ class Grasp(Robot):
         self._refuse_unplaced("residual")
         return super().residual(q, qd, threads=threads, device=device)
 
+    def inverse_kinematics(self, *arguments: Any, **options: Any) -> Any:
+        """Configurations that bring frames to target poses with all contacts closed, as
+        `Robot.inverse_kinematics`; every contact needs a place (`holding`).
+        """
+        self._refuse_unplaced("inverse_kinematics")
+        return super().inverse_kinematics(*arguments, **options)
+
     def project(
         self,
         q: ArrayLike,
@@ -385,6 +392,17 @@ class Grasp(Robot):
         """
         self._refuse_unplaced("project")
         return super().project(q, qd, threads=threads, status=status, device=device)
+
+    def _contact_forces(self, what: str, forces: Any) -> Any:
+        """Forces as an array (..., contacts, 6); raises where they are of another shape."""
+        given: Any = forces if hasattr(forces, "shape") else np.asarray(forces)
+        wanted = (len(self._contacts), 6)
+        if tuple(given.shape[-2:]) != wanted:
+            raise ValueError(
+                f"{what}: forces have the shape {tuple(given.shape)}; expected (..., {wanted[0]}, "
+                "6), a wrench of each contact"
+            )
+        return given
 
     def _refuse_unplaced(self, what: str) -> None:
         for i, (contact, closure) in enumerate(
@@ -406,7 +424,7 @@ class Grasp(Robot):
         R = self.forward_kinematics(q, OBJECT)[..., :3, :3]
         normals = np.array([normal_in_object(c) for c in self._contacts])
         world = np.einsum("...ij,kj->...ki", R, normals)
-        push = np.asarray(forces)[..., 3:]
+        push = np.asarray(self._contact_forces("loads", forces))[..., 3:]
         along = (push * world).sum(axis=-1)
         across = np.linalg.norm(push - along[..., None] * world, axis=-1)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -414,10 +432,6 @@ class Grasp(Robot):
 
 
 # -- arguments ------------------------------------------------------------------------------------
-
-
-def _remade(made: tuple[Any, ...], object_state: bool, name: str) -> Grasp:
-    return Grasp(*made, object_state=object_state, name=name)
 
 
 def _arms(arms: Any) -> tuple[Robot, ...]:

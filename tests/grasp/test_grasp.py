@@ -334,3 +334,26 @@ def test_states_that_do_not_fit_are_told(carry: lw.Grasp, pinch: lw.Grasp) -> No
         ValueError, match=r"method 'aba'.*grasp_dynamics expects one of 'auto', 'du"
     ):
         carry.forward_dynamics(q, qd, tau, method="aba")
+
+
+def test_places_of_contacts_are_asked_for_and_constants_kept():
+    arm, body = lw.load("puma560"), lw.RigidBody(1.0, inertia=np.full(3, 0.01))
+    grasp = lw.Grasp([arm, arm], body, ["link6", "link6"])
+    with pytest.raises(
+        ValueError, match=r"inverse_kinematics: contact 1 .* has no place on the ob"
+    ):
+        grasp.inverse_kinematics(np.eye(4), "object")
+    heavy = grasp.parametric("gravity")
+    for other in (pickle.loads(pickle.dumps(heavy)), heavy.holding(np.zeros(12)),
+                  heavy.with_loops(False)):  # fmt: skip
+        assert isinstance(other, lw.Grasp) and other.parameters == ("gravity",)
+    assert body == lw.RigidBody(1.0, inertia=(0.01, 0.01, 0.01))
+    with pytest.raises(
+        ValueError, match=r"Grasp: contact 0: frame 'lnk6': .* has no such frame; did"
+    ):
+        lw.Grasp([arm, arm], body, ["lnk6", "link6"])
+    for function in (grasp.loads, grasp.internal_forces):
+        with pytest.raises(
+            ValueError, match=r"forces have the shape \(1, 6\); expected \(..., 2, 6"
+        ):
+            function(np.zeros(12), np.zeros((1, 6)))
