@@ -41,6 +41,8 @@ ALL = [a for methods in FUNCTIONS.values() for a in methods.values()]
 def test_a_guarded_program_is_legal_and_answers_alike(algorithm: Algorithm, status: bool) -> None:
     six = algorithm.function == "operational_inertia"  # degrees of freedom that it asks for
     robot = lw.load("puma560") if six else lw.Robot(generic_chain(3, kind="mixed"))
+    if not algorithm.exists_for(robot.tree):
+        pytest.skip(algorithm.why_not(robot.tree))
     frame = robot.tree.frames[robot.frame_names[-1]] if algorithm.takes_frame else None
     program = trace(Task(algorithm, frame, status=status and not algorithm.iterates), robot.tree)
     guarded = verify(guard(program))

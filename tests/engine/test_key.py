@@ -20,12 +20,14 @@ from linkwise.backends.llvm import target as llvm_target
 from linkwise.backends.llvm.target import Target
 from linkwise.engine import kernels
 from linkwise.engine.kernels import Kernels
+from linkwise.model.parameters import Parameter
 from linkwise.model.tree import Tree
 from linkwise.trace.guard import guard
 from linkwise.trace.program import Program
 from linkwise.trace.schedule import alone, together
 from linkwise.trace.tracer import Task, trace
 
+GRAVITY, INERTIA = Parameter("gravity"), Parameter("inertia")
 LINK = {"a": 0.4, "mass": 2.0, "com": (-0.2, 0.0, 0.0), "inertia": (0.01, 0.02, 0.03)}
 
 
@@ -104,7 +106,7 @@ OTHERWISE: dict[str, Any] = {
     "external": FRAMES[-2:],
     "status": True,
     "damped": True,
-    "parameters": ("gravity",),
+    "parameters": (Parameter("gravity"),),
 }
 
 
@@ -136,7 +138,8 @@ def test_values_of_one_field_differ_too(workshop: Workshop) -> None:
         *(Task(bias, external=(frame,)) for frame in FRAMES),
         Task(bias, external=FRAMES),
         Task(bias, external=FRAMES[::-1]),
-        *(Task(bias, parameters=p) for p in (("gravity",), ("inertia",), ("gravity", "inertia"))),
+        *(Task(bias, parameters=p) for p in ((GRAVITY,), (INERTIA,), (GRAVITY, INERTIA))),
+        *(Task(bias, parameters=(Parameter("payload", frame),)) for frame in FRAMES),
     ]
     keys = [_key_without_tracing(workshop, task) for task in tasks]
     assert len(set(keys)) == len(keys)

@@ -14,7 +14,7 @@ from linkwise.backends.reference import interpret
 from linkwise.model.tree import Tree
 from linkwise.spatial.scalar import reciprocal, repeat
 from linkwise.trace.expr import Expr, Graph
-from linkwise.trace.tracer import Task, _pivots, evaluate, trace
+from linkwise.trace.tracer import Task, used_pivots, evaluate, trace
 from linkwise.trace.verify import verify
 
 
@@ -49,7 +49,7 @@ def test_a_pivot_of_constants_that_is_never_positive_is_watched(where: str) -> N
 
     (end,) = repeat(step, [start], 3.0)
     result = end + never if where == "a result" else end
-    ((pivot, scale),) = _pivots(graph, [result])
+    ((pivot, scale),) = used_pivots(graph, [result])
     assert math.isnan(pivot.value) and scale is graph.zero
 
 

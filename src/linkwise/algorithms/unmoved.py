@@ -18,6 +18,11 @@ def no_inertia(tree: Tree) -> str:
     return f"no joint moves any inertia ({_WAYS})" if none else ""
 
 
+def nothing_moves(tree: Tree) -> str:
+    """For the centre of mass of all moving links: a reason where there are none."""
+    return "" if tree.n_links else "no link moves (base='free' lets the whole object fly)"
+
+
 def joints_without_inertia(tree: Tree) -> str:
     """For functions that divide by inertia: a reason where some joint moves none."""
     if no_inertia(tree) or not tree.unmoved:

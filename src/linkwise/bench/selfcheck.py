@@ -76,6 +76,11 @@ class _Checker:
         """The limit on errors of functions that solve with ``J M⁻¹ Jᵀ`` too."""
         return max(self.solving, 1e-13 * float(np.linalg.cond(self.mobility).max()))
 
+    @property
+    def dexterity(self) -> float:
+        """The limit on errors of functions that solve with ``J Jᵀ``."""
+        return max(self.solving, 1e-13 * float(np.linalg.cond(self.J @ _transposed(self.J)).max()))
+
     def uncompiled(self) -> Iterator[Check]:
         """The compiled function against its equations run on Python floats."""
         for algorithm in algorithms_of(self.robot):
@@ -85,6 +90,8 @@ class _Checker:
             limit = max(self.solving, ITERATED if algorithm.iterates else 0.0)
             if algorithm.function == "operational_inertia":
                 limit = self.operational
+            if algorithm.function == "manipulability_gradient":
+                limit = self.dexterity
             yield Check(algorithm.function, f"{algorithm.method}, uncompiled", error, limit)
 
     def _uncompiled(self, algorithm: Algorithm, k: int) -> float:
@@ -99,10 +106,16 @@ class _Checker:
         if algorithm.iterates:  # the last argument is where it starts, by itself at rest
             values, expected = values[:-1], expected[: self.robot.nv]
         call = getattr(self.robot, function, None)
-        # a method's dt has no axis of its own, and some functions of closed loops return pairs
-        if call is None or algorithm.closed or "dt" in dict(algorithm.inputs):
+        # a method's dt has no axis of its own, and some methods return their result in parts
+        in_parts = algorithm.closed or function.endswith("_derivatives")
+        if call is None or in_parts or "dt" in dict(algorithm.inputs):
             call = partial(self.robot.compute, function)
-        return relative(call(*values, **options), np.array(expected, dtype=float))
+        least = 0.0
+        if (
+            function == "manipulability_gradient"
+        ):  # on a flying base it may be zero but for rounding
+            least = float(self.robot.manipulability(*values, **options))
+        return relative(call(*values, **options), np.array(expected, dtype=float), least)
 
     def dynamics(self) -> Iterator[Check]:
         """Identities between functions of joint space."""
@@ -170,10 +183,10 @@ class _Checker:
         yield Check("inverse_dynamics", "in float32", relative(short, many), FLOAT32_LIMIT)
 
 
-def relative(result: Any, expected: Any) -> float:
-    """Largest difference, relative to the largest number expected."""
+def relative(result: Any, expected: Any, least: float = 0.0) -> float:
+    """Largest difference, relative to the largest number expected, or to more than that."""
     result, expected = np.asarray(result), np.asarray(expected)
-    size = float(np.abs(expected).max(initial=0.0))
+    size = float(np.abs(expected).max(initial=least))
     error = float(np.abs(result - expected).max(initial=0.0))
     return error / size if size else error
 
