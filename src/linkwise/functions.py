@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from linkwise.derivatives import Derivatives
 from linkwise.engine import devices
-from linkwise.engine.calls import Array, Options, Result, Wrenches
+from linkwise.engine.calls import Array, Constants, Options, Result, Wrenches, with_constants
 from linkwise.engine.iterative import Stop
 from linkwise.engine.reaching import Asked, inverse_kinematics
 from linkwise.factors import Innovations
@@ -382,6 +382,7 @@ class Functions(Derivatives):
         *,
         threads: int | None = None,
         device: str | None = None,
+        **constants: Unpack[Constants],
     ) -> Residual:
         """How far closed loops are from closed: ``position`` and ``velocity`` (..., m).
 
@@ -389,7 +390,7 @@ class Functions(Derivatives):
         The rates are taken to be zero unless given.
         """
         rates = devices.zeros(self._calls.tasks.tree.nv, (q,)) if qd is None else qd
-        options: Options = {"threads": threads, "device": device}
+        options = with_constants("residual", constants, threads=threads, device=device)
         found = self._calls.run("residual", (q, rates), options)
         return Residual(found[..., 0, :], found[..., 1, :])
 
@@ -401,6 +402,7 @@ class Functions(Derivatives):
         threads: int | None = None,
         status: bool = False,
         device: str | None = None,
+        **constants: Unpack[Constants],
     ) -> Any:
         """The state near by in which closed loops are closed: ``q`` (..., nq) and ``qd`` (..., nv).
 
@@ -410,7 +412,9 @@ class Functions(Derivatives):
         """
         tree = self._calls.tasks.tree
         rates = devices.zeros(tree.nv, (q,)) if qd is None else qd
-        options: Options = {"threads": threads, "status": status, "device": device}
+        options = with_constants(
+            "project", constants, threads=threads, status=status, device=device
+        )
         found = self._calls.run("project", (q, rates), options)
         rows, bits = found if status else (found, None)
         state = rows[..., : tree.nq] if qd is None else (rows[..., : tree.nq], rows[..., tree.nq :])
@@ -425,6 +429,7 @@ class Functions(Derivatives):
         threads: int | None = None,
         status: bool = False,
         device: str | None = None,
+        **constants: Unpack[Constants],
     ) -> Any:
         """Joint rates (..., nv) once all loops have closed at once, inelastically, and impulses.
 
@@ -432,7 +437,9 @@ class Functions(Derivatives):
         `constraint_forces` do, in N m s and N s. With ``status=True`` the result is ``((qd,
         impulses), status bits)``.
         """
-        options: Options = {"threads": threads, "status": status, "device": device}
+        options = with_constants(
+            "impulse", constants, threads=threads, status=status, device=device
+        )
         found = self._calls.run("impulse", (q, qd), options, method=method)
         rows, bits = found if status else (found, None)
         nv = self._calls.tasks.tree.nv

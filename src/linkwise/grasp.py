@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.engine import devices
-from linkwise.engine.calls import Calls, Options
+from linkwise.engine.calls import Calls, Constants, Options, with_constants
 from linkwise.functions import Residual
 from linkwise.model import forest, values
 from linkwise.model.bodies import Policy
@@ -228,6 +228,7 @@ class Grasp(Robot):
         threads: int | None = None,
         status: bool = False,
         device: str | None = None,
+        **constants: Unpack[Constants],
     ) -> Any:
         """Joint accelerations, the object's acceleration (..., 6), and the forces of the contacts.
 
@@ -248,7 +249,9 @@ class Grasp(Robot):
         """
         lists = _are_lists(q, self._arms)
         state = self._state(q, qd, tau, object_pose, object_velocity, lists)
-        options: Options = {"threads": threads, "status": status, "device": device}
+        options = with_constants(
+            "forward_dynamics", constants, threads=threads, status=status, device=device
+        )
         found = self._calls.run("grasp_dynamics", state, options, method=method)
         rows, bits = found if status else (found, None)
         qdd, rest = rows[..., : self.nv], rows[..., self.nv :]
@@ -304,6 +307,7 @@ class Grasp(Robot):
         threads: int | None = None,
         status: bool = False,
         device: str | None = None,
+        **constants: Unpack[Constants],
     ) -> Any:
         """Joint torques (..., nv) that produce a motion, and the forces of the contacts.
 
@@ -324,7 +328,9 @@ class Grasp(Robot):
             given = zip(("q", "qd", "qdd"), (q, qd, qdd), sizes, strict=True)
             q, qd, qdd = (_joined(what, value, own) for what, value, own in given)
         share = self._weights(weights, (q, qd, qdd))
-        options: Options = {"threads": threads, "status": status, "device": device}
+        options = with_constants(
+            "inverse_dynamics", constants, threads=threads, status=status, device=device
+        )
         found = self._calls.run("grasp_inverse", (q, qd, qdd, share), options)
         rows, bits = found if status else (found, None)
         tau, rest = rows[..., : self.nv], rows[..., self.nv :]
@@ -364,12 +370,13 @@ class Grasp(Robot):
         *,
         threads: int | None = None,
         device: str | None = None,
+        **constants: Unpack[Constants],
     ) -> Residual:
         """How far contacts are from closed, as `Robot.residual`; that of a rigid contact which
         carries the object is not among them. Every contact needs a place (`holding`).
         """
         self._refuse_unplaced("residual")
-        return super().residual(q, qd, threads=threads, device=device)
+        return super().residual(q, qd, threads=threads, device=device, **constants)
 
     def inverse_kinematics(self, *arguments: Any, **options: Any) -> Any:
         """Configurations that bring frames to target poses with all contacts closed, as
@@ -386,12 +393,13 @@ class Grasp(Robot):
         threads: int | None = None,
         status: bool = False,
         device: str | None = None,
+        **constants: Unpack[Constants],
     ) -> Any:
         """The state near by that contacts allow, as `Robot.project`; every contact needs a place
         (`holding`).
         """
         self._refuse_unplaced("project")
-        return super().project(q, qd, threads=threads, status=status, device=device)
+        return super().project(q, qd, threads=threads, status=status, device=device, **constants)
 
     def _contact_forces(self, what: str, forces: Any) -> Any:
         """Forces as an array (..., contacts, 6); raises where they are of another shape."""

@@ -151,3 +151,22 @@ def test_an_impulse_of_no_states_has_the_shapes_of_some(four_bar):
     none = np.zeros((0, 3))
     qd, impulses = four_bar().impulse(none, none)
     assert qd.shape == (0, 3) and impulses.shape == (0, 1, 6)
+
+
+def test_parameters_reach_every_function_of_closed_loops(four_bar: Make) -> None:
+    robot = four_bar().parametric("inertia", "placement")
+    q, qd = robot.project([0.3, 0.2, 1.5]), np.ones(3)
+    light, heavy = robot.impulse(q, qd), robot.impulse(q, qd, inertia=2 * robot.inertial_parameters)
+    np.testing.assert_allclose(heavy[0], light[0], rtol=1e-12)
+    np.testing.assert_allclose(heavy[1], 2 * light[1], rtol=1e-12)
+    moved = np.zeros((3, 6))
+    moved[2, 3] = 0.01  # the rocker's pivot, along the ground
+    assert np.abs(robot.residual(q, placement=moved).position).max() > 5e-3
+    there = robot.project(q, placement=moved)
+    assert np.abs(robot.residual(there, placement=moved).position).max() < 1e-14
+    with pytest.raises(TypeError, match=r"impulse\(\) got an unexpected keyword argument 'weight'"):
+        robot.impulse(q, qd, weight=1.0)
+    with pytest.raises(
+        TypeError, match=r"residual\(\) got an unexpected keyword argument 'status'"
+    ):
+        robot.residual(q, status=True)

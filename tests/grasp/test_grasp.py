@@ -347,6 +347,13 @@ def test_places_of_contacts_are_asked_for_and_constants_kept():
     for other in (pickle.loads(pickle.dumps(heavy)), heavy.holding(np.zeros(12)),
                   heavy.with_loops(False)):  # fmt: skip
         assert isinstance(other, lw.Grasp) and other.parameters == ("gravity",)
+    q, still = np.full(12, 0.3), np.zeros(12)
+    pair = (heavy.forward_dynamics(q, still, still, gravity=[0, 0, -1.62]),
+            grasp.with_gravity([0, 0, -1.62]).forward_dynamics(q, still, still))  # fmt: skip
+    for a, b in zip(*pair, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
+    tau, _ = heavy.inverse_dynamics(q, still, still, gravity=[0, 0, 0])
+    np.testing.assert_allclose(tau, 0.0, atol=1e-12)
     assert body == lw.RigidBody(1.0, inertia=(0.01, 0.01, 0.01))
     with pytest.raises(
         ValueError, match=r"Grasp: contact 0: frame 'lnk6': .* has no such frame; did"

@@ -43,20 +43,24 @@ AnyBatch = arrays.Batch | devices.DeviceBatch
 Result = Any  # an array; with ``status=True`` the pair (array, status bits)
 
 
-class Options(TypedDict, total=False):
-    """What every function takes besides its own arguments."""
+class Constants(TypedDict, total=False):
+    """What functions of a robot that `Robot.parametric` made take, those that it names."""
 
-    out: Any  # an array to write the result to
-    threads: int | None  # the most threads to use; None: as many as the work is worth
-    status: bool  # also return, per state, what was wrong with it: bits of `Status`
-    device: str | None  # "cuda" or "cuda:1": move arrays of NumPy to that GPU, and the result back
-    # of a robot that `Robot.parametric` made, those that it names:
     inertia: Any  # (..., n, 10)
     gravity: Any  # (..., 3)
     payload: Any  # (..., 10)
     rotor: Any  # (..., nv)
     friction: Any  # (..., nv, 2)
     placement: Any  # (..., n, 6)
+
+
+class Options(Constants, total=False):
+    """What every function takes besides its own arguments."""
+
+    out: Any  # an array to write the result to
+    threads: int | None  # the most threads to use; None: as many as the work is worth
+    status: bool  # also return, per state, what was wrong with it: bits of `Status`
+    device: str | None  # "cuda" or "cuda:1": move arrays of NumPy to that GPU, and the result back
 
 
 NONE = Options()
@@ -381,6 +385,13 @@ def show_options(function: Any, options: type, usual: Mapping[str, Any]) -> None
         if name in usual
     ]
     function.__signature__ = signature.replace(parameters=own + more)
+
+
+def with_constants(function: str, constants: Constants, **usual: Any) -> Options:
+    """Options of a function that takes only some of the usual ones, and a robot's parameters."""
+    for wrong in OPTIONS.intersection(constants):
+        raise TypeError(f"Robot.{function}() got an unexpected keyword argument {wrong!r}")
+    return cast(Options, {**constants, **usual})
 
 
 def unpacked(function: str, options: Options) -> tuple[Any, int | None, bool, str | None]:
