@@ -14,7 +14,7 @@ from linkwise.backends.reference import interpret
 from linkwise.model.tree import Tree
 from linkwise.spatial.scalar import reciprocal, repeat
 from linkwise.trace.expr import Expr, Graph
-from linkwise.trace.tracer import Task, used_pivots, evaluate, trace
+from linkwise.trace.tracer import Task, evaluate, trace, used_pivots
 from linkwise.trace.verify import verify
 
 
