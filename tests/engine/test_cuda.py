@@ -1,4 +1,4 @@
-"""The CUDA backend without a GPU: sources compiled as C++ for the host, warps as 32 fibers.
+"""The CUDA backend without a GPU: sources compiled as C++ for the host, threads as fibers.
 
 A driver of that sort stands in for NVIDIA's, and a library of arrays whose memory is the host's for
 CuPy. What remains for a machine with a GPU: tests/gpu.
@@ -50,7 +50,8 @@ from linkwise.trace.tracer import Task
 from linkwise.trace.verify import verify
 
 COMPILER = shutil.which("c++")
-# a warp as 32 fibers: each lane runs until it meets __syncwarp, then the next one does
+# a thread as a fiber: each lane of a warp runs until it meets __syncwarp, then the next one does;
+# and each warp of a block until it meets __syncthreads
 HOST = r"""
 #include <math.h>
 #include <stdint.h>
@@ -67,14 +68,18 @@ HOST = r"""
 #define WARP 32
 template <class T> static T __ldg(const T* p) { return *p; }
 static struct { unsigned x; } blockIdx, threadIdx, blockDim, gridDim;
-static struct { ucontext_t place; bool done; char stack[1 << 20]; } lanes[WARP];
+enum { RUNS, WAITS, ENDED };
+static struct { ucontext_t place; int is; char stack[1 << 20]; } lanes[32 * WARP];
 static ucontext_t scheduler;
-static void __syncwarp()
+static void leave(int waits)
 {
     const unsigned thread = threadIdx.x;
-    swapcontext(&lanes[thread % WARP].place, &scheduler);
+    lanes[thread].is = waits;
+    swapcontext(&lanes[thread].place, &scheduler);
     threadIdx.x = thread;
 }
+static void __syncwarp() { leave(RUNS); }
+static void __syncthreads() { leave(WAITS); }
 """
 LAUNCH = r"""
 static const long long* arguments;
@@ -85,29 +90,39 @@ static void run(void (*f)(A...)) { call(f, std::index_sequence_for<A...>{}); }
 static void lane_main()
 {
     run(linkwise);
-    lanes[threadIdx.x % WARP].done = true;
+    lanes[threadIdx.x].is = ENDED;
 }
-static void run_warp(unsigned first)
+static int run_warp(unsigned first)
 {
-    for (auto& lane : lanes) {
+    int is = RUNS;
+    while (is == RUNS) {
+        for (unsigned k = first; k < first + WARP; ++k) {
+            threadIdx.x = k;
+            swapcontext(&scheduler, &lanes[k].place);
+            if (k > first && lanes[k].is != is) {
+                fprintf(stderr, "lanes of a warp meet different ends\n");
+                abort();
+            }
+            is = lanes[k].is;
+        }
+    }
+    return is;
+}
+static void run_block(unsigned threads)
+{
+    for (unsigned k = 0; k < threads; ++k) {
+        auto& lane = lanes[k];
         getcontext(&lane.place);
-        lane.done = false;
+        lane.is = RUNS;
         lane.place.uc_stack.ss_sp = lane.stack;
         lane.place.uc_stack.ss_size = sizeof lane.stack;
         lane.place.uc_link = &scheduler;
         makecontext(&lane.place, lane_main, 0);
     }
-    for (int ended = 0; ended < WARP;) {
-        ended = 0;
-        for (unsigned k = 0; k < WARP; ++k) {
-            threadIdx.x = first + k;
-            swapcontext(&scheduler, &lanes[k].place);
-            ended += lanes[k].done;
-        }
-        if (ended % WARP) {
-            fprintf(stderr, "only %d lanes of a warp ended at once\n", ended);
-            abort();
-        }
+    for (bool waits = true; waits;) {
+        waits = false;
+        for (unsigned first = 0; first < threads; first += WARP)
+            if (lanes[first].is != ENDED) waits |= run_warp(first) == WAITS;
     }
 }
 extern "C" unsigned threads() { return THREADS; }
@@ -117,7 +132,7 @@ extern "C" void launch(unsigned blocks, unsigned threads, const long long* given
     gridDim.x = blocks;
     arguments = given;
     for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x)
-        for (unsigned first = 0; first < threads; first += WARP) run_warp(first);
+        run_block(threads);
 }
 """
 

@@ -60,12 +60,11 @@ class Velocity(NamedTuple):
 
     J: JointState
     w: Vec3
-    W: Mat3  # w~w~
     c: Motion
     p: Force
 
 
-STILL = Velocity(NO_JOINT, Vec3.zero(), Mat3.zero(), Motion.zero(), Force.zero())
+STILL = Velocity(NO_JOINT, Vec3.zero(), Motion.zero(), Force.zero())
 
 
 def turn(link: Link, parent: Velocity, q: Vector, qd: Vector) -> Velocity:
@@ -80,9 +79,9 @@ def turn(link: Link, parent: Velocity, q: Vector, qd: Vector) -> Velocity:
     X, vJ = J.X, J.motion(qd)
     w_in = X.rotate(parent.w)
     w = w_in + vJ.ang
-    c = Motion(cross(w_in, vJ.ang), X.rotate(parent.W @ X.r) + cross(w_in + w, vJ.lin))
-    W = rate_matrix(w, Vec3.zero())
-    return Velocity(J, w, W, c + link.joint.drift(q, qd), link.inertia.force(Vec3.zero(), W))
+    lin = X.rotate(rate_matrix(parent.w, Vec3.zero()) @ X.r) + cross(w_in + w, vJ.lin)
+    c = Motion(cross(w_in, vJ.ang), lin) + link.joint.drift(q, qd)
+    return Velocity(J, w, c, link.inertia.force(Vec3.zero(), rate_matrix(w, Vec3.zero())))
 
 
 def glide(_link: Link, parent: Motion, J: JointState, qd: Vector) -> Motion:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from linkwise.algorithms.external import External
 from linkwise.algorithms.rates import STILL, Velocity, turn
 from linkwise.model.tree import Link, Tree
-from linkwise.spatial import Force, Mat3, Vec3, Vector, cross, rate_matrix
+from linkwise.spatial import Force, Mat3, Vec3, Vector, cross
 from linkwise.sweep import Law, at_links, each_link, outward, scan_and_total
 
 
@@ -50,7 +50,7 @@ SPINS = Law(spin, join_spins, share_spin, AT_REST)
 
 def turning(before: Spin) -> Velocity:
     """A link that turns, as the parent of the first link of a piece."""
-    return STILL._replace(w=before.w, W=rate_matrix(before.w, Vec3.zero()))
+    return STILL._replace(w=before.w)
 
 
 def spins(tree: Tree, q_: list[Vector], qd_: list[Vector]) -> tuple[Any, Spin]:

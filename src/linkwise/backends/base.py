@@ -231,8 +231,10 @@ class DeviceBackend(Backend, Protocol):
     def load(self, code: bytes, signature: Signature, dtype: str, form: str) -> DeviceKernel:
         """Bring compiled code to the device."""
 
-    def render_tree(self, program: Program, dtype: str) -> str:
-        """A tree of pairs as source code, each pair by a program."""
+    def render_tree(self, program: Program, dtype: str) -> list[str]:
+        """A tree of pairs as source code, each pair by a program; perhaps several, of which each
+        level takes the best.
+        """
 
-    def load_tree(self, code: bytes, inward: bool) -> DeviceTree:
+    def load_tree(self, codes: Sequence[bytes], program: Program, dtype: str) -> DeviceTree:
         """Bring the compiled code of a tree to the device."""

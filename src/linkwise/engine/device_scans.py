@@ -8,6 +8,7 @@ for what pieces are given is taken from the device for the time of the call.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,17 +24,17 @@ from linkwise.trace.tracer import Task
 Array = NDArray[Any]
 Start = Callable[[int, Sequence[int]], None]
 Loader = Callable[[Program], DeviceKernel]
-LoadTree = Callable[[Program, bool], DeviceTree]
+LoadTree = Callable[[Program], DeviceTree]
+SHORTEST, LONGEST = 10, 40  # links of a piece
+AT_ONCE = {"float64": 32_768, "float32": 50_000}  # pieces that a GPU computes at the same time
 BYTES = 256  # what begins at a multiple of so many is read in as few pieces as can be
 
 
-def piece_length(links: int) -> int:
-    """How many links each piece has: of lengths near the best that was measured, the one that
-    leaves the fewest links.
+def piece_length(links: int, dtype: str = "float64") -> int:
+    """How many links each piece has, or one more: so few that all pieces are computed at once, but
+    not so few that joining them would take longer, nor so many that it would take hardly less.
     """
-    best = min(max(0.4 * links ** (1 / 3), 10.0), 40.0)
-    near = range(int(0.8 * best), int(1.25 * best) + 1)
-    return min(near, key=lambda length: (links % length, abs(length - best)))
+    return int(min(max(-(-links // AT_ONCE[dtype]), SHORTEST), LONGEST))
 
 
 class Part(NamedTuple):
@@ -70,7 +71,8 @@ class DeviceScanKernel:
         self.signature = task.signature(tree)
         sizes = dict(task.algorithm.inputs)
         self._along = [isinstance(sizes.get(p.name), str) for p in self.signature.inputs]
-        parts = traced(task, tree, piece_length, backend.tile(dtype), dtype)
+        length_of = partial(piece_length, dtype=dtype)
+        parts = traced(task, tree, length_of, backend.tile(dtype), dtype, on_device=True)
         self._parts = [self._part(own, load) for own in parts]
         stages = parts[-1].stages
         self._last = load(stages[-1].program) if stages[-1].of_chain else None
@@ -87,11 +89,11 @@ class DeviceScanKernel:
     def _scan(self, stage: Stage, load_tree: LoadTree) -> Scan:
         assert stage.joints is not None
         size = stage.program.outputs[0].slot.size
-        inward = load_tree(stage.joints.join, True).starts(self._pieces)
+        inward = load_tree(stage.joints.join).starts(self._pieces)
         if stage.joints.share is None:
             return Scan(size, 0, inward, [], None, True)
         chain = self._memory.sent(np.array(stage.joints.given, self._dtype))
-        outward = load_tree(stage.joints.share, False).starts(self._pieces)
+        outward = load_tree(stage.joints.share).starts(self._pieces)
         totals = stage.joints.totals
         return Scan(size, len(stage.joints.given), inward, outward, chain, totals)
 

@@ -117,8 +117,9 @@ class Kernels:
                 "method"
             )
 
-        def load_tree(program: Program, inward: bool) -> DeviceTree:
-            return backend.load_tree(code(backend.render_tree(program, dtype)), inward)
+        def load_tree(program: Program) -> DeviceTree:
+            codes = [code(text) for text in backend.render_tree(program, dtype)]
+            return backend.load_tree(codes, program, dtype)
 
         kernels = cast(Callable[[Program], DeviceKernel], load)
         return DeviceScanKernel(task, self.tree, dtype, backend, kernels, load_tree)

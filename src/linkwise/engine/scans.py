@@ -67,17 +67,28 @@ def piece_length(links: int, dtype: str = "float64") -> int:
 
 
 class Cut(NamedTuple):
-    """Where a chain is cut: links of the first piece, pieces of one length, links of the last."""
+    """Where a chain is cut: links of the first piece, pieces of one length, links of the last; and
+    how many of the pieces have one link more.
+    """
 
     first: int
     pieces: int
     length: int
     last: int = 0
+    longer: int = 0
 
-    def parts(self) -> Iterator[tuple[int, int, int]]:
-        """Pieces of one length after another: their first link, how many, and their length."""
-        end = self.first + self.pieces * self.length
-        rows = (0, 1, self.first), (self.first, self.pieces, self.length), (end, 1, self.last)
+    @property
+    def longest(self) -> int:
+        """Links of the longest piece between the first and the last."""
+        return self.length + bool(self.longer)
+
+    def parts(self) -> Iterator[tuple[int, int, int, int]]:
+        """Pieces of one length after another: their first link, how many, their length, and how
+        many of them have one link more.
+        """
+        end = self.first + self.pieces * self.length + self.longer
+        most = self.first, self.pieces, self.length, self.longer
+        rows = (0, 1, self.first, 0), most, (end, 1, self.last, 0)
         yield from (row for row in rows if row[1] and row[2])
 
 
@@ -86,27 +97,35 @@ def cut(classes: Classes) -> Cut:
     return cut_links(classes, piece_length)
 
 
-def cut_links(classes: Classes, length_of: Callable[[int], int]) -> Cut:
-    """Cut a chain, by a rule for the length of pieces."""
+def cut_links(classes: Classes, length_of: Callable[[int], int], *, even: bool = False) -> Cut:
+    """Cut a chain, by a rule for the length of pieces; links that are left are a piece of their
+    own, or with ``even`` one more of the first pieces each.
+    """
     links = len(classes.of_link)
     usual = np.flatnonzero(classes.of_link == np.bincount(classes.of_link).argmax())
     before, after = int(usual[0]), links - 1 - int(usual[-1])
     if len(usual) != links - before - after or max(before, after) > ODD:
         before = after = 0  # kinds take turns
-    length = length_of(links - before - after)
-    count, left = divmod(links - before - after, length)
+    usual_links = links - before - after
+    length = length_of(usual_links)
+    count, left = divmod(usual_links, length)
+    if even:
+        count += bool(left)
+        return Cut(before, count, usual_links // count, after, usual_links % count)
     return Cut(before + left, count, length, after)
 
 
 class Traced(NamedTuple):
-    """Pieces of one length, traced: their first link and piece, how many, and their length; the
-    programs of all stages, and what is given of their links, a row per piece.
+    """Pieces of one length, traced: their first link and piece, how many, their length, and how
+    many have one link more; the programs of all stages, and what is given of their links, a row per
+    piece.
     """
 
     first_link: int
     first: int
     pieces: int
     length: int
+    longer: int
     layout: Layout
     stages: list[Stage]
     numbers: list[Array]
@@ -119,38 +138,53 @@ class Traced(NamedTuple):
     @property
     def programs(self) -> list[Program]:
         """Of the pieces, for pieces of this length."""
-        return [shortened(s.program, self.length) for s in self.stages if not s.of_chain]
+        own = (s.program for s in self.stages if not s.of_chain)
+        return [shortened(program, self.length, self.longer) for program in own]
 
 
 def traced(
-    task: Task, tree: Tree, length_of: Callable[[int], int], width: int, dtype: DTypeLike
+    task: Task,
+    tree: Tree,
+    length_of: Callable[[int], int],
+    width: int,
+    dtype: DTypeLike,
+    *,
+    on_device: bool = False,
 ) -> list[Traced]:
-    """A chain, cut, and each of its parts traced; tiles are of so many pieces."""
+    """A chain, cut, and each of its parts traced; tiles are of so many pieces.
+
+    A device has pieces of two lengths in one kernel, and computes anew what several walks need of a
+    link, because it waits for memory.
+    """
     classes = classes_of(tree)
-    at, joints, first = cut_links(classes, length_of), Joined(), 0
+    at, joints, first = cut_links(classes, length_of, even=on_device), Joined(), 0
     pushed = dict.fromkeys(frame.link for frame in task.external)
     found = []
-    for first_link, count, length in at.parts():
-        links = slice(first_link, first_link + count * length)
+    for first_link, count, length, longer in at.parts():
+        links = slice(first_link, first_link + count * length + longer)
         kinds = tuple(int(k) for k in np.unique(classes.of_link[links]))
-        layout = Layout(max(length, at.length), classes, kinds)
-        table = layout.table(links)
+        layout = Layout(max(length, at.longest), classes, kinds, on_device)
+        rows = _rows(count, length, longer)
         numbers = [
-            *tiled(table, count, length, layout.length, width, dtype),
-            *(_place(link - first_link, count, length, dtype) for link in pushed),
+            *tiled(layout.table(links), rows, layout.length, width, dtype),
+            *(_place(link - first_link, rows, dtype) for link in pushed),
         ]
         stages = trace_stages(task, tree, layout, joints)
-        found.append(Traced(first_link, first, count, length, layout, stages, numbers))
+        found.append(Traced(first_link, first, count, length, longer, layout, stages, numbers))
         first += count
     return found
 
 
-def _place(at: int, count: int, length: int, dtype: DTypeLike) -> Array:
+def _rows(count: int, length: int, longer: int) -> Array:
+    """The first link of each piece, and the end of the last."""
+    pieces = np.arange(count + 1)
+    return pieces * length + np.minimum(pieces, longer)
+
+
+def _place(at: int, rows: Array, dtype: DTypeLike) -> Array:
     """Which step of each piece a link is; -1 where it is in another."""
-    places = np.full((count, 1), -1.0, dtype)
-    if 0 <= at < count * length:
-        places[at // length] = at % length
-    return places
+    inside = (rows[:-1] <= at) & (at < rows[1:])
+    return np.where(inside, at - rows[:-1], -1.0).astype(dtype)[:, None]
 
 
 class Part:
@@ -216,17 +250,19 @@ class _Places:
             out[self._vector] = rows.reshape(-1)[self._rows]
 
 
-def tiled(
-    table: Array, count: int, length: int, most: int, width: int, dtype: DTypeLike
-) -> tuple[Array, ...]:
-    """Numbers of the links of some pieces, pieces side by side as many as registers hold."""
-    columns = table.shape[1]
+def tiled(table: Array, rows: Array, most: int, width: int, dtype: DTypeLike) -> tuple[Array, ...]:
+    """Numbers of the links of pieces that begin at these rows, pieces side by side as many as
+    registers hold.
+    """
+    columns, count = table.shape[1], len(rows) - 1
     if not columns:
         return ()
-    rows = np.zeros((-(-count // width) * width, most * columns), dtype)
-    rows[:count, : length * columns] = table.reshape(count, length * columns)
-    tiles = rows.reshape(-1, width, most * columns).transpose(0, 2, 1)
-    return (np.ascontiguousarray(tiles).reshape(rows.shape),)
+    numbers = np.zeros((-(-count // width) * width, most, columns), dtype)
+    links = np.arange(len(table))
+    piece = np.searchsorted(rows, links, "right") - 1
+    numbers[piece, links - rows[piece]] = table
+    tiles = numbers.reshape(-1, width, most * columns).transpose(0, 2, 1)
+    return (np.ascontiguousarray(tiles).reshape(-1, most * columns),)
 
 
 class Pairs(NamedTuple):

@@ -23,7 +23,9 @@ from linkwise.trace.program import Program
 from linkwise.trace.rolled import Step, loop
 from linkwise.trace.rolledtree import LINKS, Gathered, Place, RolledTree, Slots, Visit, Way
 
-STEPS, LAST = "steps", "last"  # lists of one number: links of a piece, and its last link
+# lists of one number: links of a piece, and its last link; or of two, where the first of the pieces
+# have one link more, as many as a third list says
+STEPS, LAST, LONGER = "steps", "last", "longer"
 NUMBERS = "numbers"  # of the links in a piece
 
 
@@ -35,6 +37,7 @@ class Layout(NamedTuple):
     length: int
     classes: Classes
     kinds: tuple[int, ...]
+    anew: bool = False  # see `RolledTree`
 
     @property
     def columns(self) -> int:
@@ -82,7 +85,7 @@ class PieceTree(RolledTree):
         own.__dict__.update(RolledTree.of(tree, layout.classes, graph, unread).__dict__)
         numbers = {NUMBERS: np.arange(float(layout.length))}
         own.__dict__.update(layout=layout, stage=stage, met=0, inputs={}, common=[], tables=numbers)
-        own.lists.update({STEPS: np.array([layout.length]), LAST: np.array([layout.length - 1])})
+        own.lists.update(_counts(layout.length, 0, layout.anew))
         return own
 
     @property
@@ -91,6 +94,11 @@ class PieceTree(RolledTree):
         return self.layout.length
 
     serial = True
+
+    @property
+    def anew(self) -> bool:  # type: ignore[override]
+        """As the layout says."""
+        return self.layout.anew
 
     @property
     def table_width(self) -> int:
@@ -185,8 +193,15 @@ def _chosen_writes(
     return found
 
 
-def shortened(made: Program, length: int) -> Program:
+def shortened(made: Program, length: int, longer: int = 0) -> Program:
     """The same program for pieces of fewer links: the same code, other tables."""
-    new = {STEPS: np.array([length]), LAST: np.array([length - 1])}
+    new = _counts(length, longer, True)
     arrays = tuple(replace(a, values=new[a.name]) if a.name in new else a for a in made.arrays)
     return replace(made, arrays=arrays)
+
+
+def _counts(length: int, longer: int, with_longer: bool) -> dict[str, NDArray[np.int64]]:
+    """How many links pieces have."""
+    lengths = np.array([length, length + 1] if longer else [length])
+    found = {STEPS: lengths, LAST: lengths - 1}
+    return found | {LONGER: np.array([longer])} if with_longer else found

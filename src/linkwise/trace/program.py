@@ -24,11 +24,13 @@ class Port:
     """A named array of ``size`` numbers per state.
 
     ``tiled``: states that a kernel computes side by side also lie side by side, number by number.
+    ``close``: a state's numbers follow those of the state before, perhaps fewer than ``size``.
     """
 
     name: str
     size: int
     tiled: bool = False
+    close: bool = False
 
 
 NUMBER, BYTE = "number", "byte"  # the kernel's own dtype; a small whole number as uint8

@@ -15,7 +15,18 @@ from collections.abc import Callable, Sequence
 
 from linkwise.spatial import select
 from linkwise.trace.assemble import assemble
-from linkwise.trace.expr import FORTH, At, Counted, Done, Expr, Graph, Order, Whole, Write
+from linkwise.trace.expr import (
+    FORTH,
+    At,
+    Counted,
+    Done,
+    Expr,
+    Graph,
+    Order,
+    Whole,
+    Write,
+    reachable,
+)
 from linkwise.trace.guard import SHORTEST
 from linkwise.trace.program import Array, Output, Port, Program, Slot
 
@@ -94,6 +105,35 @@ def loop(
     held = [*carries, sound] if watched else carries
     graph.loops.append(Counted(count, held, starts, cases, which, limit))
     return carries
+
+
+def merge(graph: Graph) -> None:
+    """Make the last two loops one, if they have the same steps, and a step of the second needs of
+    the first only what the same step of the first has written.
+    """
+    counted = [each for each in graph.loops[-2:] if isinstance(each, Counted)]
+    if len(counted) < 2 or any(x.which or x.limit or len(x.cases) > 1 for x in counted):
+        return
+    first, second = counted
+    (one,), (other,) = first.cases, second.cases
+    made = {(w.array, w.at): w.value for w in one.writes if w.every == 1 and not w.add}
+    written, later = {w.array for w in one.writes}, {w.array for w in other.writes}
+    read = {n.value[0] for n in reachable(first.roots()) if n.op == "read"}
+    if first.steps != second.steps or later & (read | written):
+        return
+    new: dict[int, Expr] = {}
+    for node in reachable(second.roots()):
+        needs_all = node.op == "read" and node.value[0] in written and node.value not in made
+        if needs_all or node in first.carries:  # what the first has when it ends
+            return
+        arguments = [new[x.id] for x in node.args]
+        here = made.get(node.value) if node.op == "read" else None
+        new[node.id] = here or graph.node(node.op, *arguments, value=node.value)
+    after = second.renamed(new[x.id] for x in second.roots())
+    carries, starts = [*first.carries, *after.carries], [*first.starts, *after.starts]
+    nexts = [*one.nexts, *after.cases[0].nexts]
+    done = Done(nexts, [*one.writes, *after.cases[0].writes])
+    graph.loops[-2:] = [Counted(first.steps, carries, starts, [done])]
 
 
 def program(

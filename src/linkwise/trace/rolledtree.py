@@ -139,6 +139,8 @@ class RolledTree(Tree):
     even: dict[str, tuple[int, int, str]]
     unread: Slots  # of scratch: what is known that nobody reads, and so is not kept
     prefix: str = ""  # of the names of lists that are this tree's own
+    anew = False  # whether walks along a chain compute a link's state where they need it, from
+    # what its parent passes on, instead of keeping it; for machines that wait for memory
     # what was asked for before, with what it was made of: those are alive, and their ids their own
     answers: dict[tuple[Any, ...], tuple[Any, Any]]
     notes: dict[
@@ -179,6 +181,8 @@ class RolledTree(Tree):
             reads = {self._slot(*n.value) for n in nodes if n.op == "read"}
             wanted = [self._without(each, reads) for each in loops]
             if wanted == loops:
+                read = {array for array, _ in reads}
+                self.scratch.update((name, 0) for name in self.scratch if name not in read)
                 kept = ((name, k) for name, width in self.widths.items() for k in range(width))
                 return frozenset(kept) - reads
             loops[:] = wanted

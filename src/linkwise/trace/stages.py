@@ -25,7 +25,7 @@ from linkwise.trace.guard import guard
 from linkwise.trace.kept import filled, traced, unknown
 from linkwise.trace.piecetree import NUMBERS, Both, Layout, PieceTree, place_of
 from linkwise.trace.program import BYTE, Array, Output, Port, Program
-from linkwise.trace.rolled import program
+from linkwise.trace.rolled import merge, program
 from linkwise.trace.rolledtree import LINKS, Gathered, Input, Lazy, Place, Slots, Visit
 from linkwise.trace.status import bad_pivots, bits, not_finite
 from linkwise.trace.tracer import Task, flatten, run
@@ -224,7 +224,9 @@ class _Ports(NamedTuple):
     def of(task: Task, tree: Tree, own: PieceTree, found: Sequence[tuple[int, int]]) -> _Ports:
         """Those after scans that found so many numbers."""
         layout = own.layout
-        ports = [Port(name, layout.length * width) for name, width in own.inputs.items()]
+        ports = [
+            Port(name, layout.length * width, close=True) for name, width in own.inputs.items()
+        ]
         if layout.columns:
             ports.append(Port(LINKS, layout.length * layout.columns, tiled=True))
         ports += [Port(place_of(i), 1) for i in dict.fromkeys(f.link for f in task.external)]
@@ -238,6 +240,8 @@ def _of_pieces(task: Task, own: PieceTree, ports: _Ports, rows: Gathered) -> tup
     """The pieces' part of a result over the joints."""
     told = _told(task, own.graph, _write(own, rows))
     left = own.forget_unread(told)
+    merge(own.graph)
+    own.forget_unread(told)
     outputs = [Output("result", (own.layout.length * own.slots("nv"),), ())]
     name = f"{task.name}, of the pieces"
     return Stage(_program(own.graph, name, ports.of_pieces, [], own.arrays(), outputs, told)), left

@@ -34,9 +34,11 @@ from linkwise.trace.rolledtree import Lazy, PerLink, Place, RolledTree, Visit, W
 
 def outward(
     tree: RolledTree, way: Way, body: sweep.Body, base: Any, per_link: Sequence[PerLink]
-) -> tuple[Stored, Rows, list[Expr]]:
+) -> tuple[PerLink, Rows, list[Expr]]:
     """States from the base outward: what later walks see of them, their rows, and what the last
     one passes on along a chain.
+
+    Where states are computed anew, a row is what the link's parent passes on.
     """
     graph = tree.graph
 
@@ -47,21 +49,22 @@ def outward(
         return traced(tree, way, lambda visit: state_of(visit, parent))
 
     template = settled(tree, base, lambda parent: states(parent).values())
-    rows = Rows(tree, way, template, first_row=1)
-    for kind, record in states(numbered(graph, template)).items():
-        rows.look(kind, record)
-    stored, starts = rows.laid_out(), passed(graph, template, base)
     chained = bool(way.through) or tree.serial
+    rows = Rows(tree, way, template, first_row=0 if tree.anew else 1)
+    for kind, record in states(numbered(graph, template)).items():
+        rows.look(kind, numbered(graph, template) if tree.anew else record)
+    stored, starts = rows.laid_out(), passed(graph, template, base)
     if not chained:
         tree.once(lambda step: rows.write_base(step, starts))
 
     def visited(visit: Visit, carried: list[Expr]) -> Sequence[Expr]:
         parent = filled(template, carried) if chained else rows.of_parent(visit)
         record = state_of(visit, parent)
-        rows.write(visit.step, record)
+        rows.write(visit.step, parent if tree.anew else record)
         return passed(graph, template, record) if chained else []
 
-    return stored, rows, tree.walk(way, starts if chained else [], visited)
+    found = Lazy(lambda visit: state_of(visit, stored.at(visit))) if tree.anew else stored
+    return found, rows, tree.walk(way, starts if chained else [], visited)
 
 
 @sweep.base_to_tip.register

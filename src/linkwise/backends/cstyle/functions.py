@@ -23,6 +23,7 @@ class Dialect:
     apart: str = "static"  # one that is rarely called, and large
     fused: bool = True  # a multiply-add rounds once
     multiply_add: str = ""  # the name of the function or macro for it; the library's unless given
+    reciprocal: str = ""  # a function for 1/x, where there is a better one than division
 
     @property
     def number(self) -> str:

@@ -79,6 +79,9 @@ class Lent(NamedTuple):
     store: str = USUAL_STORE  # {2}: a value
     # a loop that carries and reads so many numbers, or fewer, reads it one step ahead
     ahead: int = 0
+    # or sends it ahead by several steps, to a place of the thread's own: macros SEND and AHEAD take
+    # which of the loop's numbers it is and which step's, the former also where it is
+    sent: bool = False
 
 
 AT_THE_END: Mapping[str, Leaving] = {}
@@ -123,12 +126,15 @@ def own_function(
     early = (_groups(o, leaving[o.name]) for o in program.outputs if o.name in leaving)
     writer = _Writer(dialect, [group for groups in early for group in groups], lent)
     beside = [told[a.name] for a in program.arrays if a.name in lent]
-    if any(array.size > MOST_INT for array in program.arrays):
+    far = any(array.size > MOST_INT for array in program.arrays)
+    if far or any(how.sent for how in lent.values()):  # constant parts of addresses stay apart
         writer.step = "long long"
     for array in program.arrays:
         if array.name not in lent:
             writer.array(array)
     for region in program.regions:
+        if isinstance(region, For):
+            writer.wholes(region)
         writer.region(region)
     writer.leave([group for group in writer.groups if not group.left])
     casts = {NUMBER: "", BYTE: "(unsigned char)"}
@@ -164,6 +170,7 @@ class _Writer:
         self.lent = lent
         self.step = "int"  # the type of what counts the steps of a loop
         self.ahead: set[int] = set()  # what the step before has read already
+        self.once: dict[str, str] = {}  # names of what lists of one number have
         eps = dialect.literal(2.0 ** (-52 if dialect.bits == 64 else -23))
         self.words = {"f": dialect.suffix, "fma": dialect.fma, "eps": eps}
         self.lines: list[str] = []
@@ -210,6 +217,8 @@ class _Writer:
     def _expression(self, node: Expr) -> str:
         if node.op == "read":
             return self._read(node, "k")
+        if node.op == "div" and self.dialect.reciprocal and node.args[0] is node.graph.one:
+            return f"{self.dialect.reciprocal}({self.value(node.args[1])})"
         return OPS[node.op].format(*map(self.value, node.args), **self.words)
 
     def _read(self, node: Expr, step: str) -> str:
@@ -228,8 +237,20 @@ class _Writer:
         if region.limit is not None:
             most += f" && ({self.T})k < {self.value(region.limit)}"
         ahead = self._read_ahead(region) if isinstance(region, For) else []
+        sent = [x for x in ahead if x.value[0] in self.lent and self.lent[x.value[0]].sent]
+        ahead = [x for x in ahead if x not in sent]
         self.lines += [f"    {self.T} a{x.id} = {self._read(x, '0')};" for x in ahead]
+        if sent and isinstance(region, For):
+            count = self._whole(region.count)
+            self.lines.append(f"    for ({self.step} k = 0; k < STAGES - 1; ++k) {{")
+            self._send(sent, "k", count)
+            self.lines.append("    }")
         self.lines.append(f"    for ({self.step} k = 0; k < {most}; ++k) {{")
+        if sent and isinstance(region, For):
+            self._send(sent, "k + STAGES - 1", count)
+            self.lines.append("        ARRIVED;")
+            self.lines += [f"        const {self.T} v{x.id} = AHEAD({j}, k);"
+                           for j, x in enumerate(sent)]  # fmt: skip
         self.lines += [f"        const {self.T} v{x.id} = a{x.id};" for x in ahead]
         if ahead and isinstance(region, For):
             last = f"{self._whole(region.count)} - 1"
@@ -249,8 +270,16 @@ class _Writer:
                 self.lines += [" " * 12 + "break;", " " * 8 + "}"]
             self.lines.append("        }")
         self.lines.append("    }")
-        if ahead:
+        if ahead or sent:
             self.lines.append("    }")
+
+    def _send(self, reads: Sequence[Expr], step: str, count: str) -> None:
+        """Send what a step will read; beyond the last step, once more what that one reads."""
+        self.lines.append(f"        const {self.step} to = {step};")
+        self.lines.append(f"        const {self.step} from = to < {count} ? to : {count} - 1;")
+        self.lines += [f"        SEND({j}, to, {self._read(x, 'from')});"
+                       for j, x in enumerate(reads)]  # fmt: skip
+        self.lines.append("        SENT;")
 
     def _read_ahead(self, loop: For) -> list[Expr]:
         """What every step reads and no step writes, where it is read one step ahead: then no step
@@ -304,9 +333,19 @@ class _Writer:
         store = self.lent[write.array].store if write.array in self.lent else USUAL_STORE
         return due + store.format(word(write.array), index, value)
 
+    def wholes(self, loop: For) -> None:
+        """Read the numbers of a loop that are given with the tables, once for all its steps."""
+        nodes = [node for case in loop.cases for node in case.body.nodes if node.op == "read"]
+        places = [node.value[1] for node in nodes] + [write.at for write in loop.writes]
+        for x in (loop.count, *(at.order.first for at in places)):
+            if isinstance(x, str) and x not in self.once:
+                self.once[x] = f"only_{word(x)}"
+                first = self._element(x, "0")
+                self.lines.append(f"    const {self.step} {self.once[x]} = {first};")
+
     def _whole(self, x: Whole) -> str:
         """A number that may be given with the tables."""
-        return self._element(x, "0") if isinstance(x, str) else str(x)
+        return self.once[x] if isinstance(x, str) else str(x)
 
     def _index(self, at: At, step: str) -> str:
         first, by = at.order

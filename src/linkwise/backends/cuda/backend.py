@@ -81,13 +81,14 @@ class Cuda:
             return render_loops(program, dtype)
         return render_cuda(program, dtype, alive(program) > ALIVE[dtype])
 
-    def render_tree(self, program: Program, dtype: str) -> str:
+    def render_tree(self, program: Program, dtype: str) -> list[str]:
         """A tree of pairs, each by a program, as CUDA C."""
         return render_tree(program, dtype)
 
-    def load_tree(self, code: bytes, inward: bool) -> CudaTree:
+    def load_tree(self, codes: Sequence[bytes], program: Program, dtype: str) -> CudaTree:
         """Machine code -> the kernels of a tree."""
-        return CudaTree(self.driver.load(code[1:]), inward)
+        functions = [self.driver.load(code[1:]) for code in codes]
+        return CudaTree(functions, program, dtype, self.driver.multiprocessors)
 
     def build(self, text: str, *, apart: bool = False) -> bytes:
         """CUDA C -> machine code, compiled again where its registers suggest it; one byte before it

@@ -58,6 +58,39 @@ typedef unsigned long long uint64_t;
 #define NAN __int_as_float(0x7fc00000)
 #define INFINITY __int_as_float(0x7f800000)
 #define WARP 32
+/* a number on its way to shared memory, and wait until all that this thread has sent are there */
+#define COPY(to, from) \
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" \
+                 :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from), "n"(sizeof *(to)) : "memory")
+#define COPIED asm volatile("cp.async.wait_all;" ::: "memory")
+/* numbers of steps to come, of which the last STAGES - 1 may still be on their way */
+#define SENT asm volatile("cp.async.commit_group;" ::: "memory")
+#define ARRIVED asm volatile("cp.async.wait_group %0;" :: "n"(STAGES - 1) : "memory")
+/* 1/x by the steps of a division, but without its branch for the largest and smallest numbers */
+static __forceinline__ double reciprocal(double x)
+{
+    double y;
+    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
+    double e = fma(-x, y, 1.0);
+    e = fma(e, e, e);
+    double z = fma(y, e, y);
+    z = fma(z, fma(-x, z, 1.0), z);
+    const unsigned exponent = __double2hiint(y) & 0x7ff00000;
+    return exponent - 1 < 0x7fefffff ? z : y; /* y itself where it is zero, infinite or no number */
+}
+static __forceinline__ float reciprocal(float x)
+{
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    const float z = fmaf(y, fmaf(-x, y, 1.0f), y);
+    return y - y == 0 && y != 0 ? z : y;
+}
+#else
+#define COPY(to, from) (*(to) = *(from))
+#define COPIED
+#define SENT
+#define ARRIVED
+#define reciprocal(x) (1 / (x))
 #endif
 #ifdef TURNS
 #define EACH for (; first < states; first += (long long)gridDim.x * blockDim.x)
