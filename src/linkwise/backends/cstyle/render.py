@@ -133,8 +133,6 @@ def own_function(
         if array.name not in lent:
             writer.array(array)
     for region in program.regions:
-        if isinstance(region, For):
-            writer.wholes(region)
         writer.region(region)
     writer.leave([group for group in writer.groups if not group.left])
     casts = {NUMBER: "", BYTE: "(unsigned char)"}
@@ -233,45 +231,59 @@ class _Writer:
         for carry in region.carries:
             self.names[carry.value.id] = f"c{carry.value.id}"
             self.lines.append(f"    {self.T} c{carry.value.id} = {self.value(carry.start)};")
-        most = self._whole(region.count) if isinstance(region, For) else str(MOST_INT)
-        if region.limit is not None:
-            most += f" && ({self.T})k < {self.value(region.limit)}"
-        ahead = self._read_ahead(region) if isinstance(region, For) else []
-        sent = [x for x in ahead if x.value[0] in self.lent and self.lent[x.value[0]].sent]
-        ahead = [x for x in ahead if x not in sent]
+        if isinstance(region, Repeat):
+            self._repeat(region)
+        else:
+            self._counted(region)
+
+    def _repeat(self, loop: Repeat) -> None:
+        self._steps(f"{MOST_INT} && ({self.T})k < {self.value(loop.limit)}")
+        self.block(loop.body, " " * 8)
+        self.lines.append(f"        if (!({self.value(loop.active)} > 0)) break;")
+        self._next(loop.carries, [carry.next for carry in loop.carries], " " * 8)
+        self.lines.append("    }")
+
+    def _counted(self, loop: For) -> None:
+        self._wholes(loop)
+        count = self._whole(loop.count)
+        most = count
+        if loop.limit is not None:
+            most += f" && ({self.T})k < {self.value(loop.limit)}"
+        early = self._read_ahead(loop)
+        sent = [x for x in early if self.lent[x.value[0]].sent]
+        ahead = [x for x in early if x not in sent]
         self.lines += [f"    {self.T} a{x.id} = {self._read(x, '0')};" for x in ahead]
-        if sent and isinstance(region, For):
-            count = self._whole(region.count)
-            self.lines.append(f"    for ({self.step} k = 0; k < STAGES - 1; ++k) {{")
+        if sent:
+            self._steps("STAGES - 1")
             self._send(sent, "k", count)
             self.lines.append("    }")
-        self.lines.append(f"    for ({self.step} k = 0; k < {most}; ++k) {{")
-        if sent and isinstance(region, For):
+        self._steps(most)
+        if sent:
             self._send(sent, "k + STAGES - 1", count)
             self.lines.append("        ARRIVED;")
-            self.lines += [f"        const {self.T} v{x.id} = AHEAD({j}, k);"
-                           for j, x in enumerate(sent)]  # fmt: skip
-        self.lines += [f"        const {self.T} v{x.id} = a{x.id};" for x in ahead]
-        if ahead and isinstance(region, For):
-            last = f"{self._whole(region.count)} - 1"
-            self.lines.append(f"        const {self.step} next = k + (k < {last});")
+        here = [f"a{x.id}" for x in ahead] + [f"AHEAD({j}, k)" for j in range(len(sent))]
+        self.lines += [f"        const {self.T} v{x.id} = {value};"
+                       for x, value in zip([*ahead, *sent], here, strict=True)]  # fmt: skip
+        if ahead:
+            self.lines.append(f"        const {self.step} next = k + (k < {count} - 1);")
         self.lines += [f"        a{x.id} = {self._read(x, 'next')};" for x in ahead]
-        if isinstance(region, Repeat):
-            self.block(region.body, " " * 8)
-            self.lines.append(f"        if (!({self.value(region.active)} > 0)) break;")
-            self._next(region.carries, [carry.next for carry in region.carries], " " * 8)
-        elif region.which is None:
-            self._case(region, region.cases[0], " " * 8)
-        else:
-            self.lines.append(f"        switch ({self._index(region.which, 'k')}) {{")
-            for number, case in enumerate(region.cases):
-                self.lines.append(f"        case {number}: {{")
-                self._case(region, case, " " * 12)
-                self.lines += [" " * 12 + "break;", " " * 8 + "}"]
-            self.lines.append("        }")
-        self.lines.append("    }")
-        if ahead or sent:
-            self.lines.append("    }")
+        self._cases(loop)
+        self.lines += ["    }"] * (2 if early else 1)
+
+    def _steps(self, most: str) -> None:
+        self.lines.append(f"    for ({self.step} k = 0; k < {most}; ++k) {{")
+
+    def _cases(self, loop: For) -> None:
+        """One step of a counted loop."""
+        if loop.which is None:
+            self._case(loop, loop.cases[0], " " * 8)
+            return
+        self.lines.append(f"        switch ({self._index(loop.which, 'k')}) {{")
+        for number, case in enumerate(loop.cases):
+            self.lines.append(f"        case {number}: {{")
+            self._case(loop, case, " " * 12)
+            self.lines += [" " * 12 + "break;", " " * 8 + "}"]
+        self.lines.append("        }")
 
     def _send(self, reads: Sequence[Expr], step: str, count: str) -> None:
         """Send what a step will read; beyond the last step, once more what that one reads."""
@@ -333,7 +345,7 @@ class _Writer:
         store = self.lent[write.array].store if write.array in self.lent else USUAL_STORE
         return due + store.format(word(write.array), index, value)
 
-    def wholes(self, loop: For) -> None:
+    def _wholes(self, loop: For) -> None:
         """Read the numbers of a loop that are given with the tables, once for all its steps."""
         nodes = [node for case in loop.cases for node in case.body.nodes if node.op == "read"]
         places = [node.value[1] for node in nodes] + [write.at for write in loop.writes]

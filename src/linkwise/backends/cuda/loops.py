@@ -60,30 +60,30 @@ CLOSE = """\
 #define SEND(number, step, from) COPY(&AHEAD(number, step), &(from))
 __shared__ {T} near[{numbers} * WARP];
 
-/* rows of so many numbers, or one more where they are among the first */
-static __forceinline__ int sum(int row, int count, long long longer)
-{{
-    return count * row + (longer < 0 ? 0 : longer < count ? (int)longer : count);
-}}
-
+/* where the numbers of a warp's rows are there; of the rows, the first may have one number more */
+#define EACH(own) \\
+    for (int e = threadIdx.x, k = e, r = 0; e < numbers; e += WARP, k += WARP) {{ \\
+        for (; k >= (own); ++r) k -= (own);
 static __forceinline__ void
 bring({T}* to, int pitch, const {T}* rows, int row, int count, long long longer)
 {{
-    const int numbers = sum(row, count, longer);
-    for (int e = threadIdx.x, k = e, r = 0; e < numbers; e += WARP, k += WARP) {{
-        for (; k >= row + (r < longer); ++r) k -= row + (r < longer);
-        COPY(to + r * pitch + k, rows + e);
-    }}
+    const int more = longer < 0 ? 0 : longer < count ? (int)longer : count;
+    const int numbers = count * row + more, all = row + (more == count);
+    if (more && more < count)
+        EACH(row + (r < more)) COPY(to + r * pitch + k, rows + e); }}
+    else
+        EACH(all) COPY(to + r * pitch + k, rows + e); }}
 }}
 
 static __forceinline__ void
 leave(const {T}* from, int pitch, {T}* rows, int row, int count, long long longer)
 {{
-    const int numbers = sum(row, count, longer);
-    for (int e = threadIdx.x, k = e, r = 0; e < numbers; e += WARP, k += WARP) {{
-        for (; k >= row + (r < longer); ++r) k -= row + (r < longer);
-        rows[e] = from[r * pitch + k];
-    }}
+    const int more = longer < 0 ? 0 : longer < count ? (int)longer : count;
+    const int numbers = count * row + more, all = row + (more == count);
+    if (more && more < count)
+        EACH(row + (r < more)) rows[e] = from[r * pitch + k]; }}
+    else
+        EACH(all) rows[e] = from[r * pitch + k]; }}
 }}
 
 """
@@ -194,8 +194,10 @@ class _Rows:
                 f"        for (int e = 0; e < {self.at_end} && threadIdx.x < count; ++e)",
                 f"            near[threadIdx.x * {self.at_end | 1} + e] = made[e];",
                 "        __syncwarp();",
-                f"        leave(near, {self.at_end | 1}, result + first * {self.at_end},"
-                f" {self.at_end}, count, 0);",
+                "        for (int r = 0; r < count; ++r)",
+                f"            for (int e = threadIdx.x; e < {self.at_end}; e += WARP)",
+                f"                result[(first + r) * {self.at_end} + e]"
+                f" = near[r * {self.at_end | 1} + e];",
                 "        __syncwarp();",
             ]
         for name, taken in self.takes_place.items():

@@ -60,8 +60,9 @@ typedef unsigned long long uint64_t;
 #define WARP 32
 /* a number on its way to shared memory, and wait until all that this thread has sent are there */
 #define COPY(to, from) \
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" \
-                 :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from), "n"(sizeof *(to)) : "memory")
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" :: \
+                 "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from), "n"(sizeof *(to)) \
+                 : "memory")
 #define COPIED asm volatile("cp.async.wait_all;" ::: "memory")
 /* numbers of steps to come, of which the last STAGES - 1 may still be on their way */
 #define SENT asm volatile("cp.async.commit_group;" ::: "memory")
