@@ -63,6 +63,11 @@ class Velocity(NamedTuple):
     c: Motion
     p: Force
 
+    @property
+    def W(self) -> Mat3:
+        """``w~w~``, which follows from w: no walk has to pass it on."""
+        return rate_matrix(self.w, Vec3.zero())
+
 
 STILL = Velocity(NO_JOINT, Vec3.zero(), Motion.zero(), Force.zero())
 
@@ -79,7 +84,7 @@ def turn(link: Link, parent: Velocity, q: Vector, qd: Vector) -> Velocity:
     X, vJ = J.X, J.motion(qd)
     w_in = X.rotate(parent.w)
     w = w_in + vJ.ang
-    lin = X.rotate(rate_matrix(parent.w, Vec3.zero()) @ X.r) + cross(w_in + w, vJ.lin)
+    lin = X.rotate(parent.W @ X.r) + cross(w_in + w, vJ.lin)
     c = Motion(cross(w_in, vJ.ang), lin) + link.joint.drift(q, qd)
     return Velocity(J, w, c, link.inertia.force(Vec3.zero(), rate_matrix(w, Vec3.zero())))
 
