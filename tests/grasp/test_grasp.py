@@ -364,3 +364,11 @@ def test_places_of_contacts_are_asked_for_and_constants_kept():
             ValueError, match=r"forces have the shape \(1, 6\); expected \(..., 2, 6"
         ):
             function(np.zeros(12), np.zeros((1, 6)))
+    with pytest.raises(
+        ValueError, match=r"^forward_dynamics: q has shape \(5,\); expected \(..., 12"
+    ):
+        grasp.forward_dynamics(np.zeros(5), still, still)
+    with pytest.raises(
+        ValueError, match=r"^inverse_dynamics: qd has shape \(5,\); expected \(..., 12"
+    ):
+        grasp.inverse_dynamics(q, np.zeros(5), still)

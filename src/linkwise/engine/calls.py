@@ -67,7 +67,8 @@ NONE = Options()
 USUAL = Options(out=None, threads=None, status=False, device=None)
 OPTIONS = frozenset(USUAL)
 # what users call the functions that stand behind another
-TITLES = {"dynamics_and_inverse": "operational_dynamics"} | dict.fromkeys(
+GRASPS = {"grasp_dynamics": "forward_dynamics", "grasp_inverse": "inverse_dynamics"}
+TITLES = {"dynamics_and_inverse": "operational_dynamics", **GRASPS} | dict.fromkeys(
     ("pivots", "factor", "factor_inverse", "apply_factor", "apply_factor_inverse",
      "apply_factor_transpose", "apply_factor_inverse_transpose"), "innovations",
 )  # fmt: skip
