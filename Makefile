@@ -8,7 +8,7 @@ BIN = $(VENV)/bin
 PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n auto --dist worksteal
 ROBOT ?= iiwa14
 
-.PHONY: run test quick full bits search mutation gpu lint bench reliability identities agreement chains rollouts operational-space chain-accuracy pictures accuracy costs clean
+.PHONY: closed-chains run test quick full bits search mutation gpu lint bench reliability identities agreement chains rollouts operational-space chain-accuracy pictures accuracy costs clean
 
 run: $(VENV)/.ready
 	$(BIN)/linkwise demo $(ROBOT)
@@ -65,6 +65,10 @@ operational-space: $(VENV)/.ready
 # the tables of docs/reaching.md: inverse kinematics, beside roboticstoolbox where that is installed
 reaching: $(VENV)/.ready
 	$(BIN)/python tools/reaching.py --page
+
+# the tables of docs/closed_chains.md: closed loops beside Pinocchio's, and their drift
+closed-chains: $(VENV)/.ready
+	$(BIN)/python tools/closed_chains.py --page
 
 # docs/agreement.md and docs/compile_time.md
 agreement: $(VENV)/.ready
