@@ -84,9 +84,9 @@ def turn(link: Link, parent: Velocity, q: Vector, qd: Vector) -> Velocity:
     X, vJ = J.X, J.motion(qd)
     w_in = X.rotate(parent.w)
     w = w_in + vJ.ang
-    lin = X.rotate(parent.W @ X.r) + cross(w_in + w, vJ.lin)
-    c = Motion(cross(w_in, vJ.ang), lin) + link.joint.drift(q, qd)
-    return Velocity(J, w, c, link.inertia.force(Vec3.zero(), rate_matrix(w, Vec3.zero())))
+    c = Motion(cross(w_in, vJ.ang), X.rotate(parent.W @ X.r) + cross(w_in + w, vJ.lin))
+    W = rate_matrix(w, Vec3.zero())
+    return Velocity(J, w, c + link.joint.drift(q, qd), link.inertia.force(Vec3.zero(), W))
 
 
 def glide(_link: Link, parent: Motion, J: JointState, qd: Vector) -> Motion:
