@@ -76,7 +76,7 @@ def _differs(
     call = getattr(robot, function, None)
     if call is None or function.endswith(
         "_derivatives"
-    ):  # whose method returns its result in parts
+    ):  # results in parts
         call = partial(robot.compute, function)
     clean, calm = call(*good, **options, status=True)
     plain = call(*bad, **options)
