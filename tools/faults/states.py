@@ -74,9 +74,7 @@ def _differs(
 ) -> str:
     """What is wrong about a batch with bad rows; nothing, if all is well."""
     call = getattr(robot, function, None)
-    if call is None or function.endswith(
-        "_derivatives"
-    ):  # results in parts
+    if call is None or function.endswith("_derivatives"):  # results in parts
         call = partial(robot.compute, function)
     clean, calm = call(*good, **options, status=True)
     plain = call(*bad, **options)
