@@ -101,7 +101,7 @@ THINNED = {
     "test_kernels_are_accurate": 4,
     "test_programs_are_accurate": 4,
     "test_fifty_digits_agree_with_the_textbook": 4,
-    "test_every_kernel_agrees_with_the_interpreter": 2,
+    "test_every_kernel_agrees_with_the_interpreter": 3,
     "test_kernels_with_external_wrenches_agree_with_the_interpreter": 2,
     "test_status_has_the_shape_of_the_batch": 5,
     "test_a_bad_number_in_any_place_spoils_its_row_only": 3,
@@ -130,6 +130,16 @@ THINNED = {
     "test_random_damage_never_gives_a_wrong_number": 3,
     "test_the_balance_of_states_far_apart_is_of_second_order": 2,
     "test_commands_print_only_what_is_seen": 2,
+    "test_an_interrupt_is_answered": 2,
+    "test_loops_of_a_file_are_those_of_mujoco": 2,
+    "test_warm_bound_methods_travel_to_other_processes": 2,
+    "test_frame_functions_through_the_compiled_call": 3,
+    "test_kernels_call_no_runtime_library": 3,
+    "test_a_public_robot_comes_back": 3,
+    "test_forward_and_inverse_dynamics_of_long_chains": 2,
+    "test_identities_to_fifty_digits": 2,
+    "test_operational_inertia_inverse": 3,
+    "test_operational_inertia_to_fifty_digits": 3,
 }
 ONE_IN_THREE = {"test_rolled_robots.py", "test_long_chains.py"}
 
