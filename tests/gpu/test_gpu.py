@@ -106,6 +106,19 @@ def test_loops_of_any_number_of_chains(count: int) -> None:
     assert (cupy.asarray(captured) == found).all()
 
 
+@pytest.mark.parametrize("function", ["forward_dynamics", "inverse_dynamics"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_scans_have_the_same_bits_every_time(function: str, dtype: str) -> None:
+    """What a loop has sent itself ahead must have landed before its place is used again."""
+    robot, rng = lw.chain(1_000_000, "random", seed=1), np.random.default_rng(0)
+    on = [
+        cupy.asarray((scale * rng.normal(size=robot.nv)).astype(dtype)) for scale in (0.3, 0.1, 1)
+    ]
+    first = getattr(robot, function)(*on, method="scan")
+    for _ in range(50):
+        assert (getattr(robot, function)(*on, method="scan") == first).all()
+
+
 @pytest.mark.parametrize("links", [1, 500, 100_003, 1_000_000])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_scans_agree_with_serial_recursions(links: int, dtype: str) -> None:

@@ -268,7 +268,10 @@ class _Writer:
             self.lines.append(f"        const {self.step} next = k + (k < {count} - 1);")
         self.lines += [f"        a{x.id} = {self._read(x, 'next')};" for x in ahead]
         self._cases(loop)
-        self.lines += ["    }"] * (2 if early else 1)
+        self.lines.append("    }")
+        if sent:  # what is still under way would land on what comes next
+            self.lines.append("    COPIED;")
+        self.lines += ["    }"] if early else []
 
     def _steps(self, most: str) -> None:
         self.lines.append(f"    for ({self.step} k = 0; k < {most}; ++k) {{")
