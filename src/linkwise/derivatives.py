@@ -6,7 +6,7 @@ convention of ``qd``; docs/derivatives.md has a picture.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 from numpy.typing import ArrayLike
 
@@ -28,10 +28,7 @@ class Derivatives:
         method: str = "auto",
         f_ext: Wrenches | None = None,
         value: bool = False,
-        out: Any = None,
-        threads: int | None = None,
-        status: bool = False,
-        device: str | None = None,
+        **options: Unpack[Options],
     ) -> Any:
         """``∂τ/∂q``, ``∂τ/∂qd`` and ``∂τ/∂qdd = M`` (..., nv, nv) of `inverse_dynamics`.
 
@@ -55,11 +52,10 @@ class Derivatives:
         ``method``: ``"composite"`` (composite bodies, in link axes) or ``"forward"`` (the equations
         of RNEA differentiated one by one).
         """
-        options: Options = {"out": out, "threads": threads, "status": status, "device": device}
         found = self._calls.run(
             "inverse_dynamics_derivatives", (q, qd, qdd), options, method=method, f_ext=f_ext
         )
-        return _parted(found, self._calls.tasks.tree.nv, status, value)
+        return _parted(found, self._calls.tasks.tree.nv, options.get("status", False), value)
 
     def forward_dynamics_derivatives(
         self,
@@ -70,10 +66,7 @@ class Derivatives:
         method: str = "auto",
         f_ext: Wrenches | None = None,
         value: bool = False,
-        out: Any = None,
-        threads: int | None = None,
-        status: bool = False,
-        device: str | None = None,
+        **options: Unpack[Options],
     ) -> Any:
         """``∂qdd/∂q``, ``∂qdd/∂qd`` and ``∂qdd/∂tau = M⁻¹`` (..., nv, nv) of `forward_dynamics`.
 
@@ -88,11 +81,10 @@ class Derivatives:
         `inverse_dynamics_derivatives`, ``value=True`` puts the accelerations first. ``method``
         names how inverse dynamics is differentiated, of which ``-M⁻¹`` makes these.
         """
-        options: Options = {"out": out, "threads": threads, "status": status, "device": device}
         found = self._calls.run(
             "forward_dynamics_derivatives", (q, qd, tau), options, method=method, f_ext=f_ext
         )
-        return _parted(found, self._calls.tasks.tree.nv, status, value)
+        return _parted(found, self._calls.tasks.tree.nv, options.get("status", False), value)
 
 
 def _parted(found: Any, n: int, status: bool, value: bool) -> Any:

@@ -143,3 +143,14 @@ def test_mistakes_are_named() -> None:
         robot.inverse_dynamics_derivatives(q, q, q, method="analytic")
     with pytest.raises(ValueError, match=r"^forward_dynamics_derivatives: qd has shape \(5,\)"):
         robot.forward_dynamics_derivatives(q, q[:5], q)
+
+
+def test_constants_are_arguments_here_too():
+    robot = lw.load("puma560")
+    state = np.full(6, 0.3)
+    light = robot.with_gravity((0.0, 0.0, -1.62))
+    by_q, _, _ = robot.parametric("gravity").inverse_dynamics_derivatives(
+        state, state, state, gravity=(0.0, 0.0, -1.62)
+    )
+    expected, _, _ = light.inverse_dynamics_derivatives(state, state, state)
+    np.testing.assert_allclose(by_q, expected, rtol=1e-12, atol=1e-12)

@@ -261,3 +261,8 @@ def test_mistakes_are_told(tmp_path, monkeypatch):
     with pytest.raises(lw.BackendUnavailable, match="compile without -ffast-math"):
         robot.export(tmp_path / "fast", "mass_matrix", shared=True)
     assert os.environ["CC"] == "cc"
+
+
+def test_functions_that_are_no_names_are_named(tmp_path):
+    with pytest.raises(TypeError, match=r"export: functions is None; expected a name such as 'for"):
+        lw.load("puma560").export(tmp_path, None)

@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 
 import linkwise as lw
+
+ENGINE = Path(__file__).resolve().parents[1] / "engine" / "test_cuda.py"
+
+
+@pytest.fixture(scope="module")
+def host() -> ModuleType:
+    """The driver that stands in for NVIDIA's."""
+    spec = importlib.util.spec_from_file_location("host_of_cuda", ENGINE)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["host_of_cuda"] = module
+    spec.loader.exec_module(module)
+    if module.COMPILER is None:
+        pytest.skip("no C++ compiler")
+    return module
 
 
 def every_kind() -> lw.Robot:

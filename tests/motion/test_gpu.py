@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -15,21 +14,6 @@ import linkwise as lw
 from linkwise.backends.cuda.backend import Cuda
 from linkwise.engine import devices, libraries
 from linkwise.motion import setup
-
-ENGINE = Path(__file__).resolve().parents[1] / "engine" / "test_cuda.py"
-
-
-@pytest.fixture(scope="module")
-def host() -> ModuleType:
-    """The driver that stands in for NVIDIA's."""
-    spec = importlib.util.spec_from_file_location("host_of_cuda", ENGINE)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["host_of_cuda"] = module
-    spec.loader.exec_module(module)
-    if module.COMPILER is None:
-        pytest.skip("no C++ compiler")
-    return module
 
 
 @pytest.fixture

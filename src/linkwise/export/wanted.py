@@ -58,6 +58,11 @@ def wanted(
     asked: Asked,
 ) -> list[Wanted]:
     """The programs of functions, each checked: that it exists, and that C can have it."""
+    if not isinstance(functions, Iterable):
+        raise TypeError(
+            f"export: functions is {functions!r}; expected a name such as 'forward_dynamics', or "
+            "several"
+        )
     texts = [functions] if isinstance(functions, str) else list(functions)
     if not texts:
         raise ValueError("export: functions is empty; expected names such as 'forward_dynamics'")
