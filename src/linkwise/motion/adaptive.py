@@ -13,7 +13,7 @@ import numpy as np
 
 from linkwise.algorithms.configurations import normalize, rate
 from linkwise.backends.base import ONE
-from linkwise.motion.kernels import Function
+from linkwise.engine.served import Function
 from linkwise.motion.laws import ports_of
 from linkwise.motion.record import Record, torques_of
 from linkwise.motion.rollout import Rollout, Traced

@@ -8,7 +8,7 @@ import numpy as np
 
 from linkwise.backends.base import BATCH, ONE, Kernel
 from linkwise.backends.process import available_cores
-from linkwise.motion.kernels import kernel
+from linkwise.engine.recipes import kernel_of
 from linkwise.motion.laws import Numbered
 from linkwise.motion.record import Record
 from linkwise.motion.rollout import HEALTH, UNSAMPLED, Rollout
@@ -57,7 +57,8 @@ class Fused:
         setup = self.setup
         alone = not setup.leading and setup.dtype == "float64" and setup.machine.kind == "cpu"
         recipe = self.plan.recipe(setup.robot.tree)
-        return kernel(setup.robot, recipe, setup.dtype, ONE if alone else BATCH, setup.machine)
+        kernels, form = setup.robot._calls.kernels, ONE if alone else BATCH
+        return kernel_of(kernels, recipe, setup.dtype, form, setup.machine)
 
     def room(self) -> int:
         """Steps that can be taken at once."""

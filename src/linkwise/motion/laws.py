@@ -23,8 +23,8 @@ from numpy.typing import ArrayLike, NDArray
 from linkwise.algorithms import FUNCTIONS
 from linkwise.algorithms.configurations import difference
 from linkwise.engine.arrays import read
+from linkwise.engine.served import Function
 from linkwise.model.tree import Tree
-from linkwise.motion.kernels import Function
 from linkwise.robot import Robot
 from linkwise.spatial import Scalar, Vector
 from linkwise.trace.program import Port

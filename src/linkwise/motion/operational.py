@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 from linkwise.algorithms.dense import dot
 from linkwise.algorithms.task_torques import NOTHING, Beside, Rows, task_torques
 from linkwise.algorithms.tracking import Tracked, pose_error, tracked
+from linkwise.engine.served import Function
 from linkwise.model.tree import Frame, Tree
-from linkwise.motion.kernels import Function
 from linkwise.motion.laws import Form, law_torques
 from linkwise.robot import Robot
 from linkwise.spatial import Scalar, Vec3, Vector

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from linkwise.engine import devices
 from linkwise.engine.arrays import read
-from linkwise.motion.kernels import Served
+from linkwise.engine.served import Served
 from linkwise.motion.laws import Law, Numbered, PerStep, Term
 from linkwise.motion.operational import REPORT, Plan, Report, follow_function
 from linkwise.motion.operational_arguments import (

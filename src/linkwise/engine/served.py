@@ -1,28 +1,26 @@
-"""Kernels of motion: programs that are no function of a robot alone, made and kept as those are."""
+"""Functions of states that are in no table of algorithms, and calls of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 from linkwise.backends.base import BATCH, ONE, Backend, Kernel, Site
-from linkwise.backends.choice import cpu
+from linkwise.backends.choice import cpu, gpu
 from linkwise.backends.process import build_lock
-from linkwise.engine.calls import AnyBatch
-from linkwise.engine.devices import DeviceBatch
+from linkwise.engine import devices
+from linkwise.engine.calls import AnyBatch, Calls
 from linkwise.engine.recipes import Recipe, kernel_of
-from linkwise.robot import Robot
 from linkwise.trace.expr import Expr, Graph
 from linkwise.trace.guard import guard
 from linkwise.trace.program import BYTE, NUMBER, Port, Program, Signature, Slot
 from linkwise.trace.tracer import program_of, used_pivots
 
 
-def kernel(
-    robot: Robot, recipe: Recipe, dtype: str, form: str, machine: Backend | None = None
-) -> Kernel:
-    """The kernel of a recipe for a robot, on the processor unless another machine is named."""
-    return kernel_of(robot._calls.kernels, recipe, dtype, form, machine)
+class Robot(Protocol):
+    """Whose kernels they are."""
+
+    _calls: Calls
 
 
 class Function(NamedTuple):
@@ -36,6 +34,7 @@ class Function(NamedTuple):
     more: tuple[Slot, ...] = ()  # outputs whose values follow those of the first
     # (graph, inputs, results) -> bits of `Status`, which are then the last output
     status: Callable[[Graph, list[list[Expr]], list[Expr]], Expr] | None = None
+    source: str = "motion"  # the package or module that has the equations
 
     def __call__(
         self, robot: Robot, values: Sequence[Any], threads: int | None = None, out: Any = None
@@ -53,12 +52,16 @@ class Function(NamedTuple):
         threads: int | None = None,
         out: Any = None,
         made: Callable[[Kernel], None] | None = None,
+        device: str | None = None,
     ) -> tuple[Any, ...]:
-        """All outputs, where the arrays are; ``made`` is given a kernel of the processor."""
+        """All outputs, where the arrays are, or with arrays of NumPy moved to a device; ``made`` is
+        given a kernel of the processor.
+        """
+        number = None if device is None else devices.number(device)
         sizes = [(port.name, port.size) for port in self.ports]
 
         def run(batch: AnyBatch, backend: Backend, out: Any) -> tuple[Any, ...]:
-            there = isinstance(batch, DeviceBatch)
+            there = isinstance(batch, devices.DeviceBatch) or backend.kind != "cpu"
             form = BATCH if there or batch.shape or batch.dtype != "float64" else ONE
             own: Kernel | None = None
             if batch.states and self.size:
@@ -68,8 +71,10 @@ class Function(NamedTuple):
             outputs = [(x.shape, batch.dtype if x.kind == NUMBER else "uint8") for x in self.slots]
             return tuple(batch.run(own, outputs, out, threads))
 
-        calls = robot._calls
-        found = calls.where_they_are(self.name, sizes, tuple(values), out, threads, run, None)
+        moved_to = None if number is None else gpu(number)
+        found = robot._calls.where_they_are(
+            self.name, sizes, tuple(values), out, threads, run, moved_to
+        )
         return cast(tuple[Any, ...], found)
 
     @property
@@ -82,10 +87,11 @@ class Function(NamedTuple):
         """Its kernel."""
         outputs = tuple(slot.name for slot in self.slots)
         key = ("function", self.name, *self.key, *outputs)
-        recipe = Recipe(key, Signature(self.ports, self.slots), self._program)
-        return kernel(robot, recipe, dtype, form, machine)
+        recipe = Recipe(key, Signature(self.ports, self.slots), self.program, self.source)
+        return kernel_of(robot._calls.kernels, recipe, dtype, form, machine)
 
-    def _program(self) -> Program:
+    def program(self) -> Program:
+        """Its equations, traced and guarded."""
         graph = Graph()
         inputs = [[graph.input(port.name, k) for k in range(port.size)] for port in self.ports]
         results = [graph.lift(x) for x in self.trace(graph, inputs)]
@@ -105,9 +111,15 @@ class Served:
         self._site: Site | None = None
         self.fast: Callable[..., Any] = _declined  # the site's: NotImplemented where it declines
 
-    def __call__(self, values: Sequence[Any], out: Any = None, threads: int | None = None) -> Any:
+    def __call__(
+        self,
+        values: Sequence[Any],
+        out: Any = None,
+        threads: int | None = None,
+        device: str | None = None,
+    ) -> Any:
         """Run it on arrays of any kind."""
-        found = self.function.run(self.robot, values, threads, out, self._connect)
+        found = self.function.run(self.robot, values, threads, out, self._connect, device)
         return found[0] if len(found) == 1 else found
 
     def _connect(self, made: Kernel) -> None:
