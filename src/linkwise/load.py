@@ -17,6 +17,8 @@ from linkwise.model import edit
 from linkwise.model.bodies import Policy
 from linkwise.model.closures import Loop
 from linkwise.model.description import RobotDescription
+from linkwise.model.joints import FIXED
+from linkwise.model.order import reorder
 from linkwise.models import BUNDLED
 from linkwise.robot import Robot
 
@@ -31,11 +33,12 @@ class Options(TypedDict, total=False):
     strict: bool
     repair: str | None
     loops: str
+    order: str | Sequence[str] | None
 
 
 USUAL = Options(
     base="fixed", gravity=None, friction=False, mimic="follow", strict=True, repair=None,
-    loops="closed",
+    loops="closed", order=None,
 )  # fmt: skip
 
 
@@ -50,7 +53,9 @@ def load(
     The format is recognised by content, not by the ending of the name; MJCF is compiled by MuJoCo,
     an extra (``pip install 'linkwise[mujoco]'``).
 
-    Joints go depth first. ``q`` of a spherical joint is a unit quaternion (w, x, y, z), of a free
+    Joints go depth first, those of one link in the order of the file, as MuJoCo has them;
+    ``order="pinocchio"`` takes them by name, and a list of names as it says (`Robot.reorder`).
+    ``q`` of a spherical joint is a unit quaternion (w, x, y, z), of a free
     joint that and the position; ``qd`` of a free joint is (angular, linear) in the link's axes; a
     planar joint has (x, y, angle).
 
@@ -106,7 +111,8 @@ def from_mujoco(model: Any, *, name: str = "", **options: Unpack[Options]) -> Ro
 def from_pinocchio(model: Any, *, name: str = "", **options: Unpack[Options]) -> Robot:
     """Make a robot from a `pinocchio.Model` in memory; options as in `load`.
 
-    Joints keep their names and go depth first, which may not be Pinocchio's order. Continuous
+    Joints keep their names and go depth first, which may not be the model's order:
+    ``order="pinocchio"`` keeps that. Continuous
     joints are angles here, cosine and sine there; quaternions start with w here, end with it
     there; a free joint is quaternion, position and (angular, linear) here, both the other way
     round there; a planar joint's rates are along the joint's axes here, along the link's there.
@@ -115,7 +121,10 @@ def from_pinocchio(model: Any, *, name: str = "", **options: Unpack[Options]) ->
     from linkwise.io.pinocchio import describe_pinocchio
 
     _check_model("from_pinocchio", model, "pinocchio.Model", "jointPlacements", name)
-    return make(lambda: describe_pinocchio(model, name), told)
+    described = describe_pinocchio(model, name)  # joints in the model's order
+    if told["order"] == "pinocchio":
+        told["order"] = [x.name for x in described.joints if x.kind != FIXED and x.mimic is None]
+    return make(lambda: described, told)
 
 
 def from_dh(
@@ -150,6 +159,8 @@ def changed(robot: RobotDescription, options: Options) -> RobotDescription:
         robot = edit.free_mimics(robot)
     if options["gravity"] is not None:
         robot = edit.with_gravity(robot, options["gravity"])
+    if options["order"] is not None:
+        robot = reorder(robot, options["order"])
     return edit.with_free_base(robot) if options["base"] == "free" else robot
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike
 
 from linkwise.backends.choice import text_of
+from linkwise.conversions import Conversions, layout_of
 from linkwise.engine import devices
 from linkwise.engine.calls import Array, Calls, Options, Result, announce
 from linkwise.engine.tasks import Key
@@ -21,9 +22,13 @@ from linkwise.model import configuration, edit
 from linkwise.model.bodies import Policy
 from linkwise.model.build import build
 from linkwise.model.closures import Closing, Loop, several
-from linkwise.model.description import RobotDescription
+from linkwise.model.contacts import RigidBody
+from linkwise.model.description import BodyInertia, Limits, RobotDescription
+from linkwise.model.find import find_link
+from linkwise.model.layouts import Layout
+from linkwise.model.order import reorder
 from linkwise.model.parameters import KINDS, Parameter, inertial_parameters
-from linkwise.model.tree import BASE, Frame, LinkArrays, Tree
+from linkwise.model.tree import BASE, Frame, Link, LinkArrays, Tree
 from linkwise.model.values import unknown
 from linkwise.summary import summary
 from linkwise.trace.program import OperationCount, count_operations
@@ -44,7 +49,21 @@ class FramePlace(NamedTuple):
     pose: Array  # (4, 4), in that link's own frame
 
 
-class Robot(Functions):
+class JointPlace(NamedTuple):
+    """A joint's place on the robot, and that of its numbers in q and qd."""
+
+    name: str
+    kind: str  # "revolute", "continuous", "prismatic", ...
+    parent: str  # the moving link that carries it, or "base"
+    link: str  # the moving link that it moves
+    q_slice: slice  # of a joint that follows another: its driver's
+    v_slice: slice
+    axis: tuple[float, float, float]  # in the joint's own frame
+    limits: Limits  # lower, upper, velocity, effort
+    follows: tuple[str, float, float] | None  # driver, multiplier and offset
+
+
+class Robot(Functions, Conversions):
     """A robot and its compiled functions.
 
     >>> import linkwise as lw
@@ -208,17 +227,58 @@ class Robot(Functions):
         own = self._tree.frames.get(link, at)
         return FramePlace(name, link, _relative(own, at))
 
+    def joint(self, name: str) -> JointPlace:
+        """A joint's kind, axis and limits, and where its numbers are in ``q`` and ``qd``.
+
+        >>> import linkwise as lw
+        >>> robot = lw.load("puma560")
+        >>> robot.joint("joint3").q_slice
+        slice(2, 3, None)
+        """
+        tree = self._tree
+        for i, (_, joint) in enumerate(tree.names()):
+            if joint == name:
+                return self._joint_place(tree.links[i])
+        raise unknown("joint", name, self.name, [joint for _, joint in tree.names()])
+
+    def _joint_place(self, link: Link) -> JointPlace:
+        links, at = self._tree.links, link.follows
+        return JointPlace(
+            link.joint_name,
+            link.kind,
+            "base" if link.parent == BASE else links[link.parent].name,
+            link.name,
+            slice(link.q_index, link.q_index + link.joint.nq),
+            slice(link.v_index, link.v_index + link.joint.nv),
+            link.axis,
+            link.limits,
+            None if at is None else (links[at.link].joint_name, at.multiplier, at.offset),
+        )
+
+    def inertia(self, link: str) -> RigidBody:
+        """Mass, centre of mass and inertia about it (3, 3) of one link, in the link's own axes.
+
+        As the file has them: what is fixed to the link is not included, as it is in
+        `inertial_parameters`.
+        """
+        body = find_link(self._described(), link).inertia or BodyInertia(0.0)
+        return RigidBody(body.mass, body.com, body.matrix)
+
     # -- configurations -------------------------------------------------------------------------
 
-    def neutral(self) -> Array:
+    def neutral(self, dtype: DTypeLike = np.float64) -> Array:
         """The configuration (nq) at rest: zeros, and unit quaternions."""
-        return configuration.neutral(self._tree)
+        return configuration.neutral(self._tree).astype(dtype, copy=False)
 
     def random_q(
-        self, rng: np.random.Generator | int | None = None, size: int | tuple[int, ...] = ()
+        self,
+        rng: np.random.Generator | int | None = None,
+        size: int | tuple[int, ...] = (),
+        dtype: DTypeLike = np.float64,
     ) -> Array:
         """Random configurations (..., nq) within limits; joints without, in ±pi or ±1 m."""
-        return configuration.random(self._tree, np.random.default_rng(rng), size)
+        found = configuration.random(self._tree, np.random.default_rng(rng), size)
+        return found.astype(dtype, copy=False)
 
     def integrate(
         self, q: ArrayLike, v: ArrayLike, dt: ArrayLike = 1.0, **options: Unpack[Options]
@@ -359,6 +419,19 @@ class Robot(Functions):
         described = edit.rename(self._described(), names, name)
         closing = self._closing.renamed(lambda old: (names or {}).get(old, old))
         return self._edited(described, closing=closing)
+
+    def reorder(self, order: Sequence[str] | str) -> Robot:
+        """The same robot with its joints in another order in ``q``, ``qd`` and all results.
+
+        ``order``: the names of all joints, each after those that carry it; or ``"pinocchio"``, the
+        order in which Pinocchio has the joints of a URDF; or ``"mujoco"``, that of the file.
+
+        >>> import linkwise as lw
+        >>> robot = lw.load("puma560")
+        >>> robot.reorder(robot.joint_names) == robot.reorder("mujoco")
+        True
+        """
+        return self._edited(reorder(self._tree_described("reorder"), order))
 
     def with_frame(self, name: str, link: str, pose: ArrayLike | None = None) -> Robot:
         """A robot with one more named frame, at a pose (4, 4) on a link."""
@@ -563,6 +636,9 @@ class Robot(Functions):
         for name, value in self._attributes().items():
             setattr(robot, name, value)
         return robot
+
+    def _layout(self, library: str, model: Any) -> Layout:
+        return layout_of(self._tree, self._description, library, model)
 
     def _of_joints(self, field: str) -> Array:
         """A number of each joint's description, for each of its degrees of freedom."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
+from heapq import heappop, heappush
 
 import numpy as np
 
@@ -197,17 +199,22 @@ def _link(
 def _merge_fixed(
     description: RobotDescription,
 ) -> tuple[list[Body], list[tuple[LinkDescription, Array, Array]]]:
-    """Walk out from the base, depth first in file order, starting a body at each moving joint."""
+    """Walk out from the base, starting a body at each moving joint.
+
+    Depth first in file order, but for joints whose order is given: of all that can be reached, the
+    first of these is taken once fixed joints and joints without a place in it are done.
+    """
     links = {link.name: link for link in description.links}
     children: dict[str, list[JointDescription]] = {}
     for joint in description.joints:
         children.setdefault(joint.parent, []).append(joint)
     bodies: list[Body] = []
     on_base = [(links[description.base], np.eye(3), np.zeros(3))]
-    stack = [(joint, BASE, np.eye(3), np.zeros(3)) for joint in children.get(description.base, [])]
-    stack.reverse()
-    while stack:
-        joint, at, R, p = stack.pop()
+    reached = _Reached(description.order)
+    reached.add(
+        (joint, BASE, np.eye(3), np.zeros(3)) for joint in children.get(description.base, [])
+    )
+    for joint, at, R, p in reached:
         origin_R, origin_p = pose_arrays(joint.origin)
         R, p = tidy_rotation(R @ origin_R), p + R @ origin_p
         if joint.kind != FIXED:
@@ -215,8 +222,35 @@ def _merge_fixed(
             at, R, p = len(bodies) - 1, np.eye(3), np.zeros(3)
         members = on_base if at == BASE else bodies[at].members
         members.append((links[joint.child], R, p))
-        stack += [(child, at, R, p) for child in reversed(children.get(joint.child, []))]
+        reached.add((child, at, R, p) for child in children.get(joint.child, []))
     return bodies, on_base
+
+
+_Step = tuple[
+    JointDescription, int, Array, Array
+]  # a joint, the body it is on, and its parent's pose
+
+
+class _Reached:
+    """Joints whose parents are placed, and which of them is next."""
+
+    def __init__(self, order: Sequence[str]) -> None:
+        self._rank = {name: k for k, name in enumerate(order)}
+        self._stack: list[_Step] = []  # the last is next
+        self._ranked: list[tuple[int, _Step]] = []  # a heap
+
+    def add(self, steps: Iterable[_Step]) -> None:
+        """Joints of one link, in file order."""
+        for step in reversed(list(steps)):
+            rank = self._rank.get(step[0].name)
+            if rank is None or step[0].kind == FIXED:
+                self._stack.append(step)
+            else:
+                heappush(self._ranked, (rank, step))
+
+    def __iter__(self) -> Iterator[_Step]:
+        while self._stack or self._ranked:
+            yield self._stack.pop() if self._stack else heappop(self._ranked)[1]
 
 
 def _frame(link: int, R: Array, p: Array) -> Frame:

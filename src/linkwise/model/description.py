@@ -156,3 +156,4 @@ class RobotDescription:
     base: str = ""  # the root link
     frames: tuple[FrameDescription, ...] = ()  # besides those of links and joints
     loops: tuple[LoopDescription, ...] = ()  # that the file closes; a robot keeps them itself
+    order: tuple[str, ...] = ()  # of joints in q, parents first; those not named go depth first

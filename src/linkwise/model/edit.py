@@ -244,6 +244,7 @@ def with_attached(
         links=robot.links + other.links,
         joints=(*robot.joints, mount, *other.joints),
         frames=robot.frames + other.frames,
+        order=robot.order + other.order,
     )
 
 
@@ -357,6 +358,7 @@ def _renamed(robot: RobotDescription, names: Mapping[str, str]) -> RobotDescript
         joints=tuple(map(joint, robot.joints)),
         frames=tuple(replace(f, name=of(f.name), link=of(f.link)) for f in robot.frames),
         base=of(robot.base),
+        order=tuple(map(of, robot.order)),
     )
 
 
