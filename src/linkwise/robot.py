@@ -650,6 +650,42 @@ class Robot(Functions, Conversions):
         sizes = [x.joint.nv for x in own]
         return np.concatenate([np.broadcast_to(p, n) for p, n in zip(parts, sizes, strict=True)])
 
+    # -- looking at it --------------------------------------------------------------------------
+
+    def save_html(
+        self,
+        path: str | os.PathLike[str],
+        traj: Any = None,
+        *,
+        q: ArrayLike | None = None,
+        frame: str | None = None,
+        forces: Mapping[str, ArrayLike] | None = None,
+    ) -> Path:
+        """Write the robot as one HTML file that any browser opens, without Python or a network.
+
+        It has a slider for each joint, read-outs, and inverse kinematics of a target that is
+        dragged. ``traj`` is a motion to play: what `simulate` returns, or times (T) and ``q``
+        (..., T, nq) as a pair. Without one, the robot stands at ``q`` (nq), by default at rest; of
+        a batch (..., nq) the first is the robot and others are its ghosts, as are other rows of a
+        motion. ``frame`` is the frame whose pose is shown first, by default the tip. ``forces``
+        maps names of frames to wrenches (6), or (T, 6) of a motion, drawn as arrows: (moment,
+        force) in base axes.
+
+        Meshes of the robot file are drawn if trimesh is installed (``pip install
+        'linkwise[view]'``) and they lie in folders that the file may name (`load`).
+
+        ``robot.save_html("arm.html", lw.simulate(robot, q0, qd0, duration=2.0))``
+        """
+        from linkwise.view.show import save_html
+
+        return save_html(self, path, traj, q, frame, forces)
+
+    def _repr_html_(self) -> str | None:
+        """The robot in three dimensions, for notebooks."""
+        from linkwise.view.show import notebook
+
+        return notebook(self)
+
     # -- looking inside -------------------------------------------------------------------------
 
     def operation_count(

@@ -8,13 +8,16 @@ from typing import Any
 from linkwise.errors import BackendUnavailable
 
 
-def package(name: str, what: str) -> Any:
-    """A package of Python; raises BackendUnavailable with the command that installs it."""
+def package(name: str, what: str, extra: str = "") -> Any:
+    """A package of Python; raises BackendUnavailable with the command that installs it.
+
+    ``extra`` is the extra of linkwise that brings the package, where it has another name.
+    """
     try:
         return import_module(name)
     except ImportError as error:
         if error.name != name:  # it is there and fails
             raise
         raise BackendUnavailable(
-            f"{what} needs {name}, which is not installed: pip install 'linkwise[{name}]'"
+            f"{what} needs {name}, which is not installed: pip install 'linkwise[{extra or name}]'"
         ) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,6 @@ def _mesh(m: Any, geom: int, R: Any, p: Any, rgba: Any) -> Geometry | None:
         return None
     R = R @ quaternion_matrix(m.mesh_quat[mesh]).T
     origin = pose_of(R, p - R @ np.array(m.mesh_pos[mesh]))
-    return Geometry(
-        "mesh", path=path, scale=as_triple(m.mesh_scale[mesh]), origin=origin, rgba=rgba
-    )
+    scale = as_triple(m.mesh_scale[mesh])
+    file = path if os.path.isabs(path) else ""  # MuJoCo has opened it
+    return Geometry("mesh", path=path, scale=scale, origin=origin, rgba=rgba, file=file)

@@ -60,8 +60,8 @@ def _shape(node: Node, colours: Mapping[str, Rgba], files: FileRoots) -> Geometr
     if path is HOLE or isnan(sum((*size, *scale, *origin.translation))):
         return None
     rgba = _colour(node.child("material"), colours)
-    path = path and (files.find(path) or path)
-    return Geometry(shape.tag, size, path, scale, origin, rgba)
+    file = path and files.find(path)
+    return Geometry(shape.tag, size, file or path, scale, origin, rgba, file)
 
 
 def _size(shape: Node) -> tuple[float, ...]:

@@ -59,10 +59,11 @@ class Geometry:
 
     kind: str  # "mesh", "box", "cylinder", "sphere", "capsule"
     size: tuple[float, ...] = ()  # box: x y z; cylinder, capsule: radius length; sphere: radius
-    path: str = ""  # mesh: the resolved file
+    path: str = ""  # mesh: the resolved file, or what the robot file says where there is none
     scale: Triple = (1.0, 1.0, 1.0)
     origin: Pose = Pose()
     rgba: tuple[float, float, float, float] | None = None
+    file: str = ""  # mesh: its real path, where the robot file may name it; nothing else is opened
 
 
 @dataclass(frozen=True)

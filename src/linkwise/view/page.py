@@ -1,0 +1,167 @@
+"""A scene as one HTML file: its data, a style and a script, and nothing from anywhere else.
+
+The script (`page.js`) has kinematics of its own, from the exported tree, so that sliders work
+without Python; `tests/view` hold it to `Robot.forward_kinematics`.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+from functools import cache
+from importlib import resources
+from string import Template
+from typing import Any
+
+import numpy as np
+
+from linkwise.errors import printable
+from linkwise.model.tree import Link
+from linkwise.view.scene import KINDS, Mesh, Scene, Shape, placement, values_of
+
+MOST_NUMBERS = 400_000  # of the tracks that a page has; longer ones are thinned
+DIGITS = 7  # of numbers that are only looked at
+
+
+@cache
+def _part(name: str) -> str:
+    return resources.files("linkwise.view").joinpath(name).read_text(encoding="utf-8")
+
+
+def page(scene: Scene) -> str:
+    """The whole file."""
+    # "<" is not in the data as such, so that no text of a robot file can end the script
+    data = json.dumps(data_of(scene), separators=(",", ":"), allow_nan=False)
+    return Template(_part("page.html")).substitute(
+        title=html.escape(printable(scene.name)),
+        css=_part("page.css"),
+        scene=data.replace("<", "\\u003c"),
+        script=_part("page.js"),
+    )
+
+
+def in_notebook(scene: Scene, height: int = 480) -> str:
+    """The file inside a frame of a notebook's page, where it can reach nothing of the notebook."""
+    text = html.escape(page(scene), quote=True)
+    style = f"width:100%;height:{height}px;border:1px solid #d5dbe1;border-radius:8px"
+    return f'<iframe sandbox="allow-scripts" style="{style}" srcdoc="{text}"></iframe>'
+
+
+def data_of(scene: Scene) -> dict[str, Any]:
+    """What the script reads."""
+    t, tracks, pushes = _thinned(scene)
+    return {
+        "name": printable(scene.name),
+        "nq": scene.tree.nq,
+        "gravity": [float(x) for x in scene.tree.gravity],
+        "up": scene.up.tolist(),
+        "reach": scene.reach,
+        "visuals": scene.has_visuals,
+        "bodies": [_body(link) for link in scene.bodies],
+        "shapes": [_shape(shape) for shape in scene.shapes],
+        "meshes": [_mesh(mesh) for mesh in scene.meshes],
+        "frames": [
+            {"name": printable(f.name), "body": f.body, "pose": _rows(f.pose)} for f in scene.frames
+        ],
+        "tip": scene.tip,
+        "sliders": [_slider(slider) for slider in scene.sliders],
+        "ties": [
+            {"name": printable(x.name), "bodies": x.bodies, "points": [list(p) for p in x.points]}
+            for x in scene.ties
+        ],
+        "values": [values_of(scene.sliders, q).tolist() for q in scene.q],
+        "q": scene.q.tolist(),
+        "t": t.tolist(),
+        "tracks": _floats(tracks),
+        "pushes": pushes,
+        "notes": [printable(note) for note in scene.notes],
+    }
+
+
+def _thinned(scene: Scene) -> tuple[Any, Any, list[dict[str, Any]]]:
+    """Times, tracks and wrenches, at every few of the times where they are many."""
+    rows, times, nq = scene.tracks.shape
+    most = max(2, MOST_NUMBERS // max(rows * nq, 1))
+    step = max(1, -(-times // most))
+    pushes = [
+        {"frame": p.frame, "name": printable(p.name), "wrenches": _short(p.wrenches[::step])}
+        for p in scene.pushes
+    ]
+    return scene.t[::step], scene.tracks[:, ::step], pushes
+
+
+def _body(link: Link) -> dict[str, Any]:
+    xx, xy, xz, yy, yz, zz = (float(x) for x in link.inertia.second)
+    x, y, z = (float(x) for x in link.inertia.h)
+    follows = link.follows
+    return {
+        "name": printable(link.name),
+        "joint": printable(link.joint_name),
+        "parent": link.parent,
+        "kind": KINDS[type(link.joint)],
+        "pitch": float(getattr(link.joint, "pitch", 0.0)),
+        "q": link.q_index,
+        "times": follows.multiplier if follows else 1.0,
+        "plus": follows.offset if follows else 0.0,
+        "placement": _rows(placement(link)),
+        # pseudo-inertia: second moments, first moments and mass in link axes, rows of 4 by 4
+        "inertia": [xx, xy, xz, x, xy, yy, yz, y, xz, yz, zz, z, x, y, z, float(link.inertia.m)],
+        "armature": [float(a) for a in link.armature],
+    }
+
+
+def _shape(shape: Shape) -> dict[str, Any]:
+    return {
+        "body": shape.body,
+        "kind": shape.kind,
+        "size": _short(np.array(shape.size)),
+        "pose": _short(shape.pose[:3].reshape(-1)),
+        "rgba": _short(np.array(shape.rgba)),
+        "layer": shape.layer,
+        "mesh": shape.mesh,
+    }
+
+
+def _slider(slider: Any) -> dict[str, Any]:
+    return {
+        "name": printable(slider.name),
+        "unit": slider.unit,
+        "lower": slider.lower,
+        "upper": slider.upper,
+        "q": slider.q,
+        "angle": slider.angle,
+    }
+
+
+def _mesh(mesh: Mesh) -> dict[str, Any]:
+    """Corners as whole numbers from 0 to 65535 between the ends of a box, and triangles."""
+    low, high = mesh.vertices.min(0), mesh.vertices.max(0)
+    size = np.maximum(high - low, 1e-9)
+    corners = np.rint((mesh.vertices - low) / size * 65535).astype("<u2")
+    return {
+        "low": low.tolist(),
+        "size": size.tolist(),
+        "corners": _text(corners),
+        "faces": _text(mesh.faces.astype("<u4")),
+    }
+
+
+def _rows(pose: Any) -> list[float]:
+    """The first three rows of a pose, one after another."""
+    return [float(x) for x in np.asarray(pose)[:3].reshape(-1)]
+
+
+def _short(values: Any) -> Any:
+    """Numbers with as many digits as a picture needs."""
+    if np.ndim(values) > 1:
+        return [_short(row) for row in values]
+    return [float(f"{x:.{DIGITS}g}") for x in values]
+
+
+def _floats(values: Any) -> dict[str, Any]:
+    return {"shape": list(values.shape), "data": _text(values.astype("<f4"))}
+
+
+def _text(values: Any) -> str:
+    return base64.b64encode(np.ascontiguousarray(values).tobytes()).decode()
