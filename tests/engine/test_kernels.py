@@ -29,9 +29,11 @@ from linkwise.backends.base import BATCH, ONE
 from linkwise.backends.cstyle.render import render_c
 from linkwise.backends.elementary import LIMIT_FUSED, LIMIT_PLAIN
 from linkwise.backends.llvm.backend import Llvm
+from linkwise.backends.llvm.copies import edge, holes
 from linkwise.backends.llvm.layout import layout
 from linkwise.backends.llvm.run import LlvmKernel
 from linkwise.backends.llvm.target import Target, host
+from linkwise.backends.llvm.types import NUMBERS, Lanes
 from linkwise.engine.tasks import Key
 from linkwise.model.description import (
     BodyInertia,
@@ -1186,3 +1188,47 @@ def test_rows_a_page_apart_are_written_like_others(dtype: str, more: int) -> Non
         alone = [run_kernel(kernel, row[None])[0] for row in given]
         assert same_bits(room[1:-1], np.stack(alone))
         assert_close(room[1:-1], interpret(guard(program), {"x": given}), 1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("streamed", [False, True])
+def test_rows_of_zeros_and_streamed_rows_are_like_others(
+    dtype: str, streamed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Holes are filled, whole lines are written past the cache: the same bits, nothing beside them.
+
+    Zeros are NaN like other results in a state that has no answer.
+    """
+    monkeypatch.setattr("linkwise.backends.llvm.run.STREAMED", 0 if streamed else 1 << 60)
+    graph = Graph()
+    x, y = graph.input("x", 0), graph.input("x", 1)
+    places = {0, 5, 300, 301, 455, 456, 777, 1200, 1202}
+    for size, computed in ((1203, places), (280, range(280)))[: 1 + (dtype == "float64")]:
+        values = [x * float(k + 1) + y if k in computed else graph.zero for k in range(size)]
+        program = program_of(values, Port("x", 2))
+        kernel = compiled(program, host(), dtype)
+        rng = np.random.default_rng(5)
+        for count in (1, kernel.width - 1, kernel.width, 2 * kernel.width + 3):
+            given = rng.normal(size=(count, 2)).astype(dtype)
+            given[count // 2] = np.inf
+            expected = interpret(guard(program), {"x": given})
+            room = np.full(size * count + 40, 7.0, dtype)
+            for shift in (1, 2, 3, 7, 8, 9, 15, 16):
+                into = room[shift : shift + size * count].reshape(count, size)
+                kernel([given], [into], 1)
+                assert (room[:shift] == 7.0).all()
+                assert (room[shift + into.size :] == 7.0).all()
+                assert np.isnan(into[count // 2]).all()
+                assert (np.isnan(into) == np.isnan(expected)).all()
+                assert_close(np.nan_to_num(into), np.nan_to_num(expected), 1e-6)
+                room[:] = 7.0
+
+
+def test_a_row_that_is_mostly_zeros_has_holes() -> None:
+    """Their ends are written: a line of the cache may reach over them."""
+    graph, lanes = Graph(), Lanes(NUMBERS["float64"], 8)
+    some = [graph.input("x", k) for k in range(56)]
+    values = some[:16] + [graph.zero] * 203 + some[16:]
+    assert holes(values, lanes) == ((16, 216),) and edge(lanes) == 8
+    assert holes(values[:200], lanes) == ()  # a row too short
+    assert holes([graph.input("x", k) for k in range(400)], lanes) == ()

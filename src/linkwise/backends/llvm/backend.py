@@ -67,7 +67,7 @@ class Llvm:
         else:
             renderer = Renderer(program, lanes, register, self.target.fused)
             beside = renderer.memory.globals() if program.arrays else ""
-            code = [beside, renderer.tile(), wrap(program.signature, lanes)]
+            code = [beside, renderer.tile(), wrap(program, lanes)]
         return "\n".join(
             (
                 f"; {program.name}, {dtype}, {lanes.width} state(s) side by side",
@@ -92,6 +92,7 @@ class Llvm:
         """Object code -> a kernel."""
         width = self.lanes(dtype, form).width
         beside = ["tables", "short"] if signature.rolled else []
+        beside += [] if form == ONE else ["stream"]
         loaded = Loaded(code, self.target, [form, *beside])
         return LlvmKernel(loaded, signature, dtype, form, width)
 

@@ -3,6 +3,7 @@
     one(ports)                       one state; ports are addresses of inputs, then outputs
     batch(ports, steps, begin, end)  rows [begin, end); steps are, for each input, the bytes from
                                      one row to the next and from one number to the next
+    stream(ports, steps, begin, end) the same; long rows are written past the caches (copies.py)
 
 Outputs are contiguous. A tile is ``width`` states: an input whose rows are contiguous is read where
 it is; one with other steps is first gathered into scratch rows, and one whose rows are all the same
@@ -13,15 +14,20 @@ and nothing is read or written out of bounds.
 
 from __future__ import annotations
 
+from copy import copy
+
+from linkwise.backends.llvm.copies import LONG, copy_function, holes, table
 from linkwise.backends.llvm.memory import Rooms
 from linkwise.backends.llvm.rows import pitch
 from linkwise.backends.llvm.types import Lanes, Lines
-from linkwise.trace.program import BYTE, Port, Signature, Slot
+from linkwise.trace.program import BYTE, Output, Port, Program
+
+ALIAS = "@stream = alias void (ptr, ptr, i64, i64), ptr @batch\n"
 
 
-def render_one(signature: Signature, _lanes: Lanes) -> str:
+def render_one(program: Program, _lanes: Lanes) -> str:
     """IR of the function for one state."""
-    count = len(signature.inputs) + len(signature.outputs)
+    count = len(program.inputs) + len(program.outputs)
     pointers = ", ".join(f"ptr %base{i}" for i in range(count))
     return f"""
 define void @one(ptr %ports) #2 {{
@@ -33,20 +39,41 @@ entry:
 """
 
 
-def render_batch(signature: Signature, lanes: Lanes) -> str:
-    """IR of the loop over tiles."""
+def render_batch(program: Program, lanes: Lanes) -> str:
+    """IR of the loops over tiles."""
+    first = len(program.inputs)
+    outputs = [Out(k, output, lanes) for k, output in enumerate(program.outputs, first)]
+    code = [beside(outputs), gather_function(lanes), _loop("batch", program, lanes, outputs)]
+    if program.signature.rolled or not any(x.long for x in outputs):
+        return "\n".join((*code, ALIAS))
+    streamed = [x.streamed() for x in outputs]
+    return "\n".join((*code, _loop("stream", program, lanes, streamed), stream_function(lanes)))
+
+
+def beside(outputs: list[Out]) -> str:
+    """Functions that copy outputs, and the tables of their holes."""
+    kinds = sorted({(x.T, x.bytes) for x in outputs})
+    tables = "".join(table(f"holes{x.i}", x.holes) for x in outputs)
+    return "".join(copy_function(*kind, False) for kind in kinds) + tables
+
+
+def stream_function(lanes: Lanes) -> str:
+    """The function that copies past the caches."""
+    return copy_function(lanes.number.llvm, lanes.number.bytes, True) + "!2 = !{i32 1}\n"
+
+
+def _loop(name: str, program: Program, lanes: Lanes, outputs: list[Out]) -> str:
+    """A loop over tiles."""
     W, b = lanes.width, lanes.number.bytes
-    inputs = signature.inputs
-    outputs = [Out(k, slot, lanes) for k, slot in enumerate(signature.outputs, len(inputs))]
+    inputs = program.inputs
     k, count = len(inputs), len(inputs) + len(outputs)
     sizes = {f"%pad{i}": W * p.size * b for i, p in enumerate(inputs) if not p.tiled}
-    copies = "".join(map(copy_function, sorted({x.T for x in outputs})))
-    sizes |= {f"%pad{x.i}": W * x.pitch * (1 if x.T == "i8" else b) for x in outputs}
-    rooms = Rooms(sizes, heap=signature.rolled)
+    sizes |= {f"%pad{x.i}": W * x.pitch * x.bytes for x in outputs}
+    rooms = Rooms(sizes, heap=program.signature.rolled)
     rest = [f"%end{i}" if p.tiled else f"%pad{i}" for i, p in enumerate(inputs)]
     rest += [f"%pad{x.i}" for x in outputs]
     return f"""
-define void @batch(ptr %ports, ptr %steps, i64 %begin, i64 %end) #2 {{
+define void @{name}(ptr %ports, ptr %steps, i64 %begin, i64 %end) #2 {{
 entry:
 {rooms.begin()}
 {bases(count)}
@@ -62,7 +89,7 @@ head:
 body{k}:
 {"".join(x.place() for x in outputs)}
   call void @tile({", ".join(f"ptr %p{i}" for i in range(count))})
-{"".join(x.copy(f"{W}", "%row") for x in outputs if x.apart)}
+{_copied([x for x in outputs if x.apart], f"{W}", "%w")}
   br label %head
 tail:
   %left = sub i64 %end, %row
@@ -71,22 +98,34 @@ tail:
 pad:
 {"".join(_last(i, port) for i, port in enumerate(inputs))}
   call void @tile({", ".join(f"ptr {x}" for x in rest)})
-{"".join(x.copy("%left", "%row") for x in outputs)}
+{_copied(outputs, "%left", "%l")}
   br label %done
 done:
+{"  fence seq_cst" if name == "stream" else ""}
 {rooms.end()}  ret void
 }}
-{gather_function(lanes)}{copies}"""
+"""
 
 
 class Out:
     """Where a tile writes one output: straight to its rows, or to scratch that is copied."""
 
-    def __init__(self, i: int, slot: Slot, lanes: Lanes) -> None:
+    def __init__(self, i: int, output: Output, lanes: Lanes) -> None:
+        slot, byte = output.slot, output.kind == BYTE
         self.i, self.size = i, slot.size
-        self.T = "i8" if slot.kind == BYTE else lanes.number.llvm
-        self.pitch = slot.size if slot.kind == BYTE else pitch(lanes, slot.size)
-        self.apart = self.pitch != slot.size
+        self.T, self.bytes = ("i8", 1) if byte else (lanes.number.llvm, lanes.number.bytes)
+        self.pitch = slot.size if byte else pitch(lanes, slot.size)
+        self.holes = () if byte else holes(output.values, lanes)
+        self.apart = self.pitch != slot.size or bool(self.holes)
+        self.long = not byte and slot.size * self.bytes >= LONG
+        self._copy = "copy"
+
+    def streamed(self) -> Out:
+        """The same, past the caches where rows are long."""
+        made = copy(self)
+        made.apart = self.apart or self.long
+        made._copy = "stream" if self.long else "copy"
+        return made
 
     def place(self) -> str:
         """The address that a whole tile writes to."""
@@ -97,11 +136,25 @@ class Out:
             f"  %p{self.i} = getelementptr {self.T}, ptr %base{self.i}, i64 %o{self.i}\n"
         )
 
-    def copy(self, rows: str, row: str) -> str:
-        """Copy rows from scratch."""
-        sizes = f"i64 {self.size}, i64 {self.pitch}"
-        where = f"ptr %pad{self.i}, ptr %base{self.i}"
-        return f"  call void @copy_{self.T}({where}, {sizes}, i64 {row}, i64 {rows})\n"
+    def copy(self, out: Lines, rows: str, row: str, source: str = "") -> None:
+        """Copy rows from scratch; as one long row where they lie there as in the output."""
+        to = out.element(self.T, f"%base{self.i}", row, str(self.size))
+        size, gaps = str(self.size), f"ptr @holes{self.i}, i64 {len(self.holes)}"
+        if not self.holes:
+            gaps = "ptr null, i64 0"
+            if self.pitch == self.size:
+                size, rows = out.let(f"mul i64 {size}, {rows}"), "1"
+        where = f"ptr {source or f'%pad{self.i}'}, ptr {to}"
+        sizes = f"i64 {size}, i64 {self.pitch}, i64 {rows}"
+        out.add(f"  call void @{self._copy}_{self.T}({where}, {sizes}, {gaps})")
+
+
+def _copied(outputs: list[Out], rows: str, stem: str) -> str:
+    """Outputs of a tile, from scratch to their rows."""
+    out = Lines(stem)
+    for x in outputs:
+        x.copy(out, rows, "%row")
+    return "\n".join(out.text)
 
 
 def bases(count: int) -> str:
@@ -175,19 +228,3 @@ def gather_function(lanes: Lanes) -> str:
             out.store(T, number, target, j)
     arguments = "ptr %from, i64 %step, i64 %inner, ptr %to, i64 %size, i64 %row, i64 %last"
     return out.function(f"@gather({arguments}) #0")
-
-
-def copy_function(T: str) -> str:
-    """Copy rows of scratch, ``pitch`` apart, to contiguous rows of an output."""
-    out = Lines()
-    with out.counting("%rows") as k:
-        source = out.element(T, "%from", k, "%pitch")
-        target = out.element(T, "%to", out.let(f"add i64 %row, {k}"), "%size")
-        whole = out.let("and i64 %size, -8")
-        with out.counting(whole, step=8) as j:  # eight at once
-            some = out.let(f"load <8 x {T}>, ptr {out.element(T, source, j)}, align 1")
-            out.add(f"  store <8 x {T}> {some}, ptr {out.element(T, target, j)}, align 1")
-        with out.counting("%size", whole) as j:
-            out.store(T, out.load(T, source, j), target, j)
-    arguments = "ptr %from, ptr %to, i64 %size, i64 %pitch, i64 %row, i64 %rows"
-    return out.function(f"@copy_{T}({arguments}) #0")

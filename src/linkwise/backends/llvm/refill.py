@@ -16,7 +16,7 @@ on which rows are beside it, nor on when it begins.
 
 from __future__ import annotations
 
-from linkwise.backends.llvm.loops import Out, bases, copy_function, gather_function
+from linkwise.backends.llvm.loops import ALIAS, Out, bases, beside, gather_function
 from linkwise.backends.llvm.render import Renderer, Stepped
 from linkwise.backends.llvm.types import Lanes, Lines
 from linkwise.trace.expr import Expr
@@ -146,10 +146,10 @@ class _Parts:
 def _batch(program: Program, lanes: Lanes, values: int) -> str:
     """The loop over rows: lanes that are done hand their row over and take the next one."""
     W, T, bits = lanes.width, lanes.number.llvm, f"i{lanes.width}"
-    inputs, signature = program.inputs, program.signature
-    outputs = [Out(k, slot, lanes) for k, slot in enumerate(signature.outputs, len(inputs))]
+    inputs = program.inputs
+    outputs = [Out(k, output, lanes) for k, output in enumerate(program.outputs, len(inputs))]
     pads = [W * port.size * lanes.number.bytes for port in inputs]
-    pads += [W * x.pitch * (1 if x.T == "i8" else lanes.number.bytes) for x in outputs]
+    pads += [W * x.pitch * x.bytes for x in outputs]
     rooms = [(name, W * values * lanes.number.bytes) for name in (READY, WORK, DONE)]
     rooms += [(f"%pad{k}", size) for k, size in enumerate(pads)]
     rooms += [("%row", 8 * W), ("%ended", 8 * W), ("%ahead", 8), ("%at", 8), ("%count", 8)]
@@ -188,7 +188,6 @@ def _batch(program: Program, lanes: Lanes, values: int) -> str:
         _move(out, DONE, "0", DONE, column)
     _hand_over(out, count, outputs)
     body = "\n".join(out.text)
-    copies = "".join(map(copy_function, sorted({x.T for x in outputs})))
     return f"""
 define void @batch(ptr %ports, ptr %steps, i64 %begin, i64 %end) #2 {{
 entry:
@@ -196,7 +195,7 @@ entry:
   ret void
 }}
 declare {bits} @llvm.ctpop.{bits}({bits})
-{_move_function(T, W, values)}{gather_function(lanes)}{copies}"""
+{_move_function(T, W, values)}{gather_function(lanes)}{beside(outputs)}{ALIAS}"""
 
 
 def _serve(
@@ -274,10 +273,7 @@ def _hand_over(out: Lines, count: str, outputs: list[Out]) -> None:
         row = out.load("i64", "%ended", column)
         for x in outputs:
             source = out.element(x.T, f"%pad{x.i}", column, f"{x.pitch}")
-            sizes = f"i64 {x.size}, i64 {x.pitch}"
-            out.add(
-                f"  call void @copy_{x.T}(ptr {source}, ptr %base{x.i}, {sizes}, i64 {row}, i64 1)"
-            )
+            x.copy(out, "1", row, source)
 
 
 def _move(out: Lines, source: str, column: str, target: str, into: str) -> None:

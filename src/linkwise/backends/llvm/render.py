@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from linkwise.backends import elementary
+from linkwise.backends.llvm.copies import edge, holes
 from linkwise.backends.llvm.memory import Memory
 from linkwise.backends.llvm.rows import (
     load_column,
@@ -355,7 +356,13 @@ class _Stores:
         self._values = output.values
         self._groups: dict[int, list[int]] = {}  # for each value the groups it is in
         self._waiting: dict[int, int] = {}  # for each group how many values it waits for
+        filled = holes(output.values, lanes) if output.kind != BYTE else ()
+        skipped = {
+            k for a, b in filled for k in range(a + edge(lanes), b - edge(lanes), lanes.width)
+        }  # which `copies.py` fills
         for start in range(0, self.size, self._width):
+            if start in skipped:
+                continue
             members = {value.id for value in self._group(start)}
             self._waiting[start] = len(members)
             for id_ in members:

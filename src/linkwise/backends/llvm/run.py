@@ -13,6 +13,7 @@ import numpy as np
 
 from linkwise.backends.base import ONE, Array
 from linkwise.backends.llvm.compile import Loaded
+from linkwise.backends.llvm.copies import STREAMED
 from linkwise.backends.llvm.layout import data_address
 from linkwise.backends.llvm.memory import MOST_SCRATCH
 from linkwise.backends.process import available_cores, interruptible
@@ -38,6 +39,7 @@ class LlvmKernel:
         self._loaded, self.address = loaded, loaded.address[form]
         self._short = self._give_tables() if signature.rolled else None
         self._one, self._batch = _ONE_TYPE(self.address), _BATCH_TYPE(self.address)
+        self._stream = _BATCH_TYPE(loaded.address["stream"]) if form != ONE else self._batch
         number = np.dtype(dtype)
         self._inputs = [(port.name, number, port.size) for port in signature.inputs]
         self._tiled = {port.name for port in signature.inputs if port.tiled}
@@ -45,6 +47,7 @@ class LlvmKernel:
             (slot.name, np.dtype(np.uint8) if slot.kind == BYTE else number, slot.size)
             for slot in signature.outputs
         ]
+        self.written = sum(dtype.itemsize * size for _, dtype, size in self._outputs)  # a state
         # nanoseconds per state: a guess from the numbers read and written, measured by each run
         self.cost = 3.0 * sum(size for _, _, size in (*self._inputs, *self._outputs))
         self.cost += 5.0 * signature.scratch
@@ -95,7 +98,8 @@ class LlvmKernel:
         worth = int(states * self.cost / WORTH_A_THREAD)
         count = 1 if threads == 1 else min(worth, threads or available_cores())
         slices = self._slices(states, max(count, 1))
-        _run_slices(slices, count, lambda b, e: self._part(held, b, e), stop)
+        batch = self._way(states)
+        _run_slices(slices, count, lambda b, e: self._part(batch, held, b, e), stop)
         self._check_memory(lacked)
 
     def bound(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], None]:
@@ -106,9 +110,9 @@ class LlvmKernel:
         )
         steps = (ctypes.c_int64 * (2 * len(inputs)))(*(s for a in inputs for s in a.strides))
         held = (ports, steps, *inputs, *outputs)
-        addresses = ctypes.addressof(ports), ctypes.addressof(steps)
+        addresses, way = (ctypes.addressof(ports), ctypes.addressof(steps)), self._way(states)
 
-        def run(batch: Callable[..., None] = self._batch, _held: object = held) -> None:
+        def run(batch: Callable[..., None] = way, _held: object = held) -> None:
             batch(*addresses, 0, states)
 
         return run
@@ -150,11 +154,17 @@ class LlvmKernel:
         if self._lacked_memory() != before:
             raise MemoryError("no memory for what a walk over the links keeps of each of them")
 
-    def _part(self, held: tuple[object, ...], begin: int, end: int) -> None:
+    def _way(self, states: int) -> Callable[..., None]:
+        """The loop over so many states: large results are written past the caches."""
+        return self._stream if states * self.written >= STREAMED else self._batch
+
+    def _part(
+        self, batch: Callable[..., None], held: tuple[object, ...], begin: int, end: int
+    ) -> None:
         """One slice; holds the arrays while it runs, even if the caller was interrupted."""
         start = perf_counter_ns()
         addresses = (ctypes.addressof(x) for x in held[:2])  # type: ignore[arg-type]
-        self._batch(*addresses, begin, end)
+        batch(*addresses, begin, end)
         time, states = perf_counter_ns() - start, end - begin
         if states >= MEASURED * self.width or max(time, self.cost * states) > SLICE / 2:
             self.cost, self._measured = time / states, True
@@ -168,7 +178,7 @@ class LlvmKernel:
         states that take long, as those of a million links, one tile is enough.
         """
         begin, time = 0, SLICE / 10 if self._measured else 0.0
-        most = WRITTEN // sum(dtype.itemsize * size for _, dtype, size in self._outputs)
+        most = WRITTEN // self.written
         while begin < states:
             least = MEASURED if MEASURED * self.width * self.cost <= SLICE else 1  # tiles
             length = max(min(int(time / self.cost), most), least * self.width)

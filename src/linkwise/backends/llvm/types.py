@@ -87,10 +87,11 @@ class Lanes:
 
 
 class Lines:
-    """IR text under construction."""
+    """IR text under construction; ``stem`` begins the names of its values."""
 
-    def __init__(self) -> None:
+    def __init__(self, stem: str = "%t") -> None:
         self.text: list[str] = []
+        self._stem = stem
         self._count = 0
         self.current = "entry"  # label of the block being written
 
@@ -100,7 +101,7 @@ class Lines:
 
     def let(self, instruction: str) -> str:
         """Append an instruction and name its result."""
-        name = f"%t{self._count}"
+        name = f"{self._stem}{self._count}"
         self._count += 1
         self.text.append(f"  {name} = {instruction}")
         return name
