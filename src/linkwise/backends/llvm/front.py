@@ -20,7 +20,6 @@ from linkwise.backends.base import BATCH, ONE, Kernel, Methods
 from linkwise.backends.base import Site as AnySite
 from linkwise.backends.llvm import sites
 from linkwise.backends.llvm.compile import Loaded, to_object
-from linkwise.backends.llvm.copies import STREAMED
 from linkwise.backends.llvm.layout import capsule, layout, slot_offset
 from linkwise.backends.llvm.plain import PlainSite
 from linkwise.backends.llvm.run import LlvmKernel
@@ -54,7 +53,7 @@ class LlvmSite:
         field = FIELDS[kernel.form, kernel.dtype]
         self._kernels[field] = kernel
         if kernel.form == BATCH:
-            most = min(THREADED / kernel.cost, STREAMED / max(1, kernel.written))
+            most = min(THREADED / kernel.cost, kernel.streamed)
             self.fields.most_rows = max(self.fields.most_rows, int(most))
             self.fields.quick_rows = max(self.fields.quick_rows, int(QUICK / kernel.cost))
         setattr(self.fields, field, kernel.address)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -39,7 +40,8 @@ class LlvmKernel:
         self._loaded, self.address = loaded, loaded.address[form]
         self._short = self._give_tables() if signature.rolled else None
         self._one, self._batch = _ONE_TYPE(self.address), _BATCH_TYPE(self.address)
-        self._stream = _BATCH_TYPE(loaded.address["stream"]) if form != ONE else self._batch
+        streams = loaded.address.get("stream", self.address)
+        self._stream = _BATCH_TYPE(streams) if streams != self.address else None
         number = np.dtype(dtype)
         self._inputs = [(port.name, number, port.size) for port in signature.inputs]
         self._tiled = {port.name for port in signature.inputs if port.tiled}
@@ -47,7 +49,7 @@ class LlvmKernel:
             (slot.name, np.dtype(np.uint8) if slot.kind == BYTE else number, slot.size)
             for slot in signature.outputs
         ]
-        self.written = sum(dtype.itemsize * size for _, dtype, size in self._outputs)  # a state
+        self._written = sum(dtype.itemsize * size for _, dtype, size in self._outputs)  # a state
         # nanoseconds per state: a guess from the numbers read and written, measured by each run
         self.cost = 3.0 * sum(size for _, _, size in (*self._inputs, *self._outputs))
         self.cost += 5.0 * signature.scratch
@@ -154,9 +156,14 @@ class LlvmKernel:
         if self._lacked_memory() != before:
             raise MemoryError("no memory for what a walk over the links keeps of each of them")
 
+    @property
+    def streamed(self) -> float:
+        """How many states have results that are written past the caches, where rows are long."""
+        return math.inf if self._stream is None else STREAMED / self._written
+
     def _way(self, states: int) -> Callable[..., None]:
         """The loop over so many states: large results are written past the caches."""
-        return self._stream if states * self.written >= STREAMED else self._batch
+        return self._batch if states < self.streamed or not self._stream else self._stream
 
     def _part(
         self, batch: Callable[..., None], held: tuple[object, ...], begin: int, end: int
@@ -178,7 +185,7 @@ class LlvmKernel:
         states that take long, as those of a million links, one tile is enough.
         """
         begin, time = 0, SLICE / 10 if self._measured else 0.0
-        most = WRITTEN // self.written
+        most = WRITTEN // self._written
         while begin < states:
             least = MEASURED if MEASURED * self.width * self.cost <= SLICE else 1  # tiles
             length = max(min(int(time / self.cost), most), least * self.width)
