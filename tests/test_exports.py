@@ -15,7 +15,7 @@ METHODS = [
     "manipulability", "manipulability_gradient",
     "center_of_mass", "com_jacobian", "com_bias", "centroidal_momentum_matrix",
     "centroidal_momentum_matrix_rate", "centroidal_momentum", "centroidal_bias", "kic",
-    "inverse_kinematics",
+    "inverse_kinematics", "link_poses", "frame_velocity", "frame_acceleration", "position_inertia",
     "regressor", "energy_regressor", "operation_count", "source",
 ]  # fmt: skip
 

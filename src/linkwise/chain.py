@@ -18,18 +18,19 @@ from linkwise.robot import Robot
 from linkwise.spatial import RigidInertia, Sym3, Transform, Turn, Vec3
 from linkwise.spatial.records import leaves
 
-SHAPES = ("uniform", "tapered", "random")
+KINDS = ("uniform", "tapered", "random", "mixed")
+MIXED = ("revolute", "prismatic", "spherical")  # joints of a mixed chain, unless told
 THICKNESS = 0.1  # radius of a link beside its length
 TAPER = 0.1  # size of a tapered chain's last link beside its first
 
 
 def chain(
     n: int,
-    shape: str = "uniform",
+    kind: str = "uniform",
     *,
     length: float = 0.1,
     mass: float = 0.1,
-    joints: str | Sequence[str] = "revolute",
+    joints: str | Sequence[str] | None = None,
     damping: float = 0.0,
     armature: float = 0.0,
     seed: int = 0,
@@ -45,11 +46,11 @@ def chain(
 
     A link is a round rod of ``length`` metres and ``mass`` kilograms along its x axis; each joint
     moves about (or along) z at the end of the link before, turned by a right angle about x from the
-    joint before. ``shape``: ``"uniform"``, ``"tapered"`` (links get smaller evenly, by a factor of
-    ten along the chain) or ``"random"`` (lengths, masses, turns and thickness differ from link to
-    link, by a ``seed``). ``joints`` is a kind, or several that take turns:
-    ``("revolute", "prismatic", "spherical")``. ``damping`` and ``armature`` are those of every
-    joint; the dynamics use both.
+    joint before. ``kind``: ``"uniform"``, ``"tapered"`` (links get smaller evenly, by a factor of
+    ten along the chain), ``"random"`` (lengths, masses, turns and thickness differ from link to
+    link, by a ``seed``) or ``"mixed"`` (as random, with revolute, prismatic and spherical joints
+    taking turns). ``joints`` is a kind of joint, revolute unless given, or several that take turns.
+    ``damping`` and ``armature`` are those of every joint; the dynamics use both.
 
     Links are named link1, link2 ..., joints joint1 ..., and the end of the last link is the frame
     ``"tip"``. At rest the chain lies along the x axis of its base; the first joint's axis is -y.
@@ -57,8 +58,10 @@ def chain(
     Of the functions that return another robot, a chain has `with_gravity` and `with_loops`. For
     others (`with_free_base`, `with_payload`, `save`), make it with `Builder`.
     """
+    if joints is None:
+        joints = MIXED if kind == "mixed" else "revolute"
     kinds = list(joints) if isinstance(joints, (list, tuple)) else [str(joints)]
-    _check(n, shape, kinds)
+    _check(n, kind, kinds)
     for what, value in {"length": length, "mass": mass}.items():
         if values.number(f"chain: {what}", value) <= 0.0:
             raise ValueError(f"chain: {what} {value!r}; expected a positive number")
@@ -68,7 +71,7 @@ def chain(
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
         raise ValueError(f"chain: seed is {seed!r}; expected a whole number that is not negative")
     with progress(f"making a chain of {n:,} links"):
-        tree = _tree(n, _rods(n, shape, length, mass, seed), kinds, damping, armature)
+        tree = _tree(n, _rods(n, kind, length, mass, seed), kinds, damping, armature)
     tree = tree.with_gravity(values.triple("chain: gravity", gravity))
     return Robot.from_tree(tree, values.name("chain: name", name or f"chain{n}"))
 
@@ -90,26 +93,26 @@ def _names(i: int) -> tuple[str, str]:
     return f"link{i + 1}", f"joint{i + 1}"
 
 
-def _check(n: int, shape: str, kinds: Sequence[str]) -> None:
+def _check(n: int, kind: str, kinds: Sequence[str]) -> None:
     if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
         raise ValueError(f"chain: n is {n!r}; expected a whole number of links, at least 1")
-    if shape not in SHAPES:
-        raise ValueError(f"chain: shape {shape!r}; expected one of {', '.join(map(repr, SHAPES))}")
-    able = [kind for kind in JOINTS if kind not in ("helical", "free")]
-    for kind in kinds:
-        if kind not in able:
-            raise ValueError(f"chain: joint {kind!r}; expected one of {', '.join(map(repr, able))}")
+    if kind not in KINDS:
+        raise ValueError(f"chain: kind {kind!r}; expected one of {', '.join(map(repr, KINDS))}")
+    able = [x for x in JOINTS if x not in ("helical", "free")]
+    for x in kinds:
+        if x not in able:
+            raise ValueError(f"chain: joint {x!r}; expected one of {', '.join(map(repr, able))}")
     if not 1 <= len(kinds) <= 8:
         raise ValueError(f"chain: {len(kinds)} kinds of joints; expected 1 to 8")
 
 
-def _rods(n: int, shape: str, length: float, mass: float, seed: int) -> NDArray[np.void]:
+def _rods(n: int, kind: str, length: float, mass: float, seed: int) -> NDArray[np.void]:
     """Length, mass, radius, the turn before the joint, and the length of the link before."""
     rods = np.zeros(n, [(x, float) for x in ("length", "mass", "radius", "turn", "before")])
-    scale = TAPER ** (np.arange(n) / max(n - 1, 1)) if shape == "tapered" else np.ones(n)
+    scale = TAPER ** (np.arange(n) / max(n - 1, 1)) if kind == "tapered" else np.ones(n)
     rods["length"], rods["mass"] = length * scale, mass * scale**3
     rods["radius"], rods["turn"] = THICKNESS * rods["length"], math.pi / 2
-    if shape == "random":
+    if kind in ("random", "mixed"):
         rng = np.random.default_rng(seed)
         rods["length"] *= rng.uniform(0.5, 1.5, n)
         rods["mass"] *= rng.uniform(0.2, 2.0, n)

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from linkwise.derivatives import Derivatives
 from linkwise.engine import devices
 from linkwise.engine.calls import Array, Constants, Options, Result, Wrenches, with_constants
+from linkwise.engine.frames import poses_of
 from linkwise.engine.iterative import Stop
 from linkwise.engine.reaching import Asked, inverse_kinematics
 from linkwise.factors import Innovations
@@ -450,13 +451,39 @@ class Functions(Derivatives):
     # -- kinematics -----------------------------------------------------------------------------
 
     def forward_kinematics(
-        self, q: ArrayLike, frame: str, *, method: str = "auto", **options: Unpack[Options]
+        self,
+        q: ArrayLike,
+        frame: str | Sequence[str],
+        *,
+        relative_to: str | None = None,
+        method: str = "auto",
+        **options: Unpack[Options],
     ) -> Result:
         """Pose of a frame (..., 4, 4): takes its coordinates to base coordinates, in metres.
 
+        Of several frames, a list of k names, (..., k, 4, 4); ``robot.frame_names`` are all. With
+        ``relative_to``, another frame, coordinates are taken to that frame's instead.
+
+        >>> import linkwise as lw
+        >>> robot = lw.load("iiwa14")
+        >>> robot.forward_kinematics(robot.neutral(), ["link3", "link7"])[:, 2, 3].tolist()
+        [0.36, 1.266]
+        >>> robot.forward_kinematics(robot.neutral(), "link7", relative_to="link3")[2, 3].tolist()
+        0.906
+
         ``method``: ``"sweep"``, or ``"scan"`` for a frame at the tip of one long chain.
         """
-        return self._calls.run("forward_kinematics", (q,), options, method=method, frame=frame)
+        if isinstance(frame, str) and relative_to is None:
+            return self._calls.run("forward_kinematics", (q,), options, method=method, frame=frame)
+        return poses_of(self._calls, q, frame, relative_to, method, options)
+
+    def link_poses(self, q: ArrayLike, **options: Unpack[Options]) -> Result:
+        """Poses (..., links, 4, 4) of all moving links, in the order of `link_names`.
+
+        Each takes coordinates of the frame of the link's joint (`frame` of the joint's name: its
+        child link's in the file) to base coordinates.
+        """
+        return self._calls.run("link_poses", (q,), options)
 
     def inverse_kinematics(
         self,
@@ -541,6 +568,56 @@ class Functions(Derivatives):
         the body-axes velocity change (Pinocchio's LOCAL): its linear part is less by ``w x v``.
         """
         return self._calls.run("jacobian_dot_qd", (q, qd), options, frame=frame, axes=axes)
+
+    def frame_velocity(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        frame: str,
+        *,
+        axes: str = "base",
+        **options: Unpack[Options],
+    ) -> Result:
+        """Velocity (..., 6) of a frame, ``J qd``: its turning rate, and that of its origin.
+
+        In rad/s and m/s; in base axes, or with ``axes="body"`` in the frame's own.
+        """
+        return self._calls.run("frame_velocity", (q, qd), options, frame=frame, axes=axes)
+
+    def frame_acceleration(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        frame: str,
+        *,
+        axes: str = "base",
+        **options: Unpack[Options],
+    ) -> Result:
+        """Acceleration (..., 6) of a frame, ``J qdd + J̇ qd``, gravity aside.
+
+        In rad/s² and m/s²; ``axes`` as for `jacobian_dot_qd`.
+        """
+        return self._calls.run("frame_acceleration", (q, qd, qdd), options, frame=frame, axes=axes)
+
+    def position_inertia(
+        self,
+        q: ArrayLike,
+        frame: str,
+        *,
+        method: str = "auto",
+        axes: str = "base",
+        **options: Unpack[Options],
+    ) -> Result:
+        """Inertia ``(J_v M⁻¹ J_vᵀ)⁻¹`` (..., 3, 3) that a force at a frame's origin feels, in kg.
+
+        J_v are the linear rows of `jacobian`: the frame may turn as it likes. Needs three degrees
+        of freedom between base and frame; singular poses as for `operational_inertia`. ``method``:
+        ``"crba"`` or ``"recursive"``.
+        """
+        return self._calls.run(
+            "position_inertia", (q,), options, method=method, frame=frame, axes=axes
+        )
 
     def operational_inertia(
         self,

@@ -166,11 +166,10 @@ def task_of(algorithm: Algorithm, robot: lw.Robot, axes: str = "base") -> Task |
     if algorithm.function == "generalized_jacobian" and not algorithm.exists_for(robot.tree):
         return None
     frame = robot.tree.frames[robot.frame_names[-1]] if algorithm.takes_frame else None
-    if algorithm.function == "operational_inertia":
-        assert frame is not None
-        path = robot.tree.path(frame.link)
-        if sum(robot.tree.links[i].joint.nv for i in path) < 6:
-            return None
+    if frame and algorithm.needs_of_frame and algorithm.needs_of_frame(robot.tree, frame):
+        return None
+    if algorithm.function == "position_inertia" and robot.nv < 6:
+        return None  # small arms may move in a plane only
     return Task(algorithm, frame, axes)
 
 
@@ -233,8 +232,9 @@ def _condition(algorithm: Algorithm, result: np.ndarray) -> Any:
 
 
 def _solved(algorithm: Algorithm, result: np.ndarray) -> Any:
-    if algorithm.function == "operational_inertia":
-        return np.linalg.cond(result.reshape(-1, 6, 6))
+    if algorithm.function in ("operational_inertia", "position_inertia"):
+        rows = 6 if algorithm.function == "operational_inertia" else 3
+        return np.linalg.cond(result.reshape(-1, rows, rows))
     # by a pseudo-inverse of the Jacobian, whose condition is some tens at these states
     return 10.0 if algorithm.function == "manipulability_gradient" else 1.0
 

@@ -66,14 +66,14 @@ def test_a_table_answers_as_its_links_do() -> None:
 
 
 @pytest.mark.parametrize("n", [1_000, 30_000])
-@pytest.mark.parametrize("shape", ["uniform", "tapered", "random"])
-def test_forward_and_inverse_dynamics_of_long_chains(n: int, shape: str) -> None:
+@pytest.mark.parametrize("kind", ["uniform", "tapered", "random"])
+def test_forward_and_inverse_dynamics_of_long_chains(n: int, kind: str) -> None:
     """Power of what the torques give equals the change of energy, and ID undoes FD.
 
     The torques of given accelerations lose as many digits as the mass matrix amplifies the rounding
     of the accelerations: the distance from a joint to the tip squared over a link's own length.
     """
-    robot = lw.chain(n, shape, damping=0.01)
+    robot = lw.chain(n, kind, damping=0.01)
     rng = np.random.default_rng(2)
     q, qd, tau = 0.2 * rng.normal(size=n), 0.1 * rng.normal(size=n), 1e-3 * rng.normal(size=n)
     qdd = robot.forward_dynamics(q, qd, tau)
@@ -129,9 +129,9 @@ def copy_of(robot: lw.Robot) -> lw.Robot:
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "no links": ({"n": 0}, "n is 0; expected a whole number of links, at least 1"),
     "half a link": ({"n": 2.5}, "n is 2.5; expected a whole number"),
-    "a shape": (
-        {"shape": "round"},
-        "shape 'round'; expected one of 'uniform', 'tapered', 'random'",
+    "a kind": (
+        {"kind": "round"},
+        "kind 'round'; expected one of 'uniform', 'tapered', 'random', 'mixed'",
     ),
     "a joint": ({"joints": "free"}, "joint 'free'; expected one of 'revolute'"),
     "no joints": ({"joints": ()}, "0 kinds of joints; expected 1 to 8"),

@@ -403,6 +403,22 @@ class Textbook:
         return self.J[-1]
 
     @cached_property
+    def link_poses(self) -> np.ndarray:
+        out = []
+        for (R, p), frame in zip(self.poses(self.q), self.tree.joint_frames, strict=False):
+            origin, R = p + R @ array(frame.origin), R @ array(frame.rotation)
+            out.append(np.block([[R, origin[:, None]], [array([[0, 0, 0, 1]])]]))
+        return array(out)
+
+    @cached_property
+    def frame_velocity(self) -> np.ndarray:
+        return self.jacobian @ self.qd
+
+    @cached_property
+    def frame_acceleration(self) -> np.ndarray:
+        return self.jacobian @ self.qdd + self.jacobian_dot_qd
+
+    @cached_property
     def generalized_jacobian(self) -> np.ndarray:
         reaction = solve(self.M[:6, :6], self.M[:6, 6:])
         return self.jacobian[:, 6:] - self.jacobian[:, :6] @ reaction
@@ -461,6 +477,11 @@ class Textbook:
     def dynamics_and_inverse(self) -> np.ndarray:
         inverse = self.operational_inertia_inverse.reshape(-1)
         return np.concatenate([self.forward_dynamics, inverse])
+
+    @cached_property
+    def position_inertia(self) -> np.ndarray:
+        inverse = self.operational_inertia_inverse[3:, 3:]
+        return solve(inverse, np.eye(3, dtype=int).astype(object))
 
     @cached_property
     def operational_inertia(self) -> np.ndarray:
@@ -822,7 +843,7 @@ def bound_of_values(name: str, function: str, method: str, mobility: Any) -> np.
         return size + M * largest(s["x"])
     if function in ("mass_matrix_inverse", "operational_inertia_inverse", "solve_mass"):
         return M * inverse * size if free is None else free
-    if function == "operational_inertia":
+    if function in ("operational_inertia", "position_inertia"):
         flexible = norm(rounded(name, "operational_inertia_inverse"))
         return norm(rounded(name, function)) ** 2 * (
             M * inverse * flexible if free is None else free
@@ -836,6 +857,8 @@ def bound_of_values(name: str, function: str, method: str, mobility: Any) -> np.
         "gravity_torque": largest(rounded(name, "joint_wrenches")),
         "potential_energy": 10.0 * largest(rounded(name, "gravity_torque")),
         "jacobian_dot_qd": speed**2 * norm(rounded(name, "jacobian")),
+        "frame_velocity": speed * norm(rounded(name, "jacobian")),
+        "frame_acceleration": (speed**2 + largest(s["qdd"])) * norm(rounded(name, "jacobian")),
         # the base's inertia is a part of M, whose condition is no greater
         "generalized_jacobian": M * inverse * norm(rounded(name, "jacobian")),
         "manipulability": size * stretch(name),

@@ -68,9 +68,16 @@ def jacobian_dot_qd(
     tree: Tree, q: Vector, qd: Vector, *, frame: Frame, axes: str = "base"
 ) -> list[Scalar]:
     """The frame's acceleration (angular, linear) when the joint rates do not change."""
-    q_, qd_, none = tree.per_link_q(q), tree.per_link_v(qd), tree.per_link_v([0.0] * tree.nv)
+    return acceleration(tree, q, qd, [0.0] * tree.nv, frame, axes)
+
+
+def acceleration(
+    tree: Tree, q: Vector, qd: Vector, qdd: Vector, frame: Frame, axes: str
+) -> list[Scalar]:
+    """The frame's acceleration (angular, linear)."""
+    q_, qd_, qdd_ = tree.per_link_q(q), tree.per_link_v(qd), tree.per_link_v(qdd)
     origin = Vec3(*frame.origin)
-    _, m = along_path(tree, frame.link, move, at_rest(Vec3.zero()), q_, qd_, none)
+    _, m = along_path(tree, frame.link, move, at_rest(Vec3.zero()), q_, qd_, qdd_)
     here = Motion(m.dw, m.a + m.U @ origin)
     if axes == MOVING:
         J = joint_states(tree, q)

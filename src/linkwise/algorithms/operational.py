@@ -41,6 +41,17 @@ def too_few_directions(tree: Tree, frame: Frame) -> str:
     )
 
 
+def too_few_for_positions(tree: Tree, frame: Frame) -> str:
+    """A reason where the inertia of a position never exists: fewer than three joints move it."""
+    moving = tree.dofs_inward(frame.link, 3)
+    if len(moving) >= 3:
+        return ""
+    return (
+        f"the frame is moved by {len(moving)} joint(s); expected at least 3, else J M⁻¹ Jᵀ has no "
+        "inverse (operational_inertia_inverse exists)"
+    )
+
+
 def operational_inertia_inverse(
     tree: Tree, q: Vector, *, frame: Frame, axes: str = "base"
 ) -> Matrix:
@@ -79,5 +90,17 @@ def inverted(inverse: Callable[..., Matrix]) -> Callable[..., Matrix]:
     return inertia
 
 
+def of_position(inverse: Callable[..., Matrix]) -> Callable[..., Matrix]:
+    """``(J_v M⁻¹ J_vᵀ)⁻¹`` of the linear rows alone, from a way to Λ⁻¹."""
+
+    def inertia(tree: Tree, q: Vector, *, frame: Frame, axes: str = "base") -> Matrix:
+        found = [row[3:] for row in inverse(tree, q, frame=frame, axes=axes)[3:]]
+        return ltl.inverse(ltl.factor(found, CHAIN_OF_SIX[:3]))
+
+    return inertia
+
+
+position_inertia = of_position(operational_inertia_inverse)
+recursive_position_inertia = of_position(recursive_inverse)
 operational_inertia = inverted(operational_inertia_inverse)
 recursive_inertia = inverted(recursive_inverse)

@@ -108,7 +108,7 @@ class Call:
 class Calls:
     """All calls of one robot."""
 
-    __slots__ = ("_calls", "_front", "_parameters", "handle", "kernels", "tasks")
+    __slots__ = ("_calls", "_front", "_parameters", "handle", "kernels", "served", "tasks")
 
     def __init__(self, tree: Tree, name: str, parameters: tuple[Parameter, ...] = ()) -> None:
         self.tasks = Tasks(tree, name, parameters)
@@ -116,6 +116,7 @@ class Calls:
         self.kernels = Kernels(tree, name)
         self._calls: dict[tuple[Any, ...], Call] = {}
         self._front: Front | None = None  # made with the first kernel, as is its ``handle``
+        self.served: dict[Any, Any] = {}  # functions of states that are in no table (served.py)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle what kernels are made from; as bytes, since protocols 0 and 1 know no slots."""

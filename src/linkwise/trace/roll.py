@@ -105,7 +105,7 @@ def _write(tree: RolledTree, result: Gathered | PerLink, name: str, size: int) -
         follows, (broken,) = visit.link.follows, state
         if follows and not added and isinstance(result, Gathered):
             return state
-        for k, value in enumerate(per_link.at(visit)):
+        for k, value in enumerate(flatten(per_link.at(visit))):
             own = value * follows.multiplier if follows and added else value
             visit.step.write(into, own, start + k, stride, places, add=added)
             broken = broken + not_finite(tree.graph, own)

@@ -1,0 +1,90 @@
+"""Poses of several frames, frames seen from another, and how frames move."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+
+EPS = np.finfo(float).eps
+NAMES = ["link3", "iiwa_base", "link7", "joint2"]
+
+
+@pytest.fixture(scope="module")
+def robot() -> lw.Robot:
+    base = lw.load("iiwa14")
+    return base.rename({base.description.base: "iiwa_base"})
+
+
+def one_by_one(robot: lw.Robot, q: Any, names: list[str]) -> Any:
+    return np.stack([robot.forward_kinematics(q, name) for name in names], -3)
+
+
+@pytest.mark.parametrize("kind", ["written out", "loops", "parametric"])
+def test_several_frames_are_each_of_them(robot: lw.Robot, kind: str) -> None:
+    kinds = {"loops": robot.with_loops, "parametric": lambda: robot.parametric("gravity")}
+    ours = kinds.get(kind, lambda: robot)()
+    q = robot.random_q(1, size=(2, 3))
+    found = ours.forward_kinematics(q, NAMES)
+    assert found.shape == (2, 3, 4, 4, 4)
+    assert abs(found - one_by_one(robot, q, NAMES)).max() < 20 * EPS
+    seen = ours.forward_kinematics(q[0, 0], "link7", relative_to="link3")
+    ends = [robot.forward_kinematics(q[0, 0], name) for name in ("link3", "link7")]
+    assert abs(ends[0] @ seen - ends[1]).max() < 20 * EPS
+    several = ours.forward_kinematics(q[0, 0], ("iiwa_base", "link7"), relative_to="link3")
+    assert abs(several[1] - seen).max() < 20 * EPS
+    assert abs(several[0] - np.linalg.inv(ends[0])).max() < 20 * EPS
+    poses, bits = ours.forward_kinematics([[np.nan] * 7, [0.1] * 7], NAMES, status=True)
+    assert bits.tolist() == [int(lw.Status.NOT_FINITE), 0]
+    assert np.isfinite(poses[1]).all()
+    out = np.empty((4, 4, 4))
+    assert ours.forward_kinematics(q[0, 0], NAMES, out=out) is out
+    assert abs(out - found[0, 0]).max() < 20 * EPS
+
+
+def test_float32_stays(robot: lw.Robot) -> None:
+    q = robot.random_q(1, size=5, dtype="float32")
+    for ours in (robot, robot.with_loops()):
+        found = ours.forward_kinematics(q, NAMES)
+        assert found.dtype == np.float32
+        assert abs(found - one_by_one(robot, q, NAMES)).max() < 1e-5
+
+
+def test_all_frames_of_a_tree(real_robot: Any) -> None:
+    if real_robot.name not in ("solo12", "kinova"):
+        return
+    ours, q = real_robot.robot, real_robot.robot.random_q(2)
+    found = ours.forward_kinematics(q, ours.frame_names)
+    for name, pose in zip(ours.frame_names, found, strict=True):
+        assert (
+            abs(pose - np.array(ours.evaluate("forward_kinematics", q, frame=name))).max() < 1e-14
+        )
+
+
+def test_names_are_checked(robot: lw.Robot) -> None:
+    q = robot.neutral()
+    with pytest.raises(ValueError, match=r"frame 'link9': .* did you mean 'link"):
+        robot.forward_kinematics(q, ["link7", "link9"])
+    with pytest.raises(ValueError, match=r"frame 'tool': robot 'iiwa14' has no such frame"):
+        robot.forward_kinematics(q, "link7", relative_to="tool")
+    with pytest.raises(ValueError, match=r"frame is \[\]; expected a name, or a list of names"):
+        robot.forward_kinematics(q, [])
+    with pytest.raises(ValueError, match=r"frame is 7; expected a name"):
+        robot.forward_kinematics(q, 7)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"method 'scan': several frames"):
+        robot.forward_kinematics(q, ["link7"], method="scan")
+    with pytest.raises(ValueError, match=r"moved by 2 joint\(s\); expected at least 3"):
+        robot.position_inertia(q, "link2")
+
+
+def test_poses_of_a_long_chain() -> None:
+    chain = lw.chain(2000, kind="mixed", seed=1)
+    q = chain.random_q(0)
+    poses = chain.link_poses(q)
+    names = [chain.link_names[i] for i in (0, 1234, 1999)]
+    found = chain.forward_kinematics(q, names)
+    assert abs(found - poses[[0, 1234, 1999]]).max() < 1e-9
+    assert abs(found - one_by_one(chain, q, names)).max() < 1e-9
