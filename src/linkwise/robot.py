@@ -36,6 +36,7 @@ from linkwise.trace.tracer import Task, evaluate
 
 if TYPE_CHECKING:
     from linkwise.study.operators import Operators
+    from linkwise.view.server import Viewer
 
 
 OPEN = Closing()  # no loops
@@ -651,6 +652,53 @@ class Robot(Functions, Conversions):
         return np.concatenate([np.broadcast_to(p, n) for p, n in zip(parts, sizes, strict=True)])
 
     # -- looking at it --------------------------------------------------------------------------
+
+    def show(
+        self,
+        q: ArrayLike | None = None,
+        *,
+        frame: str | None = None,
+        forces: Mapping[str, ArrayLike] | None = None,
+        port: int = 8080,
+        open_browser: bool = True,
+        block: bool | None = None,
+    ) -> Viewer:
+        """Show the robot in the browser, live, with a slider for each joint.
+
+        Beside it: the pose of a frame, the torques that hold the robot against gravity, what the
+        frame can do in each direction (manipulability, effective mass), and a target to drag,
+        which the joints follow by `inverse_kinematics`. Closed loops stay closed, and their forces
+        are arrows. Arguments as in `save_html`; of a batch (..., nq) the first is the robot and
+        others are its ghosts.
+
+        The page is served to this machine alone, at ``port`` or the next that is free. In a script
+        this returns when it is interrupted by Ctrl-C, elsewhere at once; ``block`` says which. The
+        viewer that is returned has ``url``, ``q``, ``update(q)``, ``wait()`` and ``close()``.
+
+        Needs viser (``pip install 'linkwise[view]'``); `save_html` does not.
+        """
+        from linkwise.view.show import show
+
+        return show(self, q, None, frame, forces, port, open_browser, block)
+
+    def animate(
+        self,
+        traj: Any,
+        *,
+        frame: str | None = None,
+        forces: Mapping[str, ArrayLike] | None = None,
+        port: int = 8080,
+        open_browser: bool = True,
+        block: bool | None = None,
+    ) -> Viewer:
+        """Show a motion in the browser, with a time line: what `simulate` returns, or ``(t, q)``.
+
+        Times (T) in seconds and configurations (..., T, nq), where rows after the first are ghosts.
+        Else as `show`.
+        """
+        from linkwise.view.show import show
+
+        return show(self, None, traj, frame, forces, port, open_browser, block)
 
     def save_html(
         self,

@@ -24,6 +24,7 @@ from linkwise.cli.ops import ops
 from linkwise.cli.output import Failure, NoteHandler, WarningReporter, say
 from linkwise.cli.sim import sim
 from linkwise.cli.source import source
+from linkwise.cli.view import view
 from linkwise.engine.cache import CacheWarning
 from linkwise.errors import BackendUnavailable, RobotFileWarning
 
@@ -90,7 +91,7 @@ def main() -> None:
     """Robot dynamics, compiled link by link."""
 
 
-for command in (info, ops, check, bench, source, export, sim, ik, cache, demo):
+for command in (info, view, ops, check, bench, source, export, sim, ik, cache, demo):
     main.add_command(command)
 
 if __name__ == "__main__":

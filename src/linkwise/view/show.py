@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,9 @@ from numpy.typing import ArrayLike
 from linkwise.view.arguments import Forces, scene_of
 from linkwise.view.page import in_notebook, page
 from linkwise.view.scene import MOST_BODIES, Viewed
+from linkwise.view.server import PORT, Viewer, serve
 
+LOG = logging.getLogger("linkwise")
 NOTEBOOK_FACES = 2_000  # of a mesh, in the picture that a notebook shows
 
 
@@ -30,6 +33,23 @@ def save_html(
     to = Path(path)
     to.write_text(text, encoding="utf-8")
     return to
+
+
+def show(
+    robot: Viewed,
+    q: ArrayLike | None,
+    motion: Any,
+    frame: str | None,
+    forces: Forces | None,
+    port: int = PORT,
+    open_browser: bool = True,
+    block: bool | None = None,
+) -> Viewer:
+    """Serve the scene to the browser of this machine."""
+    made = scene_of(robot, q, motion, frame=frame, forces=forces)
+    for note in made.notes:
+        LOG.warning("%s", note)
+    return serve(lambda: Viewer(robot, made, port), open_browser, block)
 
 
 def notebook(robot: Viewed) -> str | None:

@@ -1,0 +1,73 @@
+"""``linkwise view``: a robot in the browser, or as a page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import numpy as np
+
+from linkwise.cli.options import load_robot, robot_options
+from linkwise.cli.output import say
+from linkwise.text import file_size
+
+
+@click.command()
+@click.argument("robot")
+@click.option("--save", type=click.Path(dir_okay=False, writable=True), metavar="FILE",
+              help="Write one HTML file to send to somebody, and open nothing.")  # fmt: skip
+@click.option("--q", "numbers", metavar="NUMBERS",
+              help="The configuration to begin with: numbers, commas between them.")  # fmt: skip
+@click.option("--frame", help="The frame whose pose is read; the tip unless given.")
+@click.option("--swing", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
+              help="Let the robot fall from there for so long, and play that.")  # fmt: skip
+@click.option("--port", type=click.IntRange(1, 65535), default=8080, show_default=True,
+              help="The port of 127.0.0.1 to serve at, or the next that is free.")  # fmt: skip
+@click.option("--browser/--no-browser", default=True, show_default=True,
+              help="Open the page, or only say where it is.")  # fmt: skip
+@robot_options
+def view(
+    robot: str,
+    save: str | None,
+    numbers: str | None,
+    frame: str | None,
+    swing: float | None,
+    port: int,
+    browser: bool,
+    **loading: Any,
+) -> None:
+    """Show ROBOT in the browser, with a slider for each joint; Ctrl-C ends it.
+
+    Needs viser (pip install 'linkwise[view]'), but for --save, whose file needs nothing.
+    """
+    loaded = load_robot(robot, **loading)
+    q = None if numbers is None else _configuration(numbers, loaded.nq)
+    traj = None if swing is None else _swing(loaded, q, swing)
+    if save is not None:
+        at = {"q": q} if traj is None else {}
+        path = loaded.save_html(save, traj, frame=frame, **at)
+        say(f"{path}: {file_size(path.stat().st_size)}, opens in any browser")
+    elif traj is not None:
+        loaded.animate(traj, frame=frame, port=port, open_browser=browser, block=True)
+    else:
+        loaded.show(q, frame=frame, port=port, open_browser=browser, block=True)
+
+
+def _configuration(text: str, nq: int) -> Any:
+    try:
+        q = np.array([float(x) for x in text.replace(",", " ").split()])
+    except ValueError as error:
+        raise click.BadParameter(f"{error}; expected numbers", param_hint="--q") from None
+    if len(q) != nq or not np.isfinite(q).all():
+        raise click.BadParameter(f"{len(q)} numbers; expected {nq}, finite", param_hint="--q")
+    return q
+
+
+def _swing(robot: Any, q: Any, seconds: float) -> Any:
+    from linkwise.motion.simulate import simulate
+    from linkwise.view.arguments import home
+
+    start = home(robot) if q is None else q
+    dt = 1e-3
+    every = max(1, round(seconds / dt / 600))
+    return simulate(robot, start, np.zeros(robot.nv), duration=seconds, dt=dt, every=every)

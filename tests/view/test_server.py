@@ -1,0 +1,155 @@
+"""The live viewer: served to this machine alone, moved by sliders, targets and time."""
+
+import socket
+import sys
+import time
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import linkwise as lw
+from linkwise.cli.main import main
+from linkwise.view.arguments import scene_of
+from linkwise.view.readings import reading, text
+
+Q = np.array([0.3, 0.7, 0.2, -1.4, 0.1, 0.9, 0.0])
+
+
+def test_a_reading_is_that_of_the_robots_functions():
+    robot = lw.load("iiwa14")
+    read = reading(robot, Q, "link7")
+    J, Minv = robot.jacobian(Q, "link7")[3:], robot.mass_matrix_inverse(Q)
+    assert np.allclose(read.velocity.half, np.linalg.svd(J)[1])
+    assert np.allclose(np.sort(1 / read.masses), np.linalg.eigvalsh(J @ Minv @ J.T))
+    assert np.linalg.det(read.velocity.axes) == pytest.approx(1.0)
+    shown = text(scene_of(robot, Q), read)
+    assert f"| joint2 | {robot.gravity_torque(Q)[1]:.3g} N m |" in shown
+    stretched = reading(robot, np.zeros(7), "link7")
+    assert np.isinf(stretched.masses).any() and "∞" in text(scene_of(robot), stretched)
+
+
+def test_text_of_a_robot_file_is_no_markdown():
+    robot = lw.Builder("r").link("a").build(base="free")
+    made = scene_of(robot)
+    read = reading(robot, robot.neutral(), "a")
+    assert "<" not in text(made, read)
+
+
+def test_a_missing_viewer_is_told_with_the_command(monkeypatch):
+    monkeypatch.setitem(sys.modules, "viser", None)
+    expected = r"robot.show needs viser, which is not installed: pip install 'linkwise\[view\]'"
+    with pytest.raises(lw.BackendUnavailable, match=expected):
+        lw.load("puma560").show()
+
+
+# --- with viser ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shown():
+    pytest.importorskip("viser")
+    robot = lw.load("iiwa14")
+    with robot.show(Q, open_browser=False, block=False) as viewer:
+        yield robot, viewer
+
+
+def pose_of(viewer, robot):
+    """Of the last body, as viser has it."""
+    import viser.transforms
+
+    node = viewer.stage._robots[0][-1]
+    T = np.eye(4)
+    T[:3, :3], T[:3, 3] = viser.transforms.SO3(np.array(node.wxyz)).as_matrix(), node.position
+    frame = robot.tree.frames["link7"]
+    own = np.eye(4)
+    own[:3, :3], own[:3, 3] = frame.rotation, frame.origin
+    return T @ own
+
+
+def test_a_slider_moves_the_robot(shown):
+    robot, viewer = shown
+    assert np.allclose(pose_of(viewer, robot), robot.forward_kinematics(Q, "link7"))
+    viewer._sliders[3].value = -0.5
+    q = np.array([*Q[:3], -0.5, *Q[4:]])
+    assert np.allclose(viewer.q, q)
+    assert np.allclose(pose_of(viewer, robot), robot.forward_kinematics(q, "link7"))
+    assert f"{robot.forward_kinematics(q, 'link7')[0, 3]:.3f}" in viewer._text.content
+
+
+def test_joints_follow_a_target(shown):
+    robot, viewer = shown
+    target = robot.forward_kinematics(Q, "link7")
+    target[:3, 3] += [0.05, -0.05, 0.05]
+    viewer.reach(target)
+    assert np.allclose(robot.forward_kinematics(viewer.q, "link7"), target, atol=1e-5)
+    target[:3, 3] *= 10  # out of reach: as near as can be
+    viewer.reach(target)
+    assert np.isfinite(viewer.q).all()
+    viewer.update(Q)
+    assert np.array_equal(viewer.q, Q)
+    with pytest.raises(ValueError, match=r"update: q has shape \(3,\); expected \(7,\)"):
+        viewer.update(np.zeros(3))
+
+
+def test_only_this_machine_is_served(shown):
+    _, viewer = shown
+    port = int(viewer.url.rsplit(":", 1)[1])
+    assert viewer.url.startswith("http://127.0.0.1:")
+    with socket.socket() as listener:  # were it bound to all addresses, this one would be taken
+        listener.bind(("127.0.0.2", port))
+    with socket.create_connection(("127.0.0.1", port), timeout=5):
+        pass
+
+
+def test_a_motion_plays():
+    pytest.importorskip("viser")
+    robot = lw.load("iiwa14")
+    t = np.linspace(0, 1, 11)
+    rows = Q + np.outer(t, np.ones(7))
+    with robot.animate((t, rows), open_browser=False, block=False) as viewer:
+        began = viewer.q
+        end = time.monotonic() + 20
+        while np.array_equal(viewer.q, began) and time.monotonic() < end:
+            time.sleep(0.05)
+        assert not np.array_equal(viewer.q, began)
+        viewer._plays.value = False
+        viewer._time.value = 0.5
+        assert np.allclose(viewer.q, rows[5])
+
+
+def test_closed_loops_stay_closed_and_show_their_forces():
+    pytest.importorskip("viser")
+    robot = lw.load("iiwa14")
+    closed = robot.close_loops(lw.Loop("link7", None, [0, 0, 0, 1, 1, 1]), at=Q)
+    with closed.show(Q, open_browser=False, block=False) as viewer:
+        assert "forces" in viewer.stage._extra
+        viewer._sliders[0].value = 0.5
+        assert not np.array_equal(viewer.q, Q)
+        assert np.abs(closed.residual(viewer.q).position).max() < 1e-9
+        assert "forces" not in viewer.stage._extra  # they belong to another state
+
+
+# --- the command -----------------------------------------------------------------------------
+
+
+def test_the_command_writes_a_page(tmp_path):
+    path = tmp_path / "arm.html"
+    done = CliRunner().invoke(
+        main, ["view", "iiwa14", "--save", str(path), "--q", "0,0.5,0,-1,0,1,0"]
+    )
+    assert done.exit_code == 0, done.output
+    assert "opens in any browser" in done.output and '"values":[[0.0,0.5,' in path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--q", "1,2"], "2 numbers; expected 7, finite"),
+        (["--q", "a"], "expected numbers"),
+        (["--save", "x.html", "--frame", "nose"], "nose"),
+    ],
+)
+def test_the_command_names_what_is_wrong(arguments, message):
+    done = CliRunner().invoke(main, ["view", "iiwa14", *arguments])
+    assert done.exit_code != 0 and message in done.output
