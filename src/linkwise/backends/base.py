@@ -97,6 +97,28 @@ class DeviceKernel(Kernel, Protocol):
         It is given a stream and pointers, to arrays known to fit: each input's, each output's.
         """
 
+    @property
+    def compiled_launch(self) -> Launch:
+        """How compiled code starts it; raises NotImplementedError for a kernel of counted loops."""
+
+
+class Launch(NamedTuple):
+    """What compiled code needs to start a kernel of a GPU without Python: addresses and numbers.
+
+    ``launch`` and ``set_current`` are functions of CUDA's driver: cuLaunchKernel, and
+    cuCtxSetCurrent for a thread that has no device yet, which the driver tells by ``not_current``.
+    """
+
+    signature: Signature
+    function: int  # the kernel
+    launch: int
+    set_current: int
+    context: int
+    not_current: int
+    threads: int  # of a block
+    turns: int  # most states of a thread
+    busy: int  # blocks up to which a thread has one
+
 
 class Site(Protocol):
     """One kind of call of one robot, as a front takes it."""

@@ -1,9 +1,12 @@
 """A function of a robot and its derivatives of any order, as kernels: what autograd is made of.
 
 A `Node` is a function of rows: inputs and outputs of given sizes, and how its equations are traced.
-Its `vjp` and `jacobian` are nodes again, traced by differentiating the graph (``trace/diff.py``),
-so that derivatives of derivatives need nothing more. Derivatives are by the numbers of the inputs;
-of a quaternion, by all four.
+Its `vjp`, `jvp` and `jacobian` are nodes again, traced by differentiating the graph
+(``trace/diff.py``), so that derivatives of derivatives need nothing more.
+
+Derivatives are by the numbers of the inputs; of a quaternion, by all four. A function reads the
+turn of a quaternion p of any length, f(p) = f(p/|p|), and the derivative is that of this function:
+along p it is zero, and p need not stay on the sphere.
 """
 
 from __future__ import annotations
@@ -57,6 +60,20 @@ class Node:
         weights = tuple(Port(f"w{len(ports) + i}", s.size) for i, s in enumerate(self.slots))
         slots = tuple(Slot(f"g{i}", (port.size,)) for i, port in enumerate(ports))
         return self._derived("vjp", (*ports, *weights), slots, trace)
+
+    @cached_property
+    def jvp(self) -> Node:
+        """(inputs, a rate for each number of each input) -> the rate of each output."""
+        ports, k = self.ports, len(self.ports)
+
+        def trace(graph: Graph, inputs: Values) -> Values:
+            results = _flat(self.trace(graph, inputs[:k]))
+            found = diff.jvp(results, _flat(inputs[:k]), _flat(inputs[k:]))
+            return _cut(found, [slot.size for slot in self.slots])
+
+        rates = tuple(Port(f"r{len(ports) + i}", port.size) for i, port in enumerate(ports))
+        slots = tuple(Slot(f"r{i}", slot.shape) for i, slot in enumerate(self.slots))
+        return self._derived("jvp", (*ports, *rates), slots, trace)
 
     @cached_property
     def jacobian(self) -> Node:
@@ -125,7 +142,7 @@ def node(calls: Calls, key: Key) -> Node:
         return [[graph.lift(x) for x in flatten(evaluate(task, tree, *inputs))]]
 
     slot = Slot("result", task.algorithm.output_shape(tree))
-    content = (task.name, task.frame, task.axes, task.external)
+    content = (task.name, task.frame, task.axes, task.external, task.parameters)
     return Node(calls, task.name, content, task.ports(tree), (slot,), trace)
 
 

@@ -1,19 +1,21 @@
-"""``lw.jax``: functions of a robot for JAX on the CPU, under jit, vmap, grad, jvp and scan.
+"""``lw.jax``: functions of a robot for JAX, under jit, vmap, grad, jvp and scan.
 
 >>> import linkwise as lw
 >>> f = lw.jax.forward_dynamics(lw.load("puma560"))     # doctest: +SKIP
 >>> jax.jit(jax.vmap(f))(q, qd, tau)                    # doctest: +SKIP
 
-XLA calls the compiled kernels by their addresses, through its foreign-function interface; it traces
-no equation. Derivatives are kernels of Jacobians, whose products with tangents JAX transposes.
-Arrays are float32, or float64 with ``jax_enable_x64``; leading axes broadcast. Derivatives by ``q``
-are those by its numbers: of a quaternion, by all four.
+XLA calls the compiled kernels by their addresses, through its foreign-function interface, on the
+CPU and on NVIDIA GPUs; it traces no equation. Derivatives are kernels of Jacobians, whose products
+with tangents JAX transposes. Arrays are float32, or float64 with ``jax_enable_x64``; leading axes
+broadcast. With ``f_ext``, one more argument for each frame that it names: a wrench (..., 6).
+Derivatives by a quaternion in ``q`` have four numbers: they are those of the function of the
+normalised quaternion, and so have no part along it.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import count
 from math import prod
@@ -22,6 +24,7 @@ from weakref import WeakKeyDictionary
 
 from linkwise.engine.tasks import Key
 from linkwise.functions import Functions
+from linkwise.interop.arguments import check_count, frames, names
 from linkwise.interop.derived import Node, node
 from linkwise.interop.package import package
 
@@ -37,22 +40,21 @@ def _jax() -> Any:
 
 def function(
     robot: Functions, name: str, *, method: str = "auto", frame: str | None = None,
-    axes: str = "base",
+    axes: str = "base", f_ext: str | Sequence[str] = (),
 ) -> Callable[..., Any]:  # fmt: skip
     """A function of the robot by its name, such as ``"mass_matrix"``, as a function of arrays."""
     jax = _jax()
-    of = node(robot._calls, Key(name, method, frame, axes))
-    wanted, run = [port.name for port in of.ports], _differentiable(of)
+    key = Key(name, method, frame, axes, frames(f_ext))
+    of = node(robot._calls, key)
+    wanted, run = names(of.ports, key.external), _differentiable(of)
 
     def call(*arrays: Any) -> Any:
-        if len(arrays) != len(wanted):
-            expected = ", ".join(wanted)
-            raise TypeError(f"{name}: was given {len(arrays)} array(s); expected {expected}")
+        check_count(name, wanted, len(arrays), "array")
         values = [jax.numpy.asarray(x) for x in arrays]
-        for port, x in zip(of.ports, values, strict=True):
+        for label, port, x in zip(wanted, of.ports, values, strict=True):
             if x.shape[-1:] != (port.size,):
                 raise ValueError(
-                    f"{name}: {port.name} has shape {x.shape}; expected (..., {port.size})"
+                    f"{name}: {label} has shape {x.shape}; expected (..., {port.size})"
                 )
         shape = jax.numpy.broadcast_shapes(*(x.shape[:-1] for x in values))
         double = any(x.dtype == "float64" for x in values)
@@ -64,14 +66,18 @@ def function(
     return call
 
 
-def forward_dynamics(robot: Functions, *, method: str = "auto") -> Callable[..., Any]:
+def forward_dynamics(
+    robot: Functions, *, method: str = "auto", f_ext: str | Sequence[str] = ()
+) -> Callable[..., Any]:
     """``f(q, qd, tau)``: joint accelerations (..., nv), as `Robot.forward_dynamics`."""
-    return function(robot, "forward_dynamics", method=method)
+    return function(robot, "forward_dynamics", method=method, f_ext=f_ext)
 
 
-def inverse_dynamics(robot: Functions, *, method: str = "auto") -> Callable[..., Any]:
+def inverse_dynamics(
+    robot: Functions, *, method: str = "auto", f_ext: str | Sequence[str] = ()
+) -> Callable[..., Any]:
     """``f(q, qd, qdd)``: joint torques (..., nv), as `Robot.inverse_dynamics`."""
-    return function(robot, "inverse_dynamics", method=method)
+    return function(robot, "inverse_dynamics", method=method, f_ext=f_ext)
 
 
 def mass_matrix(robot: Functions, *, method: str = "auto") -> Callable[..., Any]:
@@ -106,16 +112,43 @@ def _call(of: Node, rows: Any) -> Any:
 
 
 def _target(of: Node, dtype: str) -> str:
-    """The name under which XLA knows the kernel of a node, on the CPU."""
+    """The name under which XLA knows the kernels of a node: on the CPU, and on a GPU, if any."""
     own = _targets.setdefault(of, {})
     if dtype not in own:
-        from linkwise.backends.llvm.xla import handler
-
-        jax, kernel = _jax(), of.kernel(dtype)
-        code = handler(kernel)  # type: ignore[arg-type]
-        _kept.append((code, kernel))
         name = f"linkwise_{next(_numbers)}"
-        capsule = jax.ffi.pycapsule(ctypes.c_void_p(code.address["xla"]))
-        jax.ffi.register_ffi_target(name, capsule, platform="cpu")
+        _register(name, "cpu", *_on_cpu(of, dtype))
+        if _has_gpu():
+            _register(name, "CUDA", *_on_gpu(of, dtype))
         own[dtype] = name
     return own[dtype]
+
+
+def _on_cpu(of: Node, dtype: str) -> tuple[Any, Any]:
+    from linkwise.backends.llvm.xla import handler
+
+    kernel = of.kernel(dtype)
+    return handler(kernel), kernel  # type: ignore[arg-type]
+
+
+def _on_gpu(of: Node, dtype: str) -> tuple[Any, Any]:
+    from linkwise.backends.choice import gpu
+    from linkwise.backends.llvm.xla import launcher
+
+    kernel: Any = of.kernel(dtype, gpu(0))
+    return launcher(kernel.compiled_launch), kernel
+
+
+def _register(name: str, platform: str, code: Any, kernel: Any) -> None:
+    """Tell XLA where the code of a kernel's handler is."""
+    jax = _jax()
+    _kept.append((code, kernel))
+    capsule = jax.ffi.pycapsule(ctypes.c_void_p(code.address["xla"]))
+    jax.ffi.register_ffi_target(name, capsule, platform=platform)
+
+
+@cache
+def _has_gpu() -> bool:
+    try:
+        return bool(_jax().devices("cuda"))
+    except RuntimeError:  # JAX has no such platform
+        return False

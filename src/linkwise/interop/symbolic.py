@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, NoReturn
 from linkwise.algorithms import functions_of
 from linkwise.engine.calls import Calls
 from linkwise.engine.tasks import Key
+from linkwise.interop.arguments import names
 from linkwise.spatial import scalar
 from linkwise.trace.program import Port
 from linkwise.trace.tracer import Task, evaluate, flatten
@@ -74,6 +75,5 @@ def wanted(calls: Calls, key: Key) -> Wanted:
     """The function that a key names, every name checked; inputs without tolerance and limit."""
     task = calls.tasks.task(key)
     ports = [port for port in task.ports(calls.tasks.tree) if port.name not in ("tol", "limit")]
-    external = {f"f_ext[{k}]": f"f_ext_{name}" for k, name in enumerate(key.external)}
-    named = tuple(Port(external.get(port.name, port.name), port.size) for port in ports)
-    return Wanted(task, calls, named)
+    named = zip(names(ports, key.external), ports, strict=True)
+    return Wanted(task, calls, tuple(Port(name, port.size) for name, port in named))

@@ -1,14 +1,18 @@
-"""``lw.torch``: functions of a robot as PyTorch operators, with derivatives of any order.
+"""``lw.torch``: functions of a robot as functions of PyTorch, with derivatives of any order.
 
 >>> import linkwise as lw
 >>> f = lw.torch.forward_dynamics(lw.load("puma560"))   # doctest: +SKIP
 >>> qdd = f(q, qd, tau); qdd.sum().backward()           # doctest: +SKIP
 
 Tensors (..., nq), (..., nv) in, a tensor out, on their device and in their number type; leading
-axes broadcast. Every function is an operator of `torch.library`: `torch.compile` calls it,
-`torch.vmap` makes its axis a batch, and gradients of gradients are operators again. Derivatives by
-``q`` are those by its numbers: of a quaternion, by all four. `torch.func.grad` and `jacrev`, which
-take no operators of others, are left to `torch.autograd`.
+axes broadcast. With ``f_ext``, one more argument for each frame that it names: a wrench (..., 6).
+
+A function has two forms. Ordinary calls and the transformations of `torch.func` (`grad`, `vjp`,
+`jvp`, `jacrev`, `jacfwd`, `hessian`, `vmap`) take a `torch.autograd.Function`; `torch.compile` and
+`torch.export`, whose graphs hold operators only, take an operator of `torch.library`. The
+derivatives of either are functions of the same form, each one kernel (``derived.py``). By a
+quaternion in ``q`` they have four numbers: they are those of the function of the normalised
+quaternion, and so have no part along it.
 """
 
 from __future__ import annotations
@@ -21,12 +25,13 @@ from weakref import WeakKeyDictionary
 
 from linkwise.engine.tasks import Key
 from linkwise.functions import Functions
+from linkwise.interop.arguments import check_count, frames, names
 from linkwise.interop.derived import Node, node
 from linkwise.interop.package import package
 
 Operator = Callable[..., Any]
 _numbers = count()
-_made: WeakKeyDictionary[Any, dict[Key, Operator]] = WeakKeyDictionary()  # by a robot's kernels
+_nodes: WeakKeyDictionary[Any, dict[Key, Node]] = WeakKeyDictionary()  # by a robot's kernels
 
 
 @cache
@@ -36,39 +41,45 @@ def _torch() -> Any:
 
 def function(
     robot: Functions, name: str, *, method: str = "auto", frame: str | None = None,
-    axes: str = "base",
+    axes: str = "base", f_ext: str | Sequence[str] = (),
 ) -> Operator:  # fmt: skip
     """A function of the robot by its name, such as ``"mass_matrix"``, as a function of tensors."""
     torch, calls = _torch(), robot._calls
-    key, own = Key(name, method, frame, axes), _made.setdefault(calls.kernels, {})
-    of = node(calls, key)
-    operator = own.setdefault(key, _operator(of)) if key not in own else own[key]
-    wanted = [port.name for port in of.ports]
+    key, own = Key(name, method, frame, axes, frames(f_ext)), _nodes.setdefault(calls.kernels, {})
+    of = own.setdefault(key, node(calls, key)) if key not in own else own[key]
+    wanted = names(of.ports, key.external)
+    compiled, plain = _operator(of), _function(of)
 
     def call(*tensors: Any) -> Any:
-        if len(tensors) != len(wanted):
-            expected = ", ".join(wanted)
-            raise TypeError(f"{name}: was given {len(tensors)} tensor(s); expected {expected}")
-        for label, x in zip(wanted, tensors, strict=True):
+        check_count(name, wanted, len(tensors), "tensor")
+        for label, port, x in zip(wanted, of.ports, tensors, strict=True):
             if not isinstance(x, torch.Tensor):
                 raise TypeError(f"{name}: {label} is a {type(x).__name__}; expected a torch.Tensor")
+            if x.shape[-1:] != (port.size,):
+                shape = tuple(x.shape)
+                raise ValueError(f"{name}: {label} has shape {shape}; expected (..., {port.size})")
         shape = torch.broadcast_shapes(*(x.shape[:-1] for x in tensors))
         double = any(x.dtype == torch.float64 for x in tensors)
         dtype = torch.float64 if double else torch.float32
-        return operator(*(x.to(dtype).expand(*shape, x.shape[-1]) for x in tensors))
+        rows = [x.to(dtype).expand(*shape, x.shape[-1]) for x in tensors]
+        return compiled(*rows) if torch.compiler.is_compiling() else plain(*rows)
 
     call.__name__ = call.__qualname__ = name
     return call
 
 
-def forward_dynamics(robot: Functions, *, method: str = "auto") -> Operator:
+def forward_dynamics(
+    robot: Functions, *, method: str = "auto", f_ext: str | Sequence[str] = ()
+) -> Operator:
     """``f(q, qd, tau)``: joint accelerations (..., nv), as `Robot.forward_dynamics`."""
-    return function(robot, "forward_dynamics", method=method)
+    return function(robot, "forward_dynamics", method=method, f_ext=f_ext)
 
 
-def inverse_dynamics(robot: Functions, *, method: str = "auto") -> Operator:
+def inverse_dynamics(
+    robot: Functions, *, method: str = "auto", f_ext: str | Sequence[str] = ()
+) -> Operator:
     """``f(q, qd, qdd)``: joint torques (..., nv), as `Robot.inverse_dynamics`."""
-    return function(robot, "inverse_dynamics", method=method)
+    return function(robot, "inverse_dynamics", method=method, f_ext=f_ext)
 
 
 def mass_matrix(robot: Functions, *, method: str = "auto") -> Operator:
@@ -81,51 +92,97 @@ def forward_kinematics(robot: Functions, frame: str) -> Operator:
     return function(robot, "forward_kinematics", frame=frame)
 
 
+def _made(own: Node, make: Callable[[Node], Operator]) -> Operator:
+    """One form of a node, made when it is first needed and kept with the node."""
+    forms = own.__dict__.setdefault("torch", {})
+    if make not in forms:
+        forms[make] = make(own)
+    return forms[make]  # type: ignore[no-any-return]
+
+
 def _operator(own: Node) -> Operator:
     """The node as an operator of torch.library, which returns one tensor or a tuple of them."""
-    torch = _torch()
-    shapes, several = [slot.shape for slot in own.slots], len(own.slots) > 1
-    given = ", ".join(f"Tensor x{i}" for i in range(len(own.ports)))
-    returned = f"({', '.join(['Tensor'] * len(shapes))})" if several else "Tensor"
+    return _made(own, _make_operator)
 
-    def run(*tensors: Any) -> Any:
-        found = own.run([x.detach().contiguous() for x in tensors])
-        return tuple(found) if several else found[0]
+
+def _function(own: Node) -> Operator:
+    """The node as a torch.autograd.Function, which returns one tensor or a tuple of them."""
+    return _made(own, _make_function)
+
+
+def _run(own: Node, tensors: Sequence[Any]) -> Any:
+    """The kernel's results."""
+    return _given_back(own, own.run([x.detach().contiguous() for x in tensors]))
+
+
+def _given_back(own: Node, found: Sequence[Any]) -> Any:
+    return tuple(found) if len(own.slots) > 1 else found[0]
+
+
+def _gradients(own: Node, form: Callable[[Node], Operator], ctx: Any, weights: Any) -> Any:
+    """The derivatives by each input of the sum of the results, weighted."""
+    inputs = ctx.saved_tensors
+    lead = inputs[0].shape[:-1]
+    rows = [w.reshape(*lead, slot.size) for w, slot in zip(weights, own.slots, strict=True)]
+    found = form(own.vjp)(*inputs, *rows)
+    return found if isinstance(found, tuple | list) else (found,)
+
+
+def _mapped(own: Node, form: Callable[[Node], Operator], info: Any, axes: Any, given: Any) -> Any:
+    """The results of a batch, its axis the first one of each: what `torch.vmap` asks for."""
+    moved = [
+        x.expand(info.batch_size, *x.shape) if axis is None else x.movedim(axis, 0)
+        for x, axis in zip(given, axes, strict=True)
+    ]
+    return form(own)(*moved), _given_back(own, [0] * len(own.slots))
+
+
+def _make_operator(own: Node) -> Operator:
+    torch = _torch()
+    shapes = [slot.shape for slot in own.slots]
+    given = ", ".join(f"Tensor x{i}" for i in range(len(own.ports)))
+    returned = f"({', '.join(['Tensor'] * len(shapes))})" if len(shapes) > 1 else "Tensor"
 
     def fake(*tensors: Any) -> Any:
-        made = [tensors[0].new_empty((*tensors[0].shape[:-1], *shape)) for shape in shapes]
-        return tuple(made) if several else made[0]
+        first = tensors[0]
+        made = [first.new_empty((*first.shape[:-1], *shape)) for shape in shapes]
+        return _given_back(own, made)
 
     def keep(ctx: Any, inputs: Any, output: Any) -> None:
         ctx.save_for_backward(*inputs)
 
-    def backward(ctx: Any, *weights: Any) -> Any:
-        inputs = ctx.saved_tensors
-        lead = inputs[0].shape[:-1]
-        rows = [w.reshape(*lead, slot.size) for w, slot in zip(weights, own.slots, strict=True)]
-        found = _of(own.vjp)(*inputs, *rows)
-        return found if isinstance(found, tuple | list) else (found,)
-
-    def mapped(info: Any, axes: Sequence[int | None], *tensors: Any) -> Any:
-        moved = [
-            x.expand(info.batch_size, *x.shape) if axis is None else x.movedim(axis, 0)
-            for x, axis in zip(tensors, axes, strict=True)
-        ]
-        found = operator(*moved)
-        return found, ((0,) * len(shapes) if several else 0)
-
     operator = torch.library.custom_op(
-        f"linkwise::f{next(_numbers)}", run, mutates_args=(), schema=f"({given}) -> {returned}"
+        f"linkwise::f{next(_numbers)}",
+        lambda *tensors: _run(own, tensors),
+        mutates_args=(),
+        schema=f"({given}) -> {returned}",
     )
     operator.register_fake(fake)
-    operator.register_autograd(backward, setup_context=keep)
-    operator.register_vmap(mapped)
+    operator.register_autograd(
+        lambda ctx, *weights: _gradients(own, _operator, ctx, weights), setup_context=keep
+    )
+    operator.register_vmap(lambda info, axes, *given: _mapped(own, _operator, info, axes, given))
     return operator  # type: ignore[no-any-return]
 
 
-def _of(own: Node) -> Operator:
-    """The operator of a derivative, made when it is first needed and kept with its node."""
-    found: Operator | None = getattr(own, "operator", None)
-    if found is None:
-        found = own.operator = _operator(own)  # type: ignore[attr-defined]
-    return found
+def _make_function(own: Node) -> Operator:
+    def forward(*tensors: Any) -> Any:
+        return _run(own, tensors)
+
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    def backward(ctx: Any, *weights: Any) -> Any:
+        return _gradients(own, _function, ctx, weights)
+
+    def vmap(info: Any, axes: Any, *tensors: Any) -> Any:
+        return _mapped(own, _function, info, axes, tensors)
+
+    def jvp(ctx: Any, *rates: Any) -> Any:
+        return _function(own.jvp)(*ctx.saved_tensors, *rates)
+
+    rules = (forward, setup_context, backward, vmap, jvp)
+    methods = {rule.__name__: staticmethod(rule) for rule in rules}
+    made: Operator = type("Linkwise", (_torch().autograd.Function,), methods).apply  # type: ignore[attr-defined]
+    return made

@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from linkwise.backends.base import Array, DeviceMemory, Effort, Rows
+from linkwise.backends.base import Array, DeviceMemory, Effort, Launch, Rows
 from linkwise.backends.cuda.driver import Driver, Facts, Start, driver
 from linkwise.backends.cuda.driver import Memory as Lent
 from linkwise.backends.cuda.loops import LOOPS, place_type, render_loops
@@ -207,6 +207,14 @@ class CudaKernel:
         if self._way == BY_ROOM:
             return self._with_room(states, [*arguments, *(t.pointer for t in self._tables), None])
         return self._function.prepare(self._blocks(states), arguments)
+
+    @property
+    def compiled_launch(self) -> Launch:
+        """How compiled code starts it."""
+        if self._way == BY_ROOM:
+            raise NotImplementedError("a kernel of counted loops is lent memory by Python")
+        turns = TURNS if self._way == BY_TURNS else 1
+        return Launch(self.signature, *self._function.addresses, self._threads, turns, BUSY)
 
     def _with_room(self, states: int, arguments: Sequence[int | None]) -> Start:
         """Starts a kernel of counted loops, and lends it room for what they keep of each link.

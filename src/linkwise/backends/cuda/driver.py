@@ -42,6 +42,12 @@ class Function(Protocol):
         Arguments are pointers and whole numbers of 64 bits.
         """
 
+    @property
+    def addresses(self) -> tuple[int, int, int, int, int]:
+        """The kernel, cuLaunchKernel, cuCtxSetCurrent, the device's context, and the answer of a
+        thread that has no device.
+        """
+
 
 class Memory(Protocol):
     """Memory on a device, for as long as this object lives."""
@@ -295,6 +301,13 @@ class CudaFunction:
 
         return start
 
+    @property
+    def addresses(self) -> tuple[int, int, int, int, int]:
+        """What compiled code needs to start it, as `Launch` has it."""
+        functions = (self._driver.launch_plain, self._driver.set_current)
+        launch, enter = (ctypes.cast(x, ctypes.c_void_p).value or 0 for x in functions)
+        return self._handle.value or 0, launch, enter, self._context, NOT_CURRENT
+
     def _is_current(self) -> bool:
         """Whether this thread works on the kernel's device."""
         now = ctypes.c_void_p()
@@ -368,6 +381,7 @@ class _Functions:
     def __init__(self, name: str) -> None:
         library = ctypes.CDLL(name)
         self.launch, self.current = library.cuLaunchKernelEx, library.cuCtxGetCurrent
+        self.launch_plain, self.set_current = library.cuLaunchKernel, library.cuCtxSetCurrent
         self.capturing = library.cuStreamIsCapturing
         self.capturing.argtypes = [ctypes.c_void_p] * 2
         self.take, self.give = library.cuMemAllocFromPoolAsync, library.cuMemFreeAsync
