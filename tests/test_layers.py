@@ -13,7 +13,7 @@ ROOT = Path(linkwise.__file__).parent
 LAYERS = [
     "codes", "errors", "text", "spatial", "model", "io", "sweep", "algorithms", "trace", "backends",
     "engine", "factors", "se3", "derivatives", "functions", "conversions", "summary",
-    "models", "study", "export", "interop", "view", "robot", "grasp", "load", "builder", "chain",
+    "models", "study", "interop", "export", "view", "robot", "grasp", "load", "builder", "chain",
     "identification", "motion", "checking", "bench", "cli",
 ]  # fmt: skip
 EQUATIONS = ("sweep", "algorithms")  # no array library, no machine

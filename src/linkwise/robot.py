@@ -778,6 +778,7 @@ class Robot(Functions, Conversions):
         status: bool = False,
         math: str = "own",
         shared: bool = False,
+        casadi: int | None = None,
     ) -> tuple[Path, ...]:
         """Write functions as C99 that needs nothing of linkwise; returns the paths of the files.
 
@@ -792,7 +793,10 @@ class Robot(Functions, Conversions):
         functions also write bits of `Status`.
         ``math``: sine and cosine of ``"own"``, the same bits on every machine with fused
         multiply-adds, or of ``"libm"``. ``shared``: also compile a library, with the C compiler of
-        this machine, and write a module that calls it by ctypes.
+        this machine, and write a module that calls it by ctypes. ``casadi``: an order of
+        derivatives, 0, 1 or 2; also write the functions and these derivatives in CasADi's own
+        interface, as ``casadi.external("arm_mass_matrix_casadi", "./libarm.so")`` and acados take
+        them.
 
         ``robot.export("arm", ["forward_dynamics", "jacobian@tool"], dtype="float32")``
         """
@@ -800,7 +804,8 @@ class Robot(Functions, Conversions):
 
         _check_dtype(dtype)
         options: dict[str, Any] = {"axes": axes, "f_ext": f_ext, "status": status, "math": math}
-        return export(self._calls, folder, functions, dtype, name=name, shared=shared, **options)
+        options |= {"name": name, "shared": shared, "casadi": casadi}
+        return export(self._calls, folder, functions, dtype, **options)
 
     def casadi(
         self,
@@ -832,16 +837,19 @@ class Robot(Functions, Conversions):
         method: str = "auto",
         frame: str | None = None,
         axes: str = "base",
+        f_ext: Sequence[str] = (),
     ) -> Any:
         """A function of one state as expressions of SymPy: a matrix, or an array of three axes.
 
         Of the values given, numbers or expressions for each argument; unless given, of real symbols
-        ``q0, q1, ..., qd0, ...``. For robots of a few joints: ``robot.sympy("mass_matrix")[0, 0]``.
-        Constants are floats; vectors are columns. Methods that iterate are refused.
+        ``q0, q1, ..., qd0, ...``. ``f_ext`` names frames whose wrenches are arguments too. For
+        robots of a few joints: ``robot.sympy("mass_matrix")[0, 0]``. Constants are floats; vectors
+        are columns. Methods that iterate are refused.
         """
         from linkwise.interop.sympy import expressions
 
-        return expressions(self._calls, Key(function, method, frame, axes), values)
+        key = Key(function, method, frame, axes, tuple(f_ext))
+        return expressions(self._calls, key, values)
 
     def evaluate(
         self, function: str, *values: Any, method: str = "auto", frame: str | None = None

@@ -38,11 +38,16 @@ from linkwise.cli.output import say
 @click.option("--shared", is_flag=True,
               help="Also compile a shared library, and write a Python module that calls it."
               )  # fmt: skip
+@click.option("--casadi", is_flag=False, flag_value="1", type=click.Choice(["0", "1", "2"]),
+              help="Also write the functions as casadi.external and acados take them, with "
+                   "derivatives up to this order; 1 unless said.")  # fmt: skip
 @robot_options
 def export(robot: str, functions: str, output: Path, **options: Any) -> None:
     """Write functions of ROBOT as C99 that needs nothing of linkwise."""
     own = {key: options.pop(key)
            for key in ("dtype", "name", "axes", "f_ext", "status", "math", "shared")}  # fmt: skip
+    order = options.pop("casadi")
+    own["casadi"] = None if order is None else int(order)
     names = [text.strip() for text in functions.split(",")]
     for path in load_moving(robot, **options).export(output, names, **own):
         say(path)

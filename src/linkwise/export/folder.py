@@ -2,6 +2,7 @@
 
 arm.h  arm.c        the functions; nothing of linkwise is needed to compile or run them
 arm_test.c          calls each and compares with numbers that linkwise wrote
+arm_casadi.c        with ``casadi=``: the same for CasADi and acados, with derivatives
 CMakeLists.txt      library and test:  cmake -B build && cmake --build build && ctest
 libarm.so  arm.py   with ``shared=True``: compiled by this machine's C compiler, and a module
                     that calls it by ctypes
@@ -19,6 +20,7 @@ from pathlib import Path
 import linkwise
 from linkwise.engine.calls import Calls
 from linkwise.errors import BackendUnavailable
+from linkwise.export.casadi import ORDERS, casadi_source
 from linkwise.export.loader import loader
 from linkwise.export.selftest import selftest
 from linkwise.export.source import Robot, header, source
@@ -37,7 +39,7 @@ set(CMAKE_C_STANDARD 99)
 set(CMAKE_C_STANDARD_REQUIRED ON)
 set(CMAKE_C_EXTENSIONS OFF)
 
-add_library({prefix} {prefix}.c)  # shared with -DBUILD_SHARED_LIBS=ON
+add_library({prefix} {sources})  # shared with -DBUILD_SHARED_LIBS=ON
 target_include_directories({prefix} PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}})
 if(CMAKE_C_COMPILER_ID MATCHES "GNU|Clang")
   # multiply-adds are written where they are wanted; add -march=native for fused ones
@@ -66,27 +68,39 @@ def export(
     status: bool = False,
     math: str = "own",
     shared: bool = False,
+    casadi: int | None = None,
 ) -> tuple[Path, ...]:
     """Write the files; returns their paths."""
     if math not in MATH:
         raise ValueError(f"export: math is {math!r}; expected 'own' or 'libm'")
+    _check_casadi(casadi, dtype)
     tree = calls.tasks.tree
     prefix = _prefix(calls.tasks.name, name)
     robot = Robot(calls.tasks.name, prefix, tree, dtype, math == "libm", linkwise.__version__)
     asked = Asked(axes, (f_ext,) if isinstance(f_ext, str) else tuple(f_ext), status)
     found = wanted(calls.tasks, calls.kernels, functions, prefix, dtype, asked)
-    texts = {
-        f"{prefix}.h": header(robot, found),
-        f"{prefix}.c": source(robot, found),
-        f"{prefix}_test.c": selftest(robot, found),
-        "CMakeLists.txt": CMAKE.format(prefix=prefix),
-    }
+    texts = {f"{prefix}.h": header(robot, found), f"{prefix}.c": source(robot, found)}
+    if casadi is not None:
+        texts[f"{prefix}_casadi.c"] = casadi_source(robot, calls, found, casadi)
+    sources = [file for file in texts if file.endswith(".c")]
+    texts[f"{prefix}_test.c"] = selftest(robot, found)
+    texts["CMakeLists.txt"] = CMAKE.format(prefix=prefix, sources=" ".join(sources))
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     for file, text in texts.items():
         (target / file).write_text(text, encoding="utf-8")
-    more = _shared(target, robot, found) if shared else ()
+    more = _shared(target, robot, found, sources) if shared else ()
     return (*(target / file for file in texts), *more)
+
+
+def _check_casadi(order: int | None, dtype: str) -> None:
+    """Raise unless CasADi can be given functions, with derivatives of an order."""
+    if order is None:
+        return
+    if order not in ORDERS:
+        raise ValueError(f"export: casadi is {order!r}; expected an order of derivatives: 0, 1, 2")
+    if dtype != "float64":
+        raise ValueError(f"export: casadi with dtype {dtype!r}; expected 'float64', as CasADi has")
 
 
 def _prefix(robot: str, name: str | None) -> str:
@@ -99,7 +113,9 @@ def _prefix(robot: str, name: str | None) -> str:
     return name
 
 
-def _shared(folder: Path, robot: Robot, functions: Sequence[Wanted]) -> tuple[Path, Path]:
+def _shared(
+    folder: Path, robot: Robot, functions: Sequence[Wanted], sources: Sequence[str]
+) -> tuple[Path, Path]:
     """Compile the source, and write the module that calls it."""
     library = folder / f"lib{robot.prefix}.so"
     compiler = shlex.split(os.environ.get("CC", "cc"))
@@ -110,7 +126,7 @@ def _shared(folder: Path, robot: Robot, functions: Sequence[Wanted]) -> tuple[Pa
         )
     flags = shlex.split(os.environ.get("CFLAGS", "-O2"))
     fixed = ["-std=c99", "-ffp-contract=off", "-fPIC", "-shared"]
-    command = [*compiler, *flags, *fixed, "-o", library.name, f"{robot.prefix}.c", "-lm"]
+    command = [*compiler, *flags, *fixed, "-o", library.name, *sources, "-lm"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     if done.returncode:
         raise BackendUnavailable(

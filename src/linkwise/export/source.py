@@ -16,7 +16,7 @@ from linkwise.export.wanted import Wanted, identifier, ports, unique
 from linkwise.functions import Functions
 from linkwise.model.configuration import own_joints
 from linkwise.model.tree import Tree
-from linkwise.trace.program import BYTE, For, OperationCount, Repeat, count_operations
+from linkwise.trace.program import BYTE, For, OperationCount, Program, Repeat, count_operations
 from linkwise.trace.status import Status
 
 MOST_NAMED = 1000  # joints that get names in the header
@@ -249,21 +249,21 @@ def source(robot: Robot, functions: Sequence[Wanted]) -> str:
             f'#include "{robot.prefix}.h"',
             "",
             HEAD,
-            _helpers(robot, {node.op for one in functions for node in one.program.nodes()}),
+            helpers(robot, {node.op for one in functions for node in one.program.nodes()}),
             *(line for one, text in zip(functions, texts, strict=True)
-              for line in (comment(one.title), _with_unused(one, text))),
+              for line in (comment(one.title), with_unused(one.program, text))),
         )
     )  # fmt: skip
 
 
-def _with_unused(one: Wanted, text: str) -> str:
+def with_unused(program: Program, text: str) -> str:
     """The function; inputs that no result depends on are named, so that no compiler warns."""
     head, body = text.split("{\n", 1)
-    unused = [word(port.name) for port in one.program.inputs if f"{word(port.name)}[" not in body]
+    unused = [word(port.name) for port in program.inputs if f"{word(port.name)}[" not in body]
     return "{\n".join((head, "".join(f"    (void){name};\n" for name in unused) + body))
 
 
-def _helpers(robot: Robot, ops: set[str]) -> str:
+def helpers(robot: Robot, ops: set[str]) -> str:
     """Multiply-adds, sines and angles, for machines with fused multiply-adds and others."""
     dialect = robot.dialect
     f, T = dialect.suffix, dialect.number
