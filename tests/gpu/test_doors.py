@@ -1,6 +1,6 @@
 """`lw.torch` and `lw.jax` on a GPU: the bits of the CPU, derivatives, transformations, compilers.
 
-    python -m pytest -m "" --noconftest tests/gpu/test_doors.py
+python -m pytest -m "" --noconftest tests/gpu/test_doors.py
 """
 
 from __future__ import annotations

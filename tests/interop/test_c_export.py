@@ -49,7 +49,7 @@ def states(robot, rng):
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_the_self_test_passes(dtype, math, tmp_path):
     lw.load("iiwa14").export(tmp_path, FEW, dtype, math=math)
-    for flags in ([], ["-mfma"]) if FUSED else ([],):
+    for flags in ([], ["-mfma"], ["-mfma", "-DLINKWISE_PLAIN"]) if FUSED else ([],):
         done = compiled_test(tmp_path, "-ffp-contract=off", *flags)
         assert done.returncode == 0, done.stdout
         assert done.stdout == "iiwa14: 0 of 3 functions wrong\n"

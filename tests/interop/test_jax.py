@@ -1,4 +1,7 @@
-"""JAX on the CPU: the bits of the NumPy call under jit, vmap, scan; grad, jvp; errors."""
+"""JAX on the CPU: the bits of the NumPy call under jit, vmap, scan; grad, jvp; errors.
+
+`tests/gpu/test_doors.py` has the same on a GPU.
+"""
 
 import sys
 
@@ -62,6 +65,30 @@ def test_scan(state, jax):
     np.testing.assert_allclose(q1, q, rtol=1e-13)
 
 
+def test_gradients_through_a_scan(state, jax):
+    """Of where three steps lead, by where they began: reverse and forward modes agree."""
+    robot, (q, qd, tau) = (state[0], (x[0] for x in state[1]))
+    f = lw.jax.inverse_dynamics(robot)
+
+    def end(q):
+        step = lambda x, _: (x + 1e-2 * f(x, qd, tau), None)  # noqa: E731
+        return jax.lax.scan(step, q, None, length=3)[0]
+
+    forward, backward = jax.jit(jax.jacfwd(end))(q), jax.jit(jax.jacrev(end))(q)
+    np.testing.assert_allclose(forward, backward, rtol=1e-10, atol=1e-10)
+    _, along = jax.jvp(end, (q,), (qd,))
+    np.testing.assert_allclose(along, forward @ qd, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.full
+def test_second_order(state, jax):
+    """The Hessian of the potential energy is the derivative of the torque of gravity."""
+    robot, (q, _, _) = state
+    energy, torque = (lw.jax.function(robot, f"{name}") for name in
+                      ("potential_energy", "gravity_torque"))  # fmt: skip
+    np.testing.assert_allclose(jax.hessian(energy)(q[0]), jax.jacfwd(torque)(q[0]), atol=1e-11)
+
+
 def test_mistakes_are_told(state):
     robot, (q, qd, tau) = state
     f = lw.jax.forward_dynamics(robot)
@@ -69,6 +96,8 @@ def test_mistakes_are_told(state):
         f(q, qd)
     with pytest.raises(ValueError, match=r"qd has shape \(5, 5\); expected \(\.\.\., 6\)"):
         f(q, qd[:, :5], tau)
+    with pytest.raises(TypeError, match="expected q, qd, tau, f_ext_link6"):
+        lw.jax.forward_dynamics(robot, f_ext=["link6"])(q, qd, tau)
 
 
 def test_a_missing_package_tells_how_to_install_it(monkeypatch):

@@ -1,4 +1,4 @@
-"""PyTorch: the bits of the NumPy call, gradients of two orders, vmap, compile, and errors."""
+"""PyTorch: the bits of the NumPy call, gradients of two orders, torch.func, compile, and errors."""
 
 import sys
 
@@ -52,6 +52,37 @@ def test_gradients_of_gradients(state, torch):
     assert torch.autograd.gradgradcheck(lw.torch.inverse_dynamics(robot), one)
 
 
+# what PyTorch's own forward mode says of itself when it is first used
+@pytest.mark.filterwarnings("ignore:`torch.jit.script:DeprecationWarning")
+def test_transformations_of_functions(state, torch):
+    robot, values = state
+    f, func = lw.torch.inverse_dynamics(robot), torch.func
+    q, qd, qdd = (x.detach() for x in values)
+    masses = robot.mass_matrix(q.numpy())
+    for jacobian in (func.jacrev, func.jacfwd):
+        by_qdd = func.vmap(jacobian(f, argnums=2))(q, qd, qdd)
+        np.testing.assert_allclose(by_qdd.numpy(), masses, rtol=1e-12, atol=1e-13)
+
+    def loss(q, qd, qdd):
+        return (f(q, qd, qdd) ** 2).sum()
+
+    (usual,) = torch.autograd.grad(loss(*values), values[0])
+    torch.testing.assert_close(func.vmap(func.grad(loss))(q, qd, qdd), usual)
+    _, along = func.jvp(lambda q: f(q, qd, qdd), (q,), (qd,))
+    torch.testing.assert_close((func.jacrev(f)(q[0], qd[0], qdd[0]) @ qd[0]), along[0])
+
+
+@pytest.mark.full
+@pytest.mark.filterwarnings("ignore:`torch.jit.script:DeprecationWarning")
+def test_transformations_of_second_order(state, torch):
+    robot, values = state
+    f = lw.torch.function(robot, "potential_energy")
+    q = values[0][0].detach()
+    stiffness = torch.func.hessian(f)(q)
+    torque = lw.torch.function(robot, "gravity_torque")
+    torch.testing.assert_close(stiffness, torch.func.jacrev(torque)(q))
+
+
 def test_leading_axes_broadcast(state, torch):
     robot, (q, qd, tau) = state
     f = lw.torch.forward_dynamics(robot)
@@ -81,6 +112,11 @@ def test_mistakes_are_told(state):
         f(*values[:2])
     with pytest.raises(TypeError, match=r"qd is a list; expected a torch\.Tensor"):
         f(values[0], [0.0] * 6, values[2])
+    with pytest.raises(ValueError, match=r"tau has shape \(3, 5\); expected \(\.\.\., 6\)"):
+        f(*values[:2], values[2][:, :5])
+    push = lw.torch.forward_dynamics(robot, f_ext="link6")
+    with pytest.raises(TypeError, match=r"expected q, qd, tau, f_ext_link6"):
+        push(*values)
     with pytest.raises(ValueError, match=r"\[pcg\]: an iteration has no derivatives here"):
         lw.torch.forward_dynamics(robot, method="pcg")
 

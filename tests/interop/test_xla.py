@@ -1,4 +1,4 @@
-"""What XLA calls to start a kernel of a GPU, called here as XLA does, with a driver that listens."""
+"""The code by which XLA starts a kernel of a GPU, called as XLA does; a driver listens."""
 
 import ctypes
 from ctypes import CFUNCTYPE, c_int, c_int32, c_int64, c_uint, c_void_p

@@ -6,12 +6,12 @@ CasADi finds a function's derivatives in the same library, by their names:
 |---|---|---|
 | ``f`` | q, qd, tau | result |
 | ``jac_f`` | q, qd, tau, out_result | the derivative of the result by each argument |
-| ``adj1_f`` | q, qd, tau, out_result, adj_result | by each argument, of the result weighted by the last |
+| ``adj1_f`` | q, qd, tau, out_result, adj_result | by each argument, of the weighted result |
 | ``jac_adj1_f`` | those of adj1_f, and its results | the derivatives of adj1_f: second order |
 
 Every function is a program of its own (``interop/derived.py``). Matrices are written column by
-column, which is how CasADi has them: the programs are traced in that order. An argument that is NULL
-stands for zeros; a result that is NULL is not wanted, and is written to CasADi's work space.
+column, which is how CasADi has them: the programs are traced in that order. An argument that is
+NULL stands for zeros; a result that is NULL is not wanted, and is written to CasADi's work space.
 """
 
 from __future__ import annotations

@@ -37,6 +37,7 @@ MULTIPLY_ADD = """\
 #if defined({fast}) && !defined(LINKWISE_PLAIN)
 #define LINKWISE_FMA(a, b, c) {fma}(a, b, c)
 #else
+#undef LINKWISE_PLAIN
 #define LINKWISE_PLAIN
 #define LINKWISE_FMA(a, b, c) ((a) * (b) + (c))
 #endif

@@ -1,4 +1,4 @@
-"""Arguments of the functions that doors hand out: their names, and a message about a wrong number."""
+"""Arguments of the functions that doors hand out: their names, and how many there must be."""
 
 from __future__ import annotations
 

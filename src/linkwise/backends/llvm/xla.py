@@ -5,12 +5,12 @@ the driver's function, so that no call passes through Python on either.
 
 Offsets are those of the structures of xla/ffi/api/c_api.h, version 0, on 64-bit machines:
 
-    call frame   8 extensions, 16 functions of XLA, 24 context, 72 buffers of arguments, 112 of results
+    call frame   8 extensions, 16 functions of XLA, 24 context, 72 arguments' buffers, 112 results'
     functions   48 make an error, 80 get the stream
     extension    8 its type; type 1 asks what the handler is: 24 the answer's place
     answer      24, 28 version of the interface, 32 traits
     buffer      24 data, 32 rank, 40 dimensions
-"""  # noqa: E501
+"""
 
 from __future__ import annotations
 
@@ -190,9 +190,7 @@ def launcher(launch: Launch) -> Loaded:
     return _loaded(room, lines, call, GRAPHS, "linkwise: the GPU refused a kernel")
 
 
-def _loaded(
-    room: str, buffers: Sequence[str], call: str, traits: int, message: str = ""
-) -> Loaded:
+def _loaded(room: str, buffers: Sequence[str], call: str, traits: int, message: str = "") -> Loaded:
     target = host()
     text = HANDLER.format(
         triple=target.triple,
