@@ -20,6 +20,11 @@ STEP = 1e-30
 STATES = 4
 METHODS = ("ltl", "pv", "pv-r")
 BOUND = 1e-11  # times the condition of the KKT matrix
+LONG = np.longdouble
+DEPENDENT = 1e-15  # of a unit diagonal: pivots of the judge, whose own rounding is 1e-19
+precise = pytest.mark.skipif(
+    np.finfo(LONG).eps > 1e-18, reason="long double is no longer than double here"
+)
 
 
 class Case(NamedTuple):
@@ -185,12 +190,11 @@ def test_random_trees_with_loops_equal_a_dense_solve(
 def test_a_thousand_random_trees_with_loops_equal_a_dense_solve(
     random_robot: Any, random_states: Any, evaluate: Any, q_rate: Any
 ) -> None:
-    """In some, directions depend on each other: forces are the least but for one state in 1,000."""
     others = 0
     for seed in range(1000, 2000):
         case = random_case(seed, random_robot, random_states, followers=seed % 4 == 0)
         others += compare(case, evaluate, q_rate)
-    assert others <= STATES
+    assert others == 0
 
 
 @pytest.mark.parametrize(
@@ -212,3 +216,150 @@ def test_redundant_loops(
         assert np.allclose(found, alone, rtol=1e-6, atol=1e-9 * np.abs(alone).max())
     _, bits = twice.robot.forward_dynamics(*twice[1:], status=True)
     assert (bits & lw.Status.REDUNDANT).all()
+
+
+# -- forces of redundant loops, judged by a pseudo-inverse in long double precision ----------------
+#
+#     λ = -Ω⁺ (J M⁻¹ (tau - bias)),   Ω = J M⁻¹ Jᵀ                                         at rest
+#
+# The judge eliminates with full pivoting, in 19 digits, so that it sees which directions depend on
+# others where double precision has to decide by rounding.
+
+
+class Pivoted(NamedTuple):
+    """``A = L D Lᵀ`` of matrices (n, n, states), rows in an order of their own, until what is left
+    is zero to rounding.
+    """
+
+    L: np.ndarray  # (n, n, states), columns by step
+    d: np.ndarray  # (n, states), 0 for what is left out
+
+    @property
+    def rank(self) -> np.ndarray:
+        return (self.d > 0).sum(axis=0)
+
+
+def pivoted(A: np.ndarray) -> Pivoted:
+    rest, L, d = A.copy(), np.zeros_like(A), np.zeros(A.shape[1:], A.dtype)
+    states = np.arange(A.shape[-1])
+    for k in range(len(A)):
+        own = np.einsum("iis->is", rest)
+        at = own.argmax(axis=0)
+        pivot = own[at, states]
+        kept = pivot > DEPENDENT
+        d[k] = np.where(kept, pivot, 0.0)
+        column = np.where(kept, rest[:, at, states] / np.where(kept, pivot, 1.0), 0.0)
+        L[:, k] = column
+        rest = rest - column[:, None] * column[None] * d[k]
+    return Pivoted(L, d)
+
+
+def solved(A: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """``A⁻¹ b`` of positive definite matrices (n, n, states) and columns (n, m, states)."""
+    n, rest, x = len(A), A.copy(), b.copy()
+    for k in range(n):
+        for i in range(k + 1, n):
+            factor = rest[i, k] / rest[k, k]
+            rest[i] = rest[i] - factor * rest[k]
+            x[i] = x[i] - factor * x[k]
+    for k in reversed(range(n)):
+        x[k] = x[k] - np.einsum("is,ims->ms", rest[k, k + 1 :], x[k + 1 :])
+        x[k] = x[k] / rest[k, k]
+    return x
+
+
+def least(Omega: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """``Ω⁺ b`` (n, states) for b in the range of Ω, and the rank of each."""
+    size = 1.0 / np.sqrt(np.where(np.einsum("iis->is", Omega) > 0, np.einsum("iis->is", Omega), 1))
+    found = pivoted(Omega * size[:, None] * size[None])
+    x = np.zeros_like(b)
+    for rank in np.unique(found.rank):
+        s = np.flatnonzero(found.rank == rank)
+        basis = found.L[:, :rank, s] / size[:, None, s]  # spans the range of Ω = B D Bᵀ
+        gram = np.einsum("iks,ils->kls", basis, basis)
+        if not rank:
+            continue
+        # least x with Bᵀ x = y, where D y = B⁺ b
+        y = solved(gram, np.einsum("iks,is->ks", basis, b[:, s])[:, None])[:, 0] / found.d[:rank, s]
+        x[:, s] = np.einsum("iks,ks->is", basis, solved(gram, y[:, None])[:, 0])
+    return x, found.rank
+
+
+def columns(A: np.ndarray) -> np.ndarray:
+    """(states, n, m) as (n, m, states)."""
+    return np.moveaxis(np.asarray(A, LONG), 0, -1)
+
+
+def judged(case: Case, evaluate: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Forces along the directions (states, n), the rank, and the condition of the rest."""
+    robot, (q, qd, tau) = case.robot, (x.astype(LONG) for x in case[1:])
+    J, M = (columns(x) for x in (jacobian(robot, q, evaluate), evaluate(robot, "mass_matrix", q)))
+    driven = (tau - evaluate(robot, "bias", q, qd)).T
+    right = np.concatenate([J.transpose(1, 0, 2), driven[:, None]], axis=1)
+    moved = np.einsum("ijs,jks->iks", J, solved(M, right))
+    forces, rank = least(moved[:, :-1], -moved[:, -1])
+    K = np.array([kkt_matrix(M[..., s], J[..., s]) for s in range(len(rank))])
+    values = np.linalg.svd(K)[1]
+    last = values[np.arange(len(rank)), M.shape[0] + rank - 1]
+    return forces.T.astype(float), rank, values[:, 0] / last
+
+
+def kkt_matrix(M: np.ndarray, J: np.ndarray) -> np.ndarray:
+    none = np.zeros((len(J), len(J)))
+    return np.block([[M, -J.T], [J, none]]).astype(float)
+
+
+def wrong(case: Case, evaluate: Any) -> tuple[int, int]:
+    """States whose forces by some method are not the smallest; and redundant ones of all."""
+    forces, rank, cond = judged(case, evaluate)
+    want = base_wrenches(case, forces, evaluate)
+    pushed = np.linalg.norm(forces, axis=-1) + np.linalg.norm(case.tau, axis=-1)
+    bad = np.zeros(len(rank), bool)
+    for method in METHODS if not case.robot.tree.coupled else METHODS[:1]:
+        found = evaluate(case.robot, "constraint_forces", *case[1:], method=method)
+        off = np.linalg.norm(found - want, axis=-1).max(axis=-1) / pushed
+        bad |= ~(off <= BOUND * cond)
+    return int(bad.sum()), int((rank < case.robot.tree.n_constraints).sum())
+
+
+def check(seeds: range, states: int, random_robot: Any, random_states: Any, evaluate: Any) -> int:
+    """Loops as they are, closed twice, and planar ones with what keeps them in their plane; returns
+    how many states were redundant.
+    """
+    redundant = 0
+    for seed in seeds:
+        robot = random_case(seed, random_robot, random_states, followers=seed % 4 == 0).robot
+        again = robot.close_loops(robot.loops[:1])
+        for made in (robot, again, flat(robot)):
+            rng = np.random.default_rng(seed)
+            q, qd, tau = random_states(made, rng, states)
+            bad, some = wrong(Case(made, q, qd * 0.0, tau), evaluate)
+            assert bad == 0, (seed, made.loops)
+            redundant += some
+    return redundant
+
+
+def flat(robot: lw.Robot) -> lw.Robot:
+    """The robot with its last loop held in all six directions as well."""
+    loop = robot.loops[-1]
+    return robot.close_loops(lw.Loop(loop.frame_a, loop.frame_b))
+
+
+@precise
+def test_forces_of_redundant_loops_are_the_smallest(
+    random_robot: Any, random_states: Any, evaluate: Any
+) -> None:
+    """Seed 1622 has a state in which the directions before a redundant one nearly depend on each
+    other, so that its pivot is 10⁵ rounding units of its own diagonal.
+    """
+    assert check(range(1622, 1623), 8, random_robot, random_states, evaluate) > 10
+
+
+@precise
+@pytest.mark.full
+@pytest.mark.parametrize("part", range(10))
+def test_ten_thousands_of_redundant_states(
+    part: int, random_robot: Any, random_states: Any, evaluate: Any
+) -> None:
+    seeds = range(1000 + 100 * part, 1100 + 100 * part)
+    assert check(seeds, 20, random_robot, random_states, evaluate) > 3000

@@ -21,7 +21,7 @@ from linkwise.algorithms.external import External
 from linkwise.algorithms.rnea import rnea
 from linkwise.algorithms.yielding import combined
 from linkwise.model.tree import Tree
-from linkwise.spatial import Scalar, Vector, reciprocal_if_independent
+from linkwise.spatial import Scalar, Vector
 
 
 def inverse_dynamics(
@@ -33,7 +33,7 @@ def inverse_dynamics(
     ones = [1.0] * len(J)
     scale = [dense.dot(column, ones) for column in zip(*most.values(), strict=True)]
     H = dense.square(list(J.values()), ones)
-    factors = Factors(*ldl.factor(H, scale, reciprocal_if_independent))
+    factors = Factors(*ldl.factor_independent(H, scale))
     least = _less(needed, J, factors.solve(combined(J, needed, len(H))))
     if not tree.passive:
         return least

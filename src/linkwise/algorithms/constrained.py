@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from linkwise.algorithms import dense, ldl
 from linkwise.algorithms.closures import Seam
-from linkwise.spatial import Matrix, Scalar, Vector, reciprocal_if_independent, select
+from linkwise.spatial import Matrix, Scalar, Vector, select
 
 
 class Constrained(NamedTuple):
@@ -62,7 +62,7 @@ class Factors(NamedTuple):
 
 def factor(c: Constrained) -> Factors:
     """Factors of Ω without directions that depend on others."""
-    return Factors(*ldl.factor(c.inverse, c.scale, reciprocal_if_independent))
+    return Factors(*ldl.factor_independent(c.inverse, c.scale))
 
 
 def forces(c: Constrained) -> list[Scalar]:

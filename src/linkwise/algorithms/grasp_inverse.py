@@ -27,7 +27,7 @@ from linkwise.algorithms.rates import at_rest, move
 from linkwise.algorithms.rnea import rnea
 from linkwise.algorithms.yielding import combined
 from linkwise.model.tree import Tree
-from linkwise.spatial import Force, Scalar, Vector, reciprocal_if_independent
+from linkwise.spatial import Force, Scalar, Vector
 from linkwise.sweep import along_path
 
 
@@ -58,7 +58,7 @@ def shared(
     own = [D[j] for j in J]
     scale = [dense.dot(column, own) for column in zip(*most.values(), strict=True)]
     H = dense.square(list(J.values()), own)
-    factors = Factors(*ldl.factor(H, scale, reciprocal_if_independent))
+    factors = Factors(*ldl.factor_independent(H, scale))
     weighed = [x * d for x, d in zip(needed, D, strict=True)]
     f = factors.solve(combined(J, weighed, len(H)))
     if tree.passive:
@@ -66,7 +66,7 @@ def shared(
         Z = [factors.solve(row) for row in P]
         S = [[dense.dot(row, z) for z in Z] for row in P]
         left = [[needed[j] - dense.dot(row, f)] for j, row in zip(tree.passive, P, strict=True)]
-        L, inv_d = ldl.factor(S, [S[k][k] for k in range(len(S))], reciprocal_if_independent)
+        L, inv_d = ldl.factor_independent(S, [S[k][k] for k in range(len(S))])
         eta = ldl.backward(L, dense.scaled(ldl.forward(L, left), inv_d))
         more = [dense.dot(z, [x[0] for x in eta]) for z in zip(*Z, strict=True)]
         f = [x + y for x, y in zip(f, more, strict=True)]

@@ -16,7 +16,7 @@ from linkwise.algorithms.grasp_outcome import place_of
 from linkwise.algorithms.kinematics import at_frame
 from linkwise.algorithms.poses import link_pose
 from linkwise.model.tree import Tree
-from linkwise.spatial import Force, Scalar, Vec3, Vector, cross, reciprocal_if_independent
+from linkwise.spatial import Force, Scalar, Vec3, Vector, cross
 
 
 def internal_forces(tree: Tree, q: Vector, forces: Vector) -> list[list[Scalar]]:
@@ -37,7 +37,7 @@ def internal_forces(tree: Tree, q: Vector, forces: Vector) -> list[list[Scalar]]
     ones = [1.0] * len(columns)
     square = dense.square(columns, ones)
     sizes = [square[k][k] for k in range(6)]
-    factors = Factors(*ldl.factor(square, sizes, reciprocal_if_independent))
+    factors = Factors(*ldl.factor_independent(square, sizes))
     total = [dense.dot(column, along) for column in zip(*columns, strict=True)]
     least = factors.solve(total)
     found = [[Vec3.zero(), Vec3.zero()] for _ in held.contacts]

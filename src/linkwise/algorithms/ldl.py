@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from linkwise.algorithms.dense import square, unit
+from linkwise.algorithms.dense import dot, square, unit
 from linkwise.spatial import Matrix as Block
-from linkwise.spatial import Scalar, reciprocal
+from linkwise.spatial import Scalar, reciprocal, reciprocal_if_independent
 
 
 def factor(
@@ -18,12 +18,39 @@ def factor(
     """L and D⁻¹; ``scale`` is what each pivot is compared with, ``invert(pivot, scale)`` its
     reciprocal.
     """
+    return _eliminated(A, lambda k, pivot, _: invert(pivot, scale[k]))
+
+
+def factor_independent(A: Block, scale: Sequence[Scalar]) -> tuple[Block, list[Scalar]]:
+    """L and D⁻¹ of a positive semidefinite A; D⁻¹ is 0 for rows that depend on rows before them.
+
+    Row k of L⁻¹ is the combination v of row k with those before it that leaves least, and the pivot
+    is what it leaves, ``vᵀ A v``. ``scale`` is what the diagonal of A could be at most: rounding of
+    ``A_ij`` is in proportion to ``√(s_i s_j)``, that of the pivot to ``Σ v_i² s_i``, which is large
+    where the rows before it nearly depend on each other.
+    """
+    combinations: Block = []
+
+    def invert(k: int, pivot: Scalar, L: Block) -> Scalar:
+        v = unit(k + 1)[k]
+        for i, row in enumerate(combinations):
+            v[: i + 1] = [x - L[k][i] * y for x, y in zip(v, row, strict=False)]
+        combinations.append(v)
+        return reciprocal_if_independent(pivot, dot([x * x for x in v], scale))
+
+    return _eliminated(A, invert)
+
+
+def _eliminated(
+    A: Block, invert: Callable[[int, Scalar, Block], Scalar]
+) -> tuple[Block, list[Scalar]]:
+    """L and D⁻¹, pivot k inverted by ``invert(k, pivot, L)`` once row k of L is known."""
     n = len(A)
     rest = [row[:] for row in A]
     L = unit(n)
     inv_d: list[Scalar] = []
     for k in range(n):
-        inv_d.append(invert(rest[k][k], scale[k]))
+        inv_d.append(invert(k, rest[k][k], L))
         for i in range(k + 1, n):
             L[i][k] = rest[i][k] * inv_d[k]
             for j in range(k + 1, i + 1):

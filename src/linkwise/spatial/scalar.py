@@ -20,7 +20,7 @@ Scalar = Any
 Vector = Sequence[Scalar]
 Matrix = list[list[Scalar]]  # by rows
 # rounding units beside its scale below which a pivot of constraints counts as zero
-INDEPENDENT = 2.0**12
+INDEPENDENT = 2.0**8
 Step = Callable[[list[Scalar]], tuple[Sequence[Scalar], Scalar]]
 
 
