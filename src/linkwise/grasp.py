@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.engine import devices
-from linkwise.engine.calls import Calls, Constants, Options, with_constants
+from linkwise.engine import grasp_states as states
+from linkwise.engine.calls import Calls, Constants, Options, Wrenches, with_constants
 from linkwise.functions import Residual
 from linkwise.model import forest, values
 from linkwise.model.bodies import Policy
@@ -29,8 +30,6 @@ from linkwise.model.forest import OBJECT, Held
 from linkwise.model.tree import Tree
 from linkwise.model.values import Array
 from linkwise.robot import Robot
-from linkwise.spatial import Mat3, Vec3
-from linkwise.spatial.quaternion import Quaternion
 
 
 class Loads(NamedTuple):
@@ -225,6 +224,7 @@ class Grasp(Robot):
         object_velocity: ArrayLike | None = None,
         *,
         method: str = "auto",
+        f_ext: Wrenches | None = None,
         threads: int | None = None,
         status: bool = False,
         device: str | None = None,
@@ -242,60 +242,86 @@ class Grasp(Robot):
         position (..., 7), and ``object_velocity`` (..., 6), (angular, linear) of its frame's origin
         in world axes; or both within ``q`` and ``qd``.
 
+        ``f_ext``: wrenches {frame: (..., 6)} as `Robot` says, on links of any arm, and on the
+        object itself at its frame ``"object"``.
+
         ``method``: ``"dual"`` (closed loops of the whole; ``"auto"``), ``"dual-pv"``, the same from
         articulated bodies, or ``"recursive"`` (each arm by itself, then the object: for arms that
         can move in all directions that their contacts hold). With ``status=True`` the result is
         ``((qdd, acceleration, forces), status bits)``.
         """
-        lists = _are_lists(q, self._arms)
-        state = self._state(q, qd, tau, object_pose, object_velocity, lists)
+        lists = self._are_lists(q)
+        if lists:
+            q, qd, tau = self._joined("forward_dynamics", (q, qd, ("tau", tau)))
+        state = self._state(q, qd, tau, object_pose, object_velocity)
         options = with_constants(
             "forward_dynamics", constants, threads=threads, status=status, device=device
         )
-        found = self._calls.run("grasp_dynamics", state, options, method=method)
+        found = self._calls.run("grasp_dynamics", state, options, method=method, f_ext=f_ext)
         rows, bits = found if status else (found, None)
         qdd, rest = rows[..., : self.nv], rows[..., self.nv :]
-        forces = rest[..., 6:].reshape(*rest.shape[:-1], len(self._contacts), 6)
-        result: Any = (qdd, rest[..., :6], forces)
-        if lists:
-            parts = self.split(qdd)[: len(self._arms)]
-            result = (parts, rest[..., :6], [forces[..., i, :] for i in range(len(self._contacts))])
+        qdd, forces = self._as_given(qdd, rest[..., 6:], lists)
+        result = (qdd, rest[..., :6], forces)
         return (result, bits) if status else result
 
-    def _state(
-        self, q: Any, qd: Any, tau: Any, pose: Any, velocity: Any, lists: bool
-    ) -> tuple[Any, Any, Any]:
+    def _are_lists(self, q: Any) -> bool:
+        """Whether a configuration is given arm by arm."""
+        return states.are_lists(q, [r.nq for r in self._arms])
+
+    def _joined(self, function: str, given: tuple[Any, Any, tuple[str, Any]]) -> list[Any]:
+        """Lists of arrays, one for each arm, as arrays of all arms."""
+        q, qd, (name, third) = given
+        nq, nv = [r.nq for r in self._arms], [r.nv for r in self._arms]
+        named = (("q", q, nq), ("qd", qd, nv), (name, third, nv))
+        return [states.joined(function, what, value, own) for what, value, own in named]
+
+    def _as_given(self, per_joint: Any, forces: Any, lists: bool) -> tuple[Any, Any]:
+        """Numbers of all joints, and wrenches of all contacts, as lists where a state was one."""
+        wrenches = forces.reshape(*forces.shape[:-1], len(self._contacts), 6)
+        if not lists:
+            return per_joint, wrenches
+        of_contacts = [wrenches[..., i, :] for i in range(len(self._contacts))]
+        return self.split(per_joint)[: len(self._arms)], of_contacts
+
+    def _state(self, q: Any, qd: Any, tau: Any, pose: Any, velocity: Any) -> tuple[Any, Any, Any]:
         """All numbers of the state, and of the torques."""
-        if lists:
-            sizes = [r.nq for r in self._arms], [r.nv for r in self._arms]
-            given = (("q", q, sizes[0]), ("qd", qd, sizes[1]), ("tau", tau, sizes[1]))
-            q, qd, tau = (_joined(what, value, own) for what, value, own in given)
+        what = "forward_dynamics"
         if not self.object_is_state:
             if pose is not None or velocity is not None:
                 raise ValueError(
-                    f"forward_dynamics: contact {self.held.carrier} is rigid, so the object's pose "
+                    f"{what}: contact {self.held.carrier} is rigid, so the object's pose "
                     "and velocity are those of its arm; expected no object_pose, no object_velocity"
                 )
             return q, qd, tau
         arms = sum(r.nq for r in self._arms)
-        if pose is None and velocity is None and _width(q) != arms:
+        if pose is None and velocity is None and states.width(q) != arms:
             return q, qd, self._with_push(tau)
         if pose is None or velocity is None:
             raise ValueError(
-                "forward_dynamics: no contact is rigid, so that the arms do not tell where the "
+                f"{what}: no contact is rigid, so that the arms do not tell where the "
                 "object is; expected object_pose (..., 4, 4) and object_velocity (..., 6), or "
                 f"q of {self.nq} numbers and qd of {self.nv}, the object's last"
             )
-        place = _place(pose)
-        R = _axes(place)
-        world = _numbers("object_velocity", velocity, 6)
-        own = np.concatenate([_back(R, world[..., :3]), _back(R, world[..., 3:])], axis=-1)
-        return _beside(q, place), _beside(qd, own), self._with_push(tau)
+        names = ("q", "qd", "tau", "object_pose", "object_velocity")
+        given = list(zip(names, (q, qd, tau, pose, velocity), strict=True))
+        host = states.beside(what, given)
+        place = states.place_of(what, host.fetched(pose))
+        world = states.numbers(what, "object_velocity", host.fetched(velocity), 6)
+        own = states.velocity_in_own_axes(place, world)
+        kind = states.float_kind(q)
+        q, qd = (
+            states.side_by_side([x, host.sent(more.astype(kind))])
+            for x, more in ((q, place), (qd, own))
+        )
+        return q, qd, self._with_push(tau)
 
     def _with_push(self, tau: Any) -> Any:
         """Torques with nothing that pushes the object, where they are of the arms alone."""
-        alone = _width(tau) == sum(r.nv for r in self._arms)
-        return _beside(tau, np.zeros(6)) if alone else tau
+        if states.width(tau) != sum(r.nv for r in self._arms):
+            return tau
+        host = states.beside("forward_dynamics", [("tau", tau)])
+        none = np.zeros(6, states.float_kind(tau))
+        return states.side_by_side([tau, host.sent(none)])
 
     def inverse_dynamics(  # type: ignore[override]
         self,
@@ -304,6 +330,7 @@ class Grasp(Robot):
         qdd: Any,
         *,
         weights: ArrayLike | None = None,
+        f_ext: Wrenches | None = None,
         threads: int | None = None,
         status: bool = False,
         device: str | None = None,
@@ -316,29 +343,18 @@ class Grasp(Robot):
         `forward_dynamics`. Arms may squeeze the object without moving it, so that many torques
         produce a motion: these are the smallest, of least Σ w_j tau_j², with ``weights`` w (...,
         nv), positive; all 1 unless given. A larger weight on the joints of an arm takes load off
-        it. The object's own joint gets no torque.
+        it. The object's own joint gets no torque. ``f_ext`` as in `forward_dynamics`.
         """
-        lists = _are_lists(q, self._arms)
+        lists = self._are_lists(q)
         if lists:
-            sizes = (
-                [r.nq for r in self._arms],
-                [r.nv for r in self._arms],
-                [r.nv for r in self._arms],
-            )
-            given = zip(("q", "qd", "qdd"), (q, qd, qdd), sizes, strict=True)
-            q, qd, qdd = (_joined(what, value, own) for what, value, own in given)
+            q, qd, qdd = self._joined("inverse_dynamics", (q, qd, ("qdd", qdd)))
         share = self._weights(weights, (q, qd, qdd))
         options = with_constants(
             "inverse_dynamics", constants, threads=threads, status=status, device=device
         )
-        found = self._calls.run("grasp_inverse", (q, qd, qdd, share), options)
+        found = self._calls.run("grasp_inverse", (q, qd, qdd, share), options, f_ext=f_ext)
         rows, bits = found if status else (found, None)
-        tau, rest = rows[..., : self.nv], rows[..., self.nv :]
-        forces = rest.reshape(*rest.shape[:-1], len(self._contacts), 6)
-        pair: Any = (tau, forces)
-        if lists:
-            parts = self.split(tau)[: len(self._arms)]
-            pair = (parts, [forces[..., i, :] for i in range(len(self._contacts))])
+        pair = self._as_given(rows[..., : self.nv], rows[..., self.nv :], lists)
         return (pair, bits) if status else pair
 
     def _weights(self, weights: ArrayLike | None, beside: tuple[Any, ...]) -> Any:
@@ -429,14 +445,17 @@ class Grasp(Robot):
         pushes along the contact's normal. A real contact would open where it changes its sign, and
         slip where the ratio exceeds the friction coefficient.
         """
-        R = self.forward_kinematics(q, OBJECT)[..., :3, :3]
+        given = self._contact_forces("loads", forces)
+        host = states.beside("loads", [("q", q), ("forces", given)])
+        R = host.fetched(self.forward_kinematics(q, OBJECT))[..., :3, :3]
         normals = np.array([normal_in_object(c) for c in self._contacts])
-        world = np.einsum("...ij,kj->...ki", R, normals)
-        push = np.asarray(self._contact_forces("loads", forces))[..., 3:]
+        world = np.einsum("...ij,kj->...ki", R, normals.astype(R.dtype))
+        push = host.fetched(given)[..., 3:]
         along = (push * world).sum(axis=-1)
         across = np.linalg.norm(push - along[..., None] * world, axis=-1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return Loads(along, across, across / np.abs(along))
+            found = (along, across, across / np.abs(along))
+        return Loads(*(host.sent(np.asarray(x)) if np.ndim(x) else x for x in found))
 
 
 # -- arguments ------------------------------------------------------------------------------------
@@ -495,78 +514,6 @@ def _loops(tree: Tree, contacts: Sequence[Contact]) -> tuple[Loop, ...]:
         for i, (c, closure) in enumerate(pairs)
         if i != held.carrier
     )
-
-
-# -- states ---------------------------------------------------------------------------------------
-
-
-def _are_lists(q: Any, arms: Sequence[Robot]) -> bool:
-    """Whether a configuration is given arm by arm."""
-    if not isinstance(q, (list, tuple)) or len(q) != len(arms):
-        return False
-    return all(np.ndim(x) > 0 and np.shape(x)[-1] == r.nq for x, r in zip(q, arms, strict=True))
-
-
-def _width(x: Any) -> int:
-    return int((x if hasattr(x, "shape") else np.asarray(x)).shape[-1])
-
-
-def _numbers(what: str, x: Any, width: int) -> Array:
-    """An array of so many numbers a state, in a floating type."""
-    found = np.asarray(x)
-    if found.dtype.kind not in "fiu" or found.ndim == 0 or found.shape[-1] != width:
-        raise ValueError(
-            f"forward_dynamics: {what} has the shape {found.shape}; expected (..., {width})"
-        )
-    return found if found.dtype.kind == "f" else found.astype(float)
-
-
-def _joined(what: str, parts: Any, widths: Sequence[int]) -> Array:
-    if not isinstance(parts, (list, tuple)) or len(parts) != len(widths):
-        raise ValueError(
-            f"forward_dynamics: q is a list, an array for each arm, and {what} is not; expected a "
-            f"list of {len(widths)}"
-        )
-    given = zip(parts, widths, strict=True)
-    arrays = [_numbers(f"{what} of arm {i}", x, n) for i, (x, n) in enumerate(given)]
-    shape = np.broadcast_shapes(*(x.shape[:-1] for x in arrays))
-    return np.concatenate([np.broadcast_to(x, (*shape, x.shape[-1])) for x in arrays], axis=-1)
-
-
-def _beside(x: Any, more: Array) -> Array:
-    """Numbers and more numbers of each state, in the type of the first."""
-    own = np.asarray(x)
-    own = own if own.dtype.kind == "f" else own.astype(float)
-    shape = np.broadcast_shapes(own.shape[:-1], more.shape[:-1])
-    both = [np.broadcast_to(y, (*shape, y.shape[-1])) for y in (own, more.astype(own.dtype))]
-    return np.concatenate(both, axis=-1)
-
-
-def _place(pose: ArrayLike) -> Array:
-    """A pose (..., 4, 4) or (..., 7) as quaternion and position."""
-    given = np.asarray(pose, dtype=float)
-    if given.shape[-1:] == (7,):
-        return given
-    if given.shape[-2:] != (4, 4):
-        raise ValueError(
-            f"forward_dynamics: object_pose has the shape {given.shape}; expected (..., 4, 4), or "
-            "quaternion and position (..., 7)"
-        )
-    rows = [Vec3(*(given[..., i, j] for j in range(3))) for i in range(3)]
-    turn = np.stack(list(Quaternion.of_matrix(Mat3(*rows)).numbers()), axis=-1)
-    return np.concatenate([turn, given[..., :3, 3]], axis=-1)
-
-
-def _axes(place: Array) -> Array:
-    """Rotation matrices (..., 3, 3) of quaternions, whose columns are turned unit vectors."""
-    turn = Quaternion(place[..., 0], Vec3(*(place[..., k] for k in (1, 2, 3))))
-    units = (Vec3(*row) for row in np.eye(3).tolist())
-    columns = [np.stack(list(turn.turn(unit)), axis=-1) for unit in units]
-    return np.stack(columns, axis=-1)
-
-
-def _back(R: Array, x: Array) -> Array:
-    return np.asarray(np.einsum("...ji,...j->...i", R, x))
 
 
 def _matrix(pose: Pose) -> Array:

@@ -270,7 +270,9 @@ def solved(A: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def least(Omega: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """``Ω⁺ b`` (n, states) for b in the range of Ω, and the rank of each."""
-    size = 1.0 / np.sqrt(np.where(np.einsum("iis->is", Omega) > 0, np.einsum("iis->is", Omega), 1))
+    own = np.einsum("iis->is", Omega)
+    moves = own > DEPENDENT**2 * own.max(axis=0)  # else nothing moves along the direction at all
+    size = np.where(moves, 1.0 / np.sqrt(np.where(moves, own, 1.0)), 1.0)
     found = pivoted(Omega * size[:, None] * size[None])
     x = np.zeros_like(b)
     for rank in np.unique(found.rank):

@@ -53,6 +53,7 @@ class Dense(NamedTuple):
     q: np.ndarray
     qd: np.ndarray
     tau: np.ndarray
+    f_ext: Any = ()  # (place, wrench in world axes): arm and frame, or None for the object
 
     def parts(self) -> list[tuple[Any, ...]]:
         q, qd, tau = (self.grasp.split(x) for x in (self.q, self.qd, self.tau))
@@ -134,6 +135,14 @@ class Dense(NamedTuple):
             M[own, own] = of(robot, "mass_matrix", q)
             rhs[own] = tau - of(robot.with_gravity(down), "bias", q, qd)
         M[n:, n:], rhs[n:] = M_c, -b_c
+        for at, wrench in self.f_ext:
+            if at is None:
+                rhs[n:] += wrench
+                continue
+            k, robot = at[0], grasp.arms[at[0]]
+            turn = np.kron(np.eye(2), np.array(grasp._bases[k].rotation))
+            J = turn @ of(robot, "jacobian", parts[k][1], frame=at[1])
+            rhs[starts[k] : starts[k] + robot.nv] += J.T @ wrench
         J, drift, spread = self.rows()
         inverse = np.linalg.inv(M)
         Omega = J @ inverse @ J.T

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.model import forest
 
 METHODS = ("dual", "dual-pv", "recursive")
 STATES = 2
@@ -68,6 +69,39 @@ def test_against_dense_equations(
     grasp = random_grasp(rng, *GRASPS[name])
     state = moving(grasp, rng, STATES)
     assert worst(grasp, state, dense, evaluate, method) <= 1e-13
+
+
+@pytest.mark.parametrize("name", ["rigid", "point", "mixed", "alone", "few joints"])
+def test_wrenches_from_outside(
+    name: str, random_grasp: Any, moving: Any, dense: Any, evaluate: Any
+) -> None:
+    """On a link of each arm, on the frame of a contact, and on the object, which are three bodies
+    though a rigid contact makes one of the last two.
+    """
+    rng = np.random.default_rng(50 + list(GRASPS).index(name))
+    grasp = random_grasp(rng, *GRASPS[name])
+    q, qd, tau = moving(grasp, rng, 1)
+    tips = [(c.arm, c.frame) for c in grasp.contacts]
+    inner = [(k, arm.tree.links[arm.tree.n_links // 2].name) for k, arm in enumerate(grasp.arms)]
+    pushes = {at: rng.uniform(-9, 9, 6) for at in (*tips, *inner, None)}
+    named = {
+        "object" if at is None else forest.name_of(grasp.tree, *at): wrench[None]
+        for at, wrench in pushes.items()
+    }
+    answer = dense(grasp, q[0], qd[0], tau[0], tuple(pushes.items())).solve()
+    for method in METHODS[: 2 if name in SINGULAR else 3]:
+        row = evaluate(grasp, "grasp_dynamics", q, qd, tau, method=method, f_ext=named)[0]
+        found = parts(grasp, row)
+        assert compare(found, answer, sum(arm.nv for arm in grasp.arms)) <= 1e-13, method
+        without = evaluate(grasp, "grasp_dynamics", q, qd, tau, method=method)[0]
+        assert np.abs(row - without).max() > 0.1
+    weights = np.ones((1, grasp.nv))
+    back = evaluate(grasp, "grasp_inverse", q, qd, found[0][None], weights, f_ext=named)[0]
+    again = evaluate(grasp, "grasp_dynamics", q, qd, back[None, : grasp.nv], f_ext=named)[0]
+    assert np.allclose(again[: grasp.nv + 6], row[: grasp.nv + 6], rtol=1e-6, atol=1e-6)
+    if answer.determined:
+        forces = back[grasp.nv :].reshape(-1, 6)
+        assert np.allclose(parts(grasp, again)[2], forces, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.full

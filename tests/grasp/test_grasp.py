@@ -186,7 +186,7 @@ def test_a_state_of_its_own_changes_nothing(short: lw.Robot, evaluate: Any, movi
     q, qd, tau = moving(carried, np.random.default_rng(3), 2)
     T = evaluate(carried, "forward_kinematics", q, frame="object")
     v = np.einsum("bij,bj->bi", evaluate(carried, "jacobian", q, frame="object"), qd)
-    whole = free._state(q, qd, tau, T, v, False)
+    whole = free._state(q, qd, tau, T, v)
     expected = evaluate(carried, "grasp_dynamics", q, qd, tau)
     for method in ("dual", "dual-pv"):
         found = evaluate(free, "grasp_dynamics", *whole, method=method)
@@ -372,3 +372,42 @@ def test_places_of_contacts_are_asked_for_and_constants_kept():
         ValueError, match=r"^inverse_dynamics: qd has shape \(5,\); expected \(..., 12"
     ):
         grasp.inverse_dynamics(q, np.zeros(5), still)
+
+
+def test_wrenches_from_outside_reach_the_compiled_functions(carry: lw.Grasp) -> None:
+    q, qd, tau = state(carry, 3)
+    push = {"object": np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])}
+    qdd, acceleration, _ = carry.forward_dynamics(q, qd, tau, f_ext=push)
+    assert np.abs(acceleration - carry.forward_dynamics(q, qd, tau)[1]).max() > 0.1
+    by_arms = carry.forward_dynamics(*(carry.split(x) for x in (q, qd, tau)), f_ext=push)
+    np.testing.assert_array_equal(np.concatenate(by_arms[0], -1), qdd)
+    torques, shared = carry.inverse_dynamics(q, qd, qdd, f_ext=push)
+    again = carry.forward_dynamics(q, qd, torques, f_ext=push)
+    np.testing.assert_allclose(again[0], qdd, rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(again[2], shared, rtol=1e-6, atol=1e-6)
+    with pytest.raises(ValueError, match=r"'objekt'.*did you mean 'object'"):
+        carry.forward_dynamics(q, qd, tau, f_ext={"objekt": np.zeros(6)})
+
+
+def test_arrays_of_torch_come_back_as_such(carry: lw.Grasp, pinch: lw.Grasp) -> None:
+    torch = pytest.importorskip("torch")
+    q, qd, tau = state(pinch, 4)
+    T = pinch.forward_kinematics(q, "object")
+    v = np.einsum("bij,bj->bi", pinch.jacobian(q, "object"), qd)
+    arms = [pinch.split(x)[:2] for x in (q, qd, tau)]
+    expected = pinch.forward_dynamics(*arms, T, v)
+    tensors = [[torch.tensor(x) for x in parts] for parts in arms]
+    found = pinch.forward_dynamics(*tensors, torch.tensor(T), torch.tensor(v))
+    for mine, its in zip((*found[0], found[1]), (*expected[0], expected[1]), strict=True):
+        assert isinstance(mine, torch.Tensor)
+        np.testing.assert_array_equal(mine.numpy(), its)
+    loads = pinch.loads(torch.tensor(q), torch.stack(found[2], -2))
+    assert all(isinstance(x, torch.Tensor) for x in loads)
+    with pytest.raises(TypeError, match="object_pose is an array of NumPy on cpu, q one of PyTor"):
+        pinch.forward_dynamics(*(torch.tensor(x) for x in (q, qd, tau)), T, v)
+
+
+def test_messages_name_the_public_function(carry: lw.Grasp) -> None:
+    q, qd, tau = state(carry, 1)
+    with pytest.raises(ValueError, match=r"method 'foo': forward_dynamics expects one of 'auto'"):
+        carry.forward_dynamics(q, qd, tau, method="foo")

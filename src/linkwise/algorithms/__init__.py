@@ -384,13 +384,13 @@ _TABLE = [
 
 _GRASPS = [  # of arms that hold an object, besides all others
     *_methods("grasp_dynamics", (_q, _qd, _tau),
-              (lambda tree: tree.nv + 6 + tree.n_contact_forces,), {},
+              (lambda tree: tree.nv + 6 + tree.n_contact_forces,), _forced,
               ("dual", grasp_dynamics.dual(closed_ltl.constrained), _regrouped),
               ("dual-pv", grasp_dynamics.dual(pv.constrained), _no_followers),
               ("recursive", grasp_recursive.recursive, _no_followers)),
     Algorithm("grasp_inverse", "least-torque", grasp_inverse.inverse_dynamics,
               (_q, _qd, _qdd, ("weights", V)),
-              (lambda tree: tree.nv + tree.n_contact_forces,), **_mass),
+              (lambda tree: tree.nv + tree.n_contact_forces,), **_mass | _forced),
     Algorithm("internal_forces", "least", grasp_squeeze.internal_forces,
               (_q, ("forces", "n_contact_forces")), (lambda tree: tree.n_contact_forces // 6, 6),
               **_kinematic),

@@ -16,7 +16,7 @@ from linkwise.algorithms import dense
 from linkwise.algorithms.aba import NOTHING, Handle, accelerate, articulate
 from linkwise.algorithms.accelerations import Acceleration, joint_accelerations
 from linkwise.algorithms.closures import Seam
-from linkwise.algorithms.external import drive, external_forces
+from linkwise.algorithms.external import External, drive, external_forces
 from linkwise.algorithms.passing import Bundle, Felt, pass_on
 from linkwise.algorithms.pv import Sums, add, push
 from linkwise.algorithms.rates import STILL, Velocity, turn
@@ -44,13 +44,19 @@ def pushes(contacts: Sequence[Seam]) -> list[tuple[int, Bundle]]:
 
 
 def arms_of(
-    arms: Tree, q: Vector, qd: Vector, tau: Vector, known: Vector, own: list[tuple[int, Bundle]]
+    arms: Tree,
+    q: Vector,
+    qd: Vector,
+    tau: Vector,
+    known: Vector,
+    own: list[tuple[int, Bundle]],
+    external: External,
 ) -> Arms:
     """The arms by themselves: two sweeps inward."""
     q_, qd_, tau_ = arms.per_link_q(q), arms.per_link_v(qd), arms.per_link_v(tau)
     moving = base_to_tip(arms, turn, STILL, q_, qd_)
-    driven, none = each_link(arms, drive, tau_, qd_), external_forces(arms, q, ())
-    handles, _ = tip_to_base(arms, articulate, NOTHING, moving, none, driven)
+    driven, ext = each_link(arms, drive, tau_, qd_), external_forces(arms, q, external)
+    handles, _ = tip_to_base(arms, articulate, NOTHING, moving, ext, driven)
     at = at_links(arms, Bundle(), own)
     felt, at_base = tip_to_base(arms, pass_on, Bundle(), at, moving, handles)
     base = Motion(Vec3.zero(), arms.base_acceleration)

@@ -27,7 +27,7 @@ def alone(body: RigidInertia, spin: Mat3, push: Vector) -> Equations:
     """The object without arms: its inertia, and what pushes it less what its turning needs."""
     inertia, needed = body.articulated(), list(body.force(Vec3.zero(), spin))
     units = [Motion(Vec3(*row[:3]), Vec3(*row[3:])) for row in dense.unit(6)]
-    forces = [x - y for x, y in zip(push, needed, strict=True)] if push else [-y for y in needed]
+    forces = [x - y for x, y in zip(push, needed, strict=True)]
     return Equations([list(inertia @ unit) for unit in units], forces)
 
 

@@ -21,6 +21,7 @@ from linkwise.algorithms.closed_dynamics import base_wrenches
 from linkwise.algorithms.closed_ltl import jacobian_columns
 from linkwise.algorithms.closures import seams
 from linkwise.algorithms.constrained import Factors
+from linkwise.algorithms.external import External
 from linkwise.algorithms.grasp_dynamics import carried
 from linkwise.algorithms.grasp_outcome import on_object
 from linkwise.algorithms.rates import at_rest, move
@@ -32,10 +33,10 @@ from linkwise.sweep import along_path
 
 
 def inverse_dynamics(
-    tree: Tree, q: Vector, qd: Vector, qdd: Vector, weights: Vector
+    tree: Tree, q: Vector, qd: Vector, qdd: Vector, weights: Vector, *, external: External = ()
 ) -> list[Scalar]:
     """Joint torques, and the forces of all contacts on the object."""
-    held, needed = tree.held, rnea(tree, q, qd, qdd)
+    held, needed = tree.held, rnea(tree, q, qd, qdd, external=external)
     assert held is not None
     tau, found = shared(tree, q, needed, weights) if tree.closures else (needed, [])
     if held.carrier is not None:
@@ -43,7 +44,7 @@ def inverse_dynamics(
         start = at_rest(tree.base_acceleration)
         _, m = along_path(tree, held.frame.link, move, start, *rates)
         numbers = [i for i in range(held.n_contacts) if i != held.carrier]
-        own = carried(tree, q, held, m, dict(zip(numbers, found, strict=True)))
+        own = carried(tree, q, held, m, dict(zip(numbers, found, strict=True)), external)
         found.insert(held.carrier, own)
     return [*tau, *(x for f in found for x in f)]
 

@@ -23,6 +23,7 @@ from __future__ import annotations
 from linkwise.algorithms.closed_dynamics import base_wrenches
 from linkwise.algorithms.closure_rates import products
 from linkwise.algorithms.closures import seam
+from linkwise.algorithms.external import External, external_forces
 from linkwise.algorithms.grasp_arms import arms_of, corrected, pushes
 from linkwise.algorithms.grasp_balance import balance
 from linkwise.algorithms.grasp_outcome import Outcome, object_acceleration, on_link, on_object
@@ -32,7 +33,9 @@ from linkwise.spatial import Motion, Scalar, Vec3, Vector
 from linkwise.sweep import base_to_tip, of_link
 
 
-def recursive(tree: Tree, q: Vector, qd: Vector, tau: Vector) -> list[Scalar]:
+def recursive(
+    tree: Tree, q: Vector, qd: Vector, tau: Vector, *, external: External = ()
+) -> list[Scalar]:
     """Joint accelerations, the object's acceleration, and forces of the contacts."""
     held = tree.held
     assert held is not None
@@ -41,10 +44,14 @@ def recursive(tree: Tree, q: Vector, qd: Vector, tau: Vector) -> list[Scalar]:
     moving = base_to_tip(tree, turn, STILL, tree.per_link_q(q), tree.per_link_v(qd))
     known = products(tree, q, qd, contacts, moving)
     nq, nv = arms.nq, arms.nv
-    found = arms_of(arms, q[:nq], qd[:nv], tau[:nv], known, pushes(contacts))
+    on_arms = [x for x in external if not x[0].of_object]
+    found = arms_of(arms, q[:nq], qd[:nv], tau[:nv], known, pushes(contacts), on_arms)
     m, body = of_link(tree, link, moving), on_link(held)
     W = [f for x in contacts for f in x.on_link_b()]
-    a, f = balance(held, found.sums, W, body, m.W, tau[nv:])
+    on_it = [x for x in external if x[0].of_object]
+    pushed = list(of_link(tree, link, external_forces(tree, q, on_it)))
+    push = [x + y for x, y in zip(pushed, tau[nv:] or [0.0] * 6, strict=True)]
+    a, f = balance(held, found.sums, W, body, m.W, push)
     qdd = corrected(arms, found, f)
     if held.carrier is None:  # the object's joint: what is left of its acceleration
         rest = a - m.J.X.motion(Motion(Vec3.zero(), tree.base_acceleration)) - m.c

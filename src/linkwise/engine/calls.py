@@ -32,7 +32,7 @@ from linkwise.backends.process import build_lock
 from linkwise.engine import arrays, columns, devices, iterative
 from linkwise.engine.kernels import Kernels, cached
 from linkwise.engine.parameters import Parameters
-from linkwise.engine.tasks import Key, Tasks
+from linkwise.engine.tasks import GRASPS, Key, Tasks
 from linkwise.model.parameters import KINDS, Parameter
 from linkwise.model.tree import Tree
 from linkwise.trace.tracer import Task, evaluate, flatten
@@ -66,8 +66,6 @@ class Options(Constants, total=False):
 NONE = Options()
 USUAL = Options(out=None, threads=None, status=False, device=None)
 OPTIONS = frozenset(USUAL)
-# what users call the functions that stand behind another
-GRASPS = {"grasp_dynamics": "forward_dynamics", "grasp_inverse": "inverse_dynamics"}
 TITLES = {"dynamics_and_inverse": "operational_dynamics", **GRASPS} | dict.fromkeys(
     ("pivots", "factor", "factor_inverse", "apply_factor", "apply_factor_inverse",
      "apply_factor_transpose", "apply_factor_inverse_transpose"), "innovations",

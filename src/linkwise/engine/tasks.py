@@ -11,6 +11,9 @@ from linkwise.model.tree import Frame, Tree
 from linkwise.model.values import unknown
 from linkwise.trace.tracer import Task
 
+# what users call the functions that stand behind another
+GRASPS = {"grasp_dynamics": "forward_dynamics", "grasp_inverse": "inverse_dynamics"}
+
 
 class Key(NamedTuple):
     """What makes one kind of call differ from another."""
@@ -60,8 +63,9 @@ class Tasks:
         if not isinstance(method, str) or method not in methods:
             names = ", ".join(repr(m) for m in ("auto", *methods))
             why = wrong_kind(self.tree, function, method)
+            title = GRASPS.get(function, function)
             raise ValueError(
-                f"method {method!r}: {why + '; ' if why else ''}{function} expects one of {names}"
+                f"method {method!r}: {why + '; ' if why else ''}{title} expects one of {names}"
             )
         return methods[method]
 
@@ -100,6 +104,5 @@ class Tasks:
                 else "no method can compute it"
             )
             of_frame = f", frame {key.frame!r}" if at is not None else ""
-            raise ValueError(
-                f"{algorithm.function}, method {algorithm.method!r}{of_frame}: {reason}; {instead}"
-            )
+            title = GRASPS.get(algorithm.function, algorithm.function)
+            raise ValueError(f"{title}, method {algorithm.method!r}{of_frame}: {reason}; {instead}")

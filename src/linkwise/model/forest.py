@@ -152,7 +152,7 @@ def with_object(tree: Tree, body: RigidInertia) -> Tree:
         mass=float(body.m),
         kind="free",
     )
-    frame = Frame(tree.n_links, (0.0, 0.0, 0.0), IDENTITY)
+    frame = Frame(tree.n_links, (0.0, 0.0, 0.0), IDENTITY, of_object=True)
     return replace(tree, links=(*tree.links, link), frames=dict(tree.frames) | {OBJECT: frame})
 
 
@@ -166,7 +166,8 @@ def with_payload(tree: Tree, body: RigidInertia, frame: Frame) -> Tree:
         else link
         for i, link in enumerate(tree.links)
     ]
-    return replace(tree, links=tuple(links), frames=dict(tree.frames) | {OBJECT: frame})
+    own = replace(frame, of_object=True)
+    return replace(tree, links=tuple(links), frames=dict(tree.frames) | {OBJECT: own})
 
 
 def clash(trees: Iterable[Tree]) -> bool:

@@ -241,6 +241,7 @@ class Frame:
     link: int
     origin: tuple[float, float, float]
     rotation: tuple[tuple[float, float, float], ...]  # rows; frame axes -> link axes
+    of_object: bool = False  # fixed to the object that the link carries (forest.py)
 
 
 @dataclass(frozen=True)
