@@ -29,7 +29,7 @@ from linkwise.model.layouts import Layout
 from linkwise.model.order import reorder
 from linkwise.model.parameters import KINDS, Parameter, inertial_parameters
 from linkwise.model.tree import BASE, Frame, Link, LinkArrays, Tree
-from linkwise.model.values import unknown
+from linkwise.model.values import numbers, unknown
 from linkwise.summary import summary
 from linkwise.trace.program import OperationCount, count_operations
 from linkwise.trace.tracer import Task, evaluate
@@ -551,7 +551,8 @@ class Robot(Functions, Conversions):
         """
         given = several(loops)
         if at is not None:
-            given = tuple(x if x.pose is not None else self._placed(x, at) for x in given)
+            q = numbers("close_loops: at", at, (self.nq,))
+            given = tuple(x if x.pose is not None else self._placed(x, q) for x in given)
         named = (passive,) if isinstance(passive, str) else tuple(passive)
         for joint in named:
             if joint not in self.joint_names:
@@ -559,11 +560,14 @@ class Robot(Functions, Conversions):
         closing = self._closing.beside(Closing(given, named))
         return self._like(self._description, self._policy, self.open._tree, closing)
 
-    def _placed(self, loop: Loop, q: ArrayLike) -> Loop:
+    def _placed(self, loop: Loop, q: Array) -> Loop:
         """A loop whose pose is that of its frames at a configuration."""
-        frames = [self.forward_kinematics(np.asarray(q, float), name) for name in loop.frames]
+        frames = [self.forward_kinematics(q, name) for name in loop.frames]
         at = np.linalg.inv(frames[1]) @ frames[0] if len(frames) > 1 else frames[0]
         return dataclasses.replace(loop, pose=at.tolist())
+
+    def _refuse_unplaced(self, what: str) -> None:
+        """Raise where it is not known which pose a loop holds: of contacts of a grasp alone."""
 
     @property
     def loops(self) -> tuple[Loop, ...]:

@@ -120,6 +120,12 @@ def _rows(
 ) -> Any:
     flat = [_flat(title, name, shape, x) for (name, shape), x in zip(ports, values, strict=True)]
     sizes = [(name, int(np.prod(shape))) for name, shape in ports]
+    if all(shape == POSE for _, shape in ports):  # told by the shapes that the user knows
+        try:
+            np.broadcast_shapes(*(x.shape[:-1] for x in flat))
+        except ValueError:
+            shapes = [np.shape(x) for x in values]
+            raise arrays.unlike(title, [name for name, _ in ports], shapes, 2) from None
     batch = arrays.prepare(title, sizes, flat)
     rows = [x.reshape(-1, *shape) for x, (_, shape) in zip(batch.rows, ports, strict=True)]
     with np.errstate(all="ignore"):

@@ -271,7 +271,8 @@ def solved(A: np.ndarray, b: np.ndarray) -> np.ndarray:
 def least(Omega: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """``Ω⁺ b`` (n, states) for b in the range of Ω, and the rank of each."""
     own = np.einsum("iis->is", Omega)
-    moves = own > DEPENDENT**2 * own.max(axis=0)  # else nothing moves along the direction at all
+    # nothing moves along other directions at all
+    moves = own > DEPENDENT**2 * np.maximum(own.max(axis=0), 1.0)
     size = np.where(moves, 1.0 / np.sqrt(np.where(moves, own, 1.0)), 1.0)
     found = pivoted(Omega * size[:, None] * size[None])
     x = np.zeros_like(b)

@@ -55,6 +55,13 @@ def test_loops_that_have_no_meaning(four_bar_open: Make, given: Any, message: st
         four_bar_open().close_loops(given)
 
 
+def test_loops_are_placed_at_one_configuration(four_bar_open: Make) -> None:
+    expected = re.escape("close_loops: at is") + r".*; expected 3 finite numbers"
+    for at in (np.zeros((2, 3)), np.zeros(4), [0.0, np.nan, 0.0], "neutral"):
+        with pytest.raises(ValueError, match=re.compile(expected, re.S)):
+            four_bar_open().close_loops(loop(), at=at)
+
+
 def test_passive_joints_are_joints(four_bar_open: Make) -> None:
     with pytest.raises(ValueError, match=r"joint 'bb': robot 'four_bar' has no such joint"):
         four_bar_open().close_loops(loop(), passive=["bb"])

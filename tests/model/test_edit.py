@@ -637,6 +637,9 @@ def test_edits_refuse_bodies_with_a_negative_moment(inertia: tuple[float, ...]) 
     ):
         with pytest.raises(ValueError, match=r"a principal moment -[\d.]+; expected none below 0"):
             change()
+    with pytest.raises(ValueError, match=r"moments 1, 1 and 5; expected each at most the sum of"):
+        robot.with_payload("link7", 1.0, inertia=(1, 5, 1))
+    robot.with_payload("link7", 1.0, inertia=(0.083, 0.083, 0.167))  # a plate, in three digits
 
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))

@@ -90,11 +90,19 @@ def broadcast(
     try:
         return np.broadcast_shapes(*(shape[:-1] for shape in shapes))
     except ValueError:
-        given = ", ".join(f"{name} {s}" for (name, _), s in zip(ports, shapes, strict=True))
-        raise ValueError(
-            f"{function}: leading axes do not broadcast: {given}; expected shapes that NumPy "
-            "could add, apart from the last axis"
-        ) from None
+        raise unlike(function, [name for name, _ in ports], shapes, 1) from None
+
+
+def unlike(
+    function: str, names: Sequence[str], shapes: Sequence[tuple[int, ...]], own: int
+) -> ValueError:
+    """That leading axes do not broadcast; ``own`` axes of each shape are not among them."""
+    given = ", ".join(f"{name} {shape}" for name, shape in zip(names, shapes, strict=True))
+    last = "the last axis" if own == 1 else f"the last {own} axes"
+    return ValueError(
+        f"{function}: leading axes do not broadcast: {given}; expected shapes that NumPy "
+        f"could add, apart from {last}"
+    )
 
 
 def widened(values: Sequence[Any]) -> list[Array] | None:

@@ -42,7 +42,7 @@ class RigidBody:
     def rigid_inertia(self) -> RigidInertia:
         """As algorithms see it."""
         return rigid_inertia(
-            moments(values.new_body("RigidBody", self.mass, self.com, self.inertia))
+            moments(values.whole_body("RigidBody", self.mass, self.com, self.inertia))
         )
 
 

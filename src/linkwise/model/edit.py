@@ -116,7 +116,7 @@ def with_payload(
     find_link(robot, link)
     _check_new(robot, "payload", name)
     payload = LinkDescription(
-        name, values.new_body(f"payload {name!r}", mass, com, inertia), where=robot.where
+        name, values.whole_body(f"payload {name!r}", mass, com, inertia), where=robot.where
     )
     weld = JointDescription(name, FIXED, link, name, where=robot.where)
     return replace(robot, links=(*robot.links, payload), joints=(*robot.joints, weld))

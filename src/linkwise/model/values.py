@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwise.model.bodies import NEARLY
 from linkwise.model.description import (
     IDENTITY,
     LARGEST,
@@ -128,13 +129,28 @@ def body(what: str, mass: Any, com: Any, inertia: Any) -> BodyInertia:
 
 
 def new_body(what: str, mass: Any, com: Any, inertia: Any) -> BodyInertia:
-    """A rigid body that a user adds: its principal moments are not negative."""
+    """A rigid body that a user writes: its principal moments are not negative."""
     made = body(what, mass, com, inertia)
-    moments = np.linalg.eigvalsh(made.matrix)
-    if moments[0] < -1e-9 * np.abs(moments).max():
+    least, _, most = (float(x) for x in np.linalg.eigvalsh(made.matrix))
+    if least < -1e-9 * max(abs(least), abs(most)):
         raise ValueError(
-            f"{_part(what, 'inertia')} is {inertia!r}, with a principal moment {moments[0]:.4g}; "
+            f"{_part(what, 'inertia')} is {inertia!r}, with a principal moment {least:.4g}; "
             "expected none below 0"
+        )
+    return made
+
+
+def whole_body(what: str, mass: Any, com: Any, inertia: Any) -> BodyInertia:
+    """A rigid body of its own, which can exist: no principal moment is above the sum of the other
+    two, but by as little as in files, which round their numbers.
+    """
+    made = new_body(what, mass, com, inertia)
+    least, middle, most = (float(x) for x in np.linalg.eigvalsh(made.matrix))
+    if most - middle - least > NEARLY * most:
+        raise ValueError(
+            f"{_part(what, 'inertia')} is {inertia!r}, with principal moments {least:.4g}, "
+            f"{middle:.4g} and {most:.4g}; expected each at most the sum of the other two, as of "
+            "any body (moments about the centre of mass)"
         )
     return made
 
