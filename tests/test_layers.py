@@ -12,7 +12,7 @@ ROOT = Path(linkwise.__file__).parent
 
 LAYERS = [
     "codes", "errors", "text", "spatial", "model", "io", "sweep", "algorithms", "trace", "backends",
-    "engine", "factors", "se3", "derivatives", "functions", "conversions", "summary",
+    "engine", "factors", "se3", "derivatives", "differentiation", "functions", "conversions", "summary",
     "models", "study", "interop", "export", "view", "robot", "grasp", "load", "builder", "chain",
     "identification", "motion", "checking", "bench", "cli",
 ]  # fmt: skip

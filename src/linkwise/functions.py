@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Unpack
 from numpy.typing import ArrayLike
 
 from linkwise.derivatives import Derivatives
+from linkwise.differentiation.calls import Differentiation
 from linkwise.engine import devices
 from linkwise.engine.calls import Array, Constants, Options, Result, Wrenches, with_constants
 from linkwise.engine.frames import poses_of
@@ -27,7 +28,7 @@ class Residual(NamedTuple):
     velocity: Any  # m/s and rad/s
 
 
-class Functions(Derivatives):
+class Functions(Derivatives, Differentiation):
     """Configurations, dynamics and kinematics; `Robot` says what all of them have in common."""
 
     __slots__ = ("_calls",)

@@ -87,18 +87,21 @@ class Function(NamedTuple):
         """Its kernel."""
         outputs = tuple(slot.name for slot in self.slots)
         key = ("function", self.name, *self.key, *outputs)
-        recipe = Recipe(key, Signature(self.ports, self.slots), self.program, self.source)
+        recipe = Recipe(key, Signature(self.ports, self.slots), self._guarded, self.source)
         return kernel_of(robot._calls.kernels, recipe, dtype, form, machine)
 
     def program(self) -> Program:
-        """Its equations, traced and guarded."""
+        """Its equations, traced."""
         graph = Graph()
         inputs = [[graph.input(port.name, k) for k in range(port.size)] for port in self.ports]
         results = [graph.lift(x) for x in self.trace(graph, inputs)]
         graph.pivots = used_pivots(graph, results)
         if self.status is not None:
             results.append(self.status(graph, inputs, results))
-        return guard(program_of(self.name, self.ports, graph, self.slots, results))
+        return program_of(self.name, self.ports, graph, self.slots, results)
+
+    def _guarded(self) -> Program:
+        return guard(self.program())
 
 
 class Served:

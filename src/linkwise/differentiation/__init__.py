@@ -1,0 +1,1 @@
+"""Derivatives of any function of a robot."""

@@ -1,0 +1,103 @@
+"""Arguments of derivatives: what users pass, as the arrays that a kernel is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from linkwise.differentiation.plan import EXTERNAL, Plan
+from linkwise.engine import devices
+from linkwise.engine.calls import Calls, Options, unpacked
+from linkwise.engine.libraries import library_of
+from linkwise.engine.parameters import flat
+
+
+def gathered(
+    calls: Calls, plan: Plan, values: Sequence[Any], f_ext: Any, damping: Any, options: Options
+) -> tuple[list[Any], tuple[Any, int | None, bool, str | None]]:
+    """The function's own arguments, one for each port; and ``out``, ``threads``, ``status`` and
+    ``device``.
+    """
+    own = list(values)
+    if plan.asked.key.function == "integrate":
+        own = [*own, 1.0] if len(own) == 2 else own
+        own[2:] = [devices.times(*own)] if len(own) == 3 else own[2:]
+    wanted = [name for name, _ in plan.task.algorithm.inputs]
+    if len(own) != len(wanted):
+        raise TypeError(
+            f"{plan.title}: was given {len(own)} array(s); expected {', '.join(wanted)}"
+        )
+    rest, constants = calls._parameters.taken(plan.title, own, options)
+    given = [*own, *_wrenches(plan, f_ext), *_damping(plan, damping, own[0]), *constants]
+    return given, unpacked(plan.title, rest)
+
+
+def _wrenches(plan: Plan, f_ext: Any) -> list[Any]:
+    """Wrenches in the order of the frames that were named."""
+    frames = plan.asked.key.external
+    named = ", ".join(map(repr, frames)) or "none"
+    if f_ext is None:
+        f_ext = {}
+    if not isinstance(f_ext, Mapping):
+        raise TypeError(
+            f"{plan.title}: f_ext is a {type(f_ext).__name__}; expected a mapping "
+            "{frame: (..., 6) wrench}"
+        )
+    if set(f_ext) != set(frames):
+        raise ValueError(
+            f"{plan.title}: f_ext has wrenches on {', '.join(map(repr, f_ext)) or 'no frame'}; "
+            f"expected the frames that it was made for: {named}"
+        )
+    return [f_ext[name] for name in frames]
+
+
+def _damping(plan: Plan, value: Any, q: Any) -> list[Any]:
+    if not plan.task.damped:
+        if value is not None:
+            raise ValueError(
+                f"{plan.title}: damping is {value!r}; expected none, as it was made with "
+                "damped=False"
+            )
+        return []
+    found = devices.damping(value, q)
+    return [devices.zeros(6, (q,)) if found is None else found]
+
+
+def by_name(plan: Plan, what: str, given: Any) -> dict[str, Any]:
+    """Values of a sequence, or of a mapping, by the names of arguments; None is left out."""
+    names = [name for name, _ in plan.task.algorithm.inputs]
+    if isinstance(given, Mapping):
+        for name in given:
+            if name not in plan.owners:
+                raise ValueError(
+                    f"{plan.title}: {what} has {name!r}; expected some of "
+                    f"{', '.join(map(repr, dict.fromkeys(plan.owners)))}"
+                )
+        return {name: x for name, x in given.items() if x is not None}
+    if not isinstance(given, tuple | list) or len(given) != len(names):
+        many = f"{len(given)} part(s)" if isinstance(given, tuple | list) else type(given).__name__
+        raise TypeError(
+            f"{plan.title}: {what}: was given {many}; expected a tuple ({', '.join(names)}), or a "
+            "mapping by these names"
+        )
+    return {name: x for name, x in zip(names, given, strict=True) if x is not None}
+
+
+def tangents(plan: Plan, given: Mapping[str, Any]) -> list[Any]:
+    """Rates of the arguments that have some (..., numbers), one array for each."""
+    found = []
+    for name, x in given.items():
+        if name == EXTERNAL and isinstance(x, Mapping):
+            parts = [np.asarray(part) for part in _wrenches(plan, x)]
+            x = np.stack(np.broadcast_arrays(*parts), axis=-2)
+        found.append(rows(plan, f"tangents[{name!r}]", plan.shape_of(name), x))
+    return found
+
+
+def rows(plan: Plan, what: str, shape: tuple[int, ...], x: Any) -> Any:
+    """An array (..., shape) as (..., numbers)."""
+    if shape:
+        return flat(plan.title, what, shape, x)
+    return (np.asarray(x) if library_of(x) is None else x)[..., None]

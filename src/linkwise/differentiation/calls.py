@@ -1,0 +1,425 @@
+"""Derivatives of any function of a robot: what users call.
+
+By a configuration, a derivative is along the joints' rates, so that its axis has nv numbers in the
+convention of ``qd``; docs/derivatives.md has a picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
+from math import prod
+from operator import or_
+from typing import Any, Unpack, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwise.differentiation.arguments import by_name, gathered, rows, tangents
+from linkwise.differentiation.equations import function_of
+from linkwise.differentiation.plan import CURVATURE, HVP, JACOBIAN, JVP, VJP, Asked, Part, Plan
+from linkwise.engine import devices
+from linkwise.engine.calls import Calls, Options, Wrenches
+from linkwise.engine.served import Served
+from linkwise.engine.tasks import Key
+from linkwise.trace.diff import Mode
+from linkwise.trace.program import OperationCount, count_operations
+
+Name = str | Callable[..., Any]  # of a function: its name, or the robot's method
+Given = Sequence[Any] | Mapping[str, Any]  # for each argument, in order or by name
+
+
+class Made:
+    """A plan with its kernels."""
+
+    def __init__(self, calls: Calls, asked: Asked) -> None:
+        self._calls, self.plan = calls, Plan(calls.tasks, asked)
+        self._served: dict[bool, Served] = {}
+
+    def __call__(
+        self, given: Sequence[Any], out: Any, threads: int | None, status: bool, device: str | None
+    ) -> tuple[Any, Any]:
+        """All parts (..., size), and the status or None."""
+        served = self._served.get(status)
+        if served is None:
+            served = self._served[status] = Served(self, function_of(self.plan, status))
+        found = NotImplemented
+        if device is None:
+            found = served.fast(*given, out=out, threads=threads)
+        if found is NotImplemented:
+            found = served(given, out, threads, device)
+        return found if status else (found, None)
+
+    def operations(self) -> OperationCount:
+        """Of one state."""
+        return count_operations(function_of(self.plan, False).program())
+
+
+def _cut(rows: Any, parts: Sequence[Part]) -> list[Any]:
+    """The parts of an array (..., size), as views of it."""
+    found, start = [], 0
+    for part in parts:
+        size = prod(part.shape)
+        piece = rows[..., start : start + size]
+        shaped = piece.reshape((*piece.shape[:-1], *part.shape))
+        found.append(shaped if shaped.shape else shaped[()])
+        start += size
+    return found
+
+
+@final
+class Derivative:
+    """Derivatives of one function of a robot; `Robot.derivative` makes them."""
+
+    def __init__(
+        self, calls: Calls, asked: Asked, *, order: int, weighted: bool, single: bool
+    ) -> None:
+        self._made, self._parts_of = Made(calls, asked), (calls, asked, order, weighted, single)
+        self._calls, self._plan = calls, self._made.plan
+        self._order, self._weighted, self._single = order, weighted, single
+        # a second derivative without weights is computed with unit weights, a row for each
+        self._rows = (self._plan.result.size,) if order == 2 and not weighted else ()
+
+    def __repr__(self) -> str:
+        order = "second " if self._order == 2 else ""
+        return f"<{order}{self._plan.title} by {', '.join(self.wrt)}, of {self._plan.robot!r}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _derivative, self._parts_of
+
+    @property
+    def wrt(self) -> tuple[str, ...]:
+        """The arguments that these are derivatives by."""
+        return self._plan.wrt
+
+    @property
+    def operation_count(self) -> OperationCount:
+        """Exact operations of one state."""
+        once = self._made.operations()
+        return once.repeated(*self._rows) if self._rows else once
+
+    def __call__(
+        self,
+        *values: ArrayLike,
+        f_ext: Wrenches | None = None,
+        damping: ArrayLike | None = None,
+        **options: Unpack[Options],
+    ) -> Any:
+        """Derivatives at states, as `Robot.derivative` says."""
+        own = values[:-1] if self._weighted else values
+        if self._weighted and not values:
+            raise TypeError(
+                f"{self._plan.title}: was given no array; expected weights, as the last"
+            )
+        given, (out, threads, status, device) = gathered(
+            self._calls, self._plan, own, f_ext, damping, options
+        )
+        if self._weighted:
+            given.append(rows(self._plan, "weights", self._plan.result.shape, values[-1]))
+        elif self._rows:
+            given = self._with_unit_weights(given)
+        found, bits = self._made(given, self._target(out), threads, status, device)
+        if self._rows and status:
+            bits = reduce(or_, (bits[..., i] for i in range(*self._rows)))
+        result = self._arranged(_cut(found, self._plan.parts))
+        if out is not None and len(self._plan.parts) == 1:
+            result = out
+        return (result, bits) if status else result
+
+    def _with_unit_weights(self, given: list[Any]) -> list[Any]:
+        """Arguments with an axis more, along which each number of the result is weighted alone."""
+        there = devices.elsewhere(given)
+        wide = [x if hasattr(x, "ndim") else np.asarray(x, float) for x in given]
+        known = [x.dtype for x in wide if isinstance(x, np.ndarray)]
+        unit = np.eye(*self._rows, dtype=np.float32 if set(known) == {FLOAT32} else np.float64)
+        return [*(x[..., None, :] for x in wide), unit.tolist() if there else unit]
+
+    def _target(self, out: Any) -> Any:
+        """``out`` as (..., size), where it has the shape of the only part."""
+        if not isinstance(out, np.ndarray) or len(self._plan.parts) > 1:
+            return out
+        shape = self._shapes()[0]
+        lead = out.shape[: out.ndim - len(shape)]
+        if (*lead, *shape) != out.shape or not out.flags.c_contiguous:
+            wanted = ", ".join(("...", *map(str, shape)))
+            raise ValueError(
+                f"{self._plan.title}: out has shape {out.shape} and strides {out.strides}; "
+                f"expected ({wanted}) without gaps"
+            )
+        return out.reshape((*lead, *self._rows, self._plan.size))
+
+    def _shapes(self) -> list[tuple[int, ...]]:
+        """Of the parts, as they are returned."""
+        result = self._plan.result.shape if self._rows else ()
+        return [p.shape if p.name == "value" else result + p.shape for p in self._plan.parts]
+
+    def _arranged(self, parts: list[Any]) -> Any:
+        """Parts as users get them: lower orders first, one for each argument or pair."""
+        found = list(parts)
+        if self._rows:
+            names, shapes = [part.name for part in self._plan.parts], self._shapes()
+            for k, x in enumerate(found):
+                lead = x.shape[: x.ndim - len(self._plan.parts[k].shape) - 1]
+                if names[k] == "value":
+                    found[k] = x.reshape((*lead, *self._rows, -1))[..., 0, :]
+                found[k] = found[k].reshape((*lead, *shapes[k]))
+        n = len(self.wrt)
+        by_order = [[found.pop(0)]] if self._plan.asked.value else []
+        if self._order == 2:
+            if self._plan.asked.value:
+                by_order.append(self._one(found[:n]))
+                del found[:n]
+            by_order.append(self._one([self._one(found[k : k + n]) for k in range(0, n * n, n)]))
+        else:
+            by_order.append(self._one(found))
+        if not self._plan.asked.value:
+            return by_order[0]
+        return (by_order[0][0], *by_order[1:])
+
+    def _one(self, parts: list[Any]) -> Any:
+        """One part where one argument was named, else all."""
+        return parts[0] if self._single else tuple(parts)
+
+
+FLOAT32 = np.dtype("float32")
+
+
+def _derivative(calls: Calls, asked: Asked, order: int, weighted: bool, single: bool) -> Derivative:
+    return Derivative(calls, asked, order=order, weighted=weighted, single=single)
+
+
+class Differentiation:
+    """Derivatives of any function; a part of `Robot`."""
+
+    __slots__ = ()
+    _calls: Calls
+
+    def derivative(
+        self,
+        function: Name,
+        wrt: str | Sequence[str] | None = None,
+        *,
+        order: int = 1,
+        mode: Mode = "auto",
+        value: bool = False,
+        weighted: bool = False,
+        method: str = "auto",
+        frame: str | None = None,
+        axes: str = "base",
+        f_ext: Sequence[str] = (),
+        damped: bool = False,
+    ) -> Derivative:
+        """A compiled function that computes derivatives of a function of the robot.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot = lw.load("iiwa14")
+        >>> q, qd = np.full((2, 7), 0.3)
+        >>> by_q = robot.derivative("mass_matrix", wrt="q")      # (..., nv, nv, nv)
+        >>> by_q(q).shape
+        (7, 7, 7)
+        >>> energy = robot.derivative("kinetic_energy", wrt=("q", "qd"), value=True)
+        >>> T, (by_q, by_qd) = energy(q, qd)
+        >>> bool(np.allclose(by_qd, robot.mass_matrix(q) @ qd))
+        True
+
+        ``function``: the name of a function, or the method itself. ``wrt``: one of its arguments,
+        or several, for a tuple of derivatives; all of them unless given. The axes of an argument
+        come after those of the result. A configuration has nv numbers there: entry j is the change
+        at the rate ``qd[j] = 1``. Results that are poses or configurations change at rates too: of
+        `forward_kinematics` this is the Jacobian (..., 6, nv), of `integrate` (..., nv, nv).
+        ``"f_ext"`` is an argument once ``f_ext`` names frames, with axes (frames, 6); so are the
+        constants of `parametric`, with their own axes. Units are those of the result per unit of
+        the argument: for q rad or m, for qd rad/s or m/s.
+
+        The result is called as the function is: ``by_q(q, out=..., threads=..., status=True)``,
+        with batches, float32 and arrays of other libraries; a frame, a method and the axes are
+        given here. ``out`` has the shape of the derivative; of several parts, (..., numbers of all
+        parts), of which they are views.
+
+        ``mode``: ``"forward"`` (a pass for each number of the arguments) or ``"reverse"`` (one for
+        each of the result) through the equations, or ``"auto"``: an algorithm for the derivatives
+        where there is one, else whichever takes fewer operations (`Derivative.operation_count`).
+        ``value=True`` puts the value before them.
+
+        ``order=2``: second derivatives, with axes of the result, of the first and of the second
+        argument: a tuple for each argument of a tuple for each. Entry (..., a, b) is the rate of
+        (..., a) along b; a and b of one quaternion do not change places. ``value=True`` returns
+        (value, first, second).
+
+        ``weighted=True``: of the sum of the result's numbers times weights, an array of the
+        result's shape that is the last argument: ``λᵀ ∂²τ`` costs far less than all of ``∂²τ``.
+        """
+        if order not in (1, 2) or isinstance(order, bool):
+            raise ValueError(f"derivative: order is {order!r}; expected 1 or 2")
+        kind = CURVATURE if order == 2 else VJP if weighted else JACOBIAN
+        frames = (f_ext,) if isinstance(f_ext, str) else tuple(f_ext)
+        key = _key(function, method, frame, axes, frames, bool(damped))
+        asked = Asked(key, _several(wrt), kind, mode, bool(value))
+        return _derivative(self._calls, asked, order, bool(weighted), isinstance(wrt, str))
+
+    def jvp(
+        self,
+        function: Name,
+        inputs: Given,
+        tangents: Given,
+        *,
+        method: str = "auto",
+        frame: str | None = None,
+        axes: str = "base",
+        f_ext: Wrenches | None = None,
+        **options: Unpack[Options],
+    ) -> Any:
+        """``(value, change)``: a function, and its rate while its arguments change at given rates.
+
+        The Jacobian times a vector, without the Jacobian: about as many operations as two calls.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot = lw.load("iiwa14")
+        >>> q, qd = np.full((2, 7), 0.3)
+        >>> pose, twist = robot.jvp("forward_kinematics", (q,), (qd,), frame="link7")
+        >>> bool(np.allclose(twist, robot.jacobian(q, "link7") @ qd))
+        True
+
+        ``inputs``: the function's arguments, a tuple or a mapping by name. ``tangents``: their
+        rates, in the same order, or by name; None, or a name left out, is an argument that does not
+        change. Rates of a configuration are (..., nv), in the convention of ``qd``. ``f_ext`` and
+        constants of `parametric` are given by keyword, and their rates by name. The change is that
+        of the result's own numbers, of a pose a twist, of a configuration rates. Other keywords as
+        for the function; with ``status=True`` the result is ``((value, change), status bits)``.
+        """
+        key = _key(function, method, frame, axes, tuple(f_ext or ()))
+        moved = self._named("tangents", tangents, key)
+        found, bits = self._product(JVP, key, inputs, moved, None, moved, f_ext, options)
+        value, change = found
+        return ((value, change), bits) if options.get("status") else (value, change)
+
+    def vjp(
+        self,
+        function: Name,
+        inputs: Given,
+        cotangent: ArrayLike,
+        *,
+        wrt: str | Sequence[str] | None = None,
+        method: str = "auto",
+        frame: str | None = None,
+        axes: str = "base",
+        f_ext: Wrenches | None = None,
+        **options: Unpack[Options],
+    ) -> Any:
+        """``(value, gradients)``: a function, and gradients of its weighted sum by the arguments.
+
+        The transposed Jacobian times a vector, without the Jacobian: a few times the operations of
+        a call, however many arguments there are.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot = lw.load("iiwa14")
+        >>> q, force = np.full(7, 0.3), [0, 0, 0, 0, 0, -5.0]
+        >>> pose, (torque,) = robot.vjp("forward_kinematics", (q,), force, frame="link7")
+        >>> bool(np.allclose(torque, robot.jacobian(q, "link7").T @ force))
+        True
+
+        ``cotangent``: weights of the result's shape; of a pose a wrench (..., 6), of a
+        configuration (..., nv). ``wrt``: the arguments by which, all unless given; with one name
+        alone, its gradient is returned without a tuple. Everything else as for `jvp`.
+        """
+        key, names = _key(function, method, frame, axes, tuple(f_ext or ())), _several(wrt)
+        found, bits = self._product(VJP, key, inputs, names, cotangent, {}, f_ext, options)
+        pair = found[0], found[1] if isinstance(wrt, str) else tuple(found[1:])
+        return (pair, bits) if options.get("status") else pair
+
+    def hvp(
+        self,
+        function: Name,
+        inputs: Given,
+        cotangent: ArrayLike,
+        tangents: Given,
+        *,
+        method: str = "auto",
+        frame: str | None = None,
+        axes: str = "base",
+        f_ext: Wrenches | None = None,
+        **options: Unpack[Options],
+    ) -> Any:
+        """``(gradients, changes)``: those of `vjp`, and their rates while arguments change.
+
+        The Hessian of the weighted sum times a vector, without the Hessian, by the arguments that
+        have tangents: about three times the operations of `vjp`.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot = lw.load("iiwa14")
+        >>> q, qd, v = np.full((3, 7), 0.3)
+        >>> gradients, changes = robot.hvp("kinetic_energy", (q, qd), 1.0, {"qd": v})
+        >>> bool(np.allclose(changes[0], robot.mass_matrix(q) @ v))
+        True
+
+        ``cotangent`` as for `vjp`, ``tangents`` and all others as for `jvp`.
+        """
+        key = _key(function, method, frame, axes, tuple(f_ext or ()))
+        moved = self._named("tangents", tangents, key)
+        found, bits = self._product(HVP, key, inputs, moved, cotangent, moved, f_ext, options)
+        gradients = found[1 : 1 + len(moved)]
+        pair = tuple(gradients), tuple(found[1 + len(moved) :])
+        return (pair, bits) if options.get("status") else pair
+
+    def _product(
+        self,
+        kind: str,
+        key: Key,
+        inputs: Given,
+        wrt: Iterable[str] | None,
+        cotangent: Any,
+        moved: Mapping[str, Any],
+        f_ext: Wrenches | None,
+        options: Options,
+    ) -> tuple[list[Any], Any]:
+        """The parts of a product, and the status or None."""
+        made = self._kept(Asked(key, None if wrt is None else tuple(wrt), kind, value=True))
+        plan, own = made.plan, self._named("inputs", inputs, key)
+        values = [own[name] for name, _ in plan.task.algorithm.inputs if name in own]
+        given, (out, threads, status, device) = gathered(
+            self._calls, plan, values, f_ext, None, options
+        )
+        if out is not None:
+            raise TypeError(
+                f"{plan.title}: out is given; expected none, for there are several results"
+            )
+        if kind != JVP:
+            given.append(rows(plan, "cotangent", plan.result.shape, cotangent))
+        given += tangents(plan, moved)
+        found, bits = made(given, None, threads, status, device)
+        return _cut(found, plan.parts), bits
+
+    def _kept(self, asked: Asked) -> Made:
+        """What was asked for, made once."""
+        found: Made | None = self._calls.served.get(asked)
+        if found is None:
+            found = self._calls.served.setdefault(asked, Made(self._calls, asked))
+        return found
+
+    def _named(self, what: str, given: Given, key: Key) -> dict[str, Any]:
+        """Values by the names of the function's arguments."""
+        plan = self._kept(Asked(key)).plan
+        found = by_name(plan, what, given)
+        if not found:
+            raise ValueError(f"{plan.title}: {what} has no arrays; expected one or several")
+        return found
+
+
+def _key(
+    function: Name, method: str, frame: str | None, axes: str, f_ext: tuple[str, ...],
+    damped: bool = False,
+) -> Key:  # fmt: skip
+    name = function if isinstance(function, str) else getattr(function, "__name__", function)
+    if not isinstance(name, str):
+        raise TypeError(
+            f"derivative: function is {function!r}; expected its name, such as 'mass_matrix', or a "
+            "method of the robot"
+        )
+    return Key(name, method, frame, axes, f_ext, damped)
+
+
+def _several(names: str | Sequence[str] | None) -> tuple[str, ...] | None:
+    """Names of arguments; None for all of them."""
+    if names is not None and not len(names):
+        raise ValueError("derivative: wrt names no argument; expected one or several")
+    return (names,) if isinstance(names, str) else None if names is None else tuple(names)

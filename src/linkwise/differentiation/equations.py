@@ -1,0 +1,130 @@
+"""The equations of derivatives, traced.
+
+Where an algorithm computes first derivatives (`analytic`), that is taken; else the graph of the
+function is differentiated (``trace/tangents.py``). Second derivatives are those of a weighted sum
+of the results: its gradient in reverse, differentiated forward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from linkwise.algorithms import FUNCTIONS
+from linkwise.backends.base import USUAL
+from linkwise.differentiation.plan import HVP, JACOBIAN, JVP, VJP, Plan
+from linkwise.engine.build import TRACING, free_memory
+from linkwise.engine.served import Function
+from linkwise.errors import ProgramTooLarge, quote
+from linkwise.model.tree import Tree
+from linkwise.trace.expr import Expr, Graph, TooManyNodes
+from linkwise.trace.status import status_of
+from linkwise.trace.tangents import Argument, Rows, Traced
+from linkwise.trace.tracer import Task, evaluate, flatten
+
+# functions whose derivatives by their arguments are computed by an algorithm; of those that take
+# fewer than its three arguments, the others are zero
+COMPOSITE = {
+    "inverse_dynamics": "inverse_dynamics_derivatives",
+    "bias": "inverse_dynamics_derivatives",
+    "gravity_torque": "inverse_dynamics_derivatives",
+    "forward_dynamics": "forward_dynamics_derivatives",
+}
+
+
+def function_of(plan: Plan, status: bool) -> Function:
+    """A plan as a function of states; its result has all parts, one after another."""
+    task, ports = plan.task, (*plan.ports, *plan.more)
+    content = (task.name, task.frame, task.axes, task.external, task.damped, task.parameters)
+    key = (*content, plan.wrt, *plan.asked[2:], status)
+
+    def bits(graph: Graph, inputs: list[list[Expr]], results: list[Expr]) -> Expr:
+        given = dict(zip((port.name for port in plan.ports), inputs, strict=False))
+        bodies = [body for each in task.parameters for body in each.bodies(given[each.name])]
+        return status_of(graph, plan.tree, inputs, results, bodies=bodies)
+
+    def trace(graph: Graph, inputs: list[list[Expr]]) -> Sequence[Expr]:
+        return traced(plan, graph, inputs)
+
+    seen = bits if status else None
+    return Function(plan.title, key, ports, plan.size, trace, (), seen, "differentiation")
+
+
+def traced(plan: Plan, graph: Graph, inputs: list[list[Expr]]) -> list[Expr]:
+    """All parts of a plan, one after another; refused where they could not be compiled."""
+    graph.most = free_memory() // (TRACING + USUAL.bytes)
+    try:
+        return _parts(plan, graph, inputs)
+    except TooManyNodes:
+        raise ProgramTooLarge(
+            f"{plan.title} of {quote(plan.robot)}: more than {graph.most:,} operations, which "
+            "cannot be compiled in the free memory; expected a smaller robot (robot.lock, "
+            "robot.sub_chain), or products with vectors, which take a few times the operations "
+            "of the function itself: robot.jvp, robot.vjp"
+        ) from None
+
+
+def _parts(plan: Plan, graph: Graph, inputs: list[list[Expr]]) -> list[Expr]:
+    kind, own, more = plan.asked.kind, inputs[: len(plan.ports)], inputs[len(plan.ports) :]
+    results = [graph.lift(x) for x in flatten(evaluate(plan.task, plan.tree, *own))]
+    f = Traced(results, plan.result, [Argument(own[k], plan.space(k)) for k in plan.chosen])
+    lower = results if plan.asked.value else []
+    if kind == JACOBIAN:
+        rows = _jacobian(plan, graph, f, own)
+        return [*lower, *(row[b] for span in plan.spans for row in rows for b in span)]
+    if kind == JVP:
+        return [*lower, *f.along(_of_ports(f, more))]
+    gradient = f.gradient(more[0])
+    if kind == VJP:
+        return [*lower, *gradient]
+    lower = [*lower, *(gradient if plan.asked.value else [])]
+    if kind == HVP:
+        return [*lower, *f.changes(gradient, _of_ports(f, more[1:]))]
+    (H,) = f.second([gradient])
+    blocks = [(rows, columns) for rows in plan.spans for columns in plan.spans]
+    return [*lower, *(H[a][b] for rows, columns in blocks for a in rows for b in columns)]
+
+
+def _of_ports(f: Traced, tangents: list[list[Expr]]) -> list[list[Expr]]:
+    """Rates of each port from those of each argument."""
+    rest = iter([x for each in tangents for x in each])
+    return [[next(rest) for _ in range(each.space.size)] for each in f.arguments]
+
+
+def _jacobian(plan: Plan, graph: Graph, f: Traced, own: list[list[Expr]]) -> Rows:
+    """First derivatives: those that an algorithm computes, the others by the graph."""
+    mode, names = plan.asked.mode, [plan.owners[k] for k in plan.chosen]
+    known = analytic(plan.task, plan.tree, own, names) if mode == "auto" else {}
+    pairs = list(zip(f.arguments, names, strict=True))
+    others = f._replace(arguments=[x for x, name in pairs if name not in known])
+    made = others.jacobian(mode) if others.arguments else [[] for _ in range(f.space.size)]
+    rows: Rows = []
+    for i, row in enumerate(made):
+        rest = iter(row)
+        rows.append([])
+        for x, name in pairs:
+            mine = known[name][i] if name in known else [next(rest) for _ in range(x.space.size)]
+            rows[-1] += [graph.lift(entry) for entry in mine]
+    return rows
+
+
+def analytic(
+    task: Task, tree: Tree, inputs: Sequence[Sequence[Any]], names: Sequence[str]
+) -> dict[str, Rows]:
+    """Those derivatives by arguments that an algorithm computes."""
+    function, n = task.algorithm.function, tree.nv
+    if function == "forward_kinematics":
+        jacobian = replace(task, algorithm=FUNCTIONS["jacobian"]["sweep"])
+        return {"q": evaluate(jacobian, tree, *inputs)}
+    if function not in COMPOSITE or tree.closures or tree.held:
+        return {}
+    taken = [argument for argument, _ in task.algorithm.inputs]
+    places = {argument: k for k, argument in enumerate(taken) if argument in names}
+    if not places:
+        return {}
+    still = [[0.0] * n for _ in range(3 - len(taken))]
+    values = [*inputs[: len(taken)], *still, *inputs[len(taken) :]]
+    own = replace(task, algorithm=FUNCTIONS[COMPOSITE[function]]["composite"])
+    rows = evaluate(own, tree, *values)
+    return {argument: rows[k * n : (k + 1) * n] for argument, k in places.items()}
