@@ -17,9 +17,19 @@ from numpy.typing import ArrayLike
 
 from linkwise.differentiation.arguments import by_name, gathered, rows, tangents
 from linkwise.differentiation.equations import function_of
-from linkwise.differentiation.plan import CURVATURE, HVP, JACOBIAN, JVP, VJP, Asked, Part, Plan
+from linkwise.differentiation.plan import (
+    CURVATURE,
+    GRADIENT,
+    HVP,
+    JACOBIAN,
+    JVP,
+    VJP,
+    Asked,
+    Part,
+    Plan,
+)
 from linkwise.engine import devices
-from linkwise.engine.calls import Calls, Options, Wrenches
+from linkwise.engine.calls import GRASPS, Calls, Options, Wrenches
 from linkwise.engine.served import Served
 from linkwise.engine.tasks import Key
 from linkwise.trace.diff import Mode
@@ -108,9 +118,7 @@ class Derivative:
         """Derivatives at states, as `Robot.derivative` says."""
         own = values[:-1] if self._weighted else values
         if self._weighted and not values:
-            raise TypeError(
-                f"{self._plan.title}: was given no array; expected weights, as the last"
-            )
+            raise TypeError(f"{self._plan.title}: was given no array; expected weights at last")
         given, (out, threads, status, device) = gathered(
             self._calls, self._plan, own, f_ext, damping, options
         )
@@ -251,9 +259,9 @@ class Differentiation:
         """
         if order not in (1, 2) or isinstance(order, bool):
             raise ValueError(f"derivative: order is {order!r}; expected 1 or 2")
-        kind = CURVATURE if order == 2 else VJP if weighted else JACOBIAN
+        kind = CURVATURE if order == 2 else GRADIENT if weighted else JACOBIAN
         frames = (f_ext,) if isinstance(f_ext, str) else tuple(f_ext)
-        key = _key(function, method, frame, axes, frames, bool(damped))
+        key = self._key(function, method, frame, axes, frames, bool(damped))
         asked = Asked(key, _several(wrt), kind, mode, bool(value))
         return _derivative(self._calls, asked, order, bool(weighted), isinstance(wrt, str))
 
@@ -287,7 +295,7 @@ class Differentiation:
         of the result's own numbers, of a pose a twist, of a configuration rates. Other keywords as
         for the function; with ``status=True`` the result is ``((value, change), status bits)``.
         """
-        key = _key(function, method, frame, axes, tuple(f_ext or ()))
+        key = self._key(function, method, frame, axes, tuple(f_ext or ()))
         moved = self._named("tangents", tangents, key)
         found, bits = self._product(JVP, key, inputs, moved, None, moved, f_ext, options)
         value, change = found
@@ -322,8 +330,8 @@ class Differentiation:
         configuration (..., nv). ``wrt``: the arguments by which, all unless given; with one name
         alone, its gradient is returned without a tuple. Everything else as for `jvp`.
         """
-        key, names = _key(function, method, frame, axes, tuple(f_ext or ())), _several(wrt)
-        found, bits = self._product(VJP, key, inputs, names, cotangent, {}, f_ext, options)
+        key = self._key(function, method, frame, axes, tuple(f_ext or ()))
+        found, bits = self._product(VJP, key, inputs, _several(wrt), cotangent, {}, f_ext, options)
         pair = found[0], found[1] if isinstance(wrt, str) else tuple(found[1:])
         return (pair, bits) if options.get("status") else pair
 
@@ -354,12 +362,32 @@ class Differentiation:
 
         ``cotangent`` as for `vjp`, ``tangents`` and all others as for `jvp`.
         """
-        key = _key(function, method, frame, axes, tuple(f_ext or ()))
+        key = self._key(function, method, frame, axes, tuple(f_ext or ()))
         moved = self._named("tangents", tangents, key)
         found, bits = self._product(HVP, key, inputs, moved, cotangent, moved, f_ext, options)
         gradients = found[1 : 1 + len(moved)]
         pair = tuple(gradients), tuple(found[1 + len(moved) :])
         return (pair, bits) if options.get("status") else pair
+
+    def _key(
+        self,
+        function: Name,
+        method: str,
+        frame: str | None,
+        axes: str,
+        f_ext: tuple[str, ...],
+        damped: bool = False,
+    ) -> Key:
+        """The kind of call that is differentiated."""
+        name = function if isinstance(function, str) else getattr(function, "__name__", function)
+        if not isinstance(name, str):
+            raise TypeError(
+                f"derivative: function is {function!r}; expected its name, such as 'mass_matrix', "
+                "or a method of the robot"
+            )
+        if self._calls.tasks.tree.held:  # of grasps, what users call a name has another one
+            name = next((own for own, title in GRASPS.items() if title == name), name)
+        return Key(name, method, frame, axes, f_ext, damped)
 
     def _product(
         self,
@@ -403,19 +431,6 @@ class Differentiation:
         if not found:
             raise ValueError(f"{plan.title}: {what} has no arrays; expected one or several")
         return found
-
-
-def _key(
-    function: Name, method: str, frame: str | None, axes: str, f_ext: tuple[str, ...],
-    damped: bool = False,
-) -> Key:  # fmt: skip
-    name = function if isinstance(function, str) else getattr(function, "__name__", function)
-    if not isinstance(name, str):
-        raise TypeError(
-            f"derivative: function is {function!r}; expected its name, such as 'mass_matrix', or a "
-            "method of the robot"
-        )
-    return Key(name, method, frame, axes, f_ext, damped)
 
 
 def _several(names: str | Sequence[str] | None) -> tuple[str, ...] | None:

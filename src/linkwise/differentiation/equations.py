@@ -13,7 +13,7 @@ from typing import Any
 
 from linkwise.algorithms import FUNCTIONS
 from linkwise.backends.base import USUAL
-from linkwise.differentiation.plan import HVP, JACOBIAN, JVP, VJP, Plan
+from linkwise.differentiation.plan import GRADIENT, HVP, JACOBIAN, JVP, VJP, Plan
 from linkwise.engine.build import TRACING, free_memory
 from linkwise.engine.served import Function
 from linkwise.errors import ProgramTooLarge, quote
@@ -76,7 +76,7 @@ def _parts(plan: Plan, graph: Graph, inputs: list[list[Expr]]) -> list[Expr]:
     if kind == JVP:
         return [*lower, *f.along(_of_ports(f, more))]
     gradient = f.gradient(more[0])
-    if kind == VJP:
+    if kind in (GRADIENT, VJP):
         return [*lower, *gradient]
     lower = [*lower, *(gradient if plan.asked.value else [])]
     if kind == HVP:

@@ -9,6 +9,7 @@ from math import prod
 from typing import NamedTuple
 
 from linkwise.algorithms import functions_of, wrong_kind
+from linkwise.engine.calls import TITLES
 from linkwise.engine.tasks import Key, Tasks
 from linkwise.model.parameters import KINDS
 from linkwise.model.values import unknown
@@ -19,9 +20,9 @@ from linkwise.trace.tracer import Task
 
 EXTERNAL = "f_ext"
 MODES = ("auto", "forward", "reverse")
-JACOBIAN, CURVATURE = "jacobian", "curvature"  # matrices
+JACOBIAN, GRADIENT, CURVATURE = "jacobian", "gradient", "curvature"  # of `Robot.derivative`
 JVP, VJP, HVP = "jvp", "vjp", "hvp"  # products
-WEIGHTED = (CURVATURE, VJP, HVP)  # of the result's weighted sum
+WEIGHTS = {GRADIENT: "weights", CURVATURE: "weights", VJP: "cotangent", HVP: "cotangent"}
 
 # why there is no derivative, and what has one
 REFUSED = {
@@ -70,8 +71,9 @@ class Plan:
     @property
     def title(self) -> str:
         """What messages call it."""
-        word = "derivative" if self.asked.kind in (JACOBIAN, CURVATURE) else self.asked.kind
-        return f"{word} of {self.asked.key.function}"
+        word = self.asked.kind if self.asked.kind in (JVP, VJP, HVP) else "derivative"
+        function = self.asked.key.function
+        return f"{word} of {TITLES.get(function, function)}"
 
     def _check_argument(self, name: str) -> None:
         """Raise ValueError where there is no such argument, and say how to get it."""
@@ -130,9 +132,11 @@ class Plan:
     @property
     def more(self) -> tuple[Port, ...]:
         """What calls are given besides the function's own arguments: weights, then rates."""
-        weights = [Port("weights", self.result.size)] if self.asked.kind in WEIGHTED else []
-        moved = self.wrt if self.asked.kind in (JVP, HVP) else ()
-        return (*weights, *(Port(f"tangents[{x!r}]", prod(self.shape_of(x))) for x in moved))
+        weights, moved = WEIGHTS.get(self.asked.kind), self.wrt
+        given = [Port(weights, self.result.size)] if weights else []
+        if self.asked.kind not in (JVP, HVP):
+            return tuple(given)
+        return (*given, *(Port(f"tangents[{x!r}]", prod(self.shape_of(x))) for x in moved))
 
     @property
     def parts(self) -> list[Part]:

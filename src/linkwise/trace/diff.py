@@ -7,7 +7,9 @@ folded like any nodes, so that what several columns or rows of a Jacobian share 
 
 `sign`, `flag` and `finite` have the derivative 0, as they have wherever they have one. A choice has
 the derivative of the alternative that is taken; in a reverse pass the other one is given the
-adjoint 0, so its own derivative must be finite. Values carried around a loop have no rule.
+adjoint 0, so its own derivative must be finite. A square root has the derivative 0 where it is 0:
+functions of the length of a vector then have the derivative of a smooth one where there is none.
+Values carried around a loop have no rule.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ PARTIALS: dict[str, Callable[[Expr], tuple[Expr | float, ...]]] = {
     "div": lambda n: (1.0 / n.args[1], -n / n.args[1]),
     "sin": lambda n: (n.graph.node("cos", n.args[0]),),
     "cos": lambda n: (-n.graph.node("sin", n.args[0]),),
-    "sqrt": lambda n: (0.5 / n,),
+    "sqrt": lambda n: (select(n, 0.5 / n, 0.0),),
     "atan2": lambda n: _angle(*n.args),
     "fma": lambda n: (n.args[1], n.args[0], 1.0),
     "fms": lambda n: (n.args[1], n.args[0], -1.0),
