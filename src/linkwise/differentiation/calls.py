@@ -29,9 +29,9 @@ from linkwise.differentiation.plan import (
     Plan,
 )
 from linkwise.engine import devices
-from linkwise.engine.calls import GRASPS, Calls, Options, Wrenches
+from linkwise.engine.calls import Calls, Options, Wrenches
 from linkwise.engine.served import Served
-from linkwise.engine.tasks import Key
+from linkwise.engine.tasks import GRASPS, Key
 from linkwise.trace.diff import Mode
 from linkwise.trace.program import OperationCount, count_operations
 
