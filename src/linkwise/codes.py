@@ -117,10 +117,10 @@ class Code(Enum):
     MISPLACED_ELEMENT = error(
         "<{tag}> inside <{parent}>; expected it inside {home}", "move it into {home}"
     )
-    UNKNOWN_ELEMENT = told(
+    UNKNOWN_ELEMENT = hint(
         "<{tag}> is not read: ignored, with all it contains", "delete it if it is not needed"
     )
-    UNKNOWN_ATTRIBUTE = told("unknown attribute {key!q} ignored", "delete it if it is not needed")
+    UNKNOWN_ATTRIBUTE = hint("unknown attribute {key!q} ignored", "delete it if it is not needed")
     MISSING_PART = doubtful(
         "has no <{tag}>; expected exactly one (strict=False takes it as zero)",
         "taken as zero",

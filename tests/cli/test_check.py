@@ -78,12 +78,12 @@ def test_a_clean_file(path: Path) -> None:
     assert (result.exit_code, result.output) == (0, "0 errors, 0 warnings\n")
 
 
-def test_warnings_alone_exit_with_0(path: Path) -> None:
+def test_hints_alone_exit_with_0(path: Path) -> None:
     result = run(path, changed("</robot>", '<clothes name="t"/></robot>'))
     assert result.exit_code == 0
     assert result.output == (
-        f'{path}:30: warning: <clothes name="t">: <clothes> is not read: ignored, with all it '
-        "contains\n    suggestion: delete it if it is not needed\n0 errors, 1 warning\n"
+        f'{path}:30: hint: <clothes name="t">: <clothes> is not read: ignored, with all it '
+        "contains\n    suggestion: delete it if it is not needed\n0 errors, 0 warnings, 1 hint\n"
     )
 
 
@@ -459,7 +459,7 @@ def test_problems_at_parts_that_were_missing(path: Path, tmp_path: Path) -> None
     out = tmp_path / "out.urdf"
     text = changed('<mass value="2"/>', "<weight/>", 'izz="0.1"', 'izz="0.9"')
     result = run(path, text, "--repair", str(out))
-    assert "has no <mass>" in result.output and "left: 1 error, 1 warning" in result.output
+    assert "has no <mass>" in result.output and "left: 1 error, 0 warnings, 1 hint" in result.output
     assert "<weight/>" in out.read_text()
 
 
