@@ -37,7 +37,7 @@ def imports(path: Path) -> list[str]:
 
 
 def modules() -> list[tuple[str, Path]]:
-    files = sorted(p for p in ROOT.rglob("*.py") if p != ROOT / "__init__.py")
+    files = sorted(p for p in ROOT.rglob("*.py") if p.parent != ROOT or not p.name.startswith("__"))
     return [(".".join(("linkwise", *p.relative_to(ROOT).with_suffix("").parts)), p) for p in files]
 
 

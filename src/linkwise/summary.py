@@ -9,6 +9,7 @@ from linkwise.model.tree import BASE, Link, Tree
 from linkwise.text import aligned
 
 MOST_SHOWN = 200  # links
+MOST_DRAWN = 20  # links of a chain without branches
 
 
 def summary(name: str, tree: Tree) -> str:
@@ -30,6 +31,27 @@ def summary(name: str, tree: Tree) -> str:
         table = "\n".join(lines)
     ties = [_tie(tree.links[i], tree) for i in shown if tree.links[i].follows is not None]
     return "\n".join((title, "", table, *(["", *ties] if ties else [])))
+
+
+def drawn(tree: Tree) -> str:
+    """The moving links as a tree of text, each with the joint that moves it."""
+    children: dict[int, list[int]] = {}
+    for i in range(tree.n_links):
+        children.setdefault(int(tree.parent_numbers[i]), []).append(i)
+    if tree.n_links > MOST_DRAWN and all(len(own) == 1 for own in children.values()):
+        return f"base\n└─ a chain of {tree.n_links:,} links"
+    lines, todo = ["base"], [(i, "") for i in reversed(children.get(BASE, []))]
+    last = {own[-1] for own in children.values()}
+    while todo and len(lines) <= MOST_SHOWN:
+        i, before = todo.pop()
+        link, end = tree.links[i], i in last
+        words = f"{printable(link.name)}  ({printable(link.joint_name)}, {link.kind})"
+        lines.append(f"{before}{'└─' if end else '├─'} {words}")
+        inner = before + ("   " if end else "│  ")
+        todo += [(k, inner) for k in reversed(children.get(i, []))]
+    if len(lines) <= tree.n_links:
+        lines.append(f"... {tree.n_links + 1 - len(lines):,} links more")
+    return "\n".join(lines)
 
 
 def _row(i: int, link: Link, tree: Tree) -> tuple[str, ...]:

@@ -117,9 +117,22 @@ def test_info_shows_the_robot() -> None:
     robot, text = lw.load("puma560"), info_of_puma()
     assert str(robot) in text
     assert robot.tree.digest in text
-    for function, methods in FUNCTIONS.items():
-        exists = any(method.exists_for(robot.tree) for method in methods.values())
-        assert (f"\n{function} " in text) == exists
+    drawn = text.index("base\n└─ link1  (joint1, revolute)\n   └─ link2  (joint2, revolute)\n")
+    assert text.index(str(robot)) < drawn < text.index("\ninverse_dynamics ")
+    assert "regressor" not in text  # `ops` has them all
+
+
+def test_info_draws_branches_and_not_long_chains(tmp_path: Path) -> None:
+    from linkwise.summary import drawn
+
+    tree = lw.load("iiwa14").with_attached(lw.load("iiwa14"), "link3", prefix="b_").tree
+    lines = drawn(tree).splitlines()
+    assert lines[3:5] == [
+        "      └─ link3  (joint3, revolute)",
+        "         ├─ link4  (joint4, revolute)",
+    ]
+    assert lines[8] == "         └─ b_link1  (b_joint1, revolute)"
+    assert drawn(lw.chain(1000).tree) == "base\n└─ a chain of 1,000 links"
 
 
 def test_info_json_counts_what_the_robot_counts(pendulum: str) -> None:
@@ -140,7 +153,29 @@ def test_info_shows_what_auto_picks_and_points_to_the_rest() -> None:
     text = info_of_puma()
     assert re.search(r"\nforward_dynamics +crba ", text)
     assert "pcg" not in text
-    assert text.endswith("Every method: linkwise ops puma560\n")
+    assert text.endswith("Every function and method: linkwise ops puma560\n")
+
+
+# -- convert -------------------------------------------------------------------------------------
+
+
+def test_convert_writes_a_robot_that_is_the_same(pendulum: str, tmp_path: Path) -> None:
+    path = tmp_path / "out.urdf"
+    result = run("convert", pendulum, "-o", str(path))
+    assert result.exit_code == 0
+    assert result.output == f"{path}: 2 degrees of freedom, 2 moving links\n"
+    assert lw.load(path).tree.digest == lw.load(pendulum).tree.digest
+    fails(run("convert", pendulum, "-o", str(path)), "out.urdf exists", "--force")
+    facts = json.loads(run("convert", pendulum, "-o", str(path), "--force", "--json").output)
+    assert facts == {"written": str(path), "joints": 2, "links": 2, "same_order": True}
+    fails(run("convert", pendulum, "-o", str(tmp_path / "out.xml")), "ends in .urdf")
+
+
+def test_the_module_is_the_command() -> None:
+    found = subprocess.run(
+        [sys.executable, "-m", "linkwise", "--version"], capture_output=True, text=True, check=True
+    )
+    assert found.stdout == f"linkwise, version {lw.__version__}\n"
 
 
 # -- ops -----------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -27,14 +27,19 @@ class Counted:
     count: OperationCount
 
 
-def count_all(robot: Robot, only_chosen: bool = False) -> list[Counted]:
+def count_all(
+    robot: Robot, only_chosen: bool = False, functions: Collection[str] = ()
+) -> list[Counted]:
     """Count every function and method that exists for the robot, or those that auto chooses.
+
+    ``functions``: only these, if any are given.
 
     Of a robot whose functions are loops, methods that are not loops are left out: their code is
     written out link by link, and takes long to trace. So are methods that are several programs.
     """
     counted = []
-    for algorithm in algorithms_of(robot):
+    wanted = [x for x in algorithms_of(robot) if not functions or x.function in functions]
+    for algorithm in wanted:
         function, method, frame = algorithm.function, algorithm.method, frame_for(robot, algorithm)
         at = robot.tree.frames[frame] if frame else None
         chosen = choose_method(function, robot.tree, frame=at) == method
@@ -46,9 +51,11 @@ def count_all(robot: Robot, only_chosen: bool = False) -> list[Counted]:
     return counted
 
 
-def operation_table(robot: Robot, only_chosen: bool = False) -> str:
+def operation_table(
+    robot: Robot, only_chosen: bool = False, functions: Collection[str] = ()
+) -> str:
     """The counts as a table."""
-    rows = [row for c in count_all(robot, only_chosen) for row in _lines(c)]
+    rows = [row for c in count_all(robot, only_chosen, functions) for row in _lines(c)]
     head, words = (HEAD[:2] + HEAD[3:], 2) if only_chosen else (HEAD, 3)
     shown = [row[:2] + row[3:] for row in rows] if only_chosen else rows
     star = "" if only_chosen else " * marks the method that auto chooses."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
 
 import click
@@ -10,7 +11,14 @@ from linkwise.bench.operations import operation_facts, operation_table
 from linkwise.cli.options import load_robot, robot_options
 from linkwise.cli.output import say, say_json
 from linkwise.robot import Robot
+from linkwise.summary import drawn
 from linkwise.text import pairs
+
+# whose operations are shown
+FUNCTIONS = (
+    "inverse_dynamics", "forward_dynamics", "gravity_torque", "mass_matrix", "forward_kinematics",
+    "jacobian",
+)  # fmt: skip
 
 
 @click.command()
@@ -18,17 +26,19 @@ from linkwise.text import pairs
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @robot_options
 def info(robot: str, as_json: bool, **loading: Any) -> None:
-    """Show what was loaded from ROBOT: joints, frames, and what each function costs."""
+    """Show what was loaded from ROBOT: joints, limits, masses, tree, frames, what calls cost."""
     loaded = load_robot(robot, **loading)
     if as_json:
         say_json(_facts(loaded))
         return
     say(loaded)
     say()
+    say(drawn(loaded.tree))
+    say()
     say(pairs(_lines(loaded)))
     say()
-    say(operation_table(loaded, only_chosen=True))
-    say(f"Every method: linkwise ops {robot}")
+    say(operation_table(loaded, only_chosen=True, functions=FUNCTIONS))
+    say(f"Every function and method: linkwise ops {robot}")
 
 
 def _lines(robot: Robot) -> list[tuple[str, str]]:
@@ -38,17 +48,25 @@ def _lines(robot: Robot) -> list[tuple[str, str]]:
     return [("frames", frames), *without, ("digest", robot.tree.digest)]
 
 
+def _finite(x: float) -> float | None:
+    """A number that JSON has; None for no limit."""
+    return x if isfinite(x) else None
+
+
 def _facts(robot: Robot) -> dict[str, Any]:
     return {
         "name": robot.name,
         "nq": robot.nq,
         "nv": robot.nv,
+        "mass": robot.mass,
         "gravity": [float(x) for x in robot.gravity],
         "digest": robot.tree.digest,
         "frames": list(robot.frame_names),
         "joints": [
             {"name": k.joint_name, "type": k.kind, "parent": k.parent, "link": k.name,
-             "axis": list(k.axis), "mass": k.mass, "rotor": max(k.armature)}
+             "axis": list(k.axis), "mass": k.mass, "rotor": max(k.armature),
+             **{name: _finite(getattr(k.limits, name))
+                for name in ("lower", "upper", "velocity", "effort")}}
             for k in robot.tree.links
         ],
         "operations": operation_facts(robot),

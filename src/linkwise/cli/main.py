@@ -16,6 +16,7 @@ import linkwise
 from linkwise.cli.bench import bench
 from linkwise.cli.cache import cache
 from linkwise.cli.check import check
+from linkwise.cli.convert import convert
 from linkwise.cli.demo import demo
 from linkwise.cli.export import export
 from linkwise.cli.ik import ik
@@ -81,17 +82,26 @@ def _warnings() -> Iterator[None]:
             reporter.close()
 
 
+EPILOG = """ROBOT is the path of a URDF or MJCF file, or a bundled robot (puma560, iiwa14).
+
+\b
+Exit codes: 0 done; 1 the input is at fault, or a check failed; 2 called wrongly; 130 interrupted.
+Completion in bash (in zsh and fish likewise):
+  eval "$(_LINKWISE_COMPLETE=bash_source linkwise)"
+"""
+
+
 @click.group(
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="ROBOT is the path of a URDF or MJCF file, or a bundled robot (puma560, iiwa14).",
+    epilog=EPILOG,
 )
 @click.version_option(linkwise.__version__, prog_name="linkwise")
 def main() -> None:
     """Robot dynamics, compiled link by link."""
 
 
-for command in (info, view, ops, check, bench, source, export, sim, ik, cache, demo):
+for command in (info, ops, check, convert, bench, source, export, sim, ik, view, cache, demo):
     main.add_command(command)
 
 if __name__ == "__main__":
