@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
+from importlib import import_module
 from typing import Any, TypedDict, Unpack
 
 from linkwise.engine.build import progress
 from linkwise.engine.calls import show_options
 from linkwise.errors import RobotFileError, one_warning_per_kind, printable, quote, strictness
+from linkwise.interop.package import package
 from linkwise.io.dh import Row, describe_dh
 from linkwise.io.mjequality import Reading
 from linkwise.io.read import check_words, is_text, read
@@ -21,6 +25,8 @@ from linkwise.model.joints import FIXED
 from linkwise.model.order import reorder
 from linkwise.models import BUNDLED
 from linkwise.robot import Robot
+
+DESCRIPTION = re.compile(r"[a-z0-9_]+_description")  # a name of the package robot_descriptions
 
 
 class Options(TypedDict, total=False):
@@ -49,6 +55,9 @@ def load(
     **options: Unpack[Options],
 ) -> Robot:
     """Load a robot: the path of a URDF or MJCF file, its text, or the name of a bundled robot.
+
+    Or a name of the package robot_descriptions, such as ``"panda_description"``, which fetches the
+    file (``pip install 'linkwise[descriptions]'``).
 
     The format is recognised by content, not by the ending of the name; MJCF is compiled by MuJoCo,
     an extra (``pip install 'linkwise[mujoco]'``).
@@ -84,6 +93,8 @@ def load(
     told = checked("load", options)
     if isinstance(source, str) and source in BUNDLED and not os.path.exists(os.fspath(source)):
         return _bundled(source, told)
+    if isinstance(source, str) and DESCRIPTION.fullmatch(source) and not os.path.exists(source):
+        source, package_dirs = _described_elsewhere(source, package_dirs)
     if not is_text(source) and not os.path.exists(os.fspath(source)):
         names = ", ".join(sorted(BUNDLED))
         place = printable(str(source)) or repr(source)
@@ -184,6 +195,24 @@ def _check_model(function: str, model: Any, kind: str, part: str, name: str) -> 
         raise TypeError(f"{function}: model is a {given!r}; expected a {kind} (load takes files)")
     if not isinstance(name, str):
         raise TypeError(f"{function}: name is {name!r}; expected text")
+
+
+def _described_elsewhere(
+    name: str, package_dirs: Sequence[str | os.PathLike[str]]
+) -> tuple[str, Sequence[str | os.PathLike[str]]]:
+    """The file of a robot of robot_descriptions, and the folders that its meshes lie in."""
+    known = package("robot_descriptions", f"the robot {name!r}", "descriptions")
+    try:
+        found = import_module(f"{known.__name__}.{name}")
+    except ModuleNotFoundError as error:
+        near = get_close_matches(name, getattr(known, "DESCRIPTIONS", ()), 3)
+        hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+        raise RobotFileError(f"{name}: robot_descriptions has no such robot{hint}") from error
+    path = getattr(found, "URDF_PATH", None) or getattr(found, "MJCF_PATH", None)
+    if path is None:
+        raise RobotFileError(f"{name}: has neither URDF_PATH nor MJCF_PATH; expected one of them")
+    folders = [getattr(found, x) for x in ("PACKAGE_PATH", "REPOSITORY_PATH") if hasattr(found, x)]
+    return str(path), (*package_dirs, *folders)
 
 
 def _bundled(name: str, options: Options) -> Robot:
