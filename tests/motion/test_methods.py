@@ -211,18 +211,14 @@ def test_what_robots_that_are_loops_cannot() -> None:
     """Each refusal says all that works, and that a robot of few links can be written out."""
     loops = lw.chain(12).with_loops(True)
     wrong: dict[str, dict[str, Any]] = {
-        "laws of linkwise.control that depend on the state are": {
-            "controller": lw.control.pd(loops, 1.0, 1.0)
-        },
         "integrator 'midpoint' is": {"integrator": "midpoint"},
         "integrator 'DOP853' is": {"integrator": "DOP853"},
         "limits 'stop' are": {"limits": "stop"},
         "device 'cuda' is": {"device": "cuda"},
     }
     works = (
-        "for code written out link by link; expected integrator 'rk4' or 'euler', constant torques "
-        "or a function controller(t, q, qd) of Python, limits=None and device=None; or, of a robot "
-        "of few links, robot.with_loops(False)"
+        "for code written out link by link; expected integrator 'rk4' or 'euler', limits=None and "
+        "device=None; or, of a robot of few links, robot.with_loops(False)"
     )
     for what, arguments in wrong.items():
         with pytest.raises(ValueError, match=re.escape(f"over them, and {what} {works}")):

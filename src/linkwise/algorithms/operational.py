@@ -13,12 +13,12 @@ d, ``(Λ⁻¹ + diag(d))⁻¹`` exists all the same, by the methods that form Λ
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from linkwise.algorithms import dense, ltl
 from linkwise.algorithms.crba import crba
 from linkwise.algorithms.grip import grip
-from linkwise.algorithms.innovations import factored
+from linkwise.algorithms.innovations import Factored, factored
 from linkwise.algorithms.kinematics import jacobian_columns
 from linkwise.algorithms.riccati import Gain
 from linkwise.algorithms.yielding import form
@@ -62,8 +62,14 @@ def operational_inertia_inverse(
 
 def recursive_inverse(tree: Tree, q: Vector, *, frame: Frame, axes: str = "base") -> Matrix:
     """``Σ ε D⁻¹ εᵀ`` over the joints between base and frame, from the frame inward."""
-    f, pushes = factored(tree, joint_states(tree, q)), grip(tree, q, frame, axes).pushes()
-    loads = [at_links(tree, Force.zero(), [(frame.link, push)]) for push in pushes]
+    factors = factored(tree, joint_states(tree, q))
+    return yielded(factors, frame.link, grip(tree, q, frame, axes).pushes())
+
+
+def yielded(f: Factored, link: int, pushes: Sequence[Force]) -> Matrix:
+    """``Σ ε D⁻¹ εᵀ`` of wrenches on one link: how it yields to each, along each."""
+    tree = f.tree
+    loads = [at_links(tree, Force.zero(), [(link, push)]) for push in pushes]
     epsilons = [f.filtered([0.0] * tree.nv, load) for load in loads]  # by push, by link
     total: Matrix = dense.zero(6, 6)
     total = sum_links(tree, add_squares, total, f.gains, *epsilons, inward=True)

@@ -34,7 +34,8 @@ def join(inner: Reach, outer: Reach) -> Reach:
     return Reach(Mat3(*(turn @ row for row in inner.R.rows)), inner.p + inner.R @ outer.p)
 
 
-REACHES = Law(reach, join, None, Reach(Mat3.identity(), Vec3.zero()))
+HERE = Reach(Mat3.identity(), Vec3.zero())
+REACHES = Law(reach, join, None, HERE)
 
 
 def tip_pose(tree: Tree, q: Vector) -> LinkPose:

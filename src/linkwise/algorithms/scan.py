@@ -8,7 +8,7 @@ Möbius map of the articulated inertia, the smoother an affine map of the accele
 carries both.
 
     poses              ``reaches.py``       turning rates      ``spins.py``
-    forward dynamics   ``pieces.py``        inverse dynamics   ``loads.py``
+    forward dynamics   ``pieces.py``        inverse dynamics   ``loads.py``, ``scan_inverse.py``
 """
 
 from __future__ import annotations
@@ -20,17 +20,37 @@ from linkwise.algorithms.aba import NOTHING, accelerate, articulate
 from linkwise.algorithms.accelerations import Acceleration, joint_accelerations
 from linkwise.algorithms.external import External, drive
 from linkwise.algorithms.kinematics import at_frame, homogeneous
-from linkwise.algorithms.loads import LOADS, Given, moving
 from linkwise.algorithms.pieces import Ends, Piece
-from linkwise.algorithms.rates import move
+from linkwise.algorithms.rates import Velocity
 from linkwise.algorithms.reaches import tip_pose
-from linkwise.algorithms.rnea import load
 from linkwise.algorithms.spins import Spin, pushes, spins, velocities
 from linkwise.model.tree import Frame, Tree
 from linkwise.spatial import Force, Matrix, Motion, Scalar, Vec3, Vector
-from linkwise.sweep import Law, each_link, inward, outward, scan, scan_and_total
+from linkwise.sweep import Law, each_link, inward, outward, scan_and_total
 
 ARTICULATED = Law(pieces.grow, pieces.join, pieces.share, pieces.NO_LINK, inward=True)
+
+
+class Driven(NamedTuple):
+    """What moves the links of a chain: velocity products, wrenches from outside, and the motors'
+    torques; and how its last link turns.
+    """
+
+    links: tuple[list[Velocity], list[Force], list[list[Scalar]]]
+    tip: Spin
+
+
+def driven(tree: Tree, q: Vector, qd: Vector, tau: Vector, external: External) -> Driven:
+    """What moves a chain, from scans of its turning rates."""
+    q_, qd_, tau_ = tree.per_link_q(q), tree.per_link_v(qd), tree.per_link_v(tau)
+    (turned, tip), own = spins(tree, q_, qd_), each_link(tree, drive, tau_, qd_)
+    v, ext = velocities(tree, turned, q_, qd_), pushes(tree, turned, q_, qd_, external)
+    return Driven((v, ext, own), tip)
+
+
+def at_base(tree: Tree) -> Motion:
+    """The acceleration of the base, which gravity is taken for."""
+    return Motion(Vec3.zero(), tree.base_acceleration)
 
 
 class Solved(NamedTuple):
@@ -43,13 +63,10 @@ class Solved(NamedTuple):
 
 def solved(tree: Tree, q: Vector, qd: Vector, tau: Vector, external: External) -> Solved:
     """Forward dynamics, and what the scans leave of the whole chain."""
-    q_, qd_, tau_ = tree.per_link_q(q), tree.per_link_v(qd), tree.per_link_v(tau)
-    (turned, tip), driven = spins(tree, q_, qd_), each_link(tree, drive, tau_, qd_)
-    v, ext = velocities(tree, turned, q_, qd_), pushes(tree, turned, q_, qd_, external)
-    given = Ends(NOTHING, Motion(Vec3.zero(), tree.base_acceleration))
-    ends, chain = scan_and_total(tree, ARTICULATED, given, v, ext, driven)
-    handles = inward(tree, articulate, lambda ends: ends.tip, (ends,), v, ext, driven)
-    states = outward(tree, accelerate, before, (ends,), v, handles)
+    moved, tip = driven(tree, q, qd, tau, external)
+    ends, chain = scan_and_total(tree, ARTICULATED, Ends(NOTHING, at_base(tree)), *moved)
+    handles = inward(tree, articulate, lambda ends: ends.tip, (ends,), *moved)
+    states = outward(tree, accelerate, before, (ends,), moved[0], handles)
     return Solved(joint_accelerations(tree, states), chain, tip)
 
 
@@ -63,29 +80,6 @@ def forward_dynamics(
 def before(ends: Ends) -> Acceleration:
     """The link before a piece."""
     return Acceleration(ends.base, [])
-
-
-def inverse_dynamics(
-    tree: Tree, q: Vector, qd: Vector, qdd: Vector, *, external: External = ()
-) -> list[Scalar]:
-    """Joint torques for a motion."""
-    q_, qd_, qdd_ = tree.per_link_q(q), tree.per_link_v(qd), tree.per_link_v(qdd)
-    turned, _ = spins(tree, q_, qd_)
-    v, ext = velocities(tree, turned, q_, qd_), pushes(tree, turned, q_, qd_, external)
-    chain = Given(Motion(Vec3.zero(), tree.base_acceleration), Force.zero())
-    given = scan(tree, LOADS, chain, v, ext, qdd_)
-    motions = outward(tree, move, moving, (turned, given), q_, qd_, qdd_)
-    return tree.gather(inward(tree, load, lambda g: g.f, (given,), motions, ext, qd_, qdd_))
-
-
-def bias(tree: Tree, q: Vector, qd: Vector, *, external: External = ()) -> list[Scalar]:
-    """``C qd + g`` and friction: the torques of a motion without acceleration."""
-    return inverse_dynamics(tree, q, qd, [0.0] * tree.nv, external=external)
-
-
-def gravity_torque(tree: Tree, q: Vector, *, external: External = ()) -> list[Scalar]:
-    """``g``: the torques of rest."""
-    return bias(tree, q, [0.0] * tree.nv, external=external)
 
 
 def forward_kinematics(tree: Tree, q: Vector, *, frame: Frame) -> Matrix:

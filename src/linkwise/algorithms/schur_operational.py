@@ -28,7 +28,7 @@ from linkwise.model.tree import BASE, Frame, Tree
 from linkwise.spatial import Matrix, Scalar, Vector
 
 
-def _mobility(s: System, frame: Frame, at: Grip) -> Matrix:
+def mobility(s: System, frame: Frame, at: Grip) -> Matrix:
     """``D - Eᵀ A⁻¹ E`` [46]."""
     return dense.zero(6, 6) if frame.link == BASE else response(s, {frame.link: at.pushes()})
 
@@ -36,7 +36,7 @@ def _mobility(s: System, frame: Frame, at: Grip) -> Matrix:
 def _inverse(order: Order) -> Callable[..., Matrix]:
     def inverse(tree: Tree, q: Vector, *, frame: Frame, axes: str = "base") -> Matrix:
         """``J M⁻¹ Jᵀ``."""
-        return _mobility(system(tree, q, order), frame, grip(tree, q, frame, axes))
+        return mobility(system(tree, q, order), frame, grip(tree, q, frame, axes))
 
     return inverse
 
@@ -74,7 +74,7 @@ def _both(order: Order) -> Callable[..., list[Scalar]]:
         refuse_followers(tree)
         s = system(tree, q, order)
         qdd, _ = accelerations(s, q, qd, tau, external)
-        inverse = _mobility(s, frame, grip(tree, q, frame, axes))
+        inverse = mobility(s, frame, grip(tree, q, frame, axes))
         return tree.beside(qdd, [x for row in inverse for x in row])
 
     return dynamics_and_inverse

@@ -11,15 +11,15 @@ exceeds the d of its row, and 1 where one vanishes:
 from __future__ import annotations
 
 from linkwise.algorithms import ldl
-from linkwise.algorithms.yielding import ROUNDING, Mobility, diagonal
+from linkwise.algorithms.yielding import ROUNDING, diagonal
 from linkwise.spatial import Matrix, Scalar, Vector, quotient, reciprocal, rounding, select
 
 VANISHED = 1e-6  # of the damping: of a smaller pivot, α is 1 whatever later pivots are
 
 
-def plain(mobility: Mobility) -> tuple[tuple[Matrix, list[Scalar]], Scalar]:
-    """Factors of J M⁻¹ Jᵀ; a pivot that is zero to rounding counts as zero."""
-    return ldl.factor(mobility.inverse, mobility.scale, _certain), 0.0
+def plain(inverse: Matrix, scale: Vector) -> tuple[tuple[Matrix, list[Scalar]], Scalar]:
+    """Factors of J M⁻¹ Jᵀ; a pivot that is zero to rounding beside its scale counts as zero."""
+    return ldl.factor(inverse, list(scale), _certain), 0.0
 
 
 def _certain(pivot: Scalar, scale: Scalar) -> Scalar:

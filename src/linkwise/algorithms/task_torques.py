@@ -25,6 +25,7 @@ from typing import NamedTuple
 from linkwise.algorithms import ldl
 from linkwise.algorithms.crba import crba
 from linkwise.algorithms.dense import dot
+from linkwise.algorithms.external import External
 from linkwise.algorithms.rnea import bias, rnea
 from linkwise.algorithms.softening import damped, plain
 from linkwise.algorithms.yielding import combined, mobility, mobility_beside
@@ -68,22 +69,28 @@ def task_torques(
     beside: Beside = NOTHING,
     damping: Vector = (),
     passive: Sequence[int] = (),
+    external: External = (),
 ) -> Found:
-    """The law: accelerations u and forces w have a number per row."""
+    """The law: accelerations u and forces w have a number per row; wrenches from outside that are
+    known are a part of b.
+    """
     grouped = regroup(tree)
     M = crba(grouped, q)
-    J, known = rows.columns, (rows.columns, len(u))
-    moves = mobility_beside(tree, M, *known, passive) if passive else mobility(tree, M, *known)
-    if beside.accelerations is not None and not passive:
+    J, size = rows.columns, len(u)
+    moves = mobility_beside(tree, M, J, size, passive) if passive else mobility(tree, M, J, size)
+    if beside.accelerations is not None and not passive and not external:
         tau = rnea(grouped, q, v, beside.accelerations)
         pushed = [-x for x in combined(J, beside.accelerations, len(u))]
     else:
         tau = [0.0] * tree.nv if beside.torques is None else list(beside.torques)
+        if beside.accelerations is not None:
+            tau = rnea(grouped, q, v, beside.accelerations)
         tau = [0.0 if j in passive else x for j, x in enumerate(tau)]
-        b = bias(grouped, q, v)
+        b = bias(grouped, q, v, external=external)
         pushed = moves.moved([x - t for x, t in zip(b, tau, strict=True)])
     wanted = [a - c + p for a, c, p in zip(u, rows.drift, pushed, strict=True)]
-    factors, part = damped(moves.inverse, damping) if damping else plain(moves)
+    known = moves.inverse, moves.scale
+    factors, part = damped(moves.inverse, damping) if damping else plain(*known)
     force = [x + y for x, y in zip(ldl.solve(factors, wanted), w, strict=True)]
     pulled = [dot(row, force) for row in moves.pulls]
     return Found([t + p for t, p in zip(tau, pulled, strict=True)], force, part)

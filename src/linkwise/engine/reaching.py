@@ -16,6 +16,7 @@ from linkwise.engine.kernels import Kernels
 from linkwise.engine.reach_plan import NAME, RIGID, Plan
 from linkwise.engine.recipes import kernel_of
 from linkwise.model import configuration
+from linkwise.model.values import mask
 from linkwise.trace.status import Status
 
 DIRECTIONS = {
@@ -206,19 +207,14 @@ def _directions(given: Any) -> tuple[bool, ...]:
     """Which of six directions, (angular, linear), count."""
     if isinstance(given, str) and given in DIRECTIONS:
         return DIRECTIONS[given]
-    try:
-        chosen = [] if isinstance(given, str) else list(given)
-    except TypeError:
-        chosen = []
-    if len(chosen) != 6 or not all(isinstance(x, bool | np.bool_) for x in chosen):
-        chosen = []
-    if not any(chosen):
+    chosen = mask(given)
+    if chosen is None or not chosen.any():
         names = ", ".join(map(repr, DIRECTIONS))
         raise ValueError(
-            f"{NAME}: directions is {given!r}; expected {names} or six booleans, (angular, linear) "
-            "in the target's axes, at least one of them True"
+            f"{NAME}: directions is {given!r}; expected {names} or six booleans (or zeros and "
+            "ones), (angular, linear) in the target's axes, at least one of them True"
         )
-    return tuple(map(bool, chosen))
+    return tuple(chosen.tolist())
 
 
 def _numbers(asked: Asked) -> Numbers:

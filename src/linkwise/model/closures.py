@@ -11,7 +11,7 @@ import numpy as np
 
 from linkwise.model.description import IDENTITY
 from linkwise.model.tree import BASE, Frame, Tree
-from linkwise.model.values import Array, as_triple, freeze, numbers, pose, unknown
+from linkwise.model.values import Array, as_triple, freeze, mask, numbers, pose, unknown
 
 Row = tuple[float, float, float, float, float, float]
 ALL = (True,) * 6
@@ -85,9 +85,9 @@ class Closure:
 
 def directions_of(what: str, value: Any) -> tuple[Row, ...]:
     """Directions from six booleans, or rows (k, 6) of numbers; raises unless independent."""
-    array = np.asarray(value)
-    if array.shape == (6,) and array.dtype.kind in "bi" and np.isin(array, (0, 1)).all():
-        rows: Array = np.eye(6)[array.astype(bool)]
+    array, chosen = np.asarray(value), mask(value)
+    if chosen is not None:
+        rows: Array = np.eye(6)[chosen]
     elif array.ndim == 2 and array.dtype != bool and 1 <= len(array) <= 6:
         rows = numbers(what, value, (len(array), 6))
     elif array.ndim == 2 and array.shape[-1] == 6 and len(array) > 6:

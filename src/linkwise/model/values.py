@@ -76,6 +76,19 @@ def positive(what: str, value: Any, *, unbounded: bool = False) -> float:
     return checked
 
 
+def mask(value: Any) -> NDArray[np.bool_] | None:
+    """Six booleans, or six whole numbers that are 0 or 1, as a choice of the six directions
+    (turning about x, y, z, moving along x, y, z); None for anything else.
+    """
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError):
+        return None
+    if array.shape != (6,) or array.dtype.kind not in "biu" or not np.isin(array, (0, 1)).all():
+        return None
+    return array.astype(bool)
+
+
 def triple(what: str, value: Any) -> Triple:
     """Three finite numbers."""
     return as_triple(numbers(what, value, (3,)))

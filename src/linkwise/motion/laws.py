@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from linkwise.algorithms import FUNCTIONS
 from linkwise.algorithms.configurations import difference
 from linkwise.engine.arrays import read
+from linkwise.engine.auto import in_loops
 from linkwise.engine.served import Function
 from linkwise.model.tree import Tree
 from linkwise.robot import Robot
@@ -45,6 +46,8 @@ class Form:
     # of a form whose torques are M a + C v + g: the accelerations a
     accelerations: Torques | None = field(default=None, compare=False)
     content: tuple[Any, ...] = ()  # what the code depends on besides the name
+    # the same by functions of a robot of many links: (robot, numbers, q, v, threads) -> torques
+    called: Callable[..., Array] | None = field(default=None, compare=False)
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -120,6 +123,8 @@ class Law:
         q, qd = read("law", "q", robot.nq, q), read("law", "qd", robot.nv, qd)
         kind = np.result_type(q, qd)  # numbers of the law do not widen it
         numbers = [x.at(step).astype(kind, copy=False) for x in self.inputs]
+        if in_loops("inverse_dynamics", robot.tree):
+            return torques_by_calls(robot, self.forms, numbers, q, qd)
         return law_function(robot, self.forms)(robot, (q, qd, *numbers))
 
     @property
@@ -169,6 +174,24 @@ def law_torques(
     return total
 
 
+def torques_by_calls(
+    robot: Robot,
+    forms: Sequence[Form],
+    numbers: Sequence[Array],
+    q: Array,
+    v: Array,
+    threads: int | None = None,
+) -> Array:
+    """The sum of all terms by functions of the robot, where code for each link would be long."""
+    leading = np.broadcast_shapes(*(x.shape[:-1] for x in (q, v, *numbers)))
+    total, rest = np.zeros((*leading, robot.nv), np.result_type(q, v)), list(numbers)
+    for form in forms:
+        own, rest = rest[: len(form.inputs)], rest[len(form.inputs) :]
+        assert form.called is not None  # every form of `linkwise.control` has it
+        total += form.called(robot, own, q, v, threads)
+    return total
+
+
 def law_function(robot: Robot, forms: tuple[Form, ...]) -> Function:
     """A law as a function of states and its numbers."""
     tree = robot.tree
@@ -211,11 +234,39 @@ def _computed(tree: Tree, numbers: Sequence[Vector], q: Vector, v: Vector) -> li
     return found
 
 
+def _pd_called(robot: Robot, numbers: Sequence[Array], q: Array, v: Array, threads: Any) -> Array:
+    kp, kd, target, rates = numbers
+    errors = robot.difference(q, target, threads=threads)
+    return np.asarray(kp * errors + kd * (rates - v))
+
+
+def _gravity_called(
+    robot: Robot, _numbers: Sequence[Array], q: Array, _v: Array, threads: Any
+) -> Array:
+    return np.asarray(robot.gravity_torque(q, threads=threads))
+
+
+def _computed_called(
+    robot: Robot, numbers: Sequence[Array], q: Array, v: Array, threads: Any
+) -> Array:
+    *gains, acceleration = numbers
+    wanted = acceleration + _pd_called(robot, gains, q, v, threads)
+    return np.asarray(robot.inverse_dynamics(q, v, wanted, threads=threads))
+
+
+def _constant_called(
+    _robot: Robot, numbers: Sequence[Array], _q: Array, _v: Array, _threads: Any
+) -> Array:
+    return numbers[0]
+
+
 _GAINS = (("kp", "nv"), ("kd", "nv"), ("target", "nq"), ("rates", "nv"))
-CONSTANT = Form("constant", (("tau", "nv"),), lambda _tree, numbers, _q, _v: numbers[0])
-PD = Form("pd", _GAINS, _pd)
-GRAVITY = Form("gravity compensation", (), _gravity)
-COMPUTED = Form("computed torque", (*_GAINS, ("acceleration", "nv")), _computed, _wanted)
+CONSTANT = Form("constant", (("tau", "nv"),), lambda _tree, numbers, _q, _v: numbers[0],
+                called=_constant_called)  # fmt: skip
+PD = Form("pd", _GAINS, _pd, called=_pd_called)
+GRAVITY = Form("gravity compensation", (), _gravity, called=_gravity_called)
+COMPUTED = Form("computed torque", (*_GAINS, ("acceleration", "nv")), _computed, _wanted,
+                called=_computed_called)  # fmt: skip
 
 
 # -- public: functions of linkwise.control --------------------------------------------------------

@@ -19,20 +19,25 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-from linkwise.algorithms.dense import dot
+from linkwise.algorithms import ldl
+from linkwise.algorithms.dense import dot, mirrored, transpose
+from linkwise.algorithms.response import Response
+from linkwise.algorithms.softening import damped, plain
 from linkwise.algorithms.task_torques import NOTHING, Beside, Rows, task_torques
 from linkwise.algorithms.tracking import Tracked, pose_error, tracked
+from linkwise.algorithms.yielding import diagonal
 from linkwise.engine.served import Function
 from linkwise.model.tree import Frame, Tree
 from linkwise.motion.laws import Form, law_torques
 from linkwise.robot import Robot
-from linkwise.spatial import Scalar, Vec3, Vector
+from linkwise.spatial import Mat3, Matrix, Scalar, Vec3, Vector
 from linkwise.trace.expr import Expr, Graph
 from linkwise.trace.program import Port, Slot
 from linkwise.trace.status import UNIT_TOLERANCE, status_of
 
 TITLE = {False: "OperationalSpace", True: "impedance"}  # by whether it is an impedance
 ASKED = (("target", 16), ("target_velocity", 6), ("target_acceleration", 6))  # by every call
+WRITTEN_OUT = "crba"  # code link by link, with sparse factors of M
 REPORT = (Slot("damping"), Slot("error", (6,)), Slot("wrench", (6,)))
 
 
@@ -65,6 +70,8 @@ class Plan:
     damped: bool
     posture: tuple[Form, ...]
     passive: tuple[int, ...]  # degrees of freedom without a motor
+    method: str = WRITTEN_OUT  # another: made of kernels for robots of any size (`by_response`)
+    external: tuple[Frame, ...] = ()  # where known wrenches act
 
     @property
     def title(self) -> str:
@@ -79,15 +86,20 @@ class Plan:
     @property
     def asked(self) -> tuple[tuple[str, int], ...]:
         """What each call is given besides the state."""
-        return (*ASKED, *((("force", 6),) if self.force else ()))
+        wrenches = ((f"f_ext[{k}]", 6) for k in range(len(self.external)))
+        return (*ASKED, *((("force", 6),) if self.force else ()), *wrenches)
 
-    def settled(self, tree: Tree) -> list[tuple[str, int]]:
-        """What is given once."""
+    @property
+    def gains(self) -> list[tuple[str, int]]:
+        """What is given once, of the frame's motion."""
         own = [("kp", 6), ("kd", 6)]
         own += [("mobility", 36)] if self.inertia else []
-        own += [("damping", len(self.rows))] if self.damped else []
+        return own + ([("damping", len(self.rows))] if self.damped else [])
+
+    def settled(self, tree: Tree) -> list[tuple[str, int]]:
+        """All that is given once: gains, and the numbers of the posture."""
         forms = enumerate(self.posture)
-        return own + [
+        return self.gains + [
             (f"posture[{k}].{name}", n) for k, form in forms for name, n in form.sizes(tree)
         ]
 
@@ -96,7 +108,7 @@ class Plan:
         name = "impedance" if self.impedance else "operational space"
         keys = tuple(form.key for form in self.posture)
         content = (self.frame, self.axes, self.rows, self.motion, self.inertia, self.force,
-                   self.damped, keys, self.passive)  # fmt: skip
+                   self.damped, keys, self.passive, self.method, self.external)  # fmt: skip
         inputs = (*self.asked, *self.settled(tree))
         return Form(name, inputs, partial(_torques, self), content=content)
 
@@ -112,25 +124,14 @@ class Followed(NamedTuple):
 
 def follow(plan: Plan, tree: Tree, numbers: Sequence[Vector], q: Vector, v: Vector) -> Followed:
     """The law, on scalars of any kind; numbers as ``plan.form`` names them."""
-    target, velocity, acceleration, *rest = map(list, numbers)
-    force = rest.pop(0) if plan.force else [0.0] * 6
-    kp, kd = rest.pop(0), rest.pop(0)
-    mobility = rest.pop(0) if plan.inertia else []
-    damping = rest.pop(0) if plan.damped else ()
+    given = _given(plan, numbers)
     at = tracked(tree, q, v, plan.frame, plan.axes)
-    error = pose_error(at.pose, target)
-    lag = [a - b for a, b in zip(at.seen(velocity), at.velocity, strict=True)]
-    springs = [k * e for k, e in zip(kp, at.seen(error), strict=True)]
-    pull = [s + k * x for s, k, x in zip(springs, kd, lag, strict=True)]
-    wanted, pushed = at.seen(acceleration), at.seen(force)
-    if plan.impedance:
-        u, w = _impedance(plan, wanted, pull, mobility, pushed)
-    else:
-        u, w = _motion(plan, wanted, pull, kd, at, pushed)
+    error, u, w = _aimed(plan, at, given)
     columns = {j: picked(plan.rows, column) for j, column in at.columns.items()}
     rows = Rows(columns, picked(plan.rows, at.drift))
-    beside = _beside(plan, tree, rest, q, v)
-    found = task_torques(tree, q, v, rows, u, w, beside, damping, plan.passive)
+    beside = _beside(plan, tree, given.posture, q, v)
+    wrenches = tuple(zip(plan.external, given.external, strict=True))
+    found = task_torques(tree, q, v, rows, u, w, beside, given.damping, plan.passive, wrenches)
     wrench = picked(list(zip(*plan.rows, strict=True)), found.force)
     return Followed(found.torques, found.damping, error, at.in_base(wrench))
 
@@ -139,6 +140,90 @@ def _torques(
     plan: Plan, tree: Tree, numbers: Sequence[Vector], q: Vector, v: Vector
 ) -> Sequence[Scalar]:
     return follow(plan, tree, numbers, q, v).torques
+
+
+class Answered(NamedTuple):
+    """The wrench F at a frame in its own axes, and what `Report` has."""
+
+    wrench: list[Scalar]
+    damping: Scalar
+    error: list[Scalar]
+    in_base: list[Scalar]
+
+
+def answer(plan: Plan, response: Vector, numbers: Sequence[Vector]) -> Answered:
+    """The wrench F of the law, from how the frame responds (``algorithms/frame_response.py``):
+
+    ``Γ = τ + Jᵀ F,  F = Λ (u - a) + w``, with a the frame's acceleration under τ alone.
+    """
+    own, given = Response.of(response), _given(plan, numbers)
+    turn = Mat3.identity() if plan.axes == "base" else own.pose.R.T
+    at = Tracked(own.pose, turn, {}, [], [])
+    at = at._replace(velocity=at.seen(own.velocity), drift=at.seen(own.acceleration))
+    error, u, w = _aimed(plan, at, given)
+    columns = [at.seen(row) for row in own.mobility]  # Λ⁻¹ is symmetric
+    turned = [at.seen(row) for row in transpose(columns)]
+    inverse = mirrored(
+        [picked(plan.rows, row) for row in transpose([picked(plan.rows, row) for row in turned])]
+    )
+    wanted = [x - y for x, y in zip(u, picked(plan.rows, at.drift), strict=True)]
+    if plan.damped:
+        factors, part = damped(inverse, given.damping)
+    else:
+        factors, part = plain(inverse, _sizes(plan, own.mobility))
+    force = [x + y for x, y in zip(ldl.solve(factors, wanted), w, strict=True)]
+    in_base = at.in_base(picked(list(zip(*plan.rows, strict=True)), force))
+    body = at._replace(turn=own.pose.R.T)
+    return Answered(body.seen(in_base), part, error, in_base)
+
+
+def _sizes(plan: Plan, mobility: Matrix) -> list[Scalar]:
+    """Beside which the pivots of the rows' mobility are compared with rounding: Λ⁻¹ is found in
+    other axes, so that rounding of its largest angular and linear parts is in all of them.
+    """
+    own = diagonal(mobility)
+    turning, moving = own[0] + own[1] + own[2], own[3] + own[4] + own[5]
+    squares = [[x * x for x in row] for row in plan.rows]
+    return [sum(x[:3]) * turning + sum(x[3:]) * moving for x in squares]
+
+
+class _Given(NamedTuple):
+    """The numbers of a law by their names."""
+
+    target: Vector
+    velocity: Vector
+    acceleration: Vector
+    force: Vector
+    external: Sequence[Vector]
+    kp: Vector
+    kd: Vector
+    mobility: Vector
+    damping: Vector
+    posture: Sequence[Vector]
+
+
+def _given(plan: Plan, numbers: Sequence[Vector]) -> _Given:
+    target, velocity, acceleration, *rest = map(list, numbers)
+    force = rest.pop(0) if plan.force else [0.0] * 6
+    external = [rest.pop(0) for _ in plan.external]
+    kp, kd = rest.pop(0), rest.pop(0)
+    mobility = rest.pop(0) if plan.inertia else []
+    damping = rest.pop(0) if plan.damped else []
+    return _Given(target, velocity, acceleration, force, external, kp, kd, mobility, damping, rest)
+
+
+def _aimed(
+    plan: Plan, at: Tracked, given: _Given
+) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
+    """The error in base axes, and accelerations u and forces w of the rows."""
+    error = pose_error(at.pose, given.target)
+    lag = [a - b for a, b in zip(at.seen(given.velocity), at.velocity, strict=True)]
+    springs = [k * e for k, e in zip(given.kp, at.seen(error), strict=True)]
+    pull = [s + k * x for s, k, x in zip(springs, given.kd, lag, strict=True)]
+    wanted, pushed = at.seen(given.acceleration), at.seen(given.force)
+    if plan.impedance:
+        return error, *_impedance(plan, wanted, pull, given.mobility, pushed)
+    return error, *_motion(plan, wanted, pull, given.kd, at, pushed)
 
 
 def picked(rows: Sequence[Vector], x: Vector) -> list[Scalar]:
@@ -199,7 +284,7 @@ def follow_function(robot: Robot, plan: Plan, report: bool, status: bool) -> Fun
         return [*found.torques, *more]
 
     def bits(graph: Graph, inputs: list[list[Expr]], results: list[Expr]) -> Expr:
-        given = [_not_a_turn(graph, inputs[2])] if plan.turns else []
+        given = [not_a_turn(graph, inputs[2])] if plan.turns else []
         return status_of(graph, tree, inputs, results, given)
 
     more = REPORT if report else ()
@@ -207,7 +292,7 @@ def follow_function(robot: Robot, plan: Plan, report: bool, status: bool) -> Fun
                     tree.nv, trace, more, bits if status else None)  # fmt: skip
 
 
-def _not_a_turn(graph: Graph, target: Sequence[Expr]) -> Expr:
+def not_a_turn(graph: Graph, target: Sequence[Expr]) -> Expr:
     """1 where the axes of a pose are not of unit length and perpendicular, else 0."""
     axes = [Vec3(*target[4 * k : 4 * k + 3]) for k in range(3)]
     pairs = [(a, b) for a in range(3) for b in range(a + 1)]

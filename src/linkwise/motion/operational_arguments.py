@@ -13,9 +13,10 @@ from linkwise.engine.arrays import broadcast, read
 from linkwise.engine.auto import in_loops
 from linkwise.model.joints import Free
 from linkwise.model.tree import Frame
-from linkwise.model.values import unknown
+from linkwise.model.values import mask, unknown
 from linkwise.motion.laws import Law, Numbered, PerStep, a_robot, computed_torque, numbers_of
-from linkwise.motion.operational import TITLE, Plan
+from linkwise.motion.operational import TITLE, WRITTEN_OUT, Plan
+from linkwise.motion.operational_response import RESPONSES
 from linkwise.robot import Robot
 
 Array = NDArray[Any]
@@ -38,6 +39,7 @@ def planned(
     damping: tuple[str, Any],
     axes: Any,
     passive: Any,
+    method: Any,
     *,
     impedance: bool = False,
     inertia: Any = None,
@@ -52,6 +54,7 @@ def planned(
     both = np.vstack([motion, force])
     _refuse_dependent(title, both, force_rows is not None)
     idle = _passive(title, robot, passive)
+    way = _method(title, robot, place, frame, method, idle)
     damped = _damping(title, *damping, both)
     _refuse_too_many_rows(title, robot, place, frame, both, idle, damping[0], damped is not None)
     law = _posture(title, robot, posture)
@@ -67,7 +70,7 @@ def planned(
     plan = Plan(
         place, axes, _tuples(both), _tuples(duals), len(motion), impedance, inertia is not None,
         inertia is not None or force_rows is not None, damped is not None,
-        () if law is None else law.forms, idle,
+        () if law is None else law.forms, idle, way,
     )  # fmt: skip
     return plan, numbers
 
@@ -85,12 +88,6 @@ def _frame(title: str, robot: Robot, name: Any) -> Frame:
     reason = joints_without_inertia(robot.tree)
     if reason:
         raise ValueError(f"{title}: {reason}")
-    if in_loops("mass_matrix", robot.tree, "cpu"):
-        raise ValueError(
-            f"{title}: robot {robot.name!r} has so many links that its functions are loops over "
-            "them, and this law is for code written out link by link; expected a robot of fewer "
-            "links, or robot.with_loops(False)"
-        )
     place: Frame = robot._calls.tasks.frame(name)
     if not robot.tree.dofs_inward(place.link, 1):
         raise ValueError(
@@ -98,6 +95,31 @@ def _frame(title: str, robot: Robot, name: Any) -> Frame:
             "frame of a moving link"
         )
     return place
+
+
+def _method(
+    title: str, robot: Robot, place: Frame, frame: str, method: Any, passive: Sequence[int]
+) -> str:
+    """How the law is computed: written out link by link, or by kernels for any number of links."""
+    tree, names = robot.tree, ("auto", WRITTEN_OUT, *RESPONSES)
+    if not isinstance(method, str) or method not in names:
+        known = ", ".join(map(repr, names))
+        raise ValueError(f"{title}: method is {method!r}; expected one of {known}")
+    large = in_loops("mass_matrix", tree)
+    chosen = ("recursive" if large else WRITTEN_OUT) if method == "auto" else method
+    if chosen == WRITTEN_OUT:
+        return chosen
+    reason = RESPONSES[chosen].why_not(tree, place)
+    if passive:
+        reason = "joints without a motor are for code that is written out link by link"
+    if reason:
+        size = f" (which is taken because the robot has {tree.n_links:,} links)"
+        able = [x for x in RESPONSES if not passive and not RESPONSES[x].why_not(tree, place)]
+        raise ValueError(
+            f"{title}, method {chosen!r}{size if method == 'auto' else ''}, frame {frame!r}: "
+            f"{reason}; expected one of {', '.join(map(repr, [WRITTEN_OUT, *able]))}"
+        )
+    return chosen
 
 
 def _rows(title: str, name: str, rows: Any) -> Array:
@@ -110,14 +132,15 @@ def _rows(title: str, name: str, rows: Any) -> Array:
         given = np.asarray(rows)
     except (ValueError, TypeError):
         given = np.empty(0, object)
-    if given.dtype == bool and given.shape == (6,) and given.any():
-        return np.compress(given, NAMED["pose"], axis=0)
+    chosen = mask(rows)
+    if chosen is not None and chosen.any():
+        return np.compress(chosen, NAMED["pose"], axis=0)
     matrix = given.ndim == 2 and given.shape[-1] == 6 and 1 <= len(given) <= 6
     if not matrix or given.dtype.kind not in "iuf" or not np.isfinite(given).all():
         raise ValueError(
             f"{title}: {name} is {rows!r}; expected 'pose', 'position', 'orientation', six "
-            "booleans (turning about x, y, z, moving along x, y, z) of which some are True, or a "
-            "finite matrix (k, 6) of at most six rows"
+            "booleans or zeros and ones (turning about x, y, z, moving along x, y, z) of which "
+            "some are True, or a finite matrix (k, 6) of at most six rows"
         )
     found: Array = given.astype(np.float64)
     return found
@@ -272,7 +295,7 @@ def as_poses(title: str, target: Any, turns: bool, per_step: bool = False) -> Ar
 
 def asked_numbers(plan: Plan, given: Sequence[Any]) -> list[Numbered]:
     """The targets of a law, for all times or for each step."""
-    target, *rest = given
+    target, *rest, wrenches = given
     per_step = isinstance(target, PerStep)
     poses = as_poses(plan.title, target.values if per_step else target, plan.turns, per_step)
     wrapped = PerStep(poses) if per_step else poses
@@ -281,7 +304,7 @@ def asked_numbers(plan: Plan, given: Sequence[Any]) -> list[Numbered]:
         values.append(force_of(plan, rest[2]))
     elif rest[2] is not None:
         refuse_force(plan)
-    pairs = zip(plan.asked, values, strict=True)
+    pairs = zip(plan.asked, [*values, *wrenches], strict=True)
     return [numbers_of(plan.title, name, size, x) for (name, size), x in pairs]
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwise.engine import devices
+from linkwise.engine import arrays, devices
 from linkwise.engine.arrays import read
 from linkwise.engine.served import Served
 from linkwise.motion.laws import Law, Numbered, PerStep, Term
-from linkwise.motion.operational import REPORT, Plan, Report, follow_function
+from linkwise.motion.operational import REPORT, WRITTEN_OUT, Plan, Report, follow_function
 from linkwise.motion.operational_arguments import (
     as_poses,
     asked_numbers,
@@ -21,6 +22,7 @@ from linkwise.motion.operational_arguments import (
     planned,
     refuse_force,
 )
+from linkwise.motion.operational_response import Composed, law_form
 from linkwise.robot import Robot
 
 Array = NDArray[Any]
@@ -49,8 +51,8 @@ class OperationalSpace:
     ``osc(q, qd, target, ...)`` computes the torques; ``osc.law(target, ...)`` is a `Law` that
     `simulate` compiles, and that can be added to others.
 
-    - ``rows``: which directions follow: "pose", "position", "orientation", six booleans (turning
-      about x, y, z, moving along x, y, z), or any independent rows (k, 6).
+    - ``rows``: which directions follow: "pose", "position", "orientation", six booleans or zeros
+      and ones (turning about x, y, z, moving along x, y, z), or any independent rows (k, 6).
     - ``gains``: ``(kp, kd)`` in 1/s² and 1/s, numbers or six each (angular, linear); for
       simulations also ``PerStep`` of them.
     - ``posture``: what the joints do besides, where it does not move the frame: a law τ of
@@ -68,6 +70,9 @@ class OperationalSpace:
       in base axes.
     - ``passive``: names of joints without a motor, which get no torque. Flying bases have none in
       any case: the frame is moved against the base's reaction (`Robot.generalized_jacobian`).
+    - ``method``: "crba", code written out link by link; or, for robots of any number of links,
+      "recursive", of chains also "schur" and "schur-bcr", and "scan" for a frame at the tip of one
+      chain. "auto": "crba" up to some forty links, and "recursive" beyond.
     """
 
     robot: Robot
@@ -86,19 +91,17 @@ class OperationalSpace:
         force_rows: ArrayLike | str | None = None,
         axes: str = "base",
         passive: Sequence[str] = (),
+        method: str = "auto",
     ) -> None:
         pair, soft = gain_pair("OperationalSpace", gains), ("damping", damping)
-        made = planned(robot, frame, rows, force_rows, pair, posture, soft, axes, passive)
+        made = planned(robot, frame, rows, force_rows, pair, posture, soft, axes, passive, method)
         self._set(robot, frame, *made)
 
     def _set(self, robot: Robot, frame: str, plan: Plan, settled: Sequence[Numbered]) -> None:
         self.robot, self.frame, self.plan = robot, frame, plan
         self._settled = tuple(settled)
-        self._served = {
-            status: Served(robot, follow_function(robot, plan, False, status))
-            for status in (False, True)
-        }
-        self._usual = self._served[False]
+        self._made_for: dict[tuple[Any, ...], Served | Composed] = {}
+        self._usual, self._told = (self._served(plan, (), status) for status in (False, True))
         types = map(np.dtype, ("float64", "float32"))
         self._packed = {dtype: packed(self._settled, dtype) for dtype in types}
 
@@ -107,6 +110,26 @@ class OperationalSpace:
         law = cls.__new__(cls)
         law._set(robot, frame, plan, settled)
         return law
+
+    def _served(self, plan: Plan, pushed: tuple[str, ...], status: bool) -> Served | Composed:
+        """The law with known wrenches at some frames, compiled when it is first called."""
+        key = (pushed, status)
+        if key not in self._made_for:
+            self._made_for[key] = (
+                Served(self.robot, follow_function(self.robot, plan, False, status))
+                if plan.method == WRITTEN_OUT
+                else Composed(self.robot, plan, False, status)
+            )
+        return self._made_for[key]
+
+    def _reported(self, plan: Plan, status: bool, full: Any, out: Any, threads: Any) -> Any:
+        """The torques, a `Report`, and perhaps the status."""
+        if plan.method == WRITTEN_OUT:
+            function = follow_function(self.robot, plan, True, status)
+            tau, *rest = function.run(self.robot, full, threads, out)
+        else:
+            tau, *rest = Composed(self.robot, plan, True, status)(full, out, threads)
+        return (tau, Report(*rest[: len(REPORT)]), *rest[len(REPORT) :])
 
     def __reduce__(self) -> tuple[Any, ...]:
         return OperationalSpace._made, (self.robot, self.frame, self.plan, self._settled)
@@ -124,6 +147,7 @@ class OperationalSpace:
         target_acceleration: ArrayLike | None = None,
         *,
         force: ArrayLike | None = None,
+        f_ext: Mapping[str, ArrayLike] | None = None,
         report: bool = False,
         status: bool = False,
         out: Array | None = None,
@@ -134,8 +158,10 @@ class OperationalSpace:
         ``q`` (..., nq), ``qd`` (..., nv), ``target`` (..., 4, 4) the pose that the frame should
         have, or (..., 3) its place where no row turns it; ``target_velocity`` and
         ``target_acceleration`` (..., 6) of that pose, (angular, linear) in base axes, zero unless
-        given; ``force`` (..., 6), (moment, force) in base axes, where the law takes one. Leading
-        axes broadcast; ``out`` and ``threads`` as for all functions of a robot.
+        given; ``force`` (..., 6), (moment, force) in base axes, where the law takes one. ``f_ext``
+        are known wrenches on the robot by frame, as `forward_dynamics` takes them: the frame moves
+        as wanted under them. Leading axes broadcast; ``out`` and ``threads`` as for all functions
+        of a robot.
 
         With ``report=True`` the result is ``(torques, Report)``. With ``status=True`` its last part
         are bits of `Status`: SINGULAR where rows depend on each other and nothing is damped, and
@@ -143,7 +169,7 @@ class OperationalSpace:
         """
         kind = self._packed.get(getattr(q, "dtype", None))  # type: ignore[arg-type]
         shape = target.shape if type(target) is np.ndarray else ()
-        if kind is not None and shape[-2:] == (4, 4) and not report:
+        if kind is not None and shape[-2:] == (4, 4) and not report and f_ext is None:
             still, numbers = kind
             values: list[Any] = [
                 q,
@@ -155,7 +181,7 @@ class OperationalSpace:
             ]
             if self.plan.force or force is not None:
                 values.insert(5, force)
-            fast = (self._served[True] if status else self._usual).fast
+            fast = (self._told if status else self._usual).fast
             if out is None and threads is None:
                 found = fast(*values)
             else:
@@ -163,7 +189,7 @@ class OperationalSpace:
             if found is not NotImplemented:
                 return found
         given = (q, qd, target, target_velocity, target_acceleration, force)
-        return self._general(given, bool(report), bool(status), out, threads)
+        return self._general(given, f_ext, bool(report), bool(status), out, threads)
 
     def law(
         self,
@@ -172,22 +198,33 @@ class OperationalSpace:
         target_acceleration: ArrayLike | PerStep | None = None,
         *,
         force: ArrayLike | PerStep | None = None,
+        f_ext: Mapping[str, ArrayLike | PerStep] | None = None,
     ) -> Law:
         """The law with its targets: to be given to `simulate`, and to be added to other laws.
 
         Arguments as those of a call. ``PerStep`` of any of them has one for each step:
         ``osc.law(PerStep(poses))`` with poses (..., steps, 4, 4).
         """
-        given = (target, target_velocity, target_acceleration, force)
-        numbers = (*asked_numbers(self.plan, given), *self._settled)
-        return Law(self.robot, (Term(self.plan.form(self.robot.tree), numbers),))
+        plan, _, wrenches = self._pushed(f_ext)
+        given = (target, target_velocity, target_acceleration, force, wrenches)
+        numbers = (*asked_numbers(plan, given), *self._settled)
+        return Law(self.robot, (Term(law_form(self.robot, plan), numbers),))
+
+    def _pushed(self, f_ext: Any) -> tuple[Plan, tuple[str, ...], tuple[Any, ...]]:
+        """The plan with known wrenches at some frames, their names, and the wrenches."""
+        names, wrenches = arrays.wrenches(f_ext)
+        frames = tuple(self.robot._calls.tasks.frame(name) for name in names)
+        return replace(self.plan, external=frames), names, wrenches
 
     def _general(
-        self, given: tuple[Any, ...], report: bool, status: bool, out: Any, threads: Any
+        self, given: tuple[Any, ...], f_ext: Any, report: bool, status: bool, out: Any, threads: Any
     ) -> Any:
         """Torques in states of any kind of array."""
-        there = devices.elsewhere(given)
+        plan, names, wrenches = self._pushed(f_ext)
+        there = devices.elsewhere((*given, *wrenches))
         values = self._foreign(given) if there else self._values(given)
+        pushes = zip(names, wrenches, strict=True)
+        values += [x if there else read(plan.title, f"f_ext[{n!r}]", 6, x) for n, x in pushes]
         known = [np.float64] if there else [x for x in values if x is not None]
         kind = self._packed[np.result_type(*known)]
         if kind is None:
@@ -196,12 +233,33 @@ class OperationalSpace:
                 "simulation with the controller .law(...), or the same numbers at all times"
             )
         still, numbers = (x.tolist() for x in kind) if there else kind
+        if not there:
+            self._refuse_axes(names, values, numbers)
         full = [*(still if x is None else x for x in values), numbers]
-        if not report:
-            return self._served[status](full, out, threads)
-        function = follow_function(self.robot, self.plan, True, status)
-        tau, *rest = function(self.robot, full, threads, out)
-        return (tau, Report(*rest[: len(REPORT)]), *rest[len(REPORT) :])
+        if report:
+            return self._reported(plan, status, full, out, threads)
+        return self._served(plan, names, status)(full, out, threads)
+
+    def _refuse_axes(
+        self, names: Sequence[str], values: Sequence[Array | None], numbers: Array
+    ) -> None:
+        """Raise where leading axes do not broadcast, in the words of a call."""
+        called = [
+            "q",
+            "qd",
+            *(name for name, _ in self.plan.asked),
+            *map("f_ext[{!r}]".format, names),
+        ]
+        pairs = [*zip(called, values, strict=True), ("gains and posture", numbers)]
+        shapes = [(name, x.shape[:-1]) for name, x in pairs if x is not None and x.ndim > 1]
+        try:
+            np.broadcast_shapes(*(shape for _, shape in shapes))
+        except ValueError:
+            given = ", ".join(f"{name} {shape}" for name, shape in shapes)
+            raise ValueError(
+                f"{self.plan.title}: leading axes do not broadcast: {given}; expected axes that "
+                "NumPy could add, before those of one state"
+            ) from None
 
     def _values(self, given: tuple[Any, ...]) -> list[Array | None]:
         """The arguments of a call as arrays; None for zeros."""
@@ -262,6 +320,7 @@ def impedance(
     singular_damping: ArrayLike | None = None,
     axes: str = "base",
     passive: Sequence[str] = (),
+    method: str = "auto",
 ) -> OperationalSpace:
     """Torques with which a frame yields like a mass on springs and dampers: Cartesian impedance.
 
@@ -276,7 +335,7 @@ def impedance(
     """
     gains = [("stiffness", stiffness), ("damping", damping)]
     soft = ("singular_damping", singular_damping)
-    made = planned(robot, frame, rows, None, gains, posture, soft, axes, passive,
+    made = planned(robot, frame, rows, None, gains, posture, soft, axes, passive, method,
                    impedance=True, inertia=inertia)  # fmt: skip
     law: OperationalSpace = OperationalSpace._made(robot, frame, *made)
     return law

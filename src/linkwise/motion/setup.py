@@ -138,7 +138,7 @@ def prepare(
     key = Key("forward_dynamics", external=frames)
     task = robot._calls.tasks.task(key, dtype.name, machine.kind)
     if task.rolled:
-        _refuse_with_loops(robot, integrator, law, limits, None if number is None else device)
+        _refuse_with_loops(robot, integrator, limits, None if number is None else device)
     at_limits = read_limits(robot, limits)
     tolerances = _tolerances(integrator, rtol, atol)
     made = Setup(robot, rows(q), rows(qd), leading, law, function, float(dt), steps, every,
@@ -271,13 +271,11 @@ def _refuse_solver(setup: Setup) -> None:
         )
 
 
-def _refuse_with_loops(robot: Robot, integrator: str, law: Law, limits: Any, device: Any) -> None:
+def _refuse_with_loops(robot: Robot, integrator: str, limits: Any, device: Any) -> None:
     """Raise for what only one kernel can, where the robot's functions are loops over its links."""
     wrong = None
     if integrator not in ASKED_IN_PYTHON:
         wrong = f"integrator {integrator!r} is"
-    elif law.depends_on_state:
-        wrong = "laws of linkwise.control that depend on the state are"
     elif limits is not None:
         wrong = f"limits {limits!r} are"
     elif device is not None:
@@ -286,8 +284,8 @@ def _refuse_with_loops(robot: Robot, integrator: str, law: Law, limits: Any, dev
         raise ValueError(
             f"simulate: robot {robot.name!r} has so many links that its functions are loops over "
             f"them, and {wrong} for code written out link by link; expected integrator 'rk4' or "
-            "'euler', constant torques or a function controller(t, q, qd) of Python, limits=None "
-            "and device=None; or, of a robot of few links, robot.with_loops(False)"
+            "'euler', limits=None and device=None; or, of a robot of few links, "
+            "robot.with_loops(False)"
         )
 
 

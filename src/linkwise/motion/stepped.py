@@ -1,7 +1,8 @@
 """A simulation step by step in Python, with the robot's own functions.
 
 For what cannot be compiled into one kernel: controllers of Python that are asked at every stage,
-and robots of so many links that their functions are loops over them. The integrators are the same.
+and robots of so many links that their functions are loops over them, whose laws of control are
+computed by calls. The integrators are the same.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import numpy as np
 
 from linkwise.algorithms.configurations import chart_rate
 from linkwise.motion.integrators import INTEGRATORS, PROJECT, System
+from linkwise.motion.laws import torques_by_calls
 from linkwise.motion.record import Record
 from linkwise.motion.setup import Array
 from linkwise.motion.vectors import Vec
@@ -44,7 +46,8 @@ class Stepped:
         tau = self.torques(now, record.q, record.qd)
         if setup.controller is not None:
             record.keep_torques(tau)
-        self.held = tau if setup.hold or setup.controller is None else None
+        changes = setup.controller is not None or setup.law.depends_on_state
+        self.held = tau if setup.hold or not changes else None
         state = self.integrator.begin(record.q, record.qd)
         with np.errstate(over="ignore", invalid="ignore"):  # rows that fail are told by status
             for phase in self.integrator.phases:
@@ -67,11 +70,11 @@ class Stepped:
         setup, record = self.setup, self.record
         if setup.controller is not None:
             return record.ask(time, q, qd)
-        total = np.zeros((record.rows, setup.robot.nv), setup.dtype)
-        for x in setup.law.inputs:  # constants, or one row per step
-            wide = np.broadcast_to(x.at(record.step), (*setup.leading, setup.robot.nv))
-            total = total + wide.reshape(total.shape).astype(setup.dtype, copy=False)
-        return total
+        law, shape = setup.law, (*setup.leading, setup.robot.nv)
+        numbers = [x.at(record.step).astype(setup.dtype, copy=False) for x in law.inputs]
+        states = q.reshape(*setup.leading, -1), qd.reshape(shape)
+        found = torques_by_calls(setup.robot, law.forms, numbers, *states, self.threads)
+        return np.broadcast_to(found, shape).reshape(record.rows, -1)
 
     # -- the system ------------------------------------------------------------------------------
 
