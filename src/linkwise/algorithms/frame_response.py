@@ -21,10 +21,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from linkwise.algorithms.external import External
+from linkwise.algorithms.filtered_pushes import yielded
 from linkwise.algorithms.grip import Grip, grip
 from linkwise.algorithms.interbody import system
 from linkwise.algorithms.kinematics import at_frame, jacobian_dot_qd
-from linkwise.algorithms.operational import yielded
 from linkwise.algorithms.operator_dynamics import filtered
 from linkwise.algorithms.orders import Order, every_other, one_by_one
 from linkwise.algorithms.poses import link_pose

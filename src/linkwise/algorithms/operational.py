@@ -13,18 +13,18 @@ d, ``(Λ⁻¹ + diag(d))⁻¹`` exists all the same, by the methods that form Λ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from linkwise.algorithms import dense, ltl
+from linkwise.algorithms import ltl
 from linkwise.algorithms.crba import crba
+from linkwise.algorithms.filtered_pushes import yielded
 from linkwise.algorithms.grip import grip
-from linkwise.algorithms.innovations import Factored, factored
+from linkwise.algorithms.innovations import factored
 from linkwise.algorithms.kinematics import jacobian_columns
-from linkwise.algorithms.riccati import Gain
 from linkwise.algorithms.yielding import form
-from linkwise.model.tree import Frame, Link, Tree
-from linkwise.spatial import Force, Matrix, Vector
-from linkwise.sweep import at_links, joint_states, sum_links
+from linkwise.model.tree import Frame, Tree
+from linkwise.spatial import Matrix, Vector
+from linkwise.sweep import joint_states
 
 # a full 6x6 matrix is the mass matrix of a six-joint chain
 CHAIN_OF_SIX = tuple(range(-1, 5))
@@ -64,22 +64,6 @@ def recursive_inverse(tree: Tree, q: Vector, *, frame: Frame, axes: str = "base"
     """``Σ ε D⁻¹ εᵀ`` over the joints between base and frame, from the frame inward."""
     factors = factored(tree, joint_states(tree, q))
     return yielded(factors, frame.link, grip(tree, q, frame, axes).pushes())
-
-
-def yielded(f: Factored, link: int, pushes: Sequence[Force]) -> Matrix:
-    """``Σ ε D⁻¹ εᵀ`` of wrenches on one link: how it yields to each, along each."""
-    tree = f.tree
-    loads = [at_links(tree, Force.zero(), [(link, push)]) for push in pushes]
-    epsilons = [f.filtered([0.0] * tree.nv, load) for load in loads]  # by push, by link
-    total: Matrix = dense.zero(6, 6)
-    total = sum_links(tree, add_squares, total, f.gains, *epsilons, inward=True)
-    return total
-
-
-def add_squares(_link: Link, total: Matrix, gains: list[Gain], *epsilons: Vector) -> Matrix:
-    """``ε D⁻¹ εᵀ`` of a link, a row of ε per push."""
-    part = dense.square(dense.transpose(list(map(list, epsilons))), [g.inv_d for g in gains])
-    return dense.plus(total, part)
 
 
 def inverted(inverse: Callable[..., Matrix]) -> Callable[..., Matrix]:
