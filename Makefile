@@ -1,4 +1,4 @@
-# make run   sets up and runs the main job on a bundled robot
+# make run   sets up and runs the main job on a bundled robot; all of it is also in report.html
 # make test  sets up and runs the tests; make quick, a minute's worth of them; make full, all
 # make reliability  puts thousands of faults into files, states and caches, and prints a card
 PYTHON ?= python3
@@ -11,7 +11,7 @@ ROBOT ?= iiwa14
 .PHONY: closed-chains run test quick full bits search mutation gpu lint bench reliability identities agreement chains rollouts operational-space chain-accuracy pictures accuracy costs clean
 
 run: $(VENV)/.ready
-	$(BIN)/linkwise demo $(ROBOT)
+	$(BIN)/linkwise demo $(ROBOT) --report report.html
 
 test: $(VENV)/.ready
 	$(PYTEST)

@@ -14,7 +14,8 @@ LAYERS = [
     "codes", "errors", "text", "spatial", "model", "io", "sweep", "algorithms", "trace", "backends",
     "engine", "factors", "se3", "derivatives", "differentiation", "functions", "conversions",
     "summary", "models", "study", "interop", "export", "view", "robot", "grasp", "load", "builder",
-    "chain", "identification", "motion", "checking", "bench", "cli",
+    "chain", "identification", "motion", "plots", "checking", "bench",
+    "report", "cli",
 ]  # fmt: skip
 EQUATIONS = ("sweep", "algorithms")  # no array library, no machine
 ALLOWED_IN_EQUATIONS = {

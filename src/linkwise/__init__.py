@@ -6,7 +6,7 @@
 6
 """
 
-from linkwise import se3
+from linkwise import plots, se3
 from linkwise.builder import Builder
 from linkwise.chain import chain
 from linkwise.checking.collect import check
@@ -54,6 +54,7 @@ __all__ = [
     "identify",
     "jax",
     "load",
+    "plots",
     "se3",
     "simulate",
     "torch",

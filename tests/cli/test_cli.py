@@ -94,11 +94,13 @@ FLYING = ("--base", "free")
 def test_help_lists_the_commands() -> None:
     result = run("--help")
     assert result.exit_code == 0
-    for name in ("info", "ops", "bench", "source", "cache", "demo"):
+    for name in ("info", "view", "report", "ops", "bench", "source", "cache", "demo"):
         assert f"\n  {name} " in result.output
 
 
-@pytest.mark.parametrize("name", ["info", "ops", "bench", "source", "cache", "demo"])
+@pytest.mark.parametrize(
+    "name", ["info", "view", "report", "ops", "bench", "source", "cache", "demo"]
+)
 def test_every_command_has_help(name: str) -> None:
     result = run(name, "--help")
     assert result.exit_code == 0
@@ -589,7 +591,7 @@ def test_demo_passes_its_self_check(
         checks.extend(self_check(robot))
         return checks
 
-    monkeypatch.setattr("linkwise.cli.demo.self_check", checked)
+    monkeypatch.setattr("linkwise.report.findings.self_check", checked)
     robot = () if "puma560" in arguments else (tree,)
     result = run("demo", *robot, *arguments, "--seconds", "0.001")
     assert result.exit_code == 0
@@ -603,7 +605,7 @@ def test_demo_passes_its_self_check(
 
 def test_demo_fails_when_a_check_does(monkeypatch: pytest.MonkeyPatch, pendulum: str) -> None:
     bad = [Check("bias", "nothing", 1.0), Check("bias", "nothing", float("nan"))]
-    monkeypatch.setattr("linkwise.cli.demo.self_check", lambda robot: bad)
+    monkeypatch.setattr("linkwise.report.findings.self_check", lambda robot: bad)
     result = run("demo", pendulum, "--seconds", "0.001")
     assert result.exit_code == 1
     assert "2 of 2 checks FAILED" in result.stdout

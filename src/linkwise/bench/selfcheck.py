@@ -37,13 +37,16 @@ class Check:
         """Whether the error is within its limit; a NaN is not."""
         return self.error <= self.limit
 
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The check as a row of a table."""
+        verdict = "ok" if self.ok else "FAILED"
+        return self.function, self.against, f"{self.error:.1e}", f"{self.limit:.0e}", verdict
+
 
 def check_table(checks: list[Check]) -> str:
     """Checks as a table."""
-    rows = [
-        (c.function, c.against, f"{c.error:.1e}", f"{c.limit:.0e}", "ok" if c.ok else "FAILED")
-        for c in checks
-    ]
+    rows = [check.cells for check in checks]
     return aligned(("function", "against", "error", "limit", "<result"), rows, 2)
 
 

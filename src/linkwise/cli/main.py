@@ -23,6 +23,7 @@ from linkwise.cli.ik import ik
 from linkwise.cli.info import info
 from linkwise.cli.ops import ops
 from linkwise.cli.output import Failure, NoteHandler, WarningReporter, say
+from linkwise.cli.report import report
 from linkwise.cli.sim import sim
 from linkwise.cli.source import source
 from linkwise.cli.view import view
@@ -101,7 +102,8 @@ def main() -> None:
     """Robot dynamics, compiled link by link."""
 
 
-for command in (info, ops, check, convert, bench, source, export, sim, ik, view, cache, demo):
+COMMANDS = (info, view, ops, check, convert, bench, report, source, export, sim, ik, cache, demo)
+for command in COMMANDS:
     main.add_command(command)
 
 if __name__ == "__main__":

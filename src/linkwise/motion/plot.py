@@ -12,18 +12,15 @@ if TYPE_CHECKING:
     from linkwise.motion.trajectory import Trajectory
 
 MOST = 12  # lines of one picture, each of which has its name in the legend
+# colours of Okabe and Ito, which colour-blind people tell apart, and dashes for those who see grey
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#56B4E9")
+DASHES = ("-", "--", "-.", ":")
 
 
 def plot(traj: Trajectory, frame: str | None, row: Any) -> Any:
     """Configuration, rates, torques and energy over time; the path of a frame where asked for."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError(
-            "Trajectory.plot needs matplotlib: pip install 'linkwise[plot]'"
-        ) from None
     shown = _one(traj, row)
-    figure = Figure(figsize=(10, 7.5 if frame is None else 10), layout="constrained")
+    figure = figure_of("Trajectory.plot", (10, 7.5 if frame is None else 10))
     axes = figure.subplots(2 if frame is None else 3, 2, sharex=frame is None)
     figure.suptitle(f"{printable(shown.name)}, {shown.integrator}, dt = {shown.dt:g} s")
     named = _names(shown)
@@ -38,6 +35,15 @@ def plot(traj: Trajectory, frame: str | None, row: Any) -> Any:
     if frame is not None:
         _path(axes[2, 0], axes[2, 1], shown, frame)
     return figure
+
+
+def figure_of(what: str, size: tuple[float, float]) -> Any:
+    """An empty figure; raises ImportError with the command that installs matplotlib."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ImportError(f"{what} needs matplotlib: pip install 'linkwise[plot]'") from None
+    return Figure(figsize=size, layout="constrained")
 
 
 def _one(traj: Trajectory, row: Any) -> Trajectory:
@@ -72,11 +78,17 @@ def _lines(at: Any, t: Any, label: str, values: Any, names: list[str]) -> None:
         first, second, last = (printable(names[k]) for k in shown[[0, 1, -1]])
         title = f"{MOST} of {len(names):,}: {first}, {second}, … {last}"
         at.set_title(title, fontsize="small")
-    for k in shown:
-        at.plot(t, values[:, k], lw=1, label=printable(names[k]).lstrip("_"))
+    for i, k in enumerate(shown):
+        at.plot(t, values[:, k], label=printable(names[k]).lstrip("_"), **style(i))
     at.set(ylabel=label, xlabel="t, s")
     at.grid(alpha=0.3)
     at.legend(fontsize="x-small", ncols=2)
+
+
+def style(i: int) -> dict[str, Any]:
+    """Colour and dashes of line number i: neighbours differ in both."""
+    dashes = DASHES[(i + i // len(COLOURS)) % len(DASHES)]
+    return {"color": COLOURS[i % len(COLOURS)], "ls": dashes, "lw": 1.2}
 
 
 def _energy(at: Any, traj: Trajectory) -> None:
@@ -85,8 +97,8 @@ def _energy(at: Any, traj: Trajectory) -> None:
     if traj.robot is None:
         at.text(0.5, 0.5, "needs the robot", ha="center", transform=at.transAxes)
         return
-    for name, values in traj.energy._asdict().items():
-        at.plot(traj.t, values, lw=1, label=name)
+    for i, (name, values) in enumerate(traj.energy._asdict().items()):
+        at.plot(traj.t, values, label=name, **style(i))
     at.legend(fontsize="x-small")
 
 

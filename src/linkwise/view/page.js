@@ -423,7 +423,7 @@ const tracks = (() => {
 
 const state = {
   values: data.values[0].slice(), q: data.q[0].slice(), ghosts: data.q.slice(1), frame: data.tip,
-  time: 0, playing: false, speed: 1, moved: false, drag: false, target: null, turns: true,
+  time: 0, playing: false, speed: 1, moved: false, looked: false, drag: false, target: null, turns: true,
   read: null, orbit: { yaw: -0.85, pitch: 0.32, distance: 1, centre: [0, 0, 0] },
 };
 
@@ -455,7 +455,7 @@ const steps = [1, 2, 5].flatMap(m => [-3, -2, -1, 0, 1].map(e => m * 10 ** e)).s
 const spacing = steps.find(s => s > size / 14) || 10;
 
 function frameCamera() {
-  const aspect = canvas.clientWidth / Math.max(canvas.clientHeight, 1), narrow = Math.min(1, aspect);
+  const narrow = Math.min(1, Math.max(canvas.clientWidth, 1) / Math.max(canvas.clientHeight, 1));
   state.orbit.distance = 1.06 * size / (2 * Math.sin(FOV / 2) * narrow);
 }
 const FOV = 0.62;
@@ -479,7 +479,11 @@ const shade = (() => { const [x, y, z] = LIGHT, g = ground; return [1, 0, 0, 0, 
 
 function draw() {
   const wide = Math.round(canvas.clientWidth * Math.min(devicePixelRatio, 2)), tall = Math.round(canvas.clientHeight * Math.min(devicePixelRatio, 2));
-  if (canvas.width !== wide || canvas.height !== tall) { canvas.width = wide; canvas.height = tall; }
+  if (canvas.width !== wide || canvas.height !== tall) {
+    canvas.width = wide; canvas.height = tall;
+    if (!state.looked) frameCamera();
+  }
+  if (!wide || !tall) return;
   const cam = camera();
   placeLabel(cam);
   if (!gl) return;
@@ -708,7 +712,7 @@ chips($("poses"), [
   { title: data.t.length ? "Start" : "As given", click: () => { data.t.length ? setTime(0) : setQ(data.q[0]); } },
   { title: "Zero", click: () => { pause(); setValues(sliders.map(s => Math.max(s.lower, Math.min(s.upper, 0)))); } },
   { title: "Random", click: () => { pause(); setValues(sliders.map(s => s.lower + Math.random() * (s.upper - s.lower))); } },
-  { title: "Reset view", click: () => { state.orbit.yaw = -0.85; state.orbit.pitch = 0.32; state.orbit.centre = add(low, sub(high, low), 0.5); frameCamera(); } },
+  { title: "Reset view", click: () => { state.orbit.yaw = -0.85; state.orbit.pitch = 0.32; state.orbit.centre = add(low, sub(high, low), 0.5); state.looked = false; frameCamera(); } },
 ]);
 const canReach = sliders.length > 0 && sliders.length <= MOST_LIVE && !data.ties.length;
 if (canReach) chips($("follow"), [
@@ -745,10 +749,10 @@ function setTime(t) {
   $("time").value = state.time;
   $("now").textContent = `${fixed(state.time, 2)} / ${fixed(end, 2)} s`;
 }
-function pause() { state.playing = false; $("play").textContent = "▶"; }
+function pause() { state.playing = false; $("play").textContent = "Play"; }
 function play() {
   state.playing = true;
-  $("play").textContent = "⏸";
+  $("play").textContent = "Pause";
   if (state.time >= data.t[data.t.length - 1]) state.time = data.t[0];
   let last = performance.now();
   const tick = now => {
@@ -797,6 +801,7 @@ canvas.addEventListener("pointermove", e => {
     state.orbit.yaw -= 0.008 * dx;
     state.orbit.pitch = Math.max(-1.5, Math.min(1.55, state.orbit.pitch + 0.008 * dy));
   }
+  state.looked = true;
   redraw();
 });
 for (const name of ["pointerup", "pointercancel"]) canvas.addEventListener(name, e => {
@@ -807,7 +812,7 @@ for (const name of ["pointerup", "pointercancel"]) canvas.addEventListener(name,
 });
 canvas.addEventListener("wheel", e => { e.preventDefault(); zoom(Math.exp(0.0012 * e.deltaY)); redraw(); }, { passive: false });
 canvas.addEventListener("contextmenu", e => e.preventDefault());
-function zoom(factor) { state.orbit.distance = Math.max(0.05 * size, Math.min(20 * size, state.orbit.distance * factor)); }
+function zoom(factor) { state.looked = true; state.orbit.distance = Math.max(0.05 * size, Math.min(20 * size, state.orbit.distance * factor)); }
 function slide(cam, x, y) { state.orbit.centre = add(add(state.orbit.centre, cam.x, -x), cam.y, y); }
 function dragTarget(cam, x, y) {  // in the plane through the target that faces the camera
   const here = point(upright, at(state.target)), depth = dot(sub(cam.eye, here), cam.z);
