@@ -8,7 +8,7 @@ BIN = $(VENV)/bin
 PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n auto --dist worksteal
 ROBOT ?= iiwa14
 
-.PHONY: closed-chains run test quick full bits search mutation gpu lint bench reliability identities agreement chains rollouts operational-space chain-accuracy pictures accuracy costs clean
+.PHONY: docs closed-chains run test quick full bits search mutation gpu lint bench reliability identities agreement chains rollouts operational-space chain-accuracy pictures accuracy costs clean
 
 run: $(VENV)/.ready
 	$(BIN)/linkwise demo $(ROBOT) --report report.html
@@ -110,3 +110,11 @@ $(VENV)/.pages: $(VENV)/.ready
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests tools -name __pycache__ -exec rm -rf {} +
+
+# the documentation as a site: docs/build/index.html; warnings are errors, and no network is needed
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/build
+
+$(VENV)/.docs: $(VENV)/.ready
+	$(BIN)/python -m pip install -q -e '.[docs]'
+	touch $@

@@ -63,5 +63,5 @@ else:
     panels[0].set_ylabel("z, m")
     figure.colorbar(image, ax=panels, label="manipulability, best of four starts", shrink=0.9)
     figure.suptitle("iiwa14: where the flange can be in the plane y = 0")
-    figure.savefig("workspace.png", dpi=110)
-    print("\nworkspace.png saved")
+    figure.savefig("inverse_kinematics.png", dpi=110)
+    print("\ninverse_kinematics.png saved")

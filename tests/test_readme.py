@@ -29,6 +29,18 @@ def test_readme_blocks_run(block, tmp_path, monkeypatch):
     runpy.run_path(str(script))
 
 
+@pytest.mark.parametrize("page", ["start", "coming_from"])
+def test_blocks_of_a_page_run_one_after_another(page, tmp_path, monkeypatch):
+    pytest.importorskip("pinocchio")
+    pytest.importorskip("mujoco")
+    text = (ROOT / "docs" / f"{page}.md").read_text()
+    code = "\n".join(re.findall(r"```python\n(.*?)```", text, re.S))
+    script = tmp_path / "page.py"
+    script.write_text(code.replace('"docs/', f'"{ROOT}/docs/'))
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(script))
+
+
 def test_the_readme_names_commands_that_exist():
     text = (ROOT / "README.md").read_text()
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.M))
