@@ -1,4 +1,4 @@
-"""A page for each script of examples/, and the gallery that leads to them: made when Sphinx starts."""
+"""A page for each script of examples/, and the gallery with them: made when Sphinx starts."""
 
 from __future__ import annotations
 
