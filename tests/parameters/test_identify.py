@@ -11,6 +11,12 @@ import pytest
 
 import linkwise as lw
 from linkwise.identification import pseudo_inertia
+from linkwise.identification.bodies import UNITS, _Squares, best_bodies, can_exist
+from linkwise.identification.fit import fitted
+from linkwise.identification.residues import P, Residue, exact_turn, independent_columns
+from linkwise.identification.unknowns import Unknowns, measured
+from linkwise.spatial import Turn
+from linkwise.spatial.scalar import sincos
 
 
 def motion(robot: lw.Robot, rng: Any, states: int = 300) -> Any:
@@ -33,24 +39,63 @@ def test_a_payload_is_recovered(arm: lw.Robot, rng: Any) -> None:
     assert (found.errors[:6] == 0.0).all() and np.isfinite(found.errors[6]).all()
 
 
-@pytest.mark.full
-def test_an_arm_from_noisy_torques(arm: lw.Robot, rng: Any) -> None:
+@pytest.fixture(scope="module")
+def noisy(arm: lw.Robot) -> Any:
+    """Motions and noisy torques of an arm with friction and rotors, and a robot that is off."""
+    rng = np.random.default_rng(4)
+    m = motion(arm, rng, 1000)
+    tau = joints_too(arm, *m) + NOISE * rng.normal(size=m[1].shape)
+    return arm.with_inertia("link4", 4.0).with_inertia("link2", 5.0), m, tau
+
+
+NOISE = 0.05
+
+
+def joints_too(arm: lw.Robot, q: Any, qd: Any, qdd: Any) -> Any:
+    return arm.inverse_dynamics(q, qd, qdd) + 0.3 * qd + 0.2 * np.sign(qd) + 0.1 * qdd
+
+
+def test_an_arm_from_noisy_torques(arm: lw.Robot, noisy: Any, rng: Any) -> None:
     """Torques of other motions are foretold to the noise, and every body can exist."""
-    noise = 0.05
-    m = motion(arm, rng, 1500)
-    qd = m[1]
-    tau = arm.inverse_dynamics(*m) + 0.3 * qd + 0.2 * np.sign(qd) + 0.1 * m[2]
-    off = arm.with_inertia("link4", 4.0).with_inertia("link2", 5.0)
-    found = lw.identify(
-        off, *m, tau + noise * rng.normal(size=tau.shape), rotor=True, friction=True
-    )
+    off, m, tau = noisy
+    found = lw.identify(off, *m, tau, rotor=True, friction=True)
+    assert found.converged and found.steps > 0 and not found.missed
     assert all(np.linalg.eigvalsh(pseudo_inertia(x)).min() > 0.0 for x in found.parameters)
     new = motion(arm, rng, 100)
-    expected = arm.inverse_dynamics(*new) + 0.3 * new[1] + 0.2 * np.sign(new[1]) + 0.1 * new[2]
-    error = found.robot.inverse_dynamics(*new) - expected
-    assert np.sqrt(np.mean(error**2)) < 2 * noise
+    error = found.robot.inverse_dynamics(*new) - joints_too(arm, *new)
+    assert np.sqrt(np.mean(error**2)) < NOISE
     # two of the published bodies cannot exist, so that friction may be off by a little
     assert np.abs(found.friction - [0.3, 0.2]).max() < 0.05
+    own = found.robot
+    assert own.parametric("inertia").bias(m[0], m[1], status=True)[1].max() == 0  # NOT_RIGID: none
+
+
+def test_no_other_bodies_fit_better(noisy: Any) -> None:
+    """At the best of all bodies that can exist, the slope S of the squares by each pseudo-inertia J
+    is positive semidefinite, and tr(S J) = 0: no direction inside leads down.
+    """
+    off, m, tau = noisy
+    asked = Unknowns(off, None, True, True)
+    states, torques = measured(off, *m, tau)
+    A, b = asked.matrix(states), torques - asked.known(states)
+    fit = fitted(A, b, asked.start)
+    found = best_bodies(A, b, fit, asked.start, 7)
+    problem = _Squares(A, b, fit, asked.start, 7)
+    slope = problem.H @ found.values - problem.g
+    least = problem.squares(found.values)
+    for k in range(0, 70, 10):
+        S = np.tensordot(slope[k : k + 10], DUAL, 1)
+        J = pseudo_inertia(found.values[k : k + 10])
+        assert abs(np.trace(S @ J)) < 1e-6 * least
+        root = np.linalg.cholesky(J)  # of bodies of this size, the slope is nowhere down
+        assert np.linalg.eigvalsh(root.T @ S @ root).min() > -1e-6 * least
+    assert (slope[70:] * found.values[70:] < 1e-6 * least).all()
+
+
+# the slope by J of a function with given slopes by ten numbers: S with tr(S dJ) = slope @ dten
+DUAL = np.linalg.inv(
+    np.array([[np.sum(a * b) for b in UNITS] for a in UNITS])
+).dot(UNITS.reshape(10, -1)).reshape(10, 4, 4)  # fmt: skip
 
 
 def test_base_parameters(arm: lw.Robot, rng: Any) -> None:
@@ -70,16 +115,123 @@ def test_what_is_not_told_stays(arm: lw.Robot, rng: Any) -> None:
     assert np.abs(found.parameters - arm.inertial_parameters).max() < 1e-9
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_base_parameters_by_structure(random_robot: Any, seed: int) -> None:
+    """Both ways find as many: trees, all kinds of joints, free bases."""
+    kinds = ("revolute", "prismatic", "continuous", "helical", "universal", "planar", "spherical")
+    base = "free" if seed == 4 else "fixed"
+    robot = lw.Robot(random_robot(np.random.default_rng(seed), 4, kinds=kinds, base=base))
+    found, exact = (lw.base_parameters(robot, by=by) for by in ("numbers", "structure"))
+    assert found.rank == exact.rank
+    rng = np.random.default_rng(seed)
+    qd, qdd, pi = *rng.normal(size=(2, 9, robot.nv)), rng.normal(size=exact.combinations.shape[1])
+    Y = robot.regressor(robot.random_q(rng, 9), qd, qdd)
+    expected = Y @ pi
+    tau = Y[..., exact.columns] @ (exact.combinations @ pi)
+    assert np.abs(tau - expected).max() < 1e-6 * np.abs(expected).max()
+
+
+def test_base_parameters_of_robots_in_papers(arm: lw.Robot) -> None:
+    """PUMA 560 has 36 [Gautier and Khalil 1990], a chain of seven revolute joints 43."""
+    puma = lw.base_parameters(lw.load("puma560"), by="structure")
+    assert puma.rank == 36 and lw.base_parameters(arm, by="structure").rank == 43
+    assert puma.names[1].startswith("mx[link2] + 0.4318 m[link3] + 0.4318 m[link4]")
+    assert puma.names[2] == "my[link2]" and str(puma).count("\n") == 35
+
+
+def test_exact_numbers() -> None:
+    """Residues do as fractions do; a sine and a cosine have squares that add up to 1."""
+    x, y = Residue([3, 5]), Residue([7, P - 1])
+    assert ((x * y - 0.5) / y * y + 0.5).x.tolist() == [21, P - 5]
+    s, c = sincos(x)
+    assert (s * s + c * c).x.tolist() == [1, 1]
+    turn = exact_turn(Turn("z", 0.6, 0.8))
+    assert (turn.c * 5.0).x == 3 and (1.0 - turn.s * turn.s - turn.c * turn.c).x == 0
+    rows = np.array([[1, 2, 3, 0], [2, 4, 6, 0], [0, 0, 0, 5]])
+    assert independent_columns(rows) == [0, 3]
+
+
+def test_data_that_tell_too_little(arm: lw.Robot, rng: Any) -> None:
+    """One joint moves, the first, about a vertical axis: gravity and inertia about it show."""
+    q, qd, qdd = np.zeros((3, 50, 7))
+    q[:, 0], qd[:, 0], qdd[:, 0] = rng.normal(size=(3, 50))
+    tau = arm.inverse_dynamics(q, qd, qdd)
+    with pytest.warns(UserWarning, match=r"tell \d+ of the 43 combinations .* of mx\[link2\], "):
+        found = lw.identify(arm, q, qd, qdd, tau, consistent=False)
+    assert found.rank < found.combinations == 43 and "mx[link2]" in found.missed
+    assert "not excited: mx[link2], " in repr(found) and "link7" not in repr(found)
+    assert np.abs(found.parameters - arm.inertial_parameters).max() < 1e-9
+    still = arm.with_gravity((0.0, 0.0, 0.0))
+    with pytest.raises(
+        ValueError, match=r"in these 50 states no torque depends on any of m\[link1"
+    ):
+        lw.identify(still, q, *np.zeros((3, 50, 7)))
+
+
+def test_data_that_tell_apart_poorly(arm: lw.Robot, rng: Any) -> None:
+    q, qd, qdd = motion(arm, rng, 200)
+    q = 1e-5 * q + 0.3  # always about the same place
+    with pytest.warns(UserWarning, match=r"tell combinations apart only poorly \(condition \d"):
+        lw.identify(arm, q, qd, qdd, arm.inverse_dynamics(q, qd, qdd), consistent=False)
+
+
+def test_what_is_known_and_how_well(arm: lw.Robot, rng: Any) -> None:
+    """Standard errors are those of many repeated measurements."""
+    m = motion(arm, rng, 60)
+    tau = arm.inverse_dynamics(*m)
+    found = [
+        lw.identify(arm, *m, tau + 0.1 * rng.normal(size=tau.shape), bodies=["link7"],
+                    consistent=False)
+        for _ in range(60)
+    ]  # fmt: skip
+    spread = np.std([x.values for x in found], axis=0)
+    expected = np.mean([x.standard_errors for x in found], axis=0)
+    assert (np.abs(spread / expected - 1.0) < 0.4).all()  # 60 draws: 9 % standard deviation
+    one = found[0]
+    assert one.told.all() and one.covariance.shape == (10, 10) and one.residuals.shape == (60, 7)
+    assert one.names[0] == "m[link7]" and "m[link7]" in str(one) and one.unknowns == 10
+    assert repr(one).startswith("identification of iiwa14: 10 of 10 combinations told")
+    with pytest.raises(ValueError, match=r"what was found is no robot \(link 'link7': inertia is"):
+        next(x.robot for x in found if not can_exist(x.parameters[6]))
+
+
+def test_only_friction(arm: lw.Robot, rng: Any) -> None:
+    """Of joints alone, bodies known; what is not below zero stays so."""
+    m = motion(arm, rng, 100)
+    tau = arm.inverse_dynamics(*m) + 0.3 * m[1]
+    found = lw.identify(arm, *m, tau, bodies=[], friction=True)
+    assert np.abs(found.friction - [0.3, 0.0]).max() < 1e-6 and (found.friction >= 0.0).all()
+    assert np.array_equal(found.parameters, arm.inertial_parameters)
+
+
 def test_messages(arm: lw.Robot) -> None:
     x = np.zeros((4, 7))
     with pytest.raises(ValueError, match="body 'hand'"):
         lw.identify(arm, x, x, x, x, bodies=["hand"])
-    with pytest.raises(ValueError, match=r"tau has shape \(4, 6\); expected \(\.\.\., 7\)"):
+    with pytest.raises(
+        TypeError, match=r"bodies is the text 'link7'; expected a list: \['link7'\]"
+    ):
+        lw.identify(arm, x, x, x, x, bodies="link7")
+    with pytest.raises(ValueError, match="bodies names none, and neither rotor nor friction"):
+        lw.identify(arm, x, x, x, x, bodies=[])
+    with pytest.raises(ValueError, match=r"tau has shape \(4, 6\); expected \(\.\.\., 7\), many"):
         lw.identify(arm, x, x, x, x[:, :6])
+    with pytest.raises(
+        ValueError, match=r"q has shape \(7,\); expected \(\.\.\., 7\), many states"
+    ):
+        lw.identify(arm, x[0], x, x, x)
+    with pytest.raises(TypeError, match="qd cannot be read as numbers"):
+        lw.identify(arm, x, "fast", x, x)
     with pytest.raises(ValueError, match="have 4, 4, 4, 3 states; expected as many each"):
         lw.identify(arm, x, x, x, x[:3])
+    with pytest.raises(ValueError, match="have no states; expected many"):
+        lw.identify(arm, x[:0], x[:0], x[:0], x[:0])
     with pytest.raises(ValueError, match="qd has numbers that are not finite"):
         lw.identify(arm, x, x * np.nan, x, x)
+    with pytest.raises(ValueError, match="by is 'hand'; expected 'numbers' or 'structure'"):
+        lw.base_parameters(arm, by="hand")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="states is -1; expected 0 or a positive number"):
+        lw.base_parameters(arm, states=-1)
 
 
 def test_the_example_finds_what_the_arm_holds(capsys: Any) -> None:

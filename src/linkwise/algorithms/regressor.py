@@ -19,6 +19,8 @@ Hollerbach 1986].
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from linkwise.algorithms.rates import Rates, at_rest, move
 from linkwise.model.joints import JointState
 from linkwise.model.parameters import place_of
@@ -63,11 +65,16 @@ def rows(_link: Link, columns: Columns, m: Rates, frame: Frame) -> dict[int, lis
 
 def regressor(tree: Tree, q: Vector, qd: Vector, qdd: Vector) -> Matrix:
     """``Y``: a row per degree of freedom, ten columns per body."""
+    return regressor_in(tree, tree.joint_frames, q, qd, qdd)
+
+
+def regressor_in(tree: Tree, frames: Sequence[Frame], q: Vector, qd: Vector, qdd: Vector) -> Matrix:
+    """The regressor of bodies whose ten numbers are in given frames, one of each link."""
     q_, qd_, qdd_ = tree.per_link_q(q), tree.per_link_v(qd), tree.per_link_v(qdd)
     motions = base_to_tip(tree, move, at_rest(tree.base_acceleration), q_, qd_, qdd_)
     joints = joint_states(tree, q)
     columns = base_to_tip(tree, carry, {}, joints, tree.column_numbers)
-    found = each_link(tree, rows, columns, motions, tree.joint_frames)
+    found = each_link(tree, rows, columns, motions, frames)
     by_body = [tree.projection.gathered(((c,), _Row(y)) for c, y in own.items()) for own in found]
     none = _Row([0.0] * 10)
     return [[x for sums in by_body for x in sums.get((i,), none)] for i in range(tree.nv)]

@@ -25,11 +25,13 @@ from numpy.typing import NDArray
 from linkwise.model.frames import turns_of
 from linkwise.model.tree import Frame, Link, Tree
 from linkwise.spatial import RigidInertia, Rotation, Scalar, Sym3, Transform, Vec3
-from linkwise.spatial.quaternion import exponential
+from linkwise.spatial.quaternion import Quaternion
+from linkwise.spatial.scalar import select, sincos, sqrt
 from linkwise.spatial.se3 import matrix_of
 
 Array = NDArray[np.float64]
 TEN = 10  # numbers of a body
+NEAR = 1e-4  # squares of turns below which series are used
 
 
 @dataclass(frozen=True)
@@ -149,9 +151,24 @@ def _displaced(link: Link, frame: Frame, by: Sequence[Scalar]) -> Link:
     """
     R = place_of(frame)
     w, d, o = R.rotate_back(Vec3(*by[:3])), R.rotate_back(Vec3(*by[3:])), Vec3(*frame.origin)
-    Q = matrix_of(exponential(w))
+    Q = matrix_of(_turned(w))
     moved = Transform(o + d - Q @ o, (Rotation(Q.T),))
     return replace(link, placement=link.placement.then(moved))
+
+
+def _turned(w: Vec3) -> Quaternion:
+    """The turn by a rotation vector, with derivatives of every order near no turn too.
+
+    A length has none at zero, so that near there the half-angle's sine over the angle, and its
+    cosine, are series in the square; both are good to rounding where they meet.
+    """
+    square = w.dot(w)
+    away = square - NEAR
+    angle = sqrt(select(away, square, 1.0))
+    s, c = sincos(angle * 0.5)
+    near_sine = 0.5 + square * (-1.0 / 48.0 + square * (1.0 / 3840.0 - square * (1.0 / 645120.0)))
+    near_cosine = 1.0 + square * (-1.0 / 8.0 + square * (1.0 / 384.0 - square * (1.0 / 46080.0)))
+    return Quaternion(select(away, c, near_cosine), w * select(away, s / angle, near_sine))
 
 
 def _each(tree: Tree, change: Callable[..., Link], *per_link: Any) -> Tree:

@@ -1,0 +1,143 @@
+"""What is to be found: numbers of bodies, rotors and friction, and the equations they are in.
+
+    tau = Y(q, qd, qdd) π + rotor qdd + viscous qd + dry sign(qd)
+
+Torques of what is known go to the other side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwise.identification.base import enough, independent, labels, random_states
+from linkwise.model.parameters import TEN
+from linkwise.model.values import unknown
+from linkwise.robot import Robot
+
+Array = NDArray[np.float64]
+LOSSES = ("rotor", "viscous", "dry")  # names of what a joint adds
+
+
+class Motion(NamedTuple):
+    """States, one per row."""
+
+    q: Array
+    qd: Array
+    qdd: Array
+
+
+class Unknowns:
+    """Unknown numbers of a robot: ten of each body asked for, then those of joints."""
+
+    def __init__(
+        self, robot: Robot, bodies: Sequence[str] | None, rotor: bool, friction: bool
+    ) -> None:
+        self.robot, self.bodies = robot, _asked(robot, bodies)
+        # joints of one degree of freedom that follow no other
+        own = [x for x in robot.tree.links if x.follows is None and x.joint.nv == 1]
+        self.joints = tuple(x.joint_name for x in own)
+        self.dofs = [x.v_index for x in own]
+        self.kinds = [k for k, use in enumerate((rotor, friction, friction)) if use]
+        self._usual = (robot.armature, robot.damping, robot.friction)
+        n = len(robot.body_names)
+        self._columns = np.array([TEN * i + k for i in self.bodies for k in range(TEN)], int)
+        self._held = np.delete(np.arange(TEN * n), self._columns)
+        if not self.bodies and not self.kinds:
+            raise ValueError("identify: bodies names none, and neither rotor nor friction is asked "
+                             "for; expected something unknown")  # fmt: skip
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of each number."""
+        bodies = labels([self.robot.body_names[i] for i in self.bodies])
+        more = [f"{LOSSES[k]}[{joint}]" for k in self.kinds for joint in self.joints]
+        return (*bodies, *more)
+
+    @property
+    def start(self) -> Array:
+        """What the robot has."""
+        ten = self.robot.inertial_parameters[self.bodies].ravel()
+        return np.concatenate([ten, *(self._usual[k][self.dofs] for k in self.kinds)])
+
+    def matrix(self, motion: Motion) -> Array:
+        """``A`` (states, nv, k): torques per unit of each number."""
+        parts = [self.robot.regressor(*motion)[..., self._columns]]
+        eye = np.eye(self.robot.nv)[:, self.dofs]
+        parts += [self._rates(motion)[k][..., None] * eye for k in self.kinds]
+        return np.concatenate(parts, axis=-1)
+
+    def known(self, motion: Motion) -> Array:
+        """Torques (states, nv) of what is not asked for."""
+        own = self.robot.inertial_parameters.ravel()[self._held]
+        tau = self.robot.regressor(*motion)[..., self._held] @ own
+        for k, (rates, value) in enumerate(zip(self._rates(motion), self._usual, strict=True)):
+            counted = np.zeros(self.robot.nv)
+            if k == 0 or self.robot._policy.friction:
+                counted = value.copy()
+                counted[self.dofs] *= k not in self.kinds
+            tau = tau + rates * counted
+        return np.asarray(tau)
+
+    def combinations(self, seed: int = 0) -> list[int]:
+        """Columns that stand for what torques depend on, at random states."""
+        rng = np.random.default_rng(seed)
+        motion = Motion(*random_states(self.robot, enough(self.robot), rng))
+        return independent(self.matrix(motion).reshape(-1, len(self.names)))
+
+    def of_bodies(self, x: Array, rest: Array) -> Array:
+        """Numbers (n, 10) of all bodies, those that are not asked for as in ``rest``."""
+        ten = rest.copy()
+        ten[self.bodies] = x[: len(self._columns)].reshape(-1, TEN)
+        return ten
+
+    def of_joints(self, x: Array, kind: int) -> Array:
+        """Rotor inertias (0), viscous (1) or dry friction (2) of each degree of freedom (nv)."""
+        value = np.array(self._usual[kind], float)
+        if kind in self.kinds:
+            parts = x[len(self._columns) :].reshape(len(self.kinds), -1)
+            value[self.dofs] = parts[self.kinds.index(kind)]
+        return value
+
+    @staticmethod
+    def _rates(motion: Motion) -> tuple[Array, Array, Array]:
+        return motion.qdd, motion.qd, np.sign(motion.qd)
+
+
+def _asked(robot: Robot, bodies: Sequence[str] | None) -> list[int]:
+    names = robot.body_names
+    if isinstance(bodies, str):
+        raise TypeError(f"identify: bodies is the text {bodies!r}; expected a list: [{bodies!r}]")
+    for name in bodies or ():
+        if name not in names:
+            raise unknown("body", name, robot.name, names)
+    return [i for i, name in enumerate(names) if bodies is None or name in bodies]
+
+
+def measured(robot: Robot, *values: ArrayLike) -> tuple[Motion, Array]:
+    """States and torques, one per row each."""
+    found = []
+    sizes = (robot.nq, robot.nv, robot.nv, robot.nv)
+    for name, size, value in zip(("q", "qd", "qdd", "tau"), sizes, values, strict=True):
+        try:
+            x = np.asarray(value, float)
+        except (TypeError, ValueError) as error:
+            raise TypeError(
+                f"identify: {name} cannot be read as numbers ({error}); expected (..., {size})"
+            ) from None
+        if x.ndim < 2 or x.shape[-1] != size:
+            raise ValueError(
+                f"identify: {name} has shape {x.shape}; expected (..., {size}), many states"
+            )
+        if not np.isfinite(x).all():
+            raise ValueError(f"identify: {name} has numbers that are not finite; expected none")
+        found.append(x.reshape(-1, size))
+    if len({len(x) for x in found}) > 1:
+        counts = ", ".join(str(len(x)) for x in found)
+        raise ValueError(f"identify: q, qd, qdd, tau have {counts} states; expected as many each")
+    if not len(found[0]):
+        raise ValueError("identify: q, qd, qdd, tau have no states; expected many")
+    return Motion(*found[:3]), found[3]
