@@ -13,6 +13,8 @@ from linkwise.engine.calls import Calls, Options, unpacked
 from linkwise.engine.libraries import library_of
 from linkwise.engine.parameters import flat
 
+USUAL_OPTIONS: tuple[Any, int | None, bool, str | None] = (None, None, False, None)
+
 
 def gathered(
     calls: Calls, plan: Plan, values: Sequence[Any], f_ext: Any, damping: Any, options: Options
@@ -24,14 +26,18 @@ def gathered(
     if plan.asked.key.function == "integrate":
         own = [*own, 1.0] if len(own) == 2 else own
         own[2:] = [devices.times(*own)] if len(own) == 3 else own[2:]
-    wanted = [name for name, _ in plan.task.algorithm.inputs]
-    if len(own) != len(wanted):
+    if len(own) != len(plan.inputs):
         raise TypeError(
-            f"{plan.title}: was given {len(own)} array(s); expected {', '.join(wanted)}"
+            f"{plan.title}: was given {len(own)} array(s); expected {', '.join(plan.inputs)}"
         )
-    rest, constants = calls._parameters.taken(plan.title, own, options)
-    given = [*own, *_wrenches(plan, f_ext), *_damping(plan, damping, own[0]), *constants]
-    return given, unpacked(plan.title, rest)
+    rest, constants = options, ()
+    if plan.task.parameters:
+        rest, constants = calls._parameters.taken(plan.title, own, options)
+    if f_ext is not None or plan.task.external:
+        own += _wrenches(plan, f_ext)
+    if damping is not None or plan.task.damped:
+        own += _damping(plan, damping, own[0])
+    return [*own, *constants], unpacked(plan.title, rest) if rest else USUAL_OPTIONS
 
 
 def _wrenches(plan: Plan, f_ext: Any) -> list[Any]:
@@ -67,7 +73,7 @@ def _damping(plan: Plan, value: Any, q: Any) -> list[Any]:
 
 def by_name(plan: Plan, what: str, given: Any) -> dict[str, Any]:
     """Values of a sequence, or of a mapping, by the names of arguments; None is left out."""
-    names = [name for name, _ in plan.task.algorithm.inputs]
+    names = plan.inputs
     if isinstance(given, Mapping):
         for name in given:
             if name not in plan.owners:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
-from math import prod
 from operator import or_
 from typing import Any, Unpack, final
 
@@ -54,7 +53,9 @@ class Made:
         if served is None:
             served = self._served[status] = Served(self, function_of(self.plan, status))
         found = NotImplemented
-        if device is None:
+        if out is None and threads is None and device is None:
+            found = served.fast(*given)
+        elif device is None:
             found = served.fast(*given, out=out, threads=threads)
         if found is NotImplemented:
             found = served(given, out, threads, device)
@@ -67,13 +68,12 @@ class Made:
 
 def _cut(rows: Any, parts: Sequence[Part]) -> list[Any]:
     """The parts of an array (..., size), as views of it."""
-    found, start = [], 0
+    found, start, lead = [], 0, tuple(rows.shape[:-1])
     for part in parts:
-        size = prod(part.shape)
-        piece = rows[..., start : start + size]
-        shaped = piece.reshape((*piece.shape[:-1], *part.shape))
+        piece = rows if len(parts) == 1 else rows[..., start : start + part.size]
+        shaped = piece.reshape(lead + part.shape)
         found.append(shaped if shaped.shape else shaped[()])
-        start += size
+        start += part.size
     return found
 
 
@@ -129,9 +129,11 @@ class Derivative:
         found, bits = self._made(given, self._target(out), threads, status, device)
         if self._rows and status:
             bits = reduce(or_, (bits[..., i] for i in range(*self._rows)))
-        result = self._arranged(_cut(found, self._plan.parts))
-        if out is not None and len(self._plan.parts) == 1:
-            result = out
+        parts = _cut(found, self._plan.parts)
+        if self._rows:
+            parts = list(map(self._without_rows, self._plan.parts, parts))
+        alone = out is not None and len(parts) == 1
+        result = out if alone else self._arranged(parts)
         return (result, bits) if status else result
 
     def _with_unit_weights(self, given: list[Any]) -> list[Any]:
@@ -146,7 +148,7 @@ class Derivative:
         """``out`` as (..., size), where it has the shape of the only part."""
         if not isinstance(out, np.ndarray) or len(self._plan.parts) > 1:
             return out
-        shape = self._shapes()[0]
+        shape = (*(self._plan.result.shape if self._rows else ()), *self._plan.parts[0].shape)
         lead = out.shape[: out.ndim - len(shape)]
         if (*lead, *shape) != out.shape or not out.flags.c_contiguous:
             wanted = ", ".join(("...", *map(str, shape)))
@@ -156,33 +158,25 @@ class Derivative:
             )
         return out.reshape((*lead, *self._rows, self._plan.size))
 
-    def _shapes(self) -> list[tuple[int, ...]]:
-        """Of the parts, as they are returned."""
-        result = self._plan.result.shape if self._rows else ()
-        return [p.shape if p.name == "value" else result + p.shape for p in self._plan.parts]
+    def _without_rows(self, part: Part, x: Any) -> Any:
+        """A part (..., numbers of the result, shape) in the axes of the result; the value once."""
+        lead = x.shape[: x.ndim - len(part.shape) - 1]
+        if part.name == "value":
+            return x.reshape((*lead, *self._rows, -1))[..., 0, :].reshape((*lead, *part.shape))
+        return x.reshape((*lead, *self._plan.result.shape, *part.shape))
 
-    def _arranged(self, parts: list[Any]) -> Any:
+    def _arranged(self, found: list[Any]) -> Any:
         """Parts as users get them: lower orders first, one for each argument or pair."""
-        found = list(parts)
-        if self._rows:
-            names, shapes = [part.name for part in self._plan.parts], self._shapes()
-            for k, x in enumerate(found):
-                lead = x.shape[: x.ndim - len(self._plan.parts[k].shape) - 1]
-                if names[k] == "value":
-                    found[k] = x.reshape((*lead, *self._rows, -1))[..., 0, :]
-                found[k] = found[k].reshape((*lead, *shapes[k]))
-        n = len(self.wrt)
-        by_order = [[found.pop(0)]] if self._plan.asked.value else []
-        if self._order == 2:
-            if self._plan.asked.value:
-                by_order.append(self._one(found[:n]))
-                del found[:n]
-            by_order.append(self._one([self._one(found[k : k + n]) for k in range(0, n * n, n)]))
-        else:
-            by_order.append(self._one(found))
-        if not self._plan.asked.value:
-            return by_order[0]
-        return (by_order[0][0], *by_order[1:])
+        n, rest, value = len(self.wrt), iter(found), self._plan.asked.value
+
+        def of_arguments() -> Any:
+            return self._one([next(rest) for _ in range(n)])
+
+        lower = [next(rest)] if value else []
+        if value and self._order == 2:
+            lower.append(of_arguments())
+        own = of_arguments() if self._order == 1 else self._one([of_arguments() for _ in range(n)])
+        return (*lower, own) if value else own
 
     def _one(self, parts: list[Any]) -> Any:
         """One part where one argument was named, else all."""
@@ -403,7 +397,7 @@ class Differentiation:
         """The parts of a product, and the status or None."""
         made = self._kept(Asked(key, None if wrt is None else tuple(wrt), kind, value=True))
         plan, own = made.plan, self._named("inputs", inputs, key)
-        values = [own[name] for name, _ in plan.task.algorithm.inputs if name in own]
+        values = [own[name] for name in plan.inputs if name in own]
         given, (out, threads, status, device) = gathered(
             self._calls, plan, values, f_ext, None, options
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import replace
+from functools import cached_property
 from itertools import accumulate
 from math import prod
 from typing import NamedTuple
@@ -52,6 +53,7 @@ class Part(NamedTuple):
 
     name: str
     shape: tuple[int, ...]
+    size: int
 
 
 class Plan:
@@ -63,12 +65,12 @@ class Plan:
         self.ports = self.task.ports(self.tree)
         # the argument that each port belongs to: wrenches of all frames are one
         self.owners = [x.name.split("[")[0] for x in self.ports]
-        own = self.owners[: len(self.task.algorithm.inputs)]
-        self.wrt = tuple(dict.fromkeys(own if asked.wrt is None else asked.wrt))
+        self.inputs = [name for name, _ in self.task.algorithm.inputs]
+        self.wrt = tuple(dict.fromkeys(self.inputs if asked.wrt is None else asked.wrt))
         for name in self.wrt:
             self._check_argument(name)
 
-    @property
+    @cached_property
     def title(self) -> str:
         """What messages call it."""
         word = self.asked.kind if self.asked.kind in (JVP, VJP, HVP) else "derivative"
@@ -99,7 +101,7 @@ class Plan:
             return Configurations(self.tree)
         return Numbers((self.ports[k].size,))
 
-    @property
+    @cached_property
     def result(self) -> Space:
         """How the result changes."""
         algorithm = self.task.algorithm
@@ -118,18 +120,18 @@ class Plan:
                 return each.shape(self.tree)
         return self.space(self.owners.index(name)).shape
 
-    @property
+    @cached_property
     def chosen(self) -> list[int]:
         """The ports of the arguments, in their order."""
         return [k for name in self.wrt for k, own in enumerate(self.owners) if own == name]
 
-    @property
+    @cached_property
     def spans(self) -> list[range]:
         """The places of each argument's rates among those of all."""
         ends = list(accumulate(prod(self.shape_of(name)) for name in self.wrt))
         return [range(a, b) for a, b in zip([0, *ends], ends, strict=False)]
 
-    @property
+    @cached_property
     def more(self) -> tuple[Port, ...]:
         """What calls are given besides the function's own arguments: weights, then rates."""
         weights, moved = WEIGHTS.get(self.asked.kind), self.wrt
@@ -138,26 +140,27 @@ class Plan:
             return tuple(given)
         return (*given, *(Port(f"tangents[{x!r}]", prod(self.shape_of(x))) for x in moved))
 
-    @property
+    @cached_property
     def parts(self) -> list[Part]:
         """What is returned, one after another: lower orders first."""
         kind, result = self.asked.kind, self.result.shape
         shapes = {name: self.shape_of(name) for name in self.wrt}
-        value = Part("value", self.task.algorithm.output_shape(self.tree))
-        gradient = [Part(name, shape) for name, shape in shapes.items()]
+        value = ("value", self.task.algorithm.output_shape(self.tree))
+        gradient = list(shapes.items())
         if kind == JACOBIAN:
-            own = [Part(name, result + shape) for name, shape in shapes.items()]
+            own = [(name, result + shape) for name, shape in gradient]
         elif kind == CURVATURE:
-            own = [Part(f"{a} {b}", shapes[a] + shapes[b]) for a in shapes for b in shapes]
+            own = [(f"{a} {b}", shapes[a] + shapes[b]) for a in shapes for b in shapes]
         else:
-            own = [Part("result", result)] if kind == JVP else gradient
+            own = [("result", result)] if kind == JVP else gradient
         lower = [value, *(gradient if kind in (CURVATURE, HVP) else [])]
-        return [*(lower if self.asked.value else []), *own]
+        named = [*(lower if self.asked.value else []), *own]
+        return [Part(name, shape, prod(shape)) for name, shape in named]
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Numbers of all parts."""
-        return sum(prod(part.shape) for part in self.parts)
+        return sum(part.size for part in self.parts)
 
 
 def _task(tasks: Tasks, asked: Asked) -> Task:
