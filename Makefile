@@ -84,9 +84,10 @@ chains: $(VENV)/.pages
 chain-accuracy: $(VENV)/.pages
 	$(BIN)/python tools/chain_accuracy.py
 
-# pictures of docs/scan.md, and of a falling tether of 100,000 links
+# pictures of docs/scan.md and docs/derivatives.md, and of a falling tether of 100,000 links
 pictures: $(VENV)/.pages
 	$(BIN)/python tools/scan_pictures.py
+	$(BIN)/python tools/tangent_picture.py
 	$(BIN)/python examples/07_whip.py 100000 docs/pictures/whip.png docs/pictures/whip.gif
 
 # docs/accuracy.md: errors of every method against 50 digits

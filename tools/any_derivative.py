@@ -1,0 +1,103 @@
+"""What derivatives of any function cost: operations, exact, and processor time on one core.
+
+python tools/any_derivative.py [--states 512]    tables for docs/derivatives.md
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from time import process_time
+from typing import Any
+
+import numpy as np
+from pages import example, markdown
+
+import linkwise as lw
+from linkwise.bench.timing import one_core
+
+ROBOTS = {
+    "xarm7": "xarm_description/urdf/xarm7.urdf",
+    "talos_reduced": "talos_data/robots/talos_reduced.urdf",
+}
+FUNCTIONS = [
+    "forward_kinematics", "jacobian", "mass_matrix", "kinetic_energy", "coriolis_matrix",
+    "centroidal_momentum_matrix", "operational_inertia", "gravity_torque", "forward_dynamics",
+]  # fmt: skip
+RUNS = 15
+
+
+def of_modes(robot: lw.Robot) -> list[list[str]]:
+    """Operations of the value and of all first derivatives, by each mode."""
+    rows, tip = [], robot.frame_names[-1]
+    for name in FUNCTIONS:
+        framed = name in ("forward_kinematics", "jacobian", "operational_inertia")
+        frame = tip if framed else None
+        ways = [robot.derivative(name, frame=frame, mode=x) for x in ("forward", "reverse", "auto")]
+        value = robot.operation_count(name, frame=frame).total
+        by = ", ".join(ways[0].wrt)
+        rows.append(
+            [name, by, *(f"{x:,}" for x in (value, *(w.operation_count.total for w in ways)))]
+        )
+    return rows
+
+
+def least(run: Callable[[], Any]) -> float:
+    """The least processor time of several runs."""
+    run()
+    times = []
+    for _ in range(RUNS):
+        began = process_time()
+        run()
+        times.append(process_time() - began)
+    return min(times)
+
+
+def of_orders(name: str, robot: lw.Robot, states: int) -> list[list[str]]:
+    """∂τ, the curvature λᵀ∂²τ and all of ∂²τ: operations, µs of a state, and the first call."""
+    q, rng = robot.random_q(0, states), np.random.default_rng(0)
+    qd, qdd, weights = rng.normal(size=(3, states, robot.nv))
+    curvature = robot.derivative("inverse_dynamics", order=2, weighted=True)
+    tensor, n = robot.derivative("inverse_dynamics", order=2), robot.nv
+    several = min(states, 20_000_000 // (9 * n**3))  # tensors that fit into 160 MB
+    few = slice(several)
+    first = robot.operation_count("inverse_dynamics_derivatives").total
+    small, square = np.empty((states, 3 * n + 1, n)), np.empty((states, 9 * n * n))
+    cube = np.empty((several, n, 9 * n * n))
+    ways: list[tuple[str, int, int, Callable[[], Any]]] = [
+        ("∂τ", first, states,
+         lambda: robot.inverse_dynamics_derivatives(q, qd, qdd, threads=1, out=small)),
+        ("λᵀ∂²τ", curvature.operation_count.total, states,
+         lambda: curvature(q, qd, qdd, weights, threads=1, out=square)),
+        ("∂²τ", tensor.operation_count.total, several,
+         lambda: tensor(q[few], qd[few], qdd[few], threads=1, out=cube)),
+    ]  # fmt: skip
+    rows, times = [], []
+    for title, operations, count, run in ways:
+        began = process_time()
+        run()
+        made = process_time() - began
+        times.append(1e6 * least(run) / count)
+        rows.append(
+            [name, title, f"{operations:,}", f"{operations / first:.1f}", f"{times[-1]:.2f}",
+             f"{times[-1] / times[0]:.1f}", f"{made:.1f}"]
+        )  # fmt: skip
+    return rows
+
+
+def main() -> None:
+    """Print both tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--states", type=int, default=512)
+    states = parser.parse_args().states
+    robots = {name: example(path, strict=False) for name, path in ROBOTS.items()}
+    head = ["function", "by", "value", "forward", "reverse", "auto"]
+    print(markdown(head, of_modes(robots["xarm7"])))
+    head = ["robot", "result", "operations", "of ∂τ", "µs a state", "of ∂τ", "first call, s"]
+    with one_core():
+        rows = [row for name, robot in robots.items() for row in of_orders(name, robot, states)]
+    print("\n" + markdown(head, rows))
+
+
+if __name__ == "__main__":
+    main()
