@@ -15,16 +15,18 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.algorithms import FUNCTIONS
 from linkwise.backends.base import BATCH, USUAL
 from linkwise.backends.choice import cpu
 from linkwise.backends.llvm import compile as llvm
 from linkwise.backends.llvm.run import MEASURED, SLICE, WRITTEN
 from linkwise.backends.llvm.target import host
-from linkwise.engine import build
+from linkwise.engine import build, foreseen
 from linkwise.engine.tasks import Key
 from linkwise.errors import ProgramTooLarge
 from linkwise.study.generic import generic_chain
 from linkwise.trace.guard import guard
+from linkwise.trace.tracer import Task, equations
 
 # Seconds of processor time, of this process and of a compiler that it started and ended: on the
 # clock they are more on a busy machine.
@@ -130,6 +132,28 @@ def test_what_does_not_fit_in_memory_is_refused(monkeypatch: pytest.MonkeyPatch)
     assert "christoffel" in message and "generic5" in message and "robot.lock" in message
     monkeypatch.undo()
     assert robot.christoffel(np.zeros(5)).shape == (5, 5, 5)
+
+
+@pytest.mark.parametrize("method", ["crba", "fd1", "schur-published"])
+def test_code_of_a_large_robot_is_refused_before_it_is_traced(
+    monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    """With an estimate from its first links, by which short programs of large robots pass."""
+    monkeypatch.setattr(build, "trace", None)  # nothing is traced but the first links
+    robot, z = lw.chain(100_000), np.zeros(100_000)
+    with pytest.raises(ProgramTooLarge, match=rf"forward_dynamics\[{method}\] of .chain100000.: "
+                       r"about \de\+\d+ operations, which cannot be compiled"):  # fmt: skip
+        robot.forward_dynamics(z, z, z, method=method)
+
+
+def test_operations_are_foreseen() -> None:
+    """Of chains longer than those that are traced for it, within a factor of SPARE."""
+    for method in ("crba", "aba", "schur"):
+        tree = lw.chain(60, "random").tree
+        task = Task(FUNCTIONS["forward_dynamics"][method])
+        exact = len(equations(task, tree).graph.nodes)
+        about = foreseen.operations(task, tree, large=60)
+        assert exact / foreseen.SPARE <= about <= exact * foreseen.SPARE
 
 
 def test_a_matrix_by_loops_that_does_not_fit_is_refused() -> None:

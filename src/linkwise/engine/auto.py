@@ -30,13 +30,15 @@ CANDIDATES: dict[str, tuple[str, ...]] = {
     "coriolis_matrix": ("composite", "mixed"),
     "operational_inertia": ("crba", "recursive"),
     "operational_inertia_inverse": ("crba", "recursive"),
+    "position_inertia": ("crba", "recursive"),
 }
+LIKE = {"position_inertia": "operational_inertia"}  # whose methods cost as those of another
 
 # Beyond so many links, or for matrices so many pairs of a degree of freedom and another inward,
 # code is loops over the links, where a method can be: written out, it takes two seconds to compile.
 MOST_UNROLLED = {"cpu": {1: 44, 2: 40}, "cuda": {1: 40, 2: 40}}  # links, by vectors and matrices
 MOST_PAIRS = 650  # of matrices, on the processor
-MOST_PAIRS_OF = {"mass_matrix_inverse": 300, "coriolis_matrix": 260}
+MOST_PAIRS_OF = {"mass_matrix_inverse": 300, "coriolis_matrix": 220}
 MOST_LINKS_OF = {"mass_matrix_inverse": 30}  # it has entries between branches too
 MOST_PIECES = 8  # links of a scan that is written out, each a piece of its own
 # degrees of freedom between some joint and the base from which on articulated bodies take fewer
@@ -104,7 +106,8 @@ def extra_cost(
     known = features(tree, frame)
     first, *others = CANDIDATES[function]
     able = [m for m in others if functions_of(tree)[function][m].exists_for(tree)]
-    terms = {m: zip(COSTS[device, dtype, function, m], known, strict=True) for m in able}
+    measured = LIKE.get(function, function)
+    terms = {m: zip(COSTS[device, dtype, measured, m], known, strict=True) for m in able}
     return {first: 0.0} | {m: sum(c * x for c, x in pairs) for m, pairs in terms.items()}
 
 

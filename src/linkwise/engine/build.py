@@ -17,6 +17,7 @@ from typing import TextIO
 
 from linkwise.backends.base import Backend, Effort
 from linkwise.backends.process import interruptible
+from linkwise.engine.foreseen import too_many
 from linkwise.errors import ProgramTooLarge, quote
 from linkwise.model.tree import Tree
 from linkwise.trace.expr import TooManyNodes
@@ -38,18 +39,25 @@ def traced(task: Task, tree: Tree, robot: str, effort: Effort) -> Program:
         if task.rolled:
             _refuse_too_large(task, tree, robot)
             return trace_rolled(task, tree)
+        about = too_many(task, tree, most)
+        if about:
+            raise _too_large(task, tree, robot, f"about {about:.0e}")
         try:
             return trace(task, tree, most)
         except TooManyNodes:
-            reason = task.algorithm.rolls(tree) if task.algorithm.rolls else ""
-            loops = f" (and it cannot be loops: {reason})" if reason else ""
-            raise ProgramTooLarge(
-                f"{task.name} of {quote(robot)}: more than {most:,} operations, which cannot be "
-                f"compiled in the free memory ({free_memory() / 2**30:.1f} GiB){loops}; expected a "
-                "smaller robot (robot.lock, robot.sub_chain), a method that takes fewer "
-                "operations ('aba' and 'fd3' grow with the links, not with their square), or "
-                "robot.evaluate, which compiles nothing"
-            ) from None
+            raise _too_large(task, tree, robot, f"more than {most:,}") from None
+
+
+def _too_large(task: Task, tree: Tree, robot: str, count: str) -> ProgramTooLarge:
+    """What is said of a program that could not be compiled."""
+    reason = task.algorithm.rolls(tree) if task.algorithm.rolls else ""
+    loops = f" (and it cannot be loops: {reason})" if reason else ""
+    return ProgramTooLarge(
+        f"{task.name} of {quote(robot)}: {count} operations, which cannot be compiled in the free "
+        f"memory ({free_memory() / 2**30:.1f} GiB){loops}; expected a smaller robot (robot.lock, "
+        "robot.sub_chain), a method that takes fewer operations ('aba' and 'fd3' grow with the "
+        "links, not with their square), or robot.evaluate, which compiles nothing"
+    )
 
 
 def _refuse_too_large(task: Task, tree: Tree, robot: str) -> None:

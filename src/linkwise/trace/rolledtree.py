@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwise.model.linktable import numbers, with_numbers
+from linkwise.model.description import IDENTITY
+from linkwise.model.linktable import LinkFrames, numbers, with_numbers
 from linkwise.model.tree import BASE, Frame, Link, Tree
 from linkwise.spatial import Scalar
 from linkwise.spatial.records import mapped, parts
@@ -408,7 +409,9 @@ class RolledTree(Tree):
 
     @property
     def joint_frames(self) -> Any:
-        """The frame of each joint, its numbers in a table."""
+        """The frame of each joint, its numbers in a table unless they are the links' own."""
+        if isinstance(self.frames, LinkFrames):
+            return Lazy(lambda _: Frame(BASE, (0.0, 0.0, 0.0), IDENTITY))
         found = [self._joint_frame(i, *names) for i, names in enumerate(self.names())]
         rows = np.array([[*f.origin, *np.ravel(f.rotation)] for f in found])
         self.tables[FRAMES] = rows.ravel()
