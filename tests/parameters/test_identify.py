@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from linkwise.identification.residues import P, Residue, exact_turn, independent
 from linkwise.identification.unknowns import Unknowns, measured
 from linkwise.spatial import Turn
 from linkwise.spatial.scalar import sincos
+
+ROOT = Path(__file__).parents[2]
 
 
 def motion(robot: lw.Robot, rng: Any, states: int = 300) -> Any:
@@ -235,7 +238,28 @@ def test_messages(arm: lw.Robot) -> None:
 
 
 def test_the_example_finds_what_the_arm_holds(capsys: Any) -> None:
-    example = Path(__file__).parents[2] / "examples" / "17_identify_payload.py"
+    example = ROOT / "examples" / "17_identify_payload.py"
     load = runpy.run_path(str(example))["load"]
     assert abs(load[0] - 1.5) < 0.05 and np.abs(load[1:4] - [0.03, 0.0, 0.12]).max() < 0.01
     assert "truth 1.500" in capsys.readouterr().out
+
+
+@pytest.mark.full
+def test_the_example_finds_an_arm(
+    capsys: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    example = runpy.run_path(str(ROOT / "examples" / "18_identify_arm.py"))
+    errors, noise = example["errors"], example["TORQUE"]
+    assert (errors["identified"] < 0.3 * noise).all() and (errors["before"] > noise).all()
+    assert all(np.linalg.eigvalsh(pseudo_inertia(x)).min() > 0 for x in example["found"].parameters)
+    assert "62 of 62 combinations told" in capsys.readouterr().out
+
+
+@pytest.mark.full
+def test_the_page_runs(capsys: Any) -> None:
+    text = (ROOT / "docs" / "identification.md").read_text(encoding="utf-8")
+    for block in re.findall(r"```python\n(.*?)```", text, re.S):
+        exec(block, space := globals() | {"lw": lw, "np": np})
+    assert space["base"].rank == 36
+    assert "10 of 10 combinations told" in capsys.readouterr().out

@@ -146,6 +146,44 @@ def rpy_of(R: np.ndarray) -> np.ndarray:
     )
 
 
+@pytest.mark.parametrize("name", ALL)
+def test_derivatives_by_parameters(random_robot: Any, rng: Any, name: str) -> None:
+    """Those of torques, beside differences; by inertia they are the regressor."""
+    robot = lw.Robot(random_robot(np.random.default_rng(5), 3, kinds=("revolute", "prismatic")))
+    free = robot.parametric(payload=robot.link_names[-1]) if name == "payload" else (
+        robot.parametric(name)
+    )  # fmt: skip
+    q, qd, qdd = states(robot, rng, 4)
+    own = free._calls._parameters._usual[np.dtype(float)][name]
+    own = own.reshape(free._calls._parameters._shapes[name])
+    found = free.derivative("inverse_dynamics", wrt=name)(q, qd, qdd)
+    assert found.shape == (4, robot.nv, *own.shape)
+    along, h = rng.normal(size=own.shape), 1e-5
+    ends = [free.inverse_dynamics(q, qd, qdd, **{name: own + s * h * along}) for s in (1, -1)]
+    expected = (ends[0] - ends[1]) / (2 * h)
+    # the square of the step, and rounding over the step
+    error = np.abs(np.tensordot(found, along, own.ndim) - expected).max()
+    assert error < (h**2 + 1e3 * EPS / h) * max(np.abs(expected).max(), np.abs(ends).max())
+    if name == "inertia":
+        Y = robot.regressor(q, qd, qdd).reshape(found.shape)
+        assert np.abs(found - Y).max() <= 1e3 * EPS * np.abs(Y).max()
+
+
+def test_second_derivatives_by_placements_that_are_zero(random_robot: Any, rng: Any) -> None:
+    """Near no turn a series stands for sines: its second derivative beside that of turns further
+    off, where there is none.
+    """
+    robot = lw.Robot(random_robot(np.random.default_rng(5), 1, kinds=("revolute",)))
+    free = robot.parametric("placement")
+    first, second = (free.derivative("potential_energy", wrt="placement", order=k) for k in (1, 2))
+    q, along, h = robot.random_q(rng), rng.normal(size=(1, 6)), 1e-4
+    for at in (np.zeros((1, 6)), np.full((1, 6), 0.0057), np.full((1, 6), 0.3)):
+        ends = [first(q, placement=at + s * h * along) for s in (1, -1)]
+        found = np.tensordot(second(q, placement=at), along, 2)
+        size = np.abs(ends).max()
+        assert np.abs(found - (ends[0] - ends[1]) / (2 * h)).max() < 10 * size * (h**2 + EPS / h)
+
+
 def test_every_kind_of_joint(random_robot: Any, rng: Any) -> None:
     """Trees with branches, followers, free bases and joints of several columns."""
     for seed in range(4):
