@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.motion.laws import law_torques
 
 Make = Callable[..., lw.Robot]
 START, SPIN = (0.5, 0.6, 1.8), (2.0, 0.0, 0.0)
@@ -214,3 +215,36 @@ def test_joints_without_a_motor_get_no_torque(four_bar: Make, state: Any) -> Non
     assert np.allclose(crank.inverse_dynamics(q, qd, qdd), [0.3, 0, 0], atol=1e-13)
     none, bits = four_bar(passive=["a", "b", "d"]).inverse_dynamics(q, qd, qdd, status=True)
     assert np.isnan(none).all() and bits == lw.Status.SINGULAR
+
+
+def test_laws_of_control_know_the_loop(four_bar: Any) -> None:
+    """Motors at the crank alone: torques at the other joints would be those of the open tree."""
+    robot, still = four_bar(passive=["b", "d"]), [0.0, 0.0, 0.0]
+    q = robot.evaluate("project", [0.5, 0.6, 1.8], still)[:3]
+
+    def torques(law: lw.Law) -> list[float]:
+        numbers = [x.values.tolist() for x in law.inputs]
+        return law_torques(law.forms, robot.tree, numbers, q, still)
+
+    tau = torques(lw.control.gravity_compensation(robot))
+    assert tau[1:] == [0.0, 0.0] and abs(tau[0] - robot.evaluate("gravity_torque", q)[0]) > 0.1
+    assert np.abs(robot.evaluate("forward_dynamics", q, still, tau)).max() < 1e-9
+    goal = np.add(q, [0.3, -0.2, 0.1])  # open
+    tau = torques(lw.control.computed_torque(robot, 100.0, 20.0, goal))
+    assert tau[1:] == [0.0, 0.0]
+    # as an impulse leaves of rates what the loop allows
+    nearest = robot.evaluate("impulse", q, (100.0 * (goal - q)).tolist())[:3]
+    found = robot.evaluate("forward_dynamics", q, still, tau)
+    np.testing.assert_allclose(found, nearest, rtol=1e-9)
+
+
+@pytest.mark.full
+def test_laws_of_control_move_a_closed_robot(four_bar: Any) -> None:
+    robot = four_bar(passive=["b", "d"])
+    q = robot.project([0.5, 0.6, 1.8])
+    held = lw.simulate(robot, q, controller=lw.control.gravity_compensation(robot), duration=0.2)
+    assert np.abs(held.q - q).max() < 1e-9
+    goal = robot.project(np.add(q, [0.3, 0.0, 0.0]))
+    law = lw.control.computed_torque(robot, 100.0, 20.0, goal)
+    reached = lw.simulate(robot, q, controller=law, duration=2.0, every=None)
+    np.testing.assert_allclose(reached.q[-1], goal, atol=1e-6)

@@ -57,6 +57,18 @@ def test_contacts_stay_closed_over_a_million_steps(two_arms: tuple[lw.Grasp, np.
     assert closure(grasp, traj) <= 1e-9
 
 
+@pytest.mark.full
+def test_gravity_compensation_holds_the_arms_and_the_object(
+    two_arms: tuple[lw.Grasp, np.ndarray],
+) -> None:
+    grasp, q = two_arms
+    law = lw.control.gravity_compensation(grasp)
+    torques, _ = grasp.inverse_dynamics(q, np.zeros(12), np.zeros(12))
+    np.testing.assert_allclose(law(0.0, q, np.zeros(12)), torques, rtol=1e-9)
+    held = lw.simulate(grasp, q, controller=law, duration=0.1)
+    assert np.abs(held.q - q).max() < 1e-9
+
+
 def test_an_open_contact_is_told_by_name(two_arms: tuple[lw.Grasp, np.ndarray]) -> None:
     grasp, q = two_arms
     off = q.copy()

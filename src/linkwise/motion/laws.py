@@ -6,6 +6,9 @@
     computed torque        M (acceleration + kp (target ⊖ q) + kd (rates - v)) + C v + g
     operational space      of a frame's motion: ``operational.py``
 
+With closed loops, gravity compensation and computed torque are the smallest torques that do the
+same (closed_inverse.py).
+
 A `Law` is a sum of such terms with their numbers. The numbers are inputs of compiled code, so that
 other gains or targets compile nothing. They may be the same for all states, one for each state, or
 one for each step as well (`PerStep`).
@@ -20,7 +23,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwise.algorithms import FUNCTIONS
+from linkwise.algorithms import functions_of
 from linkwise.algorithms.configurations import difference
 from linkwise.engine.arrays import read
 from linkwise.engine.auto import in_loops
@@ -207,8 +210,9 @@ def law_function(robot: Robot, forms: tuple[Form, ...]) -> Function:
 # -- the terms ------------------------------------------------------------------------------------
 
 
-def _task(function: str) -> Task:
-    return Task(next(iter(FUNCTIONS[function].values())))
+def _task(function: str, tree: Tree) -> Task:
+    """A function of the robot as it is: with closed loops, or of a tree."""
+    return Task(next(iter(functions_of(tree)[function].values())))
 
 
 def _pd(tree: Tree, numbers: Sequence[Vector], q: Vector, v: Vector) -> list[Scalar]:
@@ -219,7 +223,12 @@ def _pd(tree: Tree, numbers: Sequence[Vector], q: Vector, v: Vector) -> list[Sca
 
 
 def _gravity(tree: Tree, _numbers: Sequence[Vector], q: Vector, _v: Vector) -> list[Scalar]:
-    found: list[Scalar] = evaluate(_task("gravity_torque"), tree, q)
+    found: list[Scalar]
+    if tree.closures:  # `gravity_torque` is that of links and joints, which loops help to hold
+        still = [0.0] * tree.nv
+        found = evaluate(_task("inverse_dynamics", tree), tree, q, still, still)
+    else:
+        found = evaluate(_task("gravity_torque", tree), tree, q)
     return found
 
 
@@ -230,7 +239,7 @@ def _wanted(tree: Tree, numbers: Sequence[Vector], q: Vector, v: Vector) -> list
 
 def _computed(tree: Tree, numbers: Sequence[Vector], q: Vector, v: Vector) -> list[Scalar]:
     wanted = _wanted(tree, numbers, q, v)
-    found: list[Scalar] = evaluate(_task("inverse_dynamics"), tree, q, v, wanted)
+    found: list[Scalar] = evaluate(_task("inverse_dynamics", tree), tree, q, v, wanted)
     return found
 
 
@@ -285,7 +294,9 @@ def constant(robot: Robot, tau: ArrayLike | PerStep) -> Law:
 
 
 def gravity_compensation(robot: Robot) -> Law:
-    """The torques that hold the robot still: `gravity_torque`."""
+    """The torques that hold the robot still: `gravity_torque`; the smallest ones that do, with
+    nothing at passive joints, where loops are closed.
+    """
     return law_of("gravity_compensation", robot, GRAVITY)
 
 
@@ -316,6 +327,10 @@ def computed_torque(
 
     ``M (acceleration + kp (target - q) + kd (rates - qd)) + C qd + g``: the error then obeys
     ``ë + kd ė + kp e = 0``. Arguments as for `pd`.
+
+    Where loops are closed, the smallest torques that do the same, as `Robot.inverse_dynamics` gives
+    them: accelerations that the loops do not allow become the nearest ones that they do, in the
+    sense of kinetic energy.
     """
     target = _target(robot, target)
     return law_of("computed_torque", robot, COMPUTED, kp, kd, target, rates, acceleration)
