@@ -316,7 +316,7 @@ def wrong(case: Case, evaluate: Any) -> tuple[int, int]:
     """States whose forces by some method are beyond the bound; and redundant ones of all.
 
     They are never far beyond: where directions that are kept nearly depend on each other, their
-    elimination costs digits; but where one is taken for what it is not, forces are wrong by 10⁻³.
+    elimination costs digits; but where one is taken for what it is not, forces are far off.
     """
     forces, rank, cond = judged(case, evaluate)
     want = base_wrenches(case, forces, evaluate)

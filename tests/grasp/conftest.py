@@ -43,7 +43,7 @@ class Answer(NamedTuple):
     acceleration: np.ndarray
     forces: np.ndarray
     condition: float  # of the accelerations that unit forces of contacts give, scaled
-    determined: bool  # whether the contact forces are, too
+    determined: bool  # whether the contact forces are, too; else they are the smallest
 
 
 class Dense(NamedTuple):
@@ -152,8 +152,10 @@ class Dense(NamedTuple):
         found = np.linalg.lstsq(scaled, -free * size, rcond=1e-10)
         lam = found[0] * size
         qdd = inverse @ (rhs + J.T @ lam)
-        values = np.linalg.eigvalsh(scaled)
-        kept = values[values > 1e-10 * values[-1]]
+        values, vectors = np.linalg.eigh(scaled)
+        loose = values <= 1e-10 * values[-1]
+        kept, Z = values[~loose], size[:, None] * vectors[:, loose]
+        lam = lam - Z @ np.linalg.pinv(Z) @ lam  # the smallest that do the same
         ends = np.cumsum([0, *(len(D) for D in spread)])
         forces = [-D.T @ lam[a:b] for D, a, b in zip(spread, ends[:-1], ends[1:], strict=True)]
         condition = float(np.linalg.cond(M) * kept[-1] / kept[0])
