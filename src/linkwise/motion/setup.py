@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -105,6 +105,33 @@ def prepare(
     drift: Any = PROJECT,
 ) -> Setup:
     """Check every argument."""
+    _refuse_choices(robot, integrator, every, hold)
+    steps = _steps(duration, dt)
+    law, function = _controller(robot, controller, steps)
+    start = _start(robot, q0, qd0, f_ext, law)
+    number = None if device is None else devices.number(device)
+    machine = cpu() if number is None else gpu(number)
+    key = Key("forward_dynamics", external=tuple(name for name, _ in start.f_ext))
+    task = robot._calls.tasks.task(key, start.q.dtype.name, machine.kind)
+    if task.rolled:
+        _refuse_with_loops(robot, integrator, limits, None if number is None else device)
+    made = Setup(
+        robot, start.q, start.qd, start.leading, law, function, float(dt), steps,
+        None if every is None else int(every), integrator, bool(hold), start.f_ext,
+        read_limits(robot, limits), task, machine, _drift(robot, integrator, drift),
+        *_tolerances(integrator, rtol, atol),
+    )  # fmt: skip
+    _refuse_open_loops(made)
+    _refuse_too_large(made)
+    _refuse_steps_in_python(made)
+    _refuse_solver(made)
+    if number is not None:
+        _refuse_device(made, device)
+    return made
+
+
+def _refuse_choices(robot: Any, integrator: Any, every: Any, hold: Any) -> None:
+    """Raise for a robot, method or option that is none."""
     if not isinstance(robot, Robot):
         raise TypeError(f"simulate: robot is a {type(robot).__name__}; expected a Robot")
     if not isinstance(integrator, str) or integrator not in (*INTEGRATORS, *SOLVERS):
@@ -113,8 +140,19 @@ def prepare(
     if not isinstance(hold, bool | np.bool_):
         raise ValueError(f"simulate: hold is {hold!r}; expected True or False")
     check_count("simulate: every", every)
-    steps = _steps(duration, dt)
-    law, function = _controller(robot, controller, steps)
+
+
+class Start(NamedTuple):
+    """States to begin with, and wrenches, as rows of one number type."""
+
+    q: Array
+    qd: Array
+    f_ext: tuple[tuple[str, Array], ...]
+    leading: tuple[int, ...]  # axes of the batch
+
+
+def _start(robot: Robot, q0: Any, qd0: Any, f_ext: Any, law: Law) -> Start:
+    """The states, the wrenches and the numbers of the law share their leading axes."""
     frames, forces = wrenches(f_ext)
     q = read("simulate", "q0", robot.nq, q0)
     qd = np.zeros(robot.nv, q.dtype) if qd0 is None else read("simulate", "qd0", robot.nv, qd0)
@@ -132,28 +170,16 @@ def prepare(
         return wide.reshape(prod(leading), x.shape[-1])
 
     forced = tuple((name, rows(x)) for name, x in zip(frames, pushes, strict=True))
-    every = None if every is None else int(every)
-    number = None if device is None else devices.number(device)
-    machine = cpu() if number is None else gpu(number)
-    key = Key("forward_dynamics", external=frames)
-    task = robot._calls.tasks.task(key, dtype.name, machine.kind)
-    if task.rolled:
-        _refuse_with_loops(robot, integrator, limits, None if number is None else device)
-    at_limits = read_limits(robot, limits)
-    tolerances = _tolerances(integrator, rtol, atol)
-    made = Setup(robot, rows(q), rows(qd), leading, law, function, float(dt), steps, every,
-                 integrator, bool(hold), forced, at_limits, task, machine,
-                 _drift(robot, integrator, drift), *tolerances)  # fmt: skip
-    _refuse_open_loops(made)
-    _refuse_too_large(made)
-    _refuse_steps_in_python(made)
-    _refuse_solver(made)
-    if number is not None and (made.stepped or made.adaptive):
+    return Start(rows(q), rows(qd), forced, leading)
+
+
+def _refuse_device(setup: Setup, device: Any) -> None:
+    """Raise where a simulation that cannot be one kernel is asked for on a GPU."""
+    if setup.stepped or setup.adaptive:
         raise ValueError(
             f"simulate: device {device!r} is for simulations that are one kernel; expected a "
             "method of fixed steps, hold=True or a law of linkwise.control, and few links"
         )
-    return made
 
 
 def _drift(robot: Robot, integrator: str, drift: Any) -> str | float | None:
