@@ -98,6 +98,15 @@ class Dense(NamedTuple):
             spread.append(D)
         return np.concatenate(rows), np.concatenate(known), spread
 
+    def at_contacts(self, arm: int) -> np.ndarray:
+        """Rows of the Jacobian of one arm, along all that its contacts hold."""
+        T, _ = self.object_motion
+        turn = np.kron(np.eye(2), T[:3, :3].T)
+        closures = self.grasp.held.contacts
+        numbers = [i for i, c in enumerate(self.grasp.contacts) if c.arm == arm]
+        rows = [np.array(closures[i].directions) @ turn @ self.contact(i)[2] for i in numbers]
+        return np.concatenate(rows)
+
     def consistent(self) -> np.ndarray:
         """The rates nearest to those given with which contacts hold, in the grasp's numbers."""
         J, _, _ = self.rows()
