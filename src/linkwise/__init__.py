@@ -17,7 +17,7 @@ from linkwise.identification import base_parameters, excitation, identify
 from linkwise.interop import jax, torch
 from linkwise.io.dh import DHRow
 from linkwise.load import from_dh, from_mujoco, from_pinocchio, load
-from linkwise.model.closures import Loop
+from linkwise.model.closures import Coupling, Loop
 from linkwise.model.contacts import Contact, RigidBody
 from linkwise.motion import control
 from linkwise.motion.simulate import simulate
@@ -33,6 +33,7 @@ __all__ = [
     "Builder",
     "CacheWarning",
     "Contact",
+    "Coupling",
     "DHRow",
     "Grasp",
     "Loop",

@@ -342,7 +342,7 @@ class Code(Enum):
         "let one of these joints follow none",
     )
     CLOSES_LOOP = error(
-        "the equality constraint {which} is neither a joint that follows another nor a closed loop "
+        "the equality constraint {which} is neither of joints of one axis nor a closed loop "
         '(<connect>, <weld>); expected loops="open", which leaves out all but followers, or a '
         "model without it",
         'load it with loops="open", if a robot without this constraint will do',

@@ -466,7 +466,7 @@ def _arms(arms: Any) -> tuple[Robot, ...]:
     for i, arm in enumerate(found):
         if not isinstance(arm, Robot):
             raise TypeError(f"Grasp: arm {i} is {arm!r}; expected a robot")
-        if arm.tree.closures:
+        if arm.tree.is_closed:
             raise ValueError(
                 f"Grasp: arm {i} ({arm.name!r}) has closed loops; expected an open one"
             )

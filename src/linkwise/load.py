@@ -19,8 +19,8 @@ from linkwise.io.mjequality import Reading
 from linkwise.io.read import check_words, is_text, read
 from linkwise.model import edit
 from linkwise.model.bodies import Policy
-from linkwise.model.closures import Loop
-from linkwise.model.description import RobotDescription
+from linkwise.model.closures import AnyLoop, Coupling, Loop
+from linkwise.model.description import LoopDescription, RobotDescription
 from linkwise.model.joints import FIXED
 from linkwise.model.order import reorder
 from linkwise.models import BUNDLED
@@ -160,7 +160,12 @@ def make(describe: Callable[[], RobotDescription], options: Options, quiet: bool
         described = describe()
         tree = changed(replace(described, loops=()), options)
         robot = Robot(tree, policy_of(options, quiet))
-    loops = [Loop(x.frame_a, x.frame_b, x.directions, x.pose) for x in described.loops]
+    loops: list[AnyLoop] = [
+        Loop(x.frame_a, x.frame_b, x.directions, x.pose)
+        if isinstance(x, LoopDescription)
+        else Coupling(x.joint, x.driver, x.polynomial)
+        for x in described.loops
+    ]
     return robot.close_loops(loops) if loops else robot
 
 

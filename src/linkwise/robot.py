@@ -21,7 +21,7 @@ from linkwise.functions import Functions, names
 from linkwise.model import configuration, edit
 from linkwise.model.bodies import Policy
 from linkwise.model.build import build
-from linkwise.model.closures import Closing, Loop, several
+from linkwise.model.closures import AnyLoop, Closing, Loop, several
 from linkwise.model.contacts import RigidBody
 from linkwise.model.description import BodyInertia, Limits, RobotDescription
 from linkwise.model.find import find_link
@@ -532,12 +532,13 @@ class Robot(Functions, Conversions):
 
     def close_loops(
         self,
-        loops: Loop | Iterable[Loop],
+        loops: AnyLoop | Iterable[AnyLoop],
         *,
         at: ArrayLike | None = None,
         passive: Iterable[str] = (),
     ) -> Robot:
-        """The robot with closed loops: frames held to others, or to the world (`Loop`).
+        """The robot with closed loops: frames held to others, or to the world (`Loop`), and joints
+        held to curves over others (`Coupling`).
 
         It is a robot in everything: ``q`` and ``qd`` are still those of all joints, and are meant
         to respect the loops (`residual`, `project`). Forward and inverse dynamics and simulations
@@ -552,7 +553,7 @@ class Robot(Functions, Conversions):
         given = several(loops)
         if at is not None:
             q = numbers("close_loops: at", at, (self.nq,))
-            given = tuple(x if x.pose is not None else self._placed(x, q) for x in given)
+            given = tuple(self._placed(x, q) for x in given)
         named = (passive,) if isinstance(passive, str) else tuple(passive)
         for joint in named:
             if joint not in self.joint_names:
@@ -560,8 +561,10 @@ class Robot(Functions, Conversions):
         closing = self._closing.beside(Closing(given, named))
         return self._like(self._description, self._policy, self.open._tree, closing)
 
-    def _placed(self, loop: Loop, q: Array) -> Loop:
-        """A loop whose pose is that of its frames at a configuration."""
+    def _placed(self, loop: AnyLoop, q: Array) -> AnyLoop:
+        """A loop whose pose, unless it was given one, is that of its frames at a configuration."""
+        if not isinstance(loop, Loop) or loop.pose is not None:
+            return loop
         frames = [self.forward_kinematics(q, name) for name in loop.frames]
         at = np.linalg.inv(frames[1]) @ frames[0] if len(frames) > 1 else frames[0]
         return dataclasses.replace(loop, pose=at.tolist())
@@ -570,7 +573,7 @@ class Robot(Functions, Conversions):
         """Raise where it is not known which pose a loop holds: of contacts of a grasp alone."""
 
     @property
-    def loops(self) -> tuple[Loop, ...]:
+    def loops(self) -> tuple[AnyLoop, ...]:
         """The loops that were closed."""
         return self._closing.loops
 
@@ -605,7 +608,7 @@ class Robot(Functions, Conversions):
         """For what knows no closed loops."""
         if self.loops:
             raise ValueError(
-                f"{what}: robot {self.name!r} has closed loops ({self._tree.closures[0].name}), "
+                f"{what}: robot {self.name!r} has closed loops ({self._tree.loop_names[0]}), "
                 "which would be lost; expected a robot without, such as robot.open"
             )
         return self._described()
@@ -937,10 +940,10 @@ def _compiled(task: Task) -> Task:
     return task.of_columns or task
 
 
-def _refuse_world_loops(what: str, loops: Iterable[Loop]) -> None:
+def _refuse_world_loops(what: str, loops: Iterable[AnyLoop]) -> None:
     """Raise for loops to the world where the base becomes another one."""
     for loop in loops:
-        if loop.frame_b is None:
+        if isinstance(loop, Loop) and loop.frame_b is None:
             raise ValueError(
                 f"{what}: the loop {loop.title} is fixed in the axes of a base that would not be "
                 "the base any more; expected loops between frames, or robot.open"

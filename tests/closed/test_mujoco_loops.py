@@ -6,6 +6,7 @@ is: rows of its Jacobian, and how far its loops are from closed.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ BODIES = f"""
   <site name="on_world" pos=".5 .2 .6" euler="20 30 10"/>
   <body name="a" pos="0 0 1"><joint name="ja" axis="0 1 0"/>{ROD}
     <body name="b" pos=".3 .1 0"><joint name="jb" axis="1 1 0"/>{ROD}
-      <body name="c" pos=".2 .1 .1"><joint name="jc" axis="0 0 1"/>{ROD}
+      <body name="c" pos=".2 .1 .1"><joint name="jc" axis="0 0 1" ref="20"/>{ROD}
         <body name="d" pos=".1 .2 .1" euler="0 40 10"><joint name="jd" axis="0 1 1"/>{ROD}
           <site name="tip" pos=".1 .1 .2" euler="0 10 70"/></body></body></body>
   </body>
@@ -37,6 +38,9 @@ LOOPS = {
     "weld at a pose": '<weld body1="c" body2="g" relpose=".1 .2 .3 .9 .3 .1 .3"/>',
     "weld of sites": '<weld site1="tip" site2="grip"/>',
     "weld to the world": '<weld body1="g"/>',
+    "curve": '<joint joint1="jf" joint2="jc" polycoef=".1 .5 -.3 .2 .05"/>',
+    "joint held": '<joint joint1="jc" polycoef=".2 0 0 0 0"/><connect body1="d" body2="f"'
+    ' anchor="0 0 .1"/>',
     "several": '<connect body1="d" body2="f" anchor="0 0 .1"/><weld body1="c" body2="g"/>',
 }
 
@@ -152,3 +156,85 @@ def test_a_weld_without_torques_lets_turn_and_disabled_loops_are_none() -> None:
     assert free.directions == (False,) * 3 + (True,) * 3 and all(stiff.directions)
     text = model_of(LOOPS["weld"]).replace('"disable"', '"disable" equality="disable"')
     assert not lw.load(text).loops
+
+
+SMALL = """<mujoco><worldbody>
+  <body name="a"><joint name="ja" axis="0 1 0" ref="10"/>{rod}
+    <body name="b" pos=".3 .1 0"><joint name="jb" axis="1 1 0" ref="-20"/>{rod}
+      <body name="c" pos=".2 .1 .1"><joint name="jc" axis="0 0 1"/>{rod}</body></body></body>
+</worldbody><equality>{loop}</equality></mujoco>"""
+
+
+def test_a_joint_on_a_curve() -> None:
+    """``qa - qa0 = p(qb - qb0)``, its rate and its curvature, uncompiled."""
+    text = SMALL.format(rod=ROD, loop='<joint joint1="ja" joint2="jb" polycoef=".1 .5 -.3 .2 .1"/>')
+    robot, terms = lw.load(text), np.polynomial.Polynomial([0.1, 0.5, -0.3, 0.2, 0.1])
+    assert robot.loops[0].title == "joint 'ja' on a curve over joint 'jb'"
+    x, rate = 0.7, 1.3
+    at = x - np.deg2rad(-20)
+    q = [np.deg2rad(10) + terms(at), x, 0.4]
+    qd = [terms.deriv()(at) * rate, rate, -0.5]
+    np.testing.assert_allclose(robot.evaluate("residual", q, qd), 0.0, atol=1e-14)
+    tau = [0.3, -0.2, 0.5]
+    qdd = np.array(robot.evaluate("forward_dynamics", q, qd, tau))
+    expected = terms.deriv()(at) * qdd[1] + terms.deriv(2)(at) * rate**2
+    np.testing.assert_allclose(qdd[0], expected, rtol=1e-12)
+    # the curve does no work: its force is along J
+    left = np.array(robot.evaluate("inverse_dynamics", q, qd, qdd.tolist()))
+    J = np.array([1.0, -terms.deriv()(at), 0.0])
+    np.testing.assert_allclose(left - tau, J * ((left - tau) @ J) / (J @ J), atol=1e-12)
+    assert len(robot.evaluate("delassus", q)) == 1
+    with pytest.raises(ValueError, match=r"'pv': loop 0: joint 'ja' on a curve over joint 'jb' is"):
+        robot.forward_dynamics(q, qd, tau, method="pv")
+
+
+def test_a_curve_between_followers_is_one_between_what_they_follow() -> None:
+    loop = (
+        '<joint joint1="jb" joint2="ja" polycoef=".1 -2 0 0 0"/>'
+        '<joint joint1="jb" joint2="jc" polycoef="0 1 .4 0 0"/>'
+    )
+    text = SMALL.format(rod=ROD, loop=loop)
+    robot, model = lw.load(text), mujoco.MjModel.from_xml_string(text)
+    assert robot.nv == 2 and (robot.loops[0].joint, robot.loops[0].driver) == ("ja", "jc")
+    qa, qc, *_ = robot.evaluate("project", [0.1, 0.2], [0.0, 0.0])
+    data = mujoco.MjData(model)
+    a, b = np.deg2rad([10, -20])
+    data.qpos = [qa, b + 0.1 - 2 * (qa - a), qc]
+    mujoco.mj_forward(model, data)
+    assert len(data.efc_pos) == 2 and np.abs(data.efc_pos).max() < 1e-13
+
+
+@pytest.mark.full
+def test_joints_on_curves_in_simulations_and_searches() -> None:
+    loop = '<joint joint1="ja" joint2="jb" polycoef=".1 .5 -.3 .2 .1"/>'
+    robot = lw.load(SMALL.format(rod=ROD, loop=loop))
+    q, qd = robot.project(robot.neutral(), [0.0, 1.0, 0.5])
+    found = lw.simulate(robot, q, qd, duration=1.0)
+    off = robot.residual(found.q, found.qd)
+    assert np.abs(off.position).max() < 1e-12 and np.abs(off.velocity).max() < 1e-9
+    energy = found.energy.total
+    assert np.abs(energy - energy[0]).max() < 1e-6 * np.abs(found.energy.kinetic).max()
+    goal = robot.forward_kinematics(found.q[300], "c")
+    reached = robot.inverse_kinematics(goal, "c", q0=q, directions=[0, 0, 0, 1, 1, 1])
+    assert np.abs(robot.residual(reached).position).max() < 1e-5
+    there = robot.forward_kinematics(reached, "c")[:3, 3]
+    np.testing.assert_allclose(there, goal[:3, 3], atol=1e-5)
+    with pytest.raises(ValueError, match="does not respect loop 0: joint 'ja' on a curve"):
+        lw.simulate(robot, q + 0.1, duration=0.01)
+
+
+@pytest.mark.parametrize(
+    ("coupling", "message"),
+    [
+        (lw.Coupling("jx", "ja"), "joint 'jx': robot '<text>' has no such joint"),
+        (lw.Coupling("ja", "ja", (0, 1)), "it is its own driver; expected another joint"),
+        (lw.Coupling("ja", None, (0, 1)), "without a driver; expected one number, or the name of"),
+        (lw.Coupling("ja", "jb", ()), "expected one to 16 numbers, the constant first"),
+        (lw.Coupling("ja", "jb", "12"), "expected one to 16 numbers, the constant first"),
+        (lw.Coupling("ja", "jb", (0, np.nan)), "expected 2 finite numbers"),
+    ],
+)
+def test_couplings_that_have_no_meaning(coupling: lw.Coupling, message: str) -> None:
+    robot = lw.load(SMALL.format(rod=ROD, loop=""))
+    with pytest.raises(ValueError, match=re.escape(message)):
+        robot.close_loops(coupling)

@@ -26,6 +26,7 @@ from linkwise.algorithms import (
     conjugate_gradient,
     coriolis,
     crba,
+    curves,
     efp,
     energy,
     energy_regressor,
@@ -185,7 +186,7 @@ _flies: Own = {"needs": (*DIVIDES, reaction.no_flying_base)}
 _inverts_inertias: Own = {"needs": (*DIVIDES, mobility.why_not)}
 _open: Own = {"closed": False}
 _closed: Own = {"closed": True}
-_closed_alone: Own = _closed | {"needs": (*DIVIDES, tied.why_not)}
+_closed_alone: Own = _closed | {"needs": (*DIVIDES, tied.why_not, curves.why_not)}
 _no_followers: Own = {"needs": (*DIVIDES, tied.why_not)}
 
 
@@ -416,19 +417,19 @@ GRASP_FUNCTIONS = {closed: _functions(closed, _TABLE + _GRASPS) for closed in (F
 def functions_of(tree: Tree) -> Functions:
     """The functions of a robot, and the methods of each: with closed loops, or of a tree."""
     if tree.held:
-        return GRASP_FUNCTIONS[bool(tree.closures)]
-    return CLOSED_FUNCTIONS if tree.closures else FUNCTIONS
+        return GRASP_FUNCTIONS[tree.is_closed]
+    return CLOSED_FUNCTIONS if tree.is_closed else FUNCTIONS
 
 
 def wrong_kind(tree: Tree, function: Any, method: Any = None) -> str:
     """Why a robot lacks a function or method that robots of the other kind have, if these do."""
-    others = FUNCTIONS if tree.closures else CLOSED_FUNCTIONS
+    others = FUNCTIONS if tree.is_closed else CLOSED_FUNCTIONS
     known = others.get(function) if isinstance(function, str) else None
     if known is None or not (method is None or (isinstance(method, str) and method in known)):
         return ""
-    if not tree.closures:
+    if not tree.is_closed:
         return "the robot has no closed loops; robot.close_loops makes some"
-    name = tree.closures[0].name
+    name = tree.loop_names[0]
     return f"is for robots without closed loops, and this one has {name}; robot.open has none"
 
 

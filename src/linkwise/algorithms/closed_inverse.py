@@ -29,7 +29,7 @@ def inverse_dynamics(
 ) -> list[Scalar]:
     """The smallest joint torques for a motion."""
     needed = rnea(tree, q, qd, qdd, external=external)
-    J, most = jacobian_columns(tree, seams(tree, q))
+    J, most = jacobian_columns(tree, q, seams(tree, q))
     ones = [1.0] * len(J)
     scale = [dense.dot(column, ones) for column in zip(*most.values(), strict=True)]
     H = dense.square(list(J.values()), ones)

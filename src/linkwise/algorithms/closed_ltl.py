@@ -17,6 +17,7 @@ from linkwise.algorithms.closure_rates import drifts
 from linkwise.algorithms.closures import Seam, seams
 from linkwise.algorithms.constrained import Constrained
 from linkwise.algorithms.crba import crba
+from linkwise.algorithms.curves import curve_rows
 from linkwise.algorithms.external import External
 from linkwise.algorithms.rnea import unbiased
 from linkwise.algorithms.yielding import reached
@@ -50,7 +51,7 @@ def along(pushes: list[Force]) -> Callable[[Motion], list[Scalar]]:
     return finish
 
 
-def jacobian_columns(tree: Tree, closed: list[Seam]) -> tuple[Columns, Columns]:
+def jacobian_columns(tree: Tree, q: Vector, closed: list[Seam]) -> tuple[Columns, Columns]:
     """Columns of J, and squares that bound their entries, by degrees of freedom that move loops."""
     J: Columns = {}
     most: Columns = {}
@@ -62,6 +63,10 @@ def jacobian_columns(tree: Tree, closed: list[Seam]) -> tuple[Columns, Columns]:
             J.setdefault(j, [0.0] * rows)[first : first + k] = numbers[:k]
             most.setdefault(j, [0.0] * rows)[first : first + k] = numbers[k:]
         first += k
+    for k, row in enumerate(curve_rows(tree, q), first):
+        for j, x in row.items():
+            J.setdefault(j, [0.0] * rows)[k] = x
+            most.setdefault(j, [0.0] * rows)[k] = 1.0 + x * x
     return J, most
 
 
@@ -72,7 +77,7 @@ def constrained(
     closed, rows = seams(tree, q), tree.n_constraints
     factors = ltl.factor(crba(tree, q), tree.dof_parent)
     L, inv_d, inward = factors
-    J, most = jacobian_columns(tree, closed)
+    J, most = jacobian_columns(tree, q, closed)
     driven = unbiased(tree, q, qd, tau, external)
     both = {j: [*J.get(j, [0.0] * rows), x] for j, x in enumerate(driven)}
     Y = reached(factors, both, rows + 1)

@@ -12,14 +12,15 @@ from __future__ import annotations
 
 from linkwise.algorithms.closure_rates import velocities
 from linkwise.algorithms.closures import Seam, seams
+from linkwise.algorithms.curves import curve_errors
 from linkwise.algorithms.kinematics import axes_of
 from linkwise.model.tree import Tree
 from linkwise.spatial import Mat3, Matrix, Scalar, Vec3, Vector, cross, quotient
 
 
-def errors(closed: list[Seam]) -> list[Scalar]:
-    """The error of each direction that is held."""
-    return [x for seam in closed for x in _errors(seam)]
+def errors(tree: Tree, q: Vector, closed: list[Seam]) -> list[Scalar]:
+    """The error of each direction that is held, and of each curve."""
+    return [x for seam in closed for x in _errors(seam)] + curve_errors(tree, q)
 
 
 def _errors(seam: Seam) -> list[Scalar]:
@@ -47,4 +48,4 @@ def _turn(seam: Seam, back: Mat3) -> Vec3:
 def residual(tree: Tree, q: Vector, qd: Vector) -> Matrix:
     """Errors of the pose, and of the velocity."""
     closed = seams(tree, q)
-    return [errors(closed), velocities(tree, q, qd, closed)]
+    return [errors(tree, q, closed), velocities(tree, q, qd, closed)]

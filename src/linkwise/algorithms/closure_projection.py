@@ -31,7 +31,7 @@ def corrected(tree: Tree, q: Vector, qd: Vector) -> tuple[list[Scalar], list[Sca
     """One step of Newton for q, and qd without what the loops do not allow, by the same factors."""
     c = at_rest(constrained, tree, q)
     factors = factor(c)
-    step = c.released([-x for x in factors.solve(errors(c.seams))])
+    step = c.released([-x for x in factors.solve(errors(tree, q, c.seams))])
     change = c.released([-x for x in factors.solve(velocities(tree, q, qd, c.seams))])
     return integrate(tree, q, step, [1.0]), [x + y for x, y in zip(qd, change, strict=True)]
 
@@ -41,7 +41,8 @@ def stabilized(
 ) -> list[Scalar]:
     """Joint accelerations under which errors of the loops decay."""
     c = way(tree, q, qd, tau, external)
-    rows = zip(c.free, velocities(tree, q, qd, c.seams), errors(c.seams), strict=True)
+    moving = velocities(tree, q, qd, c.seams)
+    rows = zip(c.free, moving, errors(tree, q, c.seams), strict=True)
     pulled = [a + v * (2.0 / T) + x * (1.0 / T**2) for a, v, x in rows]
     return c.released(forces(c._replace(free=pulled)))
 
@@ -63,6 +64,6 @@ def project(tree: Tree, q: Vector, qd: Vector) -> list[Scalar]:
 
 def _off(tree: Tree, q: Vector, most: float) -> Scalar:
     """Positive where the errors are larger than some rounding units."""
-    off = errors(seams(tree, q))
+    off = errors(tree, q, seams(tree, q))
     square = dot(off, off)
     return square - (most * rounding(square)) * (most * rounding(square))

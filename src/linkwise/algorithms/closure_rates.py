@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from linkwise.algorithms.closures import Seam
+from linkwise.algorithms.curves import curve_drifts, curve_velocities
 from linkwise.algorithms.rates import STILL, Velocity, at_rest, glide, move
 from linkwise.model.tree import BASE, Tree
 from linkwise.spatial import Motion, Scalar, Vec3, Vector, cross
@@ -44,12 +45,14 @@ def relative_velocity(tree: Tree, q: Vector, qd: Vector, seam: Seam) -> Motion:
 
 def velocities(tree: Tree, q: Vector, qd: Vector, seams: Sequence[Seam]) -> Rows:
     """``J qd``."""
-    return [x for seam in seams for x in seam.along(relative_velocity(tree, q, qd, seam))]
+    held = [x for seam in seams for x in seam.along(relative_velocity(tree, q, qd, seam))]
+    return held + curve_velocities(tree, q, qd)
 
 
 def drifts(tree: Tree, q: Vector, qd: Vector, seams: Sequence[Seam]) -> Rows:
     """``J̇ qd``: relative accelerations at constant joint rates."""
-    return [x for seam in seams for x in seam.along(_drift(tree, q, qd, seam))]
+    held = [x for seam in seams for x in seam.along(_drift(tree, q, qd, seam))]
+    return held + curve_drifts(tree, q, qd)
 
 
 def _drift(tree: Tree, q: Vector, qd: Vector, seam: Seam) -> Motion:

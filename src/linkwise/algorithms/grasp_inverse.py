@@ -54,7 +54,7 @@ def shared(
 ) -> tuple[list[Scalar], list[Force]]:
     """The smallest torques, and the forces of the contacts that are closed loops."""
     closed = seams(tree, q)
-    J, most = jacobian_columns(tree, closed)
+    J, most = jacobian_columns(tree, q, closed)
     D = [1.0 if j in tree.passive else w for j, w in enumerate(weights)]
     own = [D[j] for j in J]
     scale = [dense.dot(column, own) for column in zip(*most.values(), strict=True)]

@@ -67,7 +67,7 @@ def goal_rows(tree: Tree, how: Search, goal: Goal, q: Vector) -> Rows:
 def loop_rows(tree: Tree, how: Search, q: Vector) -> Rows:
     """The closed loops."""
     closed = seams(tree, q)
-    off = errors(closed)
+    off = errors(tree, q, closed)
     columns = []
     for dof in how.dofs:
         rates = [float(k == dof) for k in range(tree.nv)]
@@ -78,7 +78,7 @@ def loop_rows(tree: Tree, how: Search, q: Vector) -> Rows:
 def all_rows(tree: Tree, how: Search, goals: Sequence[Goal], q: Vector) -> Rows:
     """Every goal, then the closed loops."""
     parts = [goal_rows(tree, how, goal, q) for goal in goals]
-    parts += [loop_rows(tree, how, q)] if tree.closures else []
+    parts += [loop_rows(tree, how, q)] if tree.is_closed else []
     square: Scalar = 0.0
     for part in parts:
         square = square + part.square

@@ -59,6 +59,7 @@ class Plan:
             for end in (*self.frames, *ends)
             for dof in jacobian_columns(tree, rest, end, "base")
         }
+        moving |= {dof for curve in tree.curves for dof in curve.dofs}
         ranges: dict[int, tuple[float, float]] = {}
         limits: dict[int, Limit] = {}
         home: dict[int, float] = {}

@@ -4,7 +4,8 @@
 |---|---|
 | joint, two joints on a straight line | the first follows the second (mimic) |
 | connect, weld | a closed loop; ``loops="open"`` leaves it out with a warning |
-| tendon, flex; joint held still or on a curve | refused; ``loops="open"`` leaves it out with a warning |
+| joint held still, or on a curve over another | a coupling; ``loops="open"`` leaves it out with a warning |
+| tendon, flex | refused; ``loops="open"`` leaves it out with a warning |
 | any of them to a mocap body | left out with a warning: the user moves that body, as a motor would |
 | any that is not active, or ties a body to itself; all where a flag disables them | nothing |
 """  # noqa: E501
@@ -63,6 +64,8 @@ def ties(m: Any, names: Sequence[str], locate: Locate, reading: Reading) -> dict
         problem = _why_no_tie(m, i)
         if problem is None and joint in found:
             problem = f'a second one on joint "{names[joint]}"'
+        if problem is not None and _is_curve(m, i) and reading.loops != "open":
+            continue
         if problem is not None:
             _leave_out(m, i, problem, locate, reading)
             continue
@@ -73,6 +76,62 @@ def ties(m: Any, names: Sequence[str], locate: Locate, reading: Reading) -> dict
             del found[joint]
     ends = {joint: _end(found, joint) for joint in found}
     return {joint: end for joint, end in ends.items() if end is not None}
+
+
+class Curved(NamedTuple):
+    """A joint held to a polynomial of another, the constant first; to a number without a driver."""
+
+    joint: int
+    driver: int | None
+    polynomial: tuple[float, ...]
+
+
+def curves(m: Any, followers: dict[int, Tie], reading: Reading) -> list[Curved]:
+    """The joints that are held by constraints which are no ties, unless they are left out."""
+    found, tied = [], set[int]()
+    for i in range(m.neq) if reading.loops != "open" else ():
+        if not _acts(m, i) or not _is_curve(m, i):
+            continue
+        joint = int(m.eq_obj1id[i])
+        if _why_no_tie(m, i) is None and joint in followers and joint not in tied:
+            tied.add(joint)
+            continue
+        found.append(_curve(m, i, followers if reading.follow else {}))
+    return found
+
+
+def _is_curve(m: Any, i: int) -> bool:
+    """Whether a constraint is between joints of one axis, or holds one still."""
+    if int(m.eq_type[i]) != JOINT:
+        return False
+    joints = [int(j) for j in (m.eq_obj1id[i], m.eq_obj2id[i]) if j >= 0]
+    return all(int(m.jnt_type[j]) in ONE_AXIS for j in joints)
+
+
+def _curve(m: Any, i: int, followers: dict[int, Tie]) -> Curved:
+    """``q - q0 = p(q_driver - q0_driver)``, told of the joints that move on their own."""
+    joint, driver = int(m.eq_obj1id[i]), int(m.eq_obj2id[i])
+    rest = float(m.qpos0[m.jnt_qposadr[joint]])
+    terms = [float(c) for c in m.eq_data[i][:5]]
+    if driver < 0:
+        return _of_driver(Curved(joint, None, (rest + terms[0],)), followers)
+    start = float(m.qpos0[m.jnt_qposadr[driver]])
+    along, slope = -start, 1.0
+    if driver in followers:  # x = multiplier q + offset
+        tie = followers[driver]
+        driver, along, slope = tie.driver, tie.offset - start, tie.multiplier
+    curve = np.polynomial.Polynomial(terms)(np.polynomial.Polynomial([along, slope])) + rest
+    return _of_driver(Curved(joint, driver, tuple(curve.coef.tolist())), followers)
+
+
+def _of_driver(curve: Curved, followers: dict[int, Tie]) -> Curved:
+    """The curve of the joint that is followed, where the held one follows another."""
+    tie = followers.get(curve.joint)
+    if tie is None:
+        return curve
+    first, *rest = curve.polynomial
+    shifted = ((first - tie.offset) / tie.multiplier, *(c / tie.multiplier for c in rest))
+    return Curved(tie.driver, curve.driver, shifted)
 
 
 def _tie(m: Any, i: int) -> Tie:

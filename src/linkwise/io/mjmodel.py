@@ -21,7 +21,7 @@ import numpy as np
 
 from linkwise.codes import Code
 from linkwise.errors import Where
-from linkwise.io.mjequality import Locate, Reading, library, loops, ties
+from linkwise.io.mjequality import Locate, Reading, curves, library, loops, ties
 from linkwise.io.mjrotors import geared, more_armature
 from linkwise.io.mjshapes import body_shapes, text_at
 from linkwise.io.poses import (
@@ -35,6 +35,7 @@ from linkwise.io.poses import (
     turn_matrix,
 )
 from linkwise.model.description import (
+    CouplingDescription,
     FrameDescription,
     JointDescription,
     Limits,
@@ -269,10 +270,10 @@ def _sites(m: Any, names: _Names, reader: _Reader) -> Iterable[FrameDescription]
 
 def _loops(
     m: Any, names: _Names, reader: _Reader, frames: list[FrameDescription], reading: Reading
-) -> tuple[LoopDescription, ...]:
+) -> tuple[LoopDescription | CouplingDescription, ...]:
     """The closed loops; the frames that they hold are added to the others."""
     taken = reader.taken_links | reader.taken_joints | {frame.name for frame in frames}
-    found = []
+    found: list[LoopDescription | CouplingDescription] = []
     for ends in loops(m, reading):
         own = text_at(m.names, m.name_eqadr[ends.number]) or f"loop{ends.number}"
         (a, b), (at_a, at_b) = ends.bodies, ends.poses
@@ -280,7 +281,16 @@ def _loops(
         frames.append(FrameDescription(held, names.bodies[a], at_a))
         frames.append(FrameDescription(other, names.bodies[b], at_b))
         found.append(LoopDescription(held, other, (ends.turns,) * 3 + (True,) * 3))
-    return tuple(found)
+    return (*found, *_couplings(m, names, reader, reading))
+
+
+def _couplings(
+    m: Any, names: _Names, reader: _Reader, reading: Reading
+) -> Iterable[CouplingDescription]:
+    """The joints that are held to curves over others."""
+    for x in curves(m, reader.ties, reading):
+        driver = None if x.driver is None else names.joints[x.driver]
+        yield CouplingDescription(names.joints[x.joint], driver, x.polynomial)
 
 
 def _any(m: Any, *fields: str) -> Any:

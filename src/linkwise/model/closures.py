@@ -16,6 +16,7 @@ from linkwise.model.values import Array, as_triple, freeze, mask, numbers, pose,
 Row = tuple[float, float, float, float, float, float]
 ALL = (True,) * 6
 WORLD = Frame(BASE, (0.0, 0.0, 0.0), IDENTITY)
+MOST_TERMS = 16  # of a polynomial
 LEAST_ANGLE = 1e-9  # directions closer to each other than that (rad) are taken for dependent
 
 
@@ -53,6 +54,62 @@ class Loop:
         """The same loop with other names of its frames."""
         other = None if self.frame_b is None else new(self.frame_b)
         return replace(self, frame_a=new(self.frame_a), frame_b=other)
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """A joint held to a curve: ``joint = c0 + c1 x + c2 x² + ...``, with x the position of another
+    joint, its ``driver``; without one, at the constant c0. Joints of one degree of freedom that do
+    not follow others. It holds both ways, as any loop: each joint pushes the other.
+    """
+
+    joint: str
+    driver: str | None = None
+    polynomial: Any = (0.0,)
+
+    def __post_init__(self) -> None:
+        freeze(self, "polynomial")
+
+    @property
+    def title(self) -> str:
+        """Its joints, for messages."""
+        other = "a number" if self.driver is None else f"a curve over joint {self.driver!r}"
+        return f"joint {self.joint!r} on {other}"
+
+    def renamed(self, new: Callable[[str], str]) -> Coupling:
+        """The same coupling with other names of its joints."""
+        other = None if self.driver is None else new(self.driver)
+        return replace(self, joint=new(self.joint), driver=other)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A `Coupling` as algorithms see it: places in q, degrees of freedom, numbers."""
+
+    name: str  # in messages
+    q: int
+    dof: int
+    driver_q: int  # -1: there is none
+    driver_dof: int
+    polynomial: tuple[float, ...]
+
+    @property
+    def driven(self) -> bool:
+        """Whether there is a driver."""
+        return self.driver_q >= 0
+
+    @property
+    def dofs(self) -> tuple[int, ...]:
+        """The degrees of freedom that it holds."""
+        return (self.dof, self.driver_dof) if self.driven else (self.dof,)
+
+    @property
+    def content(self) -> tuple[object, ...]:
+        """What programs depend on."""
+        return (self.q, self.dof, self.driver_q, self.driver_dof, self.polynomial)
+
+
+AnyLoop = Loop | Coupling
 
 
 @dataclass(frozen=True)
@@ -124,17 +181,26 @@ def _refuse_dependent(what: str, rows: Array) -> None:
 class Closing(NamedTuple):
     """What makes a closed robot of a tree."""
 
-    loops: tuple[Loop, ...] = ()
+    loops: tuple[AnyLoop, ...] = ()
     passive: tuple[str, ...] = ()  # joints without a motor
 
     def of(self, tree: Tree, robot: str) -> Tree:
         """The tree closed; raises where a loop has no meaning on the robot of that name."""
-        if not (self.loops or tree.closures):
+        if not (self.loops or tree.is_closed):
             return tree
         free = {link.joint_name: link for link in tree.links if link.follows is None}
         dofs = {j for name in self.passive if name in free for j, _ in free[name].dofs}
-        closures = tuple(_closure(tree, robot, k, loop) for k, loop in enumerate(self.loops))
-        return replace(tree, closures=closures, passive=tuple(sorted(dofs)))
+        closures = tuple(
+            _closure(tree, robot, k, loop)
+            for k, loop in enumerate(self.loops)
+            if isinstance(loop, Loop)
+        )
+        curves = tuple(
+            _curve(tree, robot, k, loop)
+            for k, loop in enumerate(self.loops)
+            if isinstance(loop, Coupling)
+        )
+        return replace(tree, closures=closures, curves=curves, passive=tuple(sorted(dofs)))
 
     def renamed(self, new: Callable[[str], str]) -> Closing:
         """The same with other names of frames and joints."""
@@ -147,15 +213,55 @@ class Closing(NamedTuple):
         return Closing(self.loops + other.loops, tuple(passive))
 
 
-def several(loops: Any) -> tuple[Loop, ...]:
+def several(loops: Any) -> tuple[AnyLoop, ...]:
     """Loops from a list of them, or from one."""
     found = tuple(loops) if isinstance(loops, Iterable) else (loops,)
     for k, loop in enumerate(found):
-        if not isinstance(loop, Loop):
-            raise TypeError(f"close_loops: loop {k} is {loop!r}; expected a linkwise.Loop")
+        if not isinstance(loop, Loop | Coupling):
+            raise TypeError(
+                f"close_loops: loop {k} is {loop!r}; expected a linkwise.Loop or linkwise.Coupling"
+            )
     if not found:
         raise ValueError("close_loops: there are no loops; expected at least one linkwise.Loop")
     return found
+
+
+def _curve(tree: Tree, robot: str, k: int, loop: Coupling) -> Curve:
+    """A coupling of joints that the tree has."""
+    title = f"loop {k}: {loop.title}"
+    places = [_place(tree, robot, f"close_loops: {title}", x) for x in (loop.joint, loop.driver)]
+    given = np.asarray(loop.polynomial)
+    if given.dtype.kind not in "iuf" or given.ndim != 1 or not 1 <= len(given) <= MOST_TERMS:
+        raise ValueError(
+            f"close_loops: {title}: polynomial is {loop.polynomial!r}; expected one to "
+            f"{MOST_TERMS} numbers, the constant first"
+        )
+    terms = numbers(f"close_loops: {title}: polynomial", given, given.shape).tolist()
+    if loop.driver is None and len(terms) > 1:
+        raise ValueError(
+            f"close_loops: {title}: polynomial is {loop.polynomial!r} without a driver; expected "
+            "one number, or the name of a driver"
+        )
+    if loop.driver == loop.joint:
+        raise ValueError(f"close_loops: {title}: it is its own driver; expected another joint")
+    (q, dof), (driver_q, driver_dof) = places
+    return Curve(title, q, dof, driver_q, driver_dof, tuple(terms))
+
+
+def _place(tree: Tree, robot: str, what: str, joint: str | None) -> tuple[int, int]:
+    """A joint's place in q and qd; -1 where there is none."""
+    if joint is None:
+        return -1, -1
+    links = {link.joint_name: link for link in tree.links}
+    if joint not in links:
+        raise unknown("joint", joint, robot, links)
+    link = links[joint]
+    if link.follows is not None or link.joint.nq != 1 or link.joint.nv != 1:
+        raise ValueError(
+            f"{what}: joint {joint!r} follows another, or has not one degree of freedom; expected "
+            "a joint of one that moves on its own"
+        )
+    return link.q_index, link.v_index
 
 
 def _closure(tree: Tree, robot: str, k: int, loop: Loop) -> Closure:

@@ -146,6 +146,15 @@ class LoopDescription:
 
 
 @dataclass(frozen=True)
+class CouplingDescription:
+    """A joint that a file holds to a polynomial of another, the constant first: `Coupling`."""
+
+    joint: str
+    driver: str | None
+    polynomial: tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class RobotDescription:
     """A whole robot as the file describes it, structure already validated by the reader."""
 
@@ -156,5 +165,6 @@ class RobotDescription:
     where: Where = field(default=NOWHERE, compare=False, repr=False)
     base: str = ""  # the root link
     frames: tuple[FrameDescription, ...] = ()  # besides those of links and joints
-    loops: tuple[LoopDescription, ...] = ()  # that the file closes; a robot keeps them itself
+    # that the file closes; a robot keeps them itself
+    loops: tuple[LoopDescription | CouplingDescription, ...] = ()
     order: tuple[str, ...] = ()  # of joints in q, parents first; those not named go depth first

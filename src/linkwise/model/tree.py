@@ -32,7 +32,7 @@ from linkwise.spatial import (
 )
 
 if TYPE_CHECKING:
-    from linkwise.model.closures import Closure
+    from linkwise.model.closures import Closure, Curve
     from linkwise.model.forest import Held
 
 Whole = NDArray[np.int64]
@@ -255,6 +255,7 @@ class Tree:
     # whether code is loops over the links, or written out for each; None: as their number says
     loops: bool | None = None
     closures: tuple[Closure, ...] = ()  # closed loops: the links are a tree with all of them open
+    curves: tuple[Curve, ...] = ()  # joints that are held to curves: closed loops of a kind
     passive: tuple[int, ...] = ()  # degrees of freedom without a motor, where loops are closed
     held: Held | None = None  # an object that arms hold: some of the closed loops are contacts
 
@@ -546,8 +547,23 @@ class Tree:
 
     @property
     def n_constraints(self) -> int:
-        """Directions that closed loops hold, all together."""
-        return sum(closure.rank for closure in self.closures)
+        """Directions that closed loops hold, all together, and curves of joints."""
+        return sum(closure.rank for closure in self.closures) + len(self.curves)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it has closed loops, or joints that are held to curves."""
+        return bool(self.closures or self.curves)
+
+    @property
+    def loop_names(self) -> list[str]:
+        """Names of closed loops and curves, for messages."""
+        return [*(x.name for x in self.closures), *(x.name for x in self.curves)]
+
+    def loop_of_row(self, row: int) -> str:
+        """The name of what one of the constraints belongs to."""
+        names = [x.name for x in self.closures for _ in range(x.rank)]
+        return [*names, *(x.name for x in self.curves)][row]
 
     def shared(self, a: int, b: int) -> frozenset[int]:
         """Links between the base and both of two links."""
@@ -587,7 +603,8 @@ class Tree:
         """Hash of structure, constants, gravity, joint frames and closed loops: equal digests mean
         equal programs.
         """
-        closed = [*((x.a, x.b, x.directions) for x in self.closures), *self.passive]
+        closed: list[object] = [(x.a, x.b, x.directions) for x in self.closures]
+        closed += [*(x.content for x in self.curves), *self.passive]
         if isinstance(self.links, LinkArrays):
             whole: tuple[object, ...] = (self.links.digest, self.gravity)
         else:

@@ -224,7 +224,7 @@ def _pd(tree: Tree, numbers: Sequence[Vector], q: Vector, v: Vector) -> list[Sca
 
 def _gravity(tree: Tree, _numbers: Sequence[Vector], q: Vector, _v: Vector) -> list[Scalar]:
     found: list[Scalar]
-    if tree.closures:  # `gravity_torque` is that of links and joints, which loops help to hold
+    if tree.is_closed:  # `gravity_torque` is that of links and joints, which loops help to hold
         still = [0.0] * tree.nv
         found = evaluate(_task("inverse_dynamics", tree), tree, q, still, still)
     else:

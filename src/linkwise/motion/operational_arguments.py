@@ -80,10 +80,10 @@ def _tuples(x: Array) -> tuple[tuple[float, ...], ...]:
 
 
 def _frame(title: str, robot: Robot, name: Any) -> Frame:
-    if robot.tree.closures:
+    if robot.tree.is_closed:
         raise ValueError(
             f"{title}: is for robots without closed loops, and {robot.name!r} has "
-            f"{robot.tree.closures[0].name}; expected a robot such as robot.open, which has none"
+            f"{robot.tree.loop_names[0]}; expected a robot such as robot.open, which has none"
         )
     reason = joints_without_inertia(robot.tree)
     if reason:

@@ -214,12 +214,11 @@ def _refuse_open_loops(setup: Setup) -> None:
         off = np.where(np.isfinite(off), off, 0.0)  # rows that are NaN are told by their status
         if off.max() > OPEN:
             row, column = np.unravel_index(int(off.argmax()), off.shape)
-            ends = np.cumsum([closure.rank for closure in robot.tree.closures])
-            loop = robot.tree.closures[int(np.searchsorted(ends, column, side="right"))]
+            name = robot.tree.loop_of_row(int(column))
             of_row = f" of row {row}" if setup.leading else ""
             error = f"{'comes apart at' if moving else 'is open by'} {off.max():.3g} {unit}"
             raise ValueError(
-                f"simulate: the state{of_row} does not respect {loop.name}, which {error}; "
+                f"simulate: the state{of_row} does not respect {name}, which {error}; "
                 "expected a state that does, such as q, qd = robot.project(q, qd)"
             )
 

@@ -56,7 +56,7 @@ def reading(robot: Any, q: Array, frame: str) -> Reading:
     pose = np.asarray(robot.forward_kinematics(q, frame), float)
     gravity = tried(robot.gravity_torque, q)
     J = tried(robot.jacobian, q, frame)
-    yielding = None if robot.tree.closures else tried(robot.operational_inertia_inverse, q, frame)
+    yielding = None if robot.tree.is_closed else tried(robot.operational_inertia_inverse, q, frame)
     return Reading(
         pose,
         gravity,
