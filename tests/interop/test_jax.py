@@ -100,6 +100,12 @@ def test_mistakes_are_told(state):
         lw.jax.forward_dynamics(robot, f_ext=["link6"])(q, qd, tau)
 
 
+def test_methods_point_to_the_door(state, jax):
+    robot, (q, _, _) = state
+    with pytest.raises(TypeError, match=r"inside jax\.jit, .* or a function of lw\.jax"):
+        jax.jit(robot.mass_matrix)(q)
+
+
 def test_a_missing_package_tells_how_to_install_it(monkeypatch):
     lw.jax._jax.cache_clear()
     monkeypatch.setitem(sys.modules, "jax", None)

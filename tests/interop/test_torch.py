@@ -121,6 +121,14 @@ def test_mistakes_are_told(state):
         lw.torch.forward_dynamics(robot, method="pcg")
 
 
+def test_methods_point_to_the_door(state, torch):
+    robot, values = state
+    with pytest.raises(TypeError, match=r"q\.detach\(\), or a function of lw\.torch, which does"):
+        robot.forward_dynamics(*values)
+    with pytest.raises(TypeError, match=r"inside torch\.vmap .* or a function of lw\.torch"):
+        torch.vmap(robot.mass_matrix)(values[0].detach())
+
+
 def test_a_missing_package_tells_how_to_install_it(monkeypatch):
     lw.torch._torch.cache_clear()
     monkeypatch.setitem(sys.modules, "torch", None)

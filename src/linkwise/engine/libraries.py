@@ -323,7 +323,10 @@ class Torch(Library):
     def refusal(self, name: str, array: Any) -> str:
         """Not tensors that record what is done with them, or that have no numbers in rows."""
         if array.requires_grad:
-            return f"requires a gradient, which linkwise does not compute; expected {name}.detach()"
+            return (
+                f"requires a gradient, which this call does not compute; expected {name}.detach(), "
+                "or a function of lw.torch, which does"
+            )
         if array.layout is not self.xp.strided:
             return f"is a sparse tensor ({array.layout}); expected {name}.to_dense()"
         if array.is_neg():
@@ -335,7 +338,7 @@ class Torch(Library):
         except RuntimeError:
             return (
                 "has no memory, as inside torch.vmap and other transformations of functions; "
-                "expected a plain tensor, with all states in one call"
+                "expected a plain tensor, with all states in one call, or a function of lw.torch"
             )
         return ""
 
@@ -379,8 +382,8 @@ class Jax(Library):
         if not isinstance(array, self._traced) or self.place(array) != "cpu":
             return ""
         return (
-            "is traced, as inside jax.jit, which linkwise takes part in on a GPU only; expected a "
-            "call outside, or by jax.pure_callback"
+            "is traced, as inside jax.jit, in which this call takes part on a GPU only; expected a "
+            "call outside, or a function of lw.jax"
         )
 
     def view(self, array: Any, stream: int) -> View:
