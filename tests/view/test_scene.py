@@ -218,3 +218,21 @@ def test_forces_of_closed_loops_are_arrows():
     expected = robot.constraint_forces(np.zeros(6), still, torques)
     assert made.frames[push.frame].name == "link6"
     assert np.array_equal(push.wrenches, np.array(expected)) and len(made.ties) == 1
+
+
+@pytest.mark.full
+def test_a_grasp_shows_its_arms_its_object_and_the_forces_of_all_contacts():
+    arm = lw.load("puma560")
+    side = np.eye(4)
+    side[1, 3] = 0.6
+    bar = lw.RigidBody(2.0, inertia=(0.05, 0.002, 0.05))
+    grasp = lw.Grasp([arm, arm], bar, ["link6", "link6"], [np.eye(4), side])
+    q = np.tile([0.0, -0.6, 0.4, 0.1, 0.5, 0.0], 2)
+    grasp = grasp.holding(q)
+    made = scene_of(grasp, q)
+    assert not made.has_visuals  # so that bones are drawn
+    assert [s.layer for s in made.shapes if s.rgba == look.OBJECT] == [scene.BONES]
+    _, forces = grasp.inverse_dynamics(q, np.zeros(12), np.zeros(12))
+    assert [made.frames[p.frame].name for p in made.pushes] == ["arm0/link6", "arm1/link6"]
+    shown = np.array([p.wrenches[0] for p in made.pushes])
+    assert np.allclose(shown, forces) and np.allclose(shown[:, 3:].sum(0), [0, 0, 2.0 * 9.81])

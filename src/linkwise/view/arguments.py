@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwise.model import forest
 from linkwise.model.values import unknown
 from linkwise.view import look, scene
 from linkwise.view.meshes import MOST_FACES, Meshes
@@ -126,31 +127,29 @@ def _bad(rows: Array) -> int:
 
 
 def _loop_forces(robot: Any, frames: Any, q: Array, motion: Any, times: int) -> tuple[Pushes, ...]:
-    """Wrenches on the frames that closed loops hold: during a motion, or standing still at q."""
-    loops = getattr(robot, "loops", ())
-    if not loops:
+    """Wrenches of closed loops on their frames, and of arms on an object that they hold.
+
+    During a motion, or where there is none, standing still at q.
+    """
+    if not getattr(robot, "loops", ()) or (times and not hasattr(motion, "qd")):
         return ()
-    numbers = {marker.name: k for k, marker in enumerate(frames)}
-    if times and hasattr(motion, "qd"):
-        own = motion.numpy() if hasattr(motion, "numpy") else motion
-        state = [
-            np.asarray(x, float).reshape(-1, times, x.shape[-1])[0]
-            for x in (own.q, own.qd, own.tau)
-        ]
-    elif times:
-        return ()
+    grasped = hasattr(robot, "contacts")
+    if times:
+        own = motion.numpy()
+        parts = (own.q, own.qd, own.tau)
+        state = [np.asarray(x, float).reshape(-1, times, x.shape[-1])[0] for x in parts]
+        found = robot.forward_dynamics(*state)[2] if grasped else robot.constraint_forces(*state)
     else:
         still = np.zeros(robot.nv)
         torques = robot.inverse_dynamics(q, still, still)
-        state = [q, still, torques[0] if isinstance(torques, tuple) else torques]
-    wrenches = (
-        np.atleast_3d(robot.constraint_forces(*state))
-        if times
-        else robot.constraint_forces(*state)[None]
-    )
-    shown = np.nan_to_num(np.asarray(wrenches, float).reshape(-1, len(loops), 6))
-    return tuple(
-        Pushes(numbers[loop.frame_a], shown[:, k], f"loop {loop.title}")
-        for k, loop in enumerate(loops)
-        if loop.frame_a in numbers
-    )
+        found = torques[1] if grasped else robot.constraint_forces(q, still, torques)
+    if grasped:
+        held = [forest.name_of(robot.tree, c.arm, c.frame) for c in robot.contacts]
+        titles = [f"contact of {name}" for name in held]
+    else:
+        held = [loop.frame_a for loop in robot.loops]
+        titles = [f"loop {loop.title}" for loop in robot.loops]
+    wrenches = np.nan_to_num(np.asarray(found, float).reshape(-1, len(held), 6))
+    numbers = {marker.name: k for k, marker in enumerate(frames)}
+    named = enumerate(zip(held, titles, strict=True))
+    return tuple(Pushes(numbers[name], wrenches[:, k], title) for k, (name, title) in named)

@@ -88,8 +88,10 @@ def _last(tree: Tree, i: int, link: Link, node: Array, least: float) -> list[Arr
 
 def shapes_of(robot: Viewed, bones: Skeleton, meshes: Meshes) -> tuple[Shape, ...]:
     """All shapes of a robot: its file's, and those that are made of its joints and inertias."""
+    visuals = list(_visuals(robot, meshes))
     return (
-        *_visuals(robot, meshes),
+        *visuals,
+        *_object(robot, VISUAL if visuals else BONES),
         *_bones(bones),
         *_inertias(robot.tree, bones.reach),
         *_axes(bones),
@@ -100,7 +102,7 @@ def shapes_of(robot: Viewed, bones: Skeleton, meshes: Meshes) -> tuple[Shape, ..
 
 
 def _visuals(robot: Viewed, meshes: Meshes) -> Iterator[Shape]:
-    """Visual shapes, or collision shapes of a robot without; and the object of a grasp."""
+    """Visual shapes, or collision shapes of a robot without."""
     links = list(_described(robot))
     shown = "visuals" if any(link.visuals for _, link in links) else "collisions"
     for name, link in links:
@@ -112,9 +114,6 @@ def _visuals(robot: Viewed, meshes: Meshes) -> Iterator[Shape]:
             shape = _visual(frame.link, at, geometry, meshes)
             if shape is not None:
                 yield shape
-    held: Any = getattr(robot, "object", None)
-    if held is not None:
-        yield from _object(robot.tree, held)
 
 
 def _described(robot: Viewed) -> Iterator[tuple[str, LinkDescription]]:
@@ -140,34 +139,39 @@ def _visual(body: int, at: Array, geometry: Geometry, meshes: Meshes) -> Shape |
     return Shape(body, "mesh", (), pose, geometry.rgba or own or PLAIN, VISUAL, number)
 
 
-def _object(tree: Tree, held: Any) -> Iterator[Shape]:
-    """The ellipsoid of an object that arms hold."""
-    frame = tree.frames.get(forest.OBJECT)
-    if frame is None:
-        return
-    body = held.rigid_inertia
-    found = ellipsoid(body, frame.link, OBJECT, VISUAL, scene.pose_of_frame(frame))
-    if found is not None:
-        yield found
+def _object(robot: Viewed, layer: str) -> Iterator[Shape]:
+    """The ellipsoid of an object that arms hold, where the robot is a grasp."""
+    held: Any = getattr(robot, "object", None)
+    frame = robot.tree.frames.get(forest.OBJECT)
+    if held is not None and frame is not None:
+        at = scene.pose_of_frame(frame)
+        found = ellipsoid(held.rigid_inertia, frame.link, OBJECT, layer, at)
+        yield from () if found is None else (found,)
 
 
 # --- what is made of joints and inertias ----------------------------------------------------
 
 
 def _bones(bones: Skeleton) -> Iterator[Shape]:
-    tree, reach = bones.tree, bones.reach
-    for i, link in enumerate(tree.links):
+    for i, link in enumerate(bones.tree.links):
         r, node = bones.radius(i), bones.nodes[i]
         if link.parent == BASE and scene.KINDS[type(link.joint)] != "free":
-            at = scene.placement(link)
-            start = at[:3, :3] @ node + at[:3, 3]
-            yield from _bone(BASE, np.zeros(3), start, 1.15 * r, PLATE, "cylinder")
+            yield from _pillar(bones, i)
         for end in bones.ends[i]:
             yield from _bone(i, node, end, r, BONE)
         yield _drum(i, link, node, r)
-    if tree.n_links and scene.KINDS[type(tree.links[0].joint)] != "free":
-        plate = _along(np.zeros(3), np.array([0.0, 0.0, 0.016 * reach]))
-        yield Shape(BASE, "cylinder", (0.075 * reach, 0.016 * reach), plate, PLATE, BONES)
+
+
+def _pillar(bones: Skeleton, i: int) -> Iterator[Shape]:
+    """What a robot stands on: a column below a joint that is above the ground, and its plate."""
+    reach, up = bones.reach, scene.upward(bones.tree)
+    at = scene.placement(bones.tree.links[i])
+    top = at[:3, :3] @ bones.nodes[i] + at[:3, 3]
+    raised = float(up @ top) > 0.02 * reach
+    foot = top - up * (up @ top) if raised else np.zeros(3)
+    yield from _bone(BASE, foot, top, 1.15 * bones.radius(i), PLATE, "cylinder")
+    plate = _along(foot, foot + 0.016 * reach * up)
+    yield Shape(BASE, "cylinder", (0.075 * reach, 0.016 * reach), plate, PLATE, BONES)
 
 
 def _bone(

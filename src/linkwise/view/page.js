@@ -302,7 +302,7 @@ precision highp float; uniform vec4 colour; uniform vec3 eye, light; uniform flo
 in vec3 at, normal; out vec4 result;
 void main() {
   vec3 v = normalize(eye - at), n = normalize(normal); if (dot(n, v) < 0.0) n = -n;
-  vec3 base = pow(colour.rgb, vec3(2.2));
+  vec3 base = pow(max(colour.rgb, vec3(0.09)), vec3(2.2));
   float key = max(dot(n, light), 0.0), fill = max(dot(n, normalize(vec3(-light.y, light.x, 0.35))), 0.0);
   vec3 sky = mix(vec3(0.20, 0.19, 0.18), vec3(0.44, 0.47, 0.51), 0.5 + 0.5 * n.z);
   float shine = pow(max(dot(n, normalize(light + v)), 0.0), 48.0), rim = pow(1.0 - max(dot(n, v), 0.0), 4.0);
@@ -494,7 +494,7 @@ function draw() {
   gl.blendFunc(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA);
   const T = poses(state.q), shown = drawables.filter(d => layers[d.layer].on);
   const opaque = shown.filter(d => d.rgba[3] >= 1);
-  const extra = [...triads(T), ...wrenches(T), ...ties(T), ...path(), ...targetPieces()];
+  const extra = [...triads(T), ...ties(T), ...path()], above = [...wrenches(T), ...targetPieces()];
 
   use("ground", cam);
   gl.uniform1f(programs.ground.places.spacing, spacing); gl.uniform1f(programs.ground.places.wide, 6 * size);
@@ -527,6 +527,8 @@ function draw() {
     one(programs.solid, d.geometry, d.matrix, d.rgba);
   }
   gl.disable(gl.CULL_FACE); gl.depthMask(true);
+  gl.clear(gl.DEPTH_BUFFER_BIT);  // forces and targets are seen through the robot
+  for (const d of above) one(programs.solid, d.geometry, d.matrix, d.rgba);
 }
 function use(name, cam) {
   const { made, places } = programs[name];

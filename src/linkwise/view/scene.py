@@ -134,14 +134,19 @@ class Scene:
     @property
     def up(self) -> Array:
         """The direction against gravity, z where there is none."""
-        gravity = np.array(self.tree.gravity, float)
-        size = np.linalg.norm(gravity)
-        return -gravity / size if size > 0 else np.array([0.0, 0.0, 1.0])
+        return upward(self.tree)
 
     @property
     def has_visuals(self) -> bool:
         """Whether the robot's file says what it looks like."""
         return any(shape.layer == VISUAL for shape in self.shapes)
+
+
+def upward(tree: Tree) -> Array:
+    """The direction (3) against gravity, z where there is none."""
+    gravity = np.array(tree.gravity, float)
+    size = np.linalg.norm(gravity)
+    return -gravity / size if size > 0 else np.array([0.0, 0.0, 1.0])
 
 
 def link_poses(tree: Tree, q: ArrayLike) -> Array:
