@@ -15,7 +15,7 @@ LAYERS = [
     "engine", "factors", "se3", "derivatives", "differentiation", "functions", "conversions",
     "summary", "models", "study", "interop", "export", "view", "robot", "grasp", "load", "builder",
     "chain", "identification", "motion", "plots", "checking", "bench",
-    "report", "cli",
+    "report", "sampling", "cli",
 ]  # fmt: skip
 EQUATIONS = ("sweep", "algorithms")  # no array library, no machine
 ALLOWED_IN_EQUATIONS = {

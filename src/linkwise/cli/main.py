@@ -26,6 +26,7 @@ from linkwise.cli.output import Failure, NoteHandler, WarningReporter, say
 from linkwise.cli.report import report
 from linkwise.cli.sim import sim
 from linkwise.cli.source import source
+from linkwise.cli.study import study
 from linkwise.cli.view import view
 from linkwise.engine.cache import CacheWarning
 from linkwise.errors import BackendUnavailable, RobotFileWarning
@@ -102,7 +103,8 @@ def main() -> None:
     """Robot dynamics, compiled link by link."""
 
 
-COMMANDS = (info, view, ops, check, convert, bench, report, source, export, sim, ik, cache, demo)
+COMMANDS = (info, view, ops, check, convert, bench, report, source, export, sim, ik, study, cache,
+            demo)  # fmt: skip
 for command in COMMANDS:
     main.add_command(command)
 

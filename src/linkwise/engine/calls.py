@@ -29,7 +29,7 @@ from linkwise.backends.base import (
 )
 from linkwise.backends.choice import cpu, gpu
 from linkwise.backends.process import build_lock
-from linkwise.engine import arrays, columns, devices, iterative
+from linkwise.engine import arrays, columns, devices, iterative, lazy
 from linkwise.engine.kernels import Kernels, cached
 from linkwise.engine.parameters import Parameters
 from linkwise.engine.tasks import GRASPS, Key, Tasks
@@ -203,6 +203,8 @@ class Calls:
         moved_to: Backend | None = None,
     ) -> Result:
         """Run a call without the front."""
+        if lazy.packages(values):
+            return lazy.run(self, call, values, out, threads)
 
         def run(batch: AnyBatch, backend: Backend, out: Any) -> Result:
             outputs = [(call.output, batch.dtype)]
