@@ -76,13 +76,17 @@ def share(inner: Piece, outer: Piece, given: Ends) -> tuple[Ends, Ends]:
 def _followed(
     piece: Piece, columns: Sequence[Motion], handles: Sequence[Handle]
 ) -> tuple[tuple[Force, ...], ArticulatedInertia, Motion]:
-    """A, J and η when the columns of a joint at the inner end are free to move."""
-    A, J, eta = piece.A, piece.J, piece.eta
+    """A, J and η when the columns of a joint at the inner end are free to move.
+
+    What the columns add to J is summed before it is added. J grows along a chain, and is rounded
+    once for each join of two pieces: once for each of six columns, it would lose two bits more.
+    """
+    A, more, eta = piece.A, ArticulatedInertia.zero(), piece.eta
     for column, handle in zip(columns, handles, strict=True):
         w, K = back(A, column), handle.U * handle.inv_d
-        J, eta = J.minus_outer(w, w * -handle.inv_d), eta + w * (handle.u * handle.inv_d)
+        more, eta = more.minus_outer(w, w * -handle.inv_d), eta + w * (handle.u * handle.inv_d)
         A = tuple(f - K * x for f, x in zip(A, w, strict=True))
-    return A, J, eta
+    return A, piece.J + more, eta
 
 
 def _felt(piece: Piece, after: Subtree) -> Subtree:

@@ -219,14 +219,17 @@ class CudaKernel:
     def _with_room(self, states: int, arguments: Sequence[int | None]) -> Start:
         """Starts a kernel of counted loops, and lends it room for what they keep of each link.
 
-        As many blocks as run at once, or as there is room for, take all states.
+        As many blocks as run at once, or as there is room for, take all states. Loops that keep
+        nothing need no room, and have a block for every 32 states: those that begin while others
+        end keep a multiprocessor busier than those that all begin at once (docs/gpu.md).
         """
         driver, facts = self._driver, self._function.facts
-        beside = min(MOST_BLOCKS, REGISTERS // (facts.registers * facts.threads))
-        blocks = min(-(-states // facts.threads), beside * driver.multiprocessors)
         one = self.signature.scratch * facts.threads * np.dtype(self._dtype).itemsize  # block
+        blocks = -(-states // facts.threads)
         if one:
-            blocks = max(min(blocks, int(ROOM * driver.memory_bytes) // one), 1)
+            beside = min(MOST_BLOCKS, REGISTERS // (facts.registers * facts.threads))
+            most = min(beside * driver.multiprocessors, int(ROOM * driver.memory_bytes) // one)
+            blocks = max(min(blocks, most), 1)
         # blocks and their start, replaced at once: another thread may be about to start it
         ready = [(blocks, self._function.prepare(blocks, arguments))]
 

@@ -13,6 +13,9 @@ are: the threads of a warp are a row apart, but the numbers that follow each oth
 one step after another, and wait in the cache for it. Inputs of whole tiles (`Port`) have 32 states
 side by side, as scratch does.
 
+The first stage of a scan computes in float64 what it was given in float32: it is short, and the
+errors of its map would be the largest of the result (docs/chain_accuracy.md).
+
 A step waits for memory longer than it computes. So it is told what it reads by the step before,
 which has read it one step ahead, but for what the loop itself writes (docs/gpu.md has the times).
 """
@@ -95,8 +98,8 @@ def render_loops(program: Program, dtype: str) -> str:
     Its arguments are the number of states, each input and the numbers from row to row of it, each
     output, each table, and the room.
     """
-    dialect, T = DIALECTS[dtype], DIALECTS[dtype].number
-    rows = _Rows(program, dtype)
+    T, rows = DIALECTS[dtype].number, _Rows(program, dtype)
+    dialect = DIALECTS["float64" if _first_stage(program) else dtype]
     state = state_function(
         program, dialect, "static __forceinline__ void", "state", lent=_lent(program, dtype, rows)
     )
@@ -121,6 +124,12 @@ def render_loops(program: Program, dtype: str) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _first_stage(program: Program) -> bool:
+    """Whether a program finds maps of pieces, on a device, with no scan before it."""
+    in_pieces = any(table.name == LONGER for table in program.tables)
+    return in_pieces and not any(node.op == "input" for node in program.nodes())
 
 
 class _Rows:
@@ -254,7 +263,8 @@ def _lent(program: Program, dtype: str, rows: _Rows) -> dict[str, Lent]:
     for array in program.tables:
         argument = f"const {_type(array, T)}* const {{0}}"
         lent[array.name] = Lent(argument, "__ldg({0} + ({1}))", ahead=few)
-    return {array.name: scratch for array in program.arrays} | lent
+    own = {o.name: Lent(f"{T}* const {{0}}") for o in program.outputs if o.kind == NUMBER}
+    return own | {array.name: scratch for array in program.arrays} | lent
 
 
 def _arguments(program: Program, T: str) -> list[str]:
