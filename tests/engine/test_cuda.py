@@ -36,7 +36,7 @@ from linkwise.backends.cuda.backend import Cuda
 from linkwise.backends.cuda.driver import NOT_CURRENT, CudaFunction, Facts
 from linkwise.backends.cuda.render import render_cuda
 from linkwise.backends.llvm.backend import Llvm
-from linkwise.engine import calls, devices, iterative, libraries
+from linkwise.engine import calls, device_scans, devices, iterative, libraries, scans
 from linkwise.engine.scans import ScanKernel
 from linkwise.engine.tasks import Key
 from linkwise.study.generic import generic_chain
@@ -1374,14 +1374,86 @@ def test_pieces_of_chains_on_a_gpu(host: HostDriver, links: int, dtype: str) -> 
     assert not host.taken, "all memory was given back"
 
 
-def test_what_a_gpu_does_not_scan(host: HostDriver) -> None:
-    """A status, and joints of several axes, are refused by name."""
-    chain, other = lw.chain(90), lw.chain(90, joints=("revolute", "spherical"))
-    arrays = [Fake(x) for x in states(chain, 1)]
-    with pytest.raises(ValueError, match=r"status= of a scan is computed on the processor only"):
-        chain.forward_dynamics(*arrays, method="scan", status=True)
-    with pytest.raises(ValueError, match=r"a scan on a GPU is for joints of one axis; expected"):
-        other.forward_dynamics(*(Fake(x) for x in states(other, 1)), method="scan")
+def floating(links: int) -> lw.Robot:
+    """A chain of revolute joints whose base is free."""
+    builder, parent = lw.Builder("floating"), "base"
+    for k in range(links):
+        body = {"mass": 1.0, "com": (0.05, 0.01, 0.0), "inertia": (0.01, 0.02, 0.02)}
+        axis = {"axis": (0.0, 1.0, 0.0)} if k else {}
+        kind = "revolute" if k else "free"
+        builder = builder.link(f"l{k}", **body).joint(
+            f"j{k}", kind, parent=parent, child=f"l{k}", xyz=(0.1, 0.0, 0.01), **axis
+        )
+        parent = f"l{k}"
+    return builder.build()
+
+
+SEVERAL_AXES = {
+    "ball": lambda: lw.chain(57, "random", joints=("spherical",)),
+    "mixed": lambda: lw.chain(131, "random", joints=("revolute", "spherical", "prismatic")),
+    "floating": lambda: floating(61),
+}
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", SEVERAL_AXES)
+def test_pieces_of_joints_of_several_axes(host: HostDriver, name: str, dtype: str) -> None:
+    """Links have as many numbers as their joints do; a status says what is wrong with a state."""
+    robot = SEVERAL_AXES[name]().with_loops(True)
+    q, qd, tau = states(robot, 4, dtype)
+    qd, tau = qd / 10, tau / 10
+    q[1] = 1.01 * robot.neutral()  # quaternions of another length, and zeros
+    qd[2, 5] = np.nan
+    tau[3, -1] = np.finfo(dtype).max
+    expected, told = robot.forward_dynamics(q, qd, tau, method="scan", status=True)
+    found, there = robot.forward_dynamics(*map(Fake, (q, qd, tau)), method="scan", status=True)
+    np.testing.assert_array_equal(there.numbers, told)
+    assert list(told[:3]) == [0, lw.Status.NOT_UNIT, lw.Status.NOT_FINITE]
+    np.testing.assert_array_equal(np.isnan(found.numbers), np.isnan(expected))
+    exact = robot.forward_dynamics(*(x[:2].astype(float) for x in (q, qd, tau)), method="aba")
+    size = np.abs(exact).max()
+    error = np.abs(found.numbers[:2] - exact).max() / size
+    bound = 40 * np.finfo(dtype).eps * robot.nv**0.5
+    assert error < 10 * np.abs(expected[:2] - exact).max() / size + bound
+    assert not host.taken, "all memory was given back"
+
+
+@pytest.mark.full
+def test_the_status_of_a_result_of_the_whole_chain(host: HostDriver) -> None:
+    robot = lw.chain(31, "random").with_loops(True)
+    q = states(robot, 2)[0]
+    q[1, 7] = np.inf
+    given = {"frame": "tip", "method": "scan", "status": True}
+    expected, told = robot.operational_inertia_inverse(q, **given)
+    found, there = robot.operational_inertia_inverse(Fake(q), **given)
+    assert list(there.numbers) == list(told) == [0, lw.Status.NOT_FINITE]
+    np.testing.assert_allclose(found.numbers[0], expected[0], rtol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_the_text_of_kernels_of_pieces(dtype: str) -> None:
+    """Pieces of two lengths are rows of one kernel; and whatever a loop sends itself ahead has
+    landed when the loop is done, because what comes next has the same place.
+    """
+    task = replace(Task(FUNCTIONS["forward_dynamics"]["scan"]), rolled=True)
+    tree = lw.chain(1003, "random").tree
+    length_of = partial(device_scans.piece_length, dtype=dtype)
+    (own,) = scans.traced(task, tree, length_of, 32, dtype, on_device=True)
+    assert own.longer and own.pieces * own.length + own.longer == 1003
+    backend, loops = Cuda(0), 0
+    for program in own.programs:
+        assert list(program.lists["steps"]) == [own.length, own.length + 1]
+        assert list(program.lists["longer"]) == [own.longer]
+        text = backend.render(program, dtype, "batch")
+        assert "of_steps + (row < longer)" in text and "of_last + (row < longer)" in text
+        lines = text.splitlines()
+        for k, line in enumerate(lines):
+            if line.strip() == "ARRIVED;":
+                end = lines.index("    }", k)
+                assert lines[end + 1] == "    COPIED;", f"after line {end} of {program.name}"
+                loops += 1
+    assert loops == 6
 
 
 def test_loops_take_states_in_turns_where_room_is_short(

@@ -151,6 +151,35 @@ def test_scans_agree_with_serial_recursions(links: int, dtype: str) -> None:
     assert (out == expected).all()
 
 
+SEVERAL_AXES = {
+    "ball": (5_003, ("spherical",)),
+    "planar": (5_003, ("planar",)),
+    "mixed": (5_003, ("revolute", "spherical", "prismatic")),
+}
+
+
+@pytest.mark.parametrize("name", SEVERAL_AXES)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_scans_of_joints_of_several_axes(name: str, dtype: str) -> None:
+    """As on a processor, to rounding; with a status of each state."""
+    links, joints = SEVERAL_AXES[name]
+    robot, rng = lw.chain(links, "random", joints=joints, seed=1), np.random.default_rng(0)
+    q = robot.random_q(0, size=3).astype(dtype)
+    qd, tau = ((0.1 * rng.normal(size=(3, robot.nv))).astype(dtype) for _ in range(2))
+    qd[1, 7] = np.nan
+    expected, told = robot.forward_dynamics(q, qd, tau, method="scan", status=True)
+    found, there = robot.forward_dynamics(
+        *map(cupy.asarray, (q, qd, tau)), method="scan", status=True
+    )
+    assert list(told) == [0, lw.Status.NOT_FINITE, 0]
+    np.testing.assert_array_equal(cupy.asnumpy(there), told)
+    exact = robot.forward_dynamics(*(x[::2].astype(float) for x in (q, qd, tau)), method="aba")
+    error = np.abs(cupy.asnumpy(found)[::2] - exact).max()
+    scale = 30 * np.finfo(dtype).eps * links**0.5 * np.abs(exact).max()
+    assert error < max(10 * np.abs(expected[::2] - exact).max(), scale)
+    assert np.isnan(cupy.asnumpy(found)[1]).all()
+
+
 def test_loops_take_only_the_memory_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     """A chain of 20,000 links keeps 3.5 MB of each state, and 4,096 chains at once 14 GB."""
     robot = lw.chain(20_000)

@@ -224,6 +224,19 @@ class DeviceMemory(Protocol):
     def copy(self, source: View, target: View) -> None:
         """Copy numbers between arrays of one shape, whatever their strides and number types."""
 
+    def gatherer(self, places: Array, dtype: str) -> Callable[[int, Sequence[int]], None]:
+        """Starts filling an array from places of another, given a stream and two pointers: of that
+        and of the array.
+        """
+
+    def summer(
+        self, count: int, rules: Sequence[tuple[int, int]]
+    ) -> Callable[[int, Sequence[int]], None]:
+        """Starts finding the bits that any of so many bytes has, given a stream and two pointers:
+        of these and of a byte. Rules, one after another: where one of the first bits is set, only
+        the second are left.
+        """
+
     def take(self, size: int, stream: int) -> int:
         """The address of so many bytes, for work on a stream of anybody's from now on."""
 

@@ -21,7 +21,7 @@ from linkwise.backends.choice import cpu
 from linkwise.backends.process import build_lock
 from linkwise.engine.build import built, progress, traced
 from linkwise.engine.cache import default_cache
-from linkwise.engine.device_scans import DeviceScanKernel, why_not
+from linkwise.engine.device_scans import DeviceScanKernel
 from linkwise.engine.identity import source_digest
 from linkwise.engine.scans import PieceKernel, ScanKernel
 from linkwise.errors import NoProgram, quote
@@ -110,13 +110,6 @@ class Kernels:
         load: Callable[[Program], Kernel],
         code: Callable[[str], bytes],
     ) -> DeviceScanKernel:
-        reason = why_not(task, self.tree)
-        if reason:
-            raise ValueError(
-                f"{task.name} of {quote(self.name)}: {reason}; expected arrays of NumPy or another "
-                "method"
-            )
-
         def load_tree(program: Program) -> DeviceTree:
             codes = [code(text) for text in backend.render_tree(program, dtype)]
             return backend.load_tree(codes, program, dtype)

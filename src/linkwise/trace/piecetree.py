@@ -134,11 +134,12 @@ class PieceTree(RolledTree):
 
     def read_all(self, visit: Visit) -> list[Expr]:
         """All that is given of one link."""
-        return [
-            visit.read(Place(name, k, width))
-            for name, width in self.inputs.items()
-            for k in range(width)
-        ]
+        return [x for name in self.inputs for x in self.read_of(name, visit)]
+
+    def read_of(self, name: str, visit: Visit) -> list[Expr]:
+        """What an input gives of one link."""
+        width = self.inputs[name]
+        return [visit.read(Place(name, k, width)) for k in range(width)]
 
     def walk(self, way: Way, state: Sequence[Expr | float], body: Callable[..., Any]) -> list[Expr]:
         """A loop over links; of several classes, each link takes what the body gives for its own.

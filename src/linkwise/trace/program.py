@@ -24,13 +24,14 @@ class Port:
     """A named array of ``size`` numbers per state.
 
     ``tiled``: states that a kernel computes side by side also lie side by side, number by number.
-    ``close``: a state's numbers follow those of the state before, perhaps fewer than ``size``.
+    ``close``: states are pieces of a chain, and these are so many numbers of each of their links: a
+    state's follow those of the state before, perhaps fewer than ``size``.
     """
 
     name: str
     size: int
     tiled: bool = False
-    close: bool = False
+    close: int = 0
 
 
 NUMBER, BYTE = "number", "byte"  # the kernel's own dtype; a small whole number as uint8

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from linkwise import sweep
+from linkwise.model.joints import Free, Spherical
 from linkwise.model.tree import BASE, Tree
 from linkwise.spatial import select
 from linkwise.spatial.records import leaves, mapped
@@ -27,7 +28,7 @@ from linkwise.trace.piecetree import NUMBERS, Both, Layout, PieceTree, place_of
 from linkwise.trace.program import BYTE, Array, Output, Port, Program
 from linkwise.trace.rolled import merge, program
 from linkwise.trace.rolledtree import LINKS, Gathered, Input, Lazy, Place, Slots, Visit
-from linkwise.trace.status import bad_pivots, bits, not_finite
+from linkwise.trace.status import bad_pivots, bits, not_finite, not_unit
 from linkwise.trace.tracer import Task, flatten, run
 
 
@@ -209,7 +210,8 @@ def _traced(
         return [Stage(made, joined.of(len(found), scanned))], left
     rows, chain = result if isinstance(result, Both) else (result, None)
     if not isinstance(rows, Gathered):
-        return [_of_chain(task, graph, ports, list(flatten(rows)))], frozenset()
+        alone = [_of_inputs(task, own, ports)] if task.status and own.anew else []
+        return [*alone, _of_chain(task, graph, ports, list(flatten(rows)))], frozenset()
     stage, left = _of_pieces(task, own, ports, rows)
     return [stage, *([_of_chain(task, graph, ports, chain)] if chain is not None else [])], left
 
@@ -225,7 +227,7 @@ class _Ports(NamedTuple):
         """Those after scans that found so many numbers."""
         layout = own.layout
         ports = [
-            Port(name, layout.length * width, close=True) for name, width in own.inputs.items()
+            Port(name, layout.length * width, close=width) for name, width in own.inputs.items()
         ]
         if layout.columns:
             ports.append(Port(LINKS, layout.length * layout.columns, tiled=True))
@@ -238,13 +240,22 @@ class _Ports(NamedTuple):
 
 def _of_pieces(task: Task, own: PieceTree, ports: _Ports, rows: Gathered) -> tuple[Stage, Slots]:
     """The pieces' part of a result over the joints."""
-    told = _told(task, own.graph, _write(own, rows))
+    told = _told(task, own.graph, _write(own, rows), own)
     left = own.forget_unread(told)
     merge(own.graph)
     own.forget_unread(told)
     outputs = [Output("result", (own.layout.length * own.slots("nv"),), ())]
     name = f"{task.name}, of the pieces"
     return Stage(_program(own.graph, name, ports.of_pieces, [], own.arrays(), outputs, told)), left
+
+
+def _of_inputs(task: Task, own: PieceTree, ports: _Ports) -> Stage:
+    """What pieces on a device tell of a result of the whole chain: how their inputs are."""
+    own.graph.loops.clear()
+    told = _told(task, own.graph, own.graph.zero, own)
+    own.forget_unread(told)
+    name = f"{task.name}, inputs of the pieces"
+    return Stage(_program(own.graph, name, ports.of_pieces, [], own.arrays(), (), told))
 
 
 def _of_chain(task: Task, graph: Graph, ports: _Ports, chain: Sequence[Any]) -> Stage:
@@ -259,10 +270,32 @@ def _of_chain(task: Task, graph: Graph, ports: _Ports, chain: Sequence[Any]) -> 
     return Stage(guard(made), of_chain=True)
 
 
-def _told(task: Task, graph: Graph, broken: Expr) -> list[Expr]:
-    """The status, where it is asked for; inputs are looked at by the caller of the kernels."""
-    bad = summed(graph, bad_pivots(graph))
-    return [bits(graph, graph.zero, None, bad, broken)] if task.status else []
+def _told(task: Task, graph: Graph, broken: Expr, piece: PieceTree | None = None) -> list[Expr]:
+    """The status, where it is asked for. Inputs are looked at by pieces on a device, and elsewhere
+    by the caller of the kernels.
+    """
+    if not task.status:
+        return []
+    bad, given, turned = summed(graph, bad_pivots(graph)), graph.zero, None
+    if piece is not None and piece.anew:
+        given, turned = _looked_at(piece)
+    return [bits(graph, given, turned, bad, broken)]
+
+
+def _looked_at(piece: PieceTree) -> tuple[Expr, Expr]:
+    """How many inputs of a piece are not finite, and how many quaternions not of unit length."""
+    graph = piece.graph
+
+    def body(visit: Visit, state: list[Expr]) -> list[Expr]:
+        lost, off = state
+        for x in piece.read_all(visit):
+            lost = lost + not_finite(graph, x)
+        if isinstance(visit.link.joint, (Free, Spherical)):
+            off = off + not_unit(graph, piece.read_of("q", visit)[:4])
+        return [lost, off]
+
+    lost, off = piece.walk(piece.all, [0.0, 0.0], body)
+    return summed(graph, [lost, *(not_finite(graph, x) for x in piece.common)]), off
 
 
 def _program(

@@ -63,30 +63,30 @@ CLOSE = """\
 #define SEND(number, step, from) COPY(&AHEAD(number, step), &(from))
 __shared__ {T} near[{numbers} * WARP];
 
-/* where the numbers of a warp's rows are there; of the rows, the first may have one number more */
-#define EACH(own) \\
+/* where the numbers of a warp's rows are there; of the rows, the first may have one link more */
+#define ACROSS(own) \\
     for (int e = threadIdx.x, k = e, r = 0; e < numbers; e += WARP, k += WARP) {{ \\
         for (; k >= (own); ++r) k -= (own);
 static __forceinline__ void
-bring({T}* to, int pitch, const {T}* rows, int row, int count, long long longer)
+bring({T}* to, int pitch, const {T}* rows, int row, int link, int count, long long longer)
 {{
     const int more = longer < 0 ? 0 : longer < count ? (int)longer : count;
-    const int numbers = count * row + more, all = row + (more == count);
+    const int numbers = count * row + more * link, all = row + (more == count) * link;
     if (more && more < count)
-        EACH(row + (r < more)) COPY(to + r * pitch + k, rows + e); }}
+        ACROSS(row + (r < more) * link) COPY(to + r * pitch + k, rows + e); }}
     else
-        EACH(all) COPY(to + r * pitch + k, rows + e); }}
+        ACROSS(all) COPY(to + r * pitch + k, rows + e); }}
 }}
 
 static __forceinline__ void
-leave(const {T}* from, int pitch, {T}* rows, int row, int count, long long longer)
+leave(const {T}* from, int pitch, {T}* rows, int row, int link, int count, long long longer)
 {{
     const int more = longer < 0 ? 0 : longer < count ? (int)longer : count;
-    const int numbers = count * row + more, all = row + (more == count);
+    const int numbers = count * row + more * link, all = row + (more == count) * link;
     if (more && more < count)
-        EACH(row + (r < more)) rows[e] = from[r * pitch + k]; }}
+        ACROSS(row + (r < more) * link) rows[e] = from[r * pitch + k]; }}
     else
-        EACH(all) rows[e] = from[r * pitch + k]; }}
+        ACROSS(all) rows[e] = from[r * pitch + k]; }}
 }}
 
 """
@@ -145,6 +145,7 @@ class _Rows:
         self.takes_place: dict[str, str] = {}  # result -> input
         self.at_end = 0  # numbers of a result that takes the place of all
         self.close = {port.name: port.size for port in program.inputs if port.close}
+        self._link = {port.name: port.close for port in program.inputs}  # numbers of a link
         self.used = bool(self.close)
         tables = {table.name for table in program.tables}
         self._stages = STAGES[DIALECTS[dtype].bits]
@@ -161,7 +162,7 @@ class _Rows:
         self._ring = numbers
         numbers += self._stages * max(sum(map(len, own.values())) for own in reads)
         (output, *others) = program.outputs
-        if output.values and not others:
+        if output.values and output.kind == NUMBER and not others:
             self.at_end = len(output.values)
         self.numbers = max(numbers, self.at_end | 1)
         if self.numbers * WARP * DIALECTS[dtype].bits // 8 > SHARED:
@@ -181,16 +182,15 @@ class _Rows:
         lines = [f"        const long long longer = {self._longer};"]
         lines += [
             f"        bring(near + {rows.place}, {rows.pitch}, {self.row(n, 'first')},"
-            f" (int){word(n)}_row, count, longer - first);"
+            f" (int){word(n)}_row, {self._link[n]}, count, longer - first);"
             for n, rows in self.near.items()
         ]
         lines += ["        COPIED;", "        __syncwarp();"] if self.near else []
         return lines + ([f"        {T} made[{self.at_end}];"] if self.at_end else [])
 
-    @staticmethod
-    def row(name: str, number: str, of: str = "") -> str:
+    def row(self, name: str, number: str, of: str = "") -> str:
         """A row among rows of numbers that follow each other, as long as those of an input."""
-        least = f"({number} < longer ? {number} : longer)"
+        least = f"({number} < longer ? {number} : longer) * {self._link[of or name]}"
         return f"{word(name)} + {number} * {word(of or name)}_row + {least}"
 
     def left(self) -> list[str]:
@@ -213,7 +213,7 @@ class _Rows:
             place, pitch = self.near[taken]
             lines += [
                 f"        leave(near + {place}, {pitch}, {self.row(name, 'first', taken)},"
-                f" (int){word(taken)}_row, count, longer - first);",
+                f" (int){word(taken)}_row, {self._link[taken]}, count, longer - first);",
                 "        __syncwarp();",
             ]
         return lines

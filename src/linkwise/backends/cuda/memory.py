@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from linkwise.backends.base import Array, View, contiguous
-from linkwise.backends.cuda.driver import Driver, Function, libraries
+from linkwise.backends.cuda.driver import Driver, Function, Start, libraries
 
 NUMBERS = {"float32": "float", "float64": "double", "int64": "long long", "uint8": "unsigned char"}
 COPY = """\
@@ -20,6 +21,32 @@ linkwise(const long long count, const {source}* from, {target}* to{arguments})
     if (k >= count) return;
 {axes}
     to[there] = ({target})from[at];
+}}
+"""
+# numbers from places; and the bits that any of many bytes has
+GATHER = """\
+#define THREADS 128
+extern "C" __global__ void __launch_bounds__(THREADS)
+linkwise(const long long count, const {source}* from, {source}* to, const long long* places)
+{{
+    const long long k = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (k < count) to[k] = from[places[k]];
+}}
+"""
+SUM_UP = """\
+#define THREADS 256
+extern "C" __global__ void __launch_bounds__(THREADS)
+linkwise(const long long count, const unsigned char* from, unsigned char* to)
+{{
+    __shared__ unsigned char found[THREADS];
+    unsigned all = 0;
+    for (long long k = threadIdx.x; k < count; k += THREADS) all |= from[k];
+    found[threadIdx.x] = (unsigned char)all;
+    __syncthreads();
+    if (threadIdx.x) return;
+    for (int k = 1; k < THREADS; ++k) all |= found[k];
+{rules}
+    *to = (unsigned char)all;
 }}
 """
 AXIS = "    at += k % n{i} * from{i}; there += k % n{i} * to{i}; k /= n{i};"
@@ -60,7 +87,7 @@ class Memory:
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
-        self._copies: dict[tuple[str, str, int], Function] = {}
+        self._made: dict[str, Function] = {}
 
     @property
     def stream(self) -> int:
@@ -109,20 +136,34 @@ class Memory:
         count, axes = prod(target.shape), len(target.shape)
         if not count:
             return
-        function = self._copier(source.dtype, target.dtype, axes)
+        function = self._of(copy_text(source.dtype, target.dtype, axes))
         each = zip(target.shape, source.strides, target.strides, strict=True)
         numbers = [number for axis in each for number in axis]
         blocks = -(-count // function.facts.threads)
         start = function.prepare(blocks, [count, None, None, *numbers])
         start(self.stream, (source.pointer, target.pointer))
 
-    def _copier(self, source: str, target: str, axes: int) -> Function:
-        key = (source, target, axes)
-        found = self._copies.get(key)
-        if found is None:
-            code = self._driver.compile(copy_text(*key), {})
-            found = self._copies[key] = self._driver.load(code)
-        return found
+    def gatherer(self, places: Array, dtype: str) -> Start:
+        """Starts filling an array from places of another: pointers of that and of the array."""
+        listed = self.sent(np.asarray(places, np.int64))
+        function = self._of(GATHER.format(source=NUMBERS[dtype]))
+        blocks = -(-len(places) // function.facts.threads)
+        ready = function.prepare(blocks, [len(places), None, None, None])
+        return lambda stream, pointers: ready(stream, (*pointers, listed.view.pointer))
+
+    def summer(self, count: int, rules: Sequence[tuple[int, int]]) -> Start:
+        """Starts finding the bits that any of so many bytes has: pointers of these and of a byte.
+
+        Rules, one after another: where one of the first bits is set, only the second are left.
+        """
+        lines = [f"    if (all & {bits}u) all &= {left}u;" for bits, left in rules]
+        return self._of(SUM_UP.format(rules="\n".join(lines))).prepare(1, [count, None, None])
+
+    def _of(self, text: str) -> Function:
+        """The function of a text, made once."""
+        if text not in self._made:
+            self._made[text] = self._driver.load(self._driver.compile(text, {}))
+        return self._made[text]
 
 
 def copy_text(source: str, target: str, axes: int) -> str:
