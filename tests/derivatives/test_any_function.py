@@ -327,6 +327,40 @@ def test_constants_are_arguments(state: np.ndarray) -> None:
     close(by_q, robot.with_gravity((0, 0, -1.62)).derivative("gravity_torque", "q")(q))
 
 
+def test_tensors_come_back_as_tensors(state: np.ndarray) -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch (pip install torch) is not installed")
+    robot, (q, qd, _) = lw.load("puma560"), state
+    for options in ({}, {"order": 2}):
+        made = robot.derivative("gravity_torque", "q", **options)
+        assert (made(torch.from_numpy(q)).numpy() == made(q)).all()
+    energy, (by_q, _) = robot.vjp(
+        "kinetic_energy", (torch.from_numpy(q), torch.from_numpy(qd)), 1.0
+    )
+    assert isinstance(energy, torch.Tensor) and isinstance(by_q, torch.Tensor)
+
+
+def test_float32_stays(state: np.ndarray) -> None:
+    robot, (q, qd, _) = lw.load("puma560"), state.astype(np.float32)
+    value, (by_q, by_qd) = robot.vjp("kinetic_energy", (q, qd), 1.0)
+    assert value.dtype == by_q.dtype == by_qd.dtype == np.float32
+    assert robot.derivative("potential_energy", "q", order=2)(q).dtype == np.float32
+
+
+@pytest.mark.full
+def test_constants_of_every_kind_have_derivatives(state: np.ndarray) -> None:
+    robot, (q, qd, u) = lw.load("puma560"), state
+    rng, h = np.random.default_rng(1), 1e-6
+    kinds = ("inertia", "gravity", "rotor", "friction", "placement", "payload")
+    for name in kinds:
+        one = robot.parametric(payload="link6") if name == "payload" else robot.parametric(name)
+        found = one.derivative("forward_dynamics", name)(q, qd, u)
+        own = one._calls.tasks.parameters[0].value(one.tree)
+        way = rng.normal(size=own.shape)
+        two = [one.forward_dynamics(q, qd, u, **{name: own + s * h * way}) for s in (1, -1)]
+        along = np.tensordot(found, way, way.ndim)
+        close(along, (two[0] - two[1]) / (2 * h), 1e-6)
+
+
 @pytest.mark.full
 def test_damping_is_an_argument(state: np.ndarray) -> None:
     robot, q = lw.load("puma560"), state[0]
@@ -351,6 +385,20 @@ def test_derivatives_are_pinocchios(state: np.ndarray) -> None:
         dh, _, _, A = pin.computeCentroidalDynamicsDerivatives(model, data, q[k], qd[k], u[k])
         close(momentum[k], dh[swap])
         close(rate[k], A[swap])
+
+
+@pytest.mark.full
+def test_the_change_of_a_jacobian_is_pinocchios(state: np.ndarray) -> None:
+    pin = pytest.importorskip("pinocchio", reason="Pinocchio (pip install pin) is not installed")
+    robot, q = lw.load("puma560"), state[0]
+    model = pinocchio_model(robot)
+    data = model.createData()
+    found = robot.derivative("jacobian", "q", frame="joint6")(q)
+    for k in range(len(q)):
+        pin.computeJointJacobians(model, data, q[k])
+        pin.computeJointKinematicHessians(model, data)
+        H = pin.getJointKinematicHessian(model, data, 6, pin.LOCAL_WORLD_ALIGNED)
+        close(found[k], H.transpose()[[3, 4, 5, 0, 1, 2]])  # axes as Eigen's tensors have them
 
 
 def test_steps_on_the_manifold_are_pinocchios() -> None:

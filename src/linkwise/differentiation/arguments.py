@@ -10,7 +10,6 @@ import numpy as np
 from linkwise.differentiation.plan import EXTERNAL, Plan
 from linkwise.engine import devices
 from linkwise.engine.calls import Calls, Options, unpacked
-from linkwise.engine.libraries import library_of
 from linkwise.engine.parameters import flat
 
 USUAL_OPTIONS: tuple[Any, int | None, bool, str | None] = (None, None, False, None)
@@ -91,19 +90,17 @@ def by_name(plan: Plan, what: str, given: Any) -> dict[str, Any]:
     return {name: x for name, x in zip(names, given, strict=True) if x is not None}
 
 
-def tangents(plan: Plan, given: Mapping[str, Any]) -> list[Any]:
+def tangents(plan: Plan, given: Mapping[str, Any], beside: Any) -> list[Any]:
     """Rates of the arguments that have some (..., numbers), one array for each."""
     found = []
     for name, x in given.items():
         if name == EXTERNAL and isinstance(x, Mapping):
             parts = [np.asarray(part) for part in _wrenches(plan, x)]
             x = np.stack(np.broadcast_arrays(*parts), axis=-2)
-        found.append(rows(plan, f"tangents[{name!r}]", plan.shape_of(name), x))
+        found.append(rows(plan, f"tangents[{name!r}]", plan.shape_of(name), x, beside))
     return found
 
 
-def rows(plan: Plan, what: str, shape: tuple[int, ...], x: Any) -> Any:
-    """An array (..., shape) as (..., numbers)."""
-    if shape:
-        return flat(plan.title, what, shape, x)
-    return (np.asarray(x) if library_of(x) is None else x)[..., None]
+def rows(plan: Plan, what: str, shape: tuple[int, ...], x: Any, beside: Any) -> Any:
+    """An array (..., shape) as (..., numbers); a plain number widens nothing that it goes with."""
+    return flat(plan.title, what, shape, x) if shape else devices.times(beside, beside, x)

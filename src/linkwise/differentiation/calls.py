@@ -123,7 +123,8 @@ class Derivative:
             self._calls, self._plan, own, f_ext, damping, options
         )
         if self._weighted:
-            given.append(rows(self._plan, "weights", self._plan.result.shape, values[-1]))
+            shape = self._plan.result.shape
+            given.append(rows(self._plan, "weights", shape, values[-1], given[0]))
         elif self._rows:
             given = self._with_unit_weights(given)
         found, bits = self._made(given, self._target(out), threads, status, device)
@@ -285,7 +286,8 @@ class Differentiation:
         ``inputs``: the function's arguments, a tuple or a mapping by name. ``tangents``: their
         rates, in the same order, or by name; None, or a name left out, is an argument that does not
         change. Rates of a configuration are (..., nv), in the convention of ``qd``. ``f_ext`` and
-        constants of `parametric` are given by keyword, and their rates by name. The change is that
+        constants of `parametric` are given by keyword, and their rates by name: of wrenches a
+        mapping as ``f_ext`` is one, or an array (..., frames, 6). The change is that
         of the result's own numbers, of a pose a twist, of a configuration rates. Other keywords as
         for the function; with ``status=True`` the result is ``((value, change), status bits)``.
         """
@@ -406,8 +408,8 @@ class Differentiation:
                 f"{plan.title}: out is given; expected none, for there are several results"
             )
         if kind != JVP:
-            given.append(rows(plan, "cotangent", plan.result.shape, cotangent))
-        given += tangents(plan, moved)
+            given.append(rows(plan, "cotangent", plan.result.shape, cotangent, given[0]))
+        given += tangents(plan, moved, given[0])
         found, bits = made(given, None, threads, status, device)
         return _cut(found, plan.parts), bits
 
