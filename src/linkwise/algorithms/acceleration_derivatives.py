@@ -29,12 +29,13 @@ def through(torques: Callable[..., Matrix]) -> Callable[..., Matrix]:
         factors = ltl.factor(crba(tree, q), tree.dof_parent)
         qdd = ltl.solve(factors, unbiased(tree, q, qd, tau, external))
         rows = torques(tree, q, qd, qdd, external=external)[: 2 * tree.nv]
-        less = factors._replace(inv_d=[-x for x in factors.inv_d])
-        by_q, by_qd = (
-            transpose([ltl.solve(less, column) for column in transpose(half)])
-            for half in (rows[: tree.nv], rows[tree.nv :])
-        )
-        return [*by_q, *by_qd, *ltl.inverse(factors), qdd]
+        inverse = ltl.inverse_of(factors)
+        less = inverse.negative()
+        halves = (transpose(half) for half in (rows[: tree.nv], rows[tree.nv :]))
+        # both columns of a joint, one after the other: they use the same numbers of its links
+        both = [[less.solve(column) for column in pair] for pair in zip(*halves, strict=True)]
+        by_q, by_qd = (transpose(list(half)) for half in zip(*both, strict=True))
+        return [*by_q, *by_qd, *inverse.matrix(), qdd]
 
     return driver
 

@@ -38,7 +38,7 @@ AT_ONCE = FREE | {"read", "sin", "cos"}  # not waited for: backends compute sine
 LATENCY = {"fma": 4, "fms": 4, "fnma": 4, "div": 13, "sqrt": 15}  # cycles; any other takes three
 UNITS = 2  # operations that start in one cycle
 REGISTERS = 30  # of 32, with AVX-512
-SMALL = 5000  # nodes up to which the third order is tried for many states, too
+SMALL = 5000  # nodes up to which spread goes by frugal, too; beyond, lean by branches
 MOST_ALIVE = 64  # measured: fewer leave too little to do, more are spilled
 
 
@@ -82,6 +82,8 @@ def schedule(nodes: tuple[Expr, ...]) -> tuple[Expr, ...]:
     orders = [frugal, _spread(nodes)]
     if len(nodes) <= SMALL:
         orders.append(_spread(frugal))
+    else:
+        orders.append(_leanest(_branchwise(nodes, last_first=True)))
     return min(orders, key=spilled)
 
 
@@ -99,7 +101,7 @@ def _lean(
         full = nodes + end
         begun = (_frugal(full), _branchwise(full))
         orders += [] if not ends else list(begun)
-        orders += [tuple(_Spread(some, 0, FREE | {"read"}).order()) for some in begun]
+        orders += map(_leanest, begun)
     best = min(orders, key=peak_live)
     if not ends and peak_live(best) > most:
         return wide
@@ -118,14 +120,21 @@ def _spread(nodes: tuple[Expr, ...]) -> tuple[Expr, ...]:
     return tuple(_Spread(nodes, MOST_ALIVE, AT_ONCE).order())
 
 
-def _branchwise(nodes: tuple[Expr, ...]) -> tuple[Expr, ...]:
+def _leanest(nodes: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    return tuple(_Spread(nodes, 0, FREE | {"read"}).order())
+
+
+def _branchwise(nodes: tuple[Expr, ...], last_first: bool = False) -> tuple[Expr, ...]:
+    """One result after another; the last one first leaves least of a tree alive, where the results
+    of outer links were written down after those of inner ones.
+    """
     need: dict[int, int] = {}  # registers to compute a node, were all its arguments its own
     for n in nodes:
         own = sorted((need[a.id] for a in dict.fromkeys(n.args) if a.id in need), reverse=True)
         need[n.id] = max((k + most for k, most in enumerate(own)), default=1)
     used = {a.id for n in nodes for a in n.args}
     placed: dict[int, Expr] = {}
-    for root in (n for n in nodes if n.id not in used):
+    for root in (n for n in nodes[:: -1 if last_first else 1] if n.id not in used):
         waiting = [(root, False)]
         while waiting:
             node, ready = waiting.pop()
