@@ -755,5 +755,5 @@ class Functions(Derivatives, Differentiation):
 
 def names() -> list[str]:
     """The functions that take ``**options``."""
-    found = vars(Functions).items()
+    found = {**vars(Derivatives), **vars(Functions)}.items()
     return [name for name, method in found if "options" in getattr(method, "__annotations__", ())]

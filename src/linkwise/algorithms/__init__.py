@@ -104,6 +104,8 @@ class Algorithm:
     # the functions of (q, x) that an iteration of a large robot calls in each step, the product
     # with M first (engine/iterative.py)
     products: tuple[str, ...] = ()
+    # square matrices that the result begins with, one below another: calls return each by itself
+    matrices: int = 0
     closed: bool | None = None  # for robots with closed loops only (True), without (False), or all
 
     def __hash__(self) -> int:
@@ -187,6 +189,7 @@ _inverts_inertias: Own = {"needs": (*DIVIDES, mobility.why_not)}
 _open: Own = {"closed": False}
 _closed: Own = {"closed": True}
 _closed_alone: Own = _closed | {"needs": (*DIVIDES, tied.why_not, curves.why_not)}
+_rates: Own = {"matrices": 3} | _forced | _open
 _no_followers: Own = {"needs": (*DIVIDES, tied.why_not)}
 
 
@@ -251,10 +254,10 @@ _TABLE = [
     Algorithm("project", "newton", closure_projection.project, (_q, _qd),
               (lambda tree: tree.nq + tree.nv,), **_closed, **_regrouped),
     # derivatives: three matrices and the value, one below another
-    *_methods("inverse_dynamics_derivatives", (_q, _qd, _qdd), _RATES, _forced | _mass | _open,
+    *_methods("inverse_dynamics_derivatives", (_q, _qd, _qdd), _RATES, _rates | _mass,
               ("composite", torque_derivatives.inverse_dynamics_derivatives, _regrouped),
               ("forward", program_derivatives.inverse_dynamics_derivatives, _regrouped)),
-    *_methods("forward_dynamics_derivatives", (_q, _qd, _tau), _RATES, _forced | _open,
+    *_methods("forward_dynamics_derivatives", (_q, _qd, _tau), _RATES, _rates,
               ("composite", acceleration_derivatives.by_composites, _regrouped),
               ("forward", acceleration_derivatives.forward, _regrouped)),
     *_methods("mass_matrix", (_q,), (V, V), _mass,

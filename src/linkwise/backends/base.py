@@ -144,6 +144,13 @@ class Front(Protocol):
         None where such calls, or this interpreter, have none.
         """
 
+    def site_in_parts(
+        self, sizes: Sequence[int], shape: Sequence[int], parts: int, part: Sequence[int]
+    ) -> Site | None:
+        """The site of a call that returns a tuple: parts of its result, each of the shape ``part``,
+        from the result's beginning on. It takes single states only.
+        """
+
     def serve(self, method: str, site: Site, frame: str | None, status: bool) -> None:
         """Let a method of the robot's class use a site where no option is given but these."""
 

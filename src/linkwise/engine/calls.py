@@ -88,6 +88,8 @@ class Call:
             self.ports[k] = (f"f_ext[{name!r}]", 6)
         self.plans: devices.Plans = {}  # of arrays on devices, by their layout
         self.site: Site | None = None  # from the first kernel on, where the front has one
+        self.parted: Site | None = None  # the method's own, where that returns parts of the result
+        self.matrices = task.algorithm.matrices
 
     @property
     def sizes(self) -> list[int]:
@@ -284,8 +286,9 @@ class Calls:
             if call.site is None:
                 with build_lock:
                     self._make_site(call, backend.front)
-            if call.site is not None:
-                call.site.connect(kernel)
+            for site in (call.site, call.parted):
+                if site is not None:
+                    site.connect(kernel)
         return kernel
 
     def _batch_kernel(self, call: Call, task: Task, batch: AnyBatch, backend: Backend) -> Kernel:
@@ -304,8 +307,15 @@ class Calls:
         call.for_front = site is not None
         plain = Key(key.function, frame=key.frame)
         usual = key in (plain, plain._replace(frame=None, status=True))
+        if call.matrices:
+            site = call.parted = self._parted(call, front) if key == plain else None
         if site is not None and usual and not self.tasks.parameters:
             front.serve(key.function, site, key.frame, key.status)
+
+    def _parted(self, call: Call, front: Front) -> Site | None:
+        """The site of a method that returns matrices which its result begins with."""
+        square = (call.output[-1],) * 2
+        return front.site_in_parts(call.sizes, call.output, call.matrices, square)
 
     def _front_of(self, new_front: Callable[[Methods, Keep], Front]) -> Front:
         """The front of this robot; the caller holds the lock of builds."""

@@ -9,7 +9,8 @@ the sizes of its inputs and outputs, and its kernels. Two kinds of functions lea
 
 An entry takes exact NumPy arrays of one float type, contiguous or strided, one state or any leading
 axes, inputs without leading axes beside others with them, flat lists and tuples of floats, and
-``out=``. Everything else it leaves to Python, which knows every rule and every message: a site
+``out=``. A function that returns parts of its result has them made here for one state.
+Everything else it leaves to Python, which knows every rule and every message: a site
 returns NotImplemented, a method calls the Python method that it replaced. So an entry may decline
 whatever it likes, but must never accept what Python would refuse.
 
@@ -128,10 +129,13 @@ class Emit:
         wanted = I32(flags)
         return self.same(self.b.and_(self.array(array, "flags", I32), wanted), wanted)
 
-    def new_array(self, dtype: Value, axes: Value, shape: Value) -> Value:
-        """A new array; leaves with Python's error where there is no memory."""
+    def new_array(self, dtype: Value, axes: Value, shape: Value, data: Value = NULL) -> Value:
+        """A new array, or one of data that are there; leaves with Python's error where there is no
+        memory.
+        """
         self.python("incref", I32, dtype)
-        plain = (NULL, NULL, I32(0), NULL)  # strides, data, flags, parent
+        flags = 0 if data is NULL else CONTIGUOUS | ALIGNED | WRITEABLE
+        plain = (NULL, data, I32(flags), NULL)  # strides, data, flags, parent
         given = (self.runtime("ndarray"), dtype, self.b.trunc(axes, I32), shape)
         made = self.python("new_array", PTR, *given, *plain)
         self.require(self.b.icmp_unsigned("!=", made, NULL), self.returning(NULL))
@@ -222,7 +226,10 @@ def _run(module: ir.Module, layout: Layout, collect: Value) -> Value:
         e.put(e.array(a, "data"), ports, i)
     axes, shape = e.of(site, "axes"), e.at(site, offset_of(Site, "shape"), I8)
     with e.b.if_then(e.b.icmp_unsigned("!=", e.get(out), NULL), likely=False):
+        e.require(e.same(e.of(site, "parts"), I64(0)))
         _one_into(e, site, one, ports, n, e.get(out), unusual)
+    with e.b.if_then(e.b.icmp_unsigned("!=", e.of(site, "parts"), I64(0)), likely=False):
+        e.b.ret(_in_parts(e, site, one, ports, n))
     made = _spare_or_new(e, site, axes, shape)
     e.put(e.array(made, "data"), ports, n)
     e.call(one, ir.VoidType(), ports)
@@ -230,9 +237,81 @@ def _run(module: ir.Module, layout: Layout, collect: Value) -> Value:
         e.b.ret(e.python("as_result", PTR, made))
     e.b.ret(made)
     e.b.position_at_end(unusual)
+    e.require(e.same(e.of(site, "parts"), I64(0)))  # Python cuts the results of many states
     e.b.ret(e.b.call(collect, [site, args, n, e.get(out)]))
     e.function.linkage = "internal"
     return e.function
+
+
+def _in_parts(e: Emit, site: Value, one: Value, ports: Value, n: Value) -> Value:
+    """Run one state; the tuple of its result's parts, which are arrays in one array's memory.
+
+    A site keeps its last tuples, and the arrays behind them. A tuple that nobody else has, nor any
+    of its parts, nor the array behind them, all still as they were made, is used again.
+    """
+    result, whole = e.room(PTR), e.room(PTR)
+    found, ready = map(e.function.append_basic_block, ("parts_found", "parts_ready"))
+    for k in range(sites.SPARES if e.layout.counted else 0):
+        other = e.function.append_basic_block("other_parts")
+        spare, behind = (
+            e.field(site, offset_of(Site, name) + 8 * k) for name in ("spares", "wholes")
+        )
+        e.put(spare, result)
+        e.put(behind, whole)
+        e.require(e.b.icmp_unsigned("!=", spare, NULL), other)
+        _require_unshared(e, site, spare, behind, other)
+        e.b.branch(found)
+        e.b.position_at_end(other)
+    _new_parts(e, site, result, whole)
+    e.b.branch(ready)
+    e.b.position_at_end(found)
+    e.python("incref", I32, e.get(result))
+    e.b.branch(ready)
+    e.b.position_at_end(ready)
+    e.put(e.array(e.get(whole), "data"), ports, n)
+    e.call(one, ir.VoidType(), ports)
+    if not e.layout.counted:
+        e.python("decref", I32, e.get(whole))  # its parts keep it
+    return e.get(result)
+
+
+def _require_unshared(e: Emit, site: Value, spare: Value, whole: Value, otherwise: Any) -> None:
+    """Go on where the site alone has a tuple, the tuple alone its parts, and they the whole."""
+    parts = e.of(site, "parts")
+    e.require(e.same(e.field(spare, 0, I32), I32(1)), otherwise)
+    held = e.b.trunc(e.b.add(parts, I64(1)), I32)
+    e.require(e.same(e.field(whole, 0, I32), held), otherwise)
+    axes, shape = e.of(site, "part_axes"), e.at(site, offset_of(Site, "part_shape"), I8)
+    items, begin = e.at(spare, e.layout.items, I8), e.array(whole, "data")
+    with e.each(parts) as k:
+        part = e.get(items, k)
+        e.require(e.same(e.field(part, 0, I32), I32(1)), otherwise)
+        e.require(e.same(e.array(part, "weakrefs"), NULL), otherwise)
+        _require_form(e, part, e.runtime("float64"), 0, axes, shape, otherwise)
+        at = e.at(begin, e.b.mul(k, e.of(site, "part_bytes")), I8)
+        e.require(e.same(e.array(part, "data"), at), otherwise)
+
+
+def _new_parts(e: Emit, site: Value, result: Value, whole: Value) -> None:
+    """A new array and the tuple of its parts; the site keeps both in place of its oldest ones."""
+    shape = e.at(site, offset_of(Site, "shape"), I8)
+    e.put(e.new_array(e.runtime("float64"), e.of(site, "axes"), shape), whole)
+    e.put(e.python("tuple_new", PTR, e.of(site, "parts")), result)
+    e.require(e.b.icmp_unsigned("!=", e.get(result), NULL), e.returning(NULL))
+    axes, shape = e.of(site, "part_axes"), e.at(site, offset_of(Site, "part_shape"), I8)
+    with e.each(e.of(site, "parts")) as k:
+        at = e.b.mul(k, e.of(site, "part_bytes"))
+        data = e.at(e.array(e.get(whole), "data"), at, I8)
+        part = e.new_array(e.runtime("float64"), axes, shape, data)
+        e.python("incref", I32, e.get(whole))
+        e.python("set_base", I32, part, e.get(whole))
+        e.python("tuple_set", I32, e.get(result), k, part)
+    if e.layout.counted:
+        turn = e.of(site, "next_spare")
+        e.python("incref", I32, e.get(result))
+        for name, made in (("wholes", whole), ("spares", result)):
+            _replace(e, e.at(e.at(site, offset_of(Site, name), I8), turn), e.get(made))
+        _next_turn(e, site, turn)
 
 
 def _spare_or_new(e: Emit, site: Value, axes: Value, shape: Value) -> Value:
@@ -274,10 +353,20 @@ def _keep_spare(e: Emit, site: Value, made: Value) -> None:
     """The site's reference goes from its oldest spare to a new array, which it now owns."""
     turn = e.of(site, "next_spare")
     place = e.at(e.at(site, offset_of(Site, "spares"), I8), turn)
-    old = e.get(place)
-    e.put(made, place)
+    _next_turn(e, site, turn)
+    _replace(e, place, made)
+
+
+def _next_turn(e: Emit, site: Value, turn: Value) -> None:
+    """The next spare takes the place after this one."""
     after = e.b.srem(e.b.add(turn, I64(1)), I64(sites.SPARES))
     e.put(after, e.at(site, offset_of(Site, "next_spare"), I8))
+
+
+def _replace(e: Emit, place: Value, made: Value) -> None:
+    """Own another object in a place from now on."""
+    old = e.get(place)
+    e.put(made, place)
     with e.b.if_then(e.b.icmp_unsigned("!=", old, NULL)):
         e.python("decref", I32, old)
 

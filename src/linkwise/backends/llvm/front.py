@@ -77,6 +77,18 @@ class LlvmFront:
             return None
         return LlvmSite(self._code, sizes, shape, 1 + status)
 
+    def site_in_parts(
+        self, sizes: Sequence[int], shape: Sequence[int], parts: int, part: Sequence[int]
+    ) -> AnySite | None:
+        """A site that returns a tuple: parts of the result of one state, all of one shape."""
+        if self._code is None or len(sizes) > sites.MOST_INPUTS or parts > sites.MOST_PARTS:
+            return None
+        made = LlvmSite(self._code, sizes, shape, 1)
+        made.fields.parts, made.fields.part_axes = parts, len(part)
+        made.fields.part_shape[: len(part)] = list(part)
+        made.fields.part_bytes = 8 * math.prod(part)
+        return made
+
     def serve(self, method: str, site: AnySite, frame: str | None, status: bool) -> None:
         """Let the compiled method of this name use a site."""
         place = self._places.get(method)

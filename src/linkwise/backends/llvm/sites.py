@@ -20,6 +20,7 @@ SITE, METHOD, TABLE = "site", "method", "runtime"  # symbols of the entry: metho
 MOST_INPUTS = 12
 MOST_OUTPUTS = 2
 SPARES = 2  # one may still be held by the variable that the next result goes to
+MOST_PARTS = 4  # arrays that one result may be returned as
 OUT_AXES = 3
 SCRATCH = 512  # numbers of one call that may need to be copied to a row of their own
 METHODS = 64  # methods of a class that may have a compiled entry
@@ -45,6 +46,12 @@ class Site(ctypes.Structure):
         ("sizes", ctypes.c_int64 * MOST_INPUTS),
         ("spares", ctypes.c_void_p * SPARES),  # results of single states, to be used again
         ("next_spare", ctypes.c_int64),
+        # a result that is returned as several arrays, equal parts of it from its beginning on:
+        ("parts", ctypes.c_int64),  # how many; 0: as one array
+        ("part_axes", ctypes.c_int64),
+        ("part_shape", ctypes.c_int64 * OUT_AXES),
+        ("part_bytes", ctypes.c_int64),
+        ("wholes", ctypes.c_void_p * SPARES),  # the arrays whose parts the spares, tuples, have
     )
 
 
@@ -78,7 +85,7 @@ RUNTIME = (
     "true", "false", "declined", "list", "tuple", "float", "int", "number", "holder",
     "new_array", "as_result", "vectorcall", "bound", "incref", "decref", "save_thread",
     "restore_thread", "tuple_new", "tuple_set", "sequence_size", "sequence_item",
-    "as_double", "error_occurred", "error_clear", "generals",
+    "as_double", "error_occurred", "error_clear", "set_base", "generals",
 )  # fmt: skip
 _PYTHON = {
     "vectorcall": "PyObject_Vectorcall", "bound": "PyMethod_New",
@@ -88,7 +95,7 @@ _PYTHON = {
     "sequence_item": "PySequence_GetItem", "as_double": "PyFloat_AsDouble",
     "error_occurred": "PyErr_Occurred", "error_clear": "PyErr_Clear",
 }  # fmt: skip
-_NUMPY = {"new_array": 94, "as_result": 76}  # places in NumPy's function table, fixed by its ABI
+_NUMPY = {"new_array": 94, "as_result": 76, "set_base": 282}  # places in NumPy's function table, fixed by its ABI
 
 generals = keep_for_ever((ctypes.c_void_p * METHODS)())  # the Python function behind each method
 
@@ -164,7 +171,8 @@ def drop_spares(site: Site) -> None:
     """Give up the results that a site kept for its next calls."""
     decref = ctypes.pythonapi.Py_DecRef
     decref.argtypes = [ctypes.c_void_p]
-    for k, spare in enumerate(site.spares):
-        site.spares[k] = None
-        if spare:
-            decref(spare)
+    for kept in (site.spares, site.wholes):
+        for k, spare in enumerate(kept):
+            kept[k] = None
+            if spare:
+                decref(spare)
