@@ -5,7 +5,8 @@ Orders that are made of the nodes, arguments always before users:
     created    as the equations were written down
     frugal     from the last to the first, for few values alive
     branchwise one result after another, and before each node its arguments, those first that need
-               most registers: a branch of the tree is finished before the next is begun
+               most registers: a branch of the tree is finished before the next is begun. From the
+               last result on, the tips of a tree come first, and composites are there when needed
     spread     from the first to the last, as a processor with two arithmetic units would start
                them, the longest way to a result first; while too many values are alive, the one
                that leaves fewest of them. Ties go by one of the orders above
@@ -14,6 +15,8 @@ Orders that are made of the nodes, arguments always before users:
 Which is best depends on the equations. With many states side by side, registers are what is short:
 `together` takes the order that spills fewest values. One state alone waits for results, because
 there is no other to work on meanwhile: `alone` takes the spread order of fewest estimated cycles.
+Of a large tree, branch after branch from the last one on spills least; a long program of one state
+takes that too, for it waits for its instructions, and a spilled value is one more.
 A GPU has registers for all values or slows down: `lean` takes the order of fewest values alive,
 where that fits; results that leave in groups are alive until their group is complete.
 Constants and inputs count nowhere: they are read from memory where they are used.
@@ -39,6 +42,7 @@ LATENCY = {"fma": 4, "fms": 4, "fnma": 4, "div": 13, "sqrt": 15}  # cycles; any 
 UNITS = 2  # operations that start in one cycle
 REGISTERS = 30  # of 32, with AVX-512
 SMALL = 5000  # nodes up to which spread goes by frugal, too; beyond, lean by branches
+LONG = 3000  # nodes from which one state alone waits less for results than for its instructions
 MOST_ALIVE = 64  # measured: fewer leave too little to do, more are spilled
 
 
@@ -88,6 +92,8 @@ def schedule(nodes: tuple[Expr, ...]) -> tuple[Expr, ...]:
 
 
 def _for_one(nodes: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    if len(nodes) > LONG:
+        return _leanest(_branchwise(nodes, last_first=True))
     return min(_spread(nodes), _spread(_frugal(nodes)), key=cycles)
 
 

@@ -34,13 +34,13 @@ inner_locks.append(_llvmlite_lock)
 def to_object(ir: str, target: Target, *, optimize: bool = False) -> bytes:
     """Compile a module for the target; kernels come optimized from the tracer."""
     with entered():
-        return bytes(target.machine.emit_object(_parsed(ir, target, optimize)))
+        return bytes(target.machine_for(ir).emit_object(_parsed(ir, target, optimize)))
 
 
 def to_assembly(ir: str, target: Target) -> str:
     """Machine code of a module, as text."""
     with entered():
-        return str(target.machine.emit_assembly(_parsed(ir, target, optimize=False)))
+        return str(target.machine_for(ir).emit_assembly(_parsed(ir, target, optimize=False)))
 
 
 def _parsed(ir: str, target: Target, optimize: bool) -> Any:

@@ -25,6 +25,7 @@ LONG = 2048  # bytes of a row from which that is worth a copy
 SPARSE = 0.5  # share of a row's numbers in holes from which they are left out
 
 Holes = tuple[tuple[int, int], ...]
+Table = tuple[str, Holes]  # a constant by its name
 
 
 def holes(values: Sequence[Expr], lanes: Lanes) -> Holes:
@@ -37,7 +38,7 @@ def holes(values: Sequence[Expr], lanes: Lanes) -> Holes:
         return ()
     found = tuple(
         (start, end)
-        for start, end in _equal(values, lanes.width)
+        for start, end in equal(values, lanes.width)
         if end - start > 2 * edge(lanes) + LINE // lanes.number.bytes
     )
     left_out = sum(end - start - 2 * edge(lanes) for start, end in found)
@@ -49,7 +50,7 @@ def edge(lanes: Lanes) -> int:
     return max(LINE // lanes.number.bytes, lanes.width)
 
 
-def _equal(values: Sequence[Expr], width: int) -> Iterator[tuple[int, int]]:
+def equal(values: Sequence[Expr], width: int) -> Iterator[tuple[int, int]]:
     """Ranges of whole registers' worth that hold one value alone."""
     starts = range(0, len(values) - width + 1, width)
     only = [values[k] if len(set(values[k : k + width])) == 1 else None for k in starts]

@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from linkwise.backends import elementary
-from linkwise.backends.llvm.copies import edge, holes
+from linkwise.backends.llvm.copies import Table, edge, equal, holes, table
 from linkwise.backends.llvm.memory import Memory
 from linkwise.backends.llvm.rows import (
+    fill_columns,
     load_column,
     pack,
     pitch,
@@ -27,6 +28,7 @@ from linkwise.backends.llvm.types import Code, Lanes, Lines
 from linkwise.trace.expr import Expr, Write
 from linkwise.trace.program import BYTE, Block, Case, For, Output, Program, Repeat, blocks
 
+REPEATED = 16  # registers full of one value from which a loop writes them
 MANY = 1500  # results beyond which storing them is a function, for the compiler's sake
 
 
@@ -57,7 +59,8 @@ class Renderer:
         self.turned: dict[tuple[str, ...], list[str]] = {}
         self.memory, self.step = Memory(program, lanes, self.out), ""
         self.out.current = self.memory.rooms.block
-        self.stores = [_Stores(k, output, lanes) for k, output in enumerate(program.outputs)]
+        outputs = enumerate(program.outputs)
+        self.stores = [_Stores(k, output, lanes, register) for k, output in outputs]
 
     def tile(self) -> str:
         """IR of the tile function."""
@@ -70,13 +73,17 @@ class Renderer:
                 self._for(region)
         for result in self.program.results:
             self.store(result)
+        for into in self.stores:
+            for value, runs in into.repeated:
+                fill_columns(self.out, self.lanes, into.base, into.put, self.value(value), runs)
         outputs = [f"out{k}" for k in range(len(self.stores))]
         names = [*(f"in{k}" for k in self.ports.values()), *outputs]
         arguments = ", ".join(f"ptr noalias %{name}" for name in names)
         body = "\n".join(self.out.text)
         rooms, reduction = self.large_angles()
         rooms += self.memory.begin()
-        reduction += "".join(put(x.put, self.lanes, x.pitch) for x in self.stores if x.put)
+        reduction += "".join(put(x.put, self.lanes, self.register, x.pitch) for x in self.stores if x.put)
+        reduction += "".join(table(*runs) for x in self.stores for _, runs in x.repeated)
         return (
             f"define internal void @tile({arguments}) #0 {{\n"
             f"entry:\n{rooms}{body}\n{self.memory.rooms.end()}  ret void\n}}\n{reduction}"
@@ -347,11 +354,11 @@ COMPOSED: dict[str, Callable[..., str]] = {
 class _Stores:
     """The stores of one output: groups of neighbours, each written once all its values exist."""
 
-    def __init__(self, index: int, output: Output, lanes: Lanes) -> None:
+    def __init__(self, index: int, output: Output, lanes: Lanes, register: Lanes) -> None:
         self.base, self.size, self.kind = f"%out{index}", len(output.values), output.kind
         self.pitch = self.size if output.kind == BYTE else pitch(lanes, self.size)
-        many = lanes.width > 1 and self.size > MANY
-        self.put = f"put{index}" if many else ""  # the function that writes a group, if any
+        # the function that writes a group, if any
+        self.put = f"put{index}" if register.width > 1 and self.size > MANY else ""
         self._width = 1 if output.kind == BYTE else lanes.width
         self._values = output.values
         self._groups: dict[int, list[int]] = {}  # for each value the groups it is in
@@ -360,6 +367,10 @@ class _Stores:
         skipped = {
             k for a, b in filled for k in range(a + edge(lanes), b - edge(lanes), lanes.width)
         }  # which `copies.py` fills
+        # values of many whole groups, which one loop writes last of all
+        self.repeated: list[tuple[Expr, Table]] = []
+        if self.put and not filled:
+            skipped |= self._repeat(equal(output.values, lanes.width), register.width)
         for start in range(0, self.size, self._width):
             if start in skipped:
                 continue
@@ -367,6 +378,21 @@ class _Stores:
             self._waiting[start] = len(members)
             for id_ in members:
                 self._groups.setdefault(id_, []).append(start)
+
+    def _repeat(self, runs: Iterator[tuple[int, int]], register: int) -> set[int]:
+        """Leave values that fill many registers to loops; returns the groups that these write."""
+        by_value: dict[Expr, list[tuple[int, int]]] = {}
+        for begin, end in runs:
+            whole = (end - begin) // register * register
+            if whole:
+                by_value.setdefault(self._values[begin], []).append((begin, begin + whole))
+        left = set()
+        for value, own in by_value.items():
+            if sum(end - begin for begin, end in own) >= REPEATED * register:
+                name = f"{self.put}_runs{len(self.repeated)}"
+                self.repeated.append((value, (name, tuple(own))))
+                left |= {k for begin, end in own for k in range(begin, end, self._width)}
+        return left
 
     def _group(self, start: int) -> tuple[Expr, ...]:
         return self._values[start : start + self._width]

@@ -53,26 +53,52 @@ def store_columns(
     key = tuple(columns)
     if call:
         at = out.element(lanes.number.llvm, base, start)
-        same = len(set(columns)) == 1  # as where a matrix has zeros
-        vectors = ", ".join(f"{lanes.type} {x}" for x in (columns[:1] if same else columns))
-        out.add(f"  call void @{call}{SAME if same else ''}(ptr {at}, {vectors})")
+        vectors = ", ".join(f"{lanes.type} {x}" for x in columns)
+        out.add(f"  call void @{call}(ptr {at}, {vectors})")
         return
     if key not in turned:
         turned[key] = transpose(out, lanes, columns)
     _store_rows(out, lanes, base, size, start, turned[key])
 
 
-def put(name: str, lanes: Lanes, size: int) -> str:
-    """Functions that write one register's worth of columns, and of columns that are the same."""
-    names = [f"%c{k}" for k in range(lanes.width)]
-    return _put(name, lanes, size, names) + _put(name + SAME, lanes, size, names[:1] * len(names))
+def put(name: str, lanes: Lanes, register: Lanes, size: int) -> str:
+    """Functions that write one register's worth of columns, and one column to many places."""
+    same = _put_same(name + SAME, lanes, register, size)
+    if lanes.width == 1:
+        return same
+    out, names = Lines(), [f"%c{k}" for k in range(lanes.width)]
+    _store_rows(out, lanes, "%at", size, 0, transpose(out, lanes, names))
+    arguments = ", ".join(f"{lanes.type} {column}" for column in names)
+    return out.function(f"@{name}(ptr %at, {arguments}) #0") + same
 
 
-def _put(name: str, lanes: Lanes, size: int, columns: Sequence[str]) -> str:
-    out = Lines()
-    _store_rows(out, lanes, "%at", size, 0, transpose(out, lanes, columns))
-    arguments = ", ".join(f"{lanes.type} {column}" for column in dict.fromkeys(columns))
-    return out.function(f"@{name}(ptr %at, {arguments}) #0")
+def _put_same(name: str, lanes: Lanes, register: Lanes, size: int) -> str:
+    """The function that writes columns which are all the same, in several ranges of every row."""
+    out, T, W = Lines(), register.type, register.width
+    x = "%x"
+    if lanes.width == 1:
+        x = out.let(f"insertelement {T} poison, {lanes.type} %x, i64 0")
+    rows = []
+    for lane in range(lanes.width):
+        mask = ", ".join([f"i32 {lane}"] * W)
+        rows.append(out.let(f"shufflevector {T} {x}, {T} poison, <{W} x i32> <{mask}>"))
+    with out.counting("%count") as k:
+        twice = out.let(f"shl i64 {k}, 1")
+        begin = out.load("i64", "%runs", twice)
+        end = out.load("i64", "%runs", out.let(f"or i64 {twice}, 1"))
+        with out.counting(end, begin, W) as j:
+            at = out.element(lanes.number.llvm, "%base", j)
+            _store_rows(out, register, at, size, 0, rows)
+    return out.function(f"@{name}(ptr %base, {lanes.type} %x, ptr %runs, i64 %count) #0")
+
+
+def fill_columns(
+    out: Lines, lanes: Lanes, base: str, call: str, value: str, runs: tuple[str, Sequence[object]]
+) -> None:
+    """Write one column to ranges of every row, which a table has, by a function made by `put`."""
+    name, ranges = runs
+    given = f"ptr {base}, {lanes.type} {value}, ptr @{name}, i64 {len(ranges)}"
+    out.add(f"  call void @{call}{SAME}({given})")
 
 
 def store_bytes(out: Lines, lanes: Lanes, base: str, size: int, index: int, value: str) -> None:
