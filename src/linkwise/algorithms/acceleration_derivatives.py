@@ -12,11 +12,26 @@ from collections.abc import Callable
 
 from linkwise.algorithms import ltl, program_derivatives, torque_derivatives
 from linkwise.algorithms.crba import crba
-from linkwise.algorithms.dense import transpose
+from linkwise.algorithms.dense import dot, transpose
 from linkwise.algorithms.external import External
 from linkwise.algorithms.rnea import unbiased
 from linkwise.model.tree import Tree
 from linkwise.spatial import Matrix, Vector
+
+
+def less_inverse(factors: ltl.Factors, columns: Matrix) -> Matrix:
+    """``-M⁻¹ b`` of many columns b; on a tree as ``-L⁻¹ (D⁻¹ L⁻ᵀ b)``, with the inverse of L.
+
+    For a branch where b is zero, that asks only the ancestors which it shares with other branches,
+    where elimination by L asks all. Without branches, elimination keeps the zeros of L.
+    """
+    if all(parent == i - 1 for i, parent in enumerate(factors.parent)):
+        less = factors._replace(inv_d=[-x for x in factors.inv_d])
+        return [ltl.solve(less, b) for b in columns]
+    W = ltl.inverse_triangle(factors)
+    scaled = transpose([[-x for x in row] for row in ltl.inverse_scaled(factors, W)])
+    inward = [[dot(row, b) for row in scaled] for b in columns]
+    return [[dot(row, y) for row in W] for y in inward]
 
 
 def through(torques: Callable[..., Matrix]) -> Callable[..., Matrix]:
@@ -29,13 +44,12 @@ def through(torques: Callable[..., Matrix]) -> Callable[..., Matrix]:
         factors = ltl.factor(crba(tree, q), tree.dof_parent)
         qdd = ltl.solve(factors, unbiased(tree, q, qd, tau, external))
         rows = torques(tree, q, qd, qdd, external=external)[: 2 * tree.nv]
-        inverse = ltl.inverse_of(factors)
-        less = inverse.negative()
         halves = (transpose(half) for half in (rows[: tree.nv], rows[tree.nv :]))
         # both columns of a joint, one after the other: they use the same numbers of its links
-        both = [[less.solve(column) for column in pair] for pair in zip(*halves, strict=True)]
-        by_q, by_qd = (transpose(list(half)) for half in zip(*both, strict=True))
-        return [*by_q, *by_qd, *inverse.matrix(), qdd]
+        both = [column for pair in zip(*halves, strict=True) for column in pair]
+        found = less_inverse(factors, both)
+        by_q, by_qd = transpose(found[::2]), transpose(found[1::2])
+        return [*by_q, *by_qd, *ltl.inverse(factors), qdd]
 
     return driver
 

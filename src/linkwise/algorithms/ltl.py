@@ -80,40 +80,16 @@ def inverse_triangle(factors: Factors) -> Matrix:
     return W
 
 
-class Inverse(NamedTuple):
-    """``L⁻¹`` and ``L⁻¹ D⁻¹`` by rows: M⁻¹ as the product of the second and the first's transpose.
-
-    A column b that is zero on some branches is quicker solved by these than by L: of a branch where
-    it is zero, only the ancestors that it shares with other branches are asked.
-    """
-
-    W: Matrix
-    scaled: Matrix
-
-    def solve(self, b: Sequence[Scalar]) -> list[Scalar]:
-        """``x`` with ``M x = b``."""
-        y = [dot(column, b) for column in zip(*self.scaled, strict=True)]
-        return [dot(row, y) for row in self.W]
-
-    def negative(self) -> Inverse:
-        """``-M⁻¹``."""
-        return self._replace(scaled=[[-x for x in row] for row in self.scaled])
-
-    def matrix(self) -> Matrix:
-        """``M⁻¹``, symmetric by construction."""
-        out: Matrix = [[0.0] * len(self.W) for _ in self.W]
-        for i, scaled in enumerate(self.scaled):
-            for j in range(i + 1):
-                out[i][j] = out[j][i] = dot(scaled[: j + 1], self.W[j])
-        return out
-
-
-def inverse_of(factors: Factors) -> Inverse:
-    """``M⁻¹ = L⁻¹ D⁻¹ L⁻ᵀ`` in parts."""
-    W = inverse_triangle(factors)
-    return Inverse(W, [[w * d for w, d in zip(row, factors.inv_d, strict=True)] for row in W])
-
-
 def inverse(factors: Factors) -> Matrix:
-    """``M⁻¹``."""
-    return inverse_of(factors).matrix()
+    """``M⁻¹ = L⁻¹ D⁻¹ L⁻ᵀ``, symmetric by construction."""
+    W, n = inverse_triangle(factors), len(factors.L)
+    out: Matrix = [[0.0] * n for _ in range(n)]
+    for i, scaled in enumerate(inverse_scaled(factors, W)):
+        for j in range(i + 1):
+            out[i][j] = out[j][i] = dot(scaled[: j + 1], W[j])
+    return out
+
+
+def inverse_scaled(factors: Factors, W: Matrix) -> Matrix:
+    """``L⁻¹ D⁻¹`` by rows, from L⁻¹."""
+    return [[w * d for w, d in zip(row, factors.inv_d, strict=True)] for row in W]

@@ -137,8 +137,7 @@ class _Parts:
         for region in self.after:
             assert isinstance(region, Block)
             part.block(region.nodes)
-        for result in self.program.results:
-            part.store(result)
+        part.store_rest()
         ports = "".join(f", ptr noalias %out{k}" for k in range(len(self.program.outputs)))
         return self._function(part, f"void @finish(ptr noalias %room{ports})", "ret void")
 

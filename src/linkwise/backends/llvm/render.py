@@ -71,11 +71,7 @@ class Renderer:
                 self._repeat(region)
             else:
                 self._for(region)
-        for result in self.program.results:
-            self.store(result)
-        for into in self.stores:
-            for value, runs in into.repeated:
-                fill_columns(self.out, self.lanes, into.base, into.put, self.value(value), runs)
+        self.store_rest()
         outputs = [f"out{k}" for k in range(len(self.stores))]
         names = [*(f"in{k}" for k in self.ports.values()), *outputs]
         arguments = ", ".join(f"ptr noalias %{name}" for name in names)
@@ -188,6 +184,14 @@ class Renderer:
                 else:
                     columns = [self.value(value) for value in values]
                     store_columns(*where, columns, self.turned, into.put)
+
+    def store_rest(self) -> None:
+        """Write what is not written yet, values that are written in many places last."""
+        for result in self.program.results:
+            self.store(result)
+        for into in self.stores:
+            for value, runs in into.repeated:
+                fill_columns(self.out, self.lanes, into.base, into.put, self.value(value), runs)
 
     def _repeat(self, loop: Repeat) -> None:
         """A loop whose states stop one by one; it ends when none is active, or at the limit."""
