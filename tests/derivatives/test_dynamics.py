@@ -154,3 +154,33 @@ def test_constants_are_arguments_here_too():
     )
     expected, _, _ = light.inverse_dynamics_derivatives(state, state, state)
     np.testing.assert_allclose(by_q, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_one_state_after_another_never_writes_to_what_somebody_still_has() -> None:
+    """The compiled entry uses arrays of an earlier call again, where nobody has a part of them."""
+    robot, rng = lw.load("puma560"), np.random.default_rng(5)
+    q, qd, u = rng.uniform(-2, 2, (3, 8, 6))
+    states = [[x.copy() for x in state] for state in zip(q, qd, u, strict=True)]
+    expected = robot.inverse_dynamics_derivatives(q, qd, u)
+    robot.inverse_dynamics_derivatives(*states[0])
+    kept = [robot.inverse_dynamics_derivatives(*state) for state in states]
+    parts = [robot.inverse_dynamics_derivatives(*state)[k % 3] for k, state in enumerate(states)]
+    wholes = [robot.inverse_dynamics_derivatives(*state)[0].base for state in states]
+    for k, (three, part, whole) in enumerate(zip(kept, parts, wholes, strict=True)):
+        assert all((a == b[k]).all() for a, b in zip(three, expected, strict=True))
+        assert (part == expected[k % 3][k]).all() and (whole[:6] == expected[0][k]).all()
+
+
+def test_a_matrix_that_its_owner_changed_comes_back_as_it_should_be() -> None:
+    robot, state = lw.load("puma560"), [np.full(6, 0.3)] * 3
+    expected = [x.copy() for x in robot.inverse_dynamics_derivatives(*state)]
+    call = type(robot).inverse_dynamics_derivatives
+    for change in (
+        lambda x: setattr(x, "shape", (36,)),
+        lambda x: setattr(x.flags, "writeable", False),
+        lambda x: x.fill(9.0),
+    ):
+        change(call(robot, *state)[1])
+        found = call(robot, *state)
+        assert all((a == b).all() for a, b in zip(found, expected, strict=True))
+        assert all(x.flags.writeable for x in found)

@@ -329,8 +329,37 @@ def test_many_states_take_the_order_that_spills_fewest(
     monkeypatch.setattr(module, "SMALL", len(nodes))
     assert reordered(together, nodes) == ids(schedule(nodes)) == ids(orders[best])
     monkeypatch.setattr(module, "SMALL", len(nodes) - 1)
-    of_two = min(orders[:2], key=spilled)
-    assert ids(schedule(nodes)) == ids(of_two), "too many nodes for a third order"
+    by_branches = slim(_branchwise(nodes, last_first=True))
+    of_large = min((*orders[:2], by_branches), key=spilled)
+    assert ids(schedule(nodes)) == ids(of_large), "many nodes: by branches, from the last result on"
+
+
+def test_a_long_program_of_one_state_goes_by_branches(monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = tangled(9)
+    monkeypatch.setattr(module, "LONG", len(nodes) - 1)
+    assert reordered(alone, nodes) == ids(slim(_branchwise(nodes, last_first=True)))
+
+
+def test_branches_from_the_last_on_leave_least_of_a_tree_alive() -> None:
+    program = trace(Task(FUNCTIONS["inverse_dynamics_derivatives"]["composite"]), forked().tree)
+    nodes = tuple(program.nodes())
+    first, last = _branchwise(nodes), _branchwise(nodes, last_first=True)
+    assert sorted(ids(first)) == sorted(ids(last)) == sorted(ids(nodes))
+    assert 2 * peak_live(last) < peak_live(first)
+
+
+def forked() -> lw.Robot:
+    """Six arms of four joints on one base."""
+    b = lw.Builder("forked")
+    for arm in range(6):
+        parent = "base"
+        for k in range(4):
+            name = f"{arm}{k}"
+            b = b.link(name, mass=1.0, com=(0.1, 0.0, 0.2), inertia=(0.1, 0.1, 0.1))
+            b = b.joint(name, "revolute", parent=parent, child=name, axis=(0.0, k % 2, 1 - k % 2),
+                        xyz=(0.1, 0.1 * arm, 0.3))  # fmt: skip
+            parent = name
+    return b.build()
 
 
 @pytest.mark.parametrize(("seed", "best"), [(10, 0), (9, 1)])

@@ -25,7 +25,7 @@ def less_inverse(factors: ltl.Factors, columns: Matrix) -> Matrix:
     For a branch where b is zero, that asks only the ancestors which it shares with other branches,
     where elimination by L asks all. Without branches, elimination keeps the zeros of L.
     """
-    if all(parent == i - 1 for i, parent in enumerate(factors.parent)):
+    if tuple(factors.parent) == tuple(range(-1, len(factors.inv_d) - 1)):
         less = factors._replace(inv_d=[-x for x in factors.inv_d])
         return [ltl.solve(less, b) for b in columns]
     W = ltl.inverse_triangle(factors)

@@ -78,7 +78,9 @@ class Renderer:
         body = "\n".join(self.out.text)
         rooms, reduction = self.large_angles()
         rooms += self.memory.begin()
-        reduction += "".join(put(x.put, self.lanes, self.register, x.pitch) for x in self.stores if x.put)
+        reduction += "".join(
+            put(x.put, self.lanes, self.register, x.pitch) for x in self.stores if x.put
+        )
         reduction += "".join(table(*runs) for x in self.stores for _, runs in x.repeated)
         return (
             f"define internal void @tile({arguments}) #0 {{\n"

@@ -95,7 +95,11 @@ _PYTHON = {
     "sequence_item": "PySequence_GetItem", "as_double": "PyFloat_AsDouble",
     "error_occurred": "PyErr_Occurred", "error_clear": "PyErr_Clear",
 }  # fmt: skip
-_NUMPY = {"new_array": 94, "as_result": 76, "set_base": 282}  # places in NumPy's function table, fixed by its ABI
+_NUMPY = {
+    "new_array": 94,
+    "as_result": 76,
+    "set_base": 282,
+}  # places in NumPy's function table, fixed by its ABI
 
 generals = keep_for_ever((ctypes.c_void_p * METHODS)())  # the Python function behind each method
 
