@@ -10,7 +10,8 @@ import pytest
 import linkwise  # noqa: F401
 
 MODULES = (
-    "linkwise", "linkwise.robot", "linkwise.builder", "linkwise.chain", "linkwise.checking.collect",
+    "linkwise", "linkwise.robot", "linkwise.functions", "linkwise.derivatives", "linkwise.builder",
+    "linkwise.differentiation.calls", "linkwise.chain", "linkwise.checking.collect",
 )  # fmt: skip
 
 

@@ -468,9 +468,9 @@ class Functions(Derivatives, Differentiation):
         >>> import linkwise as lw
         >>> robot = lw.load("iiwa14")
         >>> robot.forward_kinematics(robot.neutral(), ["link3", "link7"])[:, 2, 3].tolist()
-        [0.36, 1.266]
+        [0.78, 1.306]
         >>> robot.forward_kinematics(robot.neutral(), "link7", relative_to="link3")[2, 3].tolist()
-        0.906
+        0.526
 
         ``method``: ``"sweep"``, or ``"scan"`` for a frame at the tip of one long chain.
         """
