@@ -46,12 +46,19 @@ def test_a_missing_viewer_is_told_with_the_command(monkeypatch):
 # --- with viser ------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def shown():
+@pytest.fixture(scope="module")
+def served():
     pytest.importorskip("viser")
     robot = lw.load("iiwa14")
     with robot.show(Q, open_browser=False, block=False) as viewer:
         yield robot, viewer
+
+
+@pytest.fixture
+def shown(served):
+    robot, viewer = served
+    viewer.update(Q)
+    return robot, viewer
 
 
 def pose_of(viewer, robot):
@@ -118,6 +125,7 @@ def test_a_motion_plays():
         assert np.allclose(viewer.q, rows[5])
 
 
+@pytest.mark.full
 def test_closed_loops_stay_closed_and_show_their_forces():
     pytest.importorskip("viser")
     robot = lw.load("iiwa14")
@@ -128,6 +136,15 @@ def test_closed_loops_stay_closed_and_show_their_forces():
         assert not np.array_equal(viewer.q, Q)
         assert np.abs(closed.residual(viewer.q).position).max() < 1e-9
         assert "forces" not in viewer.stage._extra  # they belong to another state
+
+
+@pytest.mark.full
+def test_the_page_reaches_a_browser(shown, browse):
+    """Its sliders are there, by their names, and a notebook shows it in a frame."""
+    _, viewer = shown
+    named = "[1, 2, 3, 4, 5, 6, 7].every(k => document.body.innerText.includes(`joint${k}, rad`))"
+    assert browse(viewer.url, f"document.querySelector('canvas') && {named}")
+    assert f'src="{viewer.url}"' in viewer._repr_html_()
 
 
 # --- the command -----------------------------------------------------------------------------

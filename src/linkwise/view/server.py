@@ -117,6 +117,11 @@ class Viewer:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _repr_html_(self) -> str:
+        """The page, for notebooks."""
+        style = "width:100%;height:560px;border:1px solid #d5dbe1;border-radius:8px"
+        return f'<iframe src="{self.url}" style="{style}"></iframe>'
+
     def __repr__(self) -> str:
         state = "closed" if self._closed.is_set() else self.url
         return f"<Viewer of {self._robot.name!r}: {state}>"
