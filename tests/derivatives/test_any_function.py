@@ -18,6 +18,7 @@ from linkwise.bench.pinocchio import pinocchio_model
 from linkwise.differentiation.equations import function_of
 from linkwise.differentiation.plan import CURVATURE, GRADIENT, Asked, Plan
 from linkwise.engine.tasks import Key
+from linkwise.errors import ProgramTooLarge
 from linkwise.trace.program import Block, Program
 from linkwise.trace.tracer import evaluate
 
@@ -85,15 +86,22 @@ def test_derivatives_are_those_of_a_complex_step(
     agree(robot, algorithm, complex_step)
 
 
+HEAVY = ("inverse_dynamics", "mass_matrix", "mass_matrix_inverse")
+
+
 @pytest.mark.parametrize(
-    "function",
-    ["com_jacobian", *(pytest.param(f, marks=pytest.mark.full)
-                       for f in ("inverse_dynamics", "mass_matrix", "mass_matrix_inverse"))],
-)  # fmt: skip
-def test_both_modes_agree(function: str, small: Small, complex_step: Step) -> None:
+    ("name", "function"),
+    [
+        ("ball", "com_jacobian"),
+        ("flying", "forward_kinematics"),
+        ("flying", "normalize"),
+        *(pytest.param("ball", f, marks=pytest.mark.full) for f in HEAVY),
+    ],
+)
+def test_both_modes_agree(name: str, function: str, small: Small, complex_step: Step) -> None:
     algorithm = next(iter(FUNCTIONS[function].values()))
     for mode in ("forward", "reverse"):
-        agree(small("ball"), algorithm, complex_step, mode)
+        agree(small(name), algorithm, complex_step, mode)
 
 
 def closed_arm() -> lw.Robot:
@@ -476,3 +484,10 @@ def test_mistakes_of_calls_are_named(state: np.ndarray) -> None:
         robot.derivative("bias", weighted=True)()
     with pytest.raises(ValueError, match="project steps of an iteration are not differentiated"):
         closed_arm().derivative("project")
+
+
+def test_what_does_not_fit_into_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("linkwise.differentiation.equations.free_memory", lambda: 1_000_000)
+    robot = lw.load("puma560")
+    with pytest.raises(ProgramTooLarge, match=r"robot\.jvp, robot\.vjp"):
+        robot.derivative("mass_matrix_inverse", "q", mode="forward")(np.zeros(6))
