@@ -8,6 +8,11 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 PICTURES = ROOT / "docs" / "pictures"
+# of scripts that make a page, or print: what belongs to them
+OTHERS = {
+    "load": "view_iiwa14.png", "my_own_urdf": "view_report.png", "gpu": "roofline.svg",
+    "tether": "long_chains.svg", "casadi_swing_up": "swing_up.png",
+}  # fmt: skip
 
 
 def setup(app: Any) -> dict[str, Any]:
@@ -53,7 +58,7 @@ def described(script: Path) -> tuple[str, str]:
 def picture_of(script: Path) -> str:
     """The picture that a script makes, where docs/pictures has it."""
     name = script.stem.split("_", 1)[1]
-    return next((p.name for p in sorted(PICTURES.glob(f"{name}.*"))), "")
+    return OTHERS.get(name) or next((p.name for p in sorted(PICTURES.glob(f"{name}.*"))), "")
 
 
 def page(script: Path, title: str, text: str, picture: str) -> str:
