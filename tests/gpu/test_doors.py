@@ -115,6 +115,8 @@ class TestJax:
         for jacobian in (jax.jacrev, jax.jacfwd):
             close(jax.jit(jax.vmap(jacobian(f, argnums=2)))(*given), inverse)
         loss = jax.grad(lambda q, qd, tau: (f(q, qd, tau) ** 2).sum())
+        second = jax.jit(jax.vmap(jax.hessian(lambda q, qd, tau: (f(q, qd, tau) ** 2).sum())))
+        assert second(*given).shape == (50, 6, 6)
         tangents = jax.jit(lambda *x: jax.jvp(f, x, x))(*given)[1]
         with jax.default_device(jax.devices("cpu")[0]):
             close(jax.jit(loss)(*given), np.asarray(loss(*given)))

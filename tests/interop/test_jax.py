@@ -81,6 +81,20 @@ def test_gradients_through_a_scan(state, jax):
 
 
 @pytest.mark.full
+def test_second_order_in_every_mode(state, jax):
+    robot, (q, qd, tau) = (state[0], (x[0] for x in state[1]))
+    f = lw.jax.forward_dynamics(robot)
+
+    def loss(q):
+        return (f(q, qd, tau) ** 2).sum()
+
+    forward, backward = jax.jacfwd, jax.jacrev
+    expected = forward(backward(loss))(q)
+    for outer, inner in ((forward, forward), (backward, forward), (backward, backward)):
+        np.testing.assert_allclose(outer(inner(loss))(q), expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.full
 def test_second_order(state, jax):
     """The Hessian of the potential energy is the derivative of the torque of gravity."""
     robot, (q, _, _) = state
@@ -89,13 +103,15 @@ def test_second_order(state, jax):
     np.testing.assert_allclose(jax.hessian(energy)(q[0]), jax.jacfwd(torque)(q[0]), atol=1e-11)
 
 
-def test_mistakes_are_told(state):
+def test_mistakes_are_told(state, jax):
     robot, (q, qd, tau) = state
     f = lw.jax.forward_dynamics(robot)
     with pytest.raises(TypeError, match=r"was given 2 array\(s\); expected q, qd, tau"):
         f(q, qd)
     with pytest.raises(ValueError, match=r"qd has shape \(5, 5\); expected \(\.\.\., 6\)"):
         f(q, qd[:, :5], tau)
+    with pytest.raises(NotImplementedError, match=r"\[.*\] is not linear: jax.linear_transpose"):
+        jax.linear_transpose(lambda tau: f(q, qd, tau), tau)(tau)
     with pytest.raises(TypeError, match="expected q, qd, tau, f_ext_link6"):
         lw.jax.forward_dynamics(robot, f_ext=["link6"])(q, qd, tau)
 

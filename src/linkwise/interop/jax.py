@@ -5,8 +5,8 @@
 >>> jax.jit(jax.vmap(f))(q, qd, tau)                    # doctest: +SKIP
 
 XLA calls the compiled kernels by their addresses, through its foreign-function interface, on the
-CPU and on NVIDIA GPUs; it traces no equation. Derivatives are kernels of Jacobians, whose products
-with tangents JAX transposes. Arrays are float32, or float64 with ``jax_enable_x64``; leading axes
+CPU and on NVIDIA GPUs; it traces no equation. Derivatives are kernels too: products with the
+Jacobian from either side. Arrays are float32, or float64 with ``jax_enable_x64``; leading axes
 broadcast. With ``f_ext``, one more argument for each frame that it names: a wrench (..., 6).
 Derivatives by a quaternion in ``q`` have four numbers: they are those of the function of the
 normalised quaternion, and so have no part along it.
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import count
 from math import prod
 from typing import Any
@@ -29,7 +29,7 @@ from linkwise.interop.derived import Node, node
 from linkwise.interop.package import package
 
 _numbers = count()
-_targets: WeakKeyDictionary[Node, dict[str, str]] = WeakKeyDictionary()
+_targets: WeakKeyDictionary[Node, dict[tuple[str, str], str]] = WeakKeyDictionary()
 _kept: list[Any] = []  # XLA forgets no target, so that no handler may be dropped
 
 
@@ -46,7 +46,7 @@ def function(
     jax = _jax()
     key = Key(name, method, frame, axes, frames(f_ext))
     of = node(robot._calls, key)
-    wanted, run = names(of.ports, key.external), _differentiable(of)
+    wanted, run = names(of.ports, key.external), _primitive()
 
     def call(*arrays: Any) -> Any:
         check_count(name, wanted, len(arrays), "array")
@@ -60,7 +60,7 @@ def function(
         double = any(x.dtype == "float64" for x in values)
         dtype = "float64" if double else "float32"
         rows = [jax.numpy.broadcast_to(x.astype(dtype), (*shape, x.shape[-1])) for x in values]
-        return run(*rows)[0]
+        return run.bind(*rows, of=of, along=None)[0]
 
     call.__name__ = call.__qualname__ = name
     return call
@@ -85,42 +85,83 @@ def mass_matrix(robot: Functions, *, method: str = "auto") -> Callable[..., Any]
     return function(robot, "mass_matrix", method=method)
 
 
-def _differentiable(of: Node) -> Callable[..., Any]:
-    """The node as a function of arrays with the same leading axes, with its derivatives."""
-    jax = _jax()
+@cache
+def _primitive() -> Any:
+    """The call of a node as an operation of JAX: how it is computed, batched, differentiated.
 
-    run = jax.custom_jvp(lambda *rows: _call(of, rows))
+    ``along`` is the node whose `jvp` is called, or None: such a call is linear in its last
+    arguments, the rates of the first, and its transpose is the `vjp`. So reverse mode takes one
+    kernel of a few times the operations of the function, and forms no Jacobian.
+    """
+    from jax.extend.core import Primitive
+    from jax.interpreters import ad, batching, mlir
 
-    def derivative(rows: Any, tangents: Any) -> Any:
-        jacobians = iter(_differentiable(of.jacobian)(*rows))
-        lead, changes = rows[0].shape[:-1], []
-        for slot in of.slots:
-            parts = [jax.numpy.einsum("...ij,...j->...i", next(jacobians), t) for t in tangents]
-            changes.append(sum(parts).reshape(*lead, *slot.shape))
-        return run(*rows), tuple(changes)
+    jax, call = _jax(), Primitive("linkwise")
+    call.multiple_results = True
 
-    run.defjvp(derivative)
-    return run  # type: ignore[no-any-return]
+    def shapes(*rows: Any, of: Node, along: Node | None) -> list[Any]:
+        lead, dtype = rows[0].shape[:-1], rows[0].dtype
+        return [jax.core.ShapedArray((*lead, *slot.shape), dtype) for slot in of.slots]
+
+    def mapped(rows: Any, axes: Any, *, of: Node, along: Node | None) -> Any:
+        sized = zip(rows, axes, strict=True)
+        size = next(x.shape[axis] for x, axis in sized if axis is not None)
+        moved = [
+            jax.numpy.broadcast_to(x, (size, *x.shape)) if axis is None
+            else jax.numpy.moveaxis(x, axis, 0)
+            for x, axis in zip(rows, axes, strict=True)
+        ]  # fmt: skip
+        return call.bind(*moved, of=of, along=along), [0] * len(of.slots)
+
+    def jvp(rows: Any, tangents: Any, *, of: Node, along: Node | None) -> Any:
+        rates = [ad.instantiate_zeros(t) for t in tangents]
+        changes = call.bind(*rows, *rates, of=of.jvp, along=of)
+        return call.bind(*rows, of=of, along=along), changes
+
+    def transpose(weights: Any, *arguments: Any, of: Node, along: Node | None) -> Any:
+        if along is None:
+            raise NotImplementedError(f"{of.name} is not linear: jax.linear_transpose has no rule")
+        rows, rates = arguments[: len(along.ports)], arguments[len(along.ports) :]
+        flat = [
+            ad.instantiate_zeros(w).reshape(*rows[0].shape[:-1], slot.size)
+            for w, slot in zip(weights, along.slots, strict=True)
+        ]
+        found = call.bind(*rows, *flat, of=along.vjp, along=None)
+        wanted = [ad.is_undefined_primal(x) for x in rates]
+        return [None] * len(rows) + [
+            x if asked else None for x, asked in zip(found, wanted, strict=True)
+        ]
+
+    call.def_abstract_eval(shapes)
+    call.def_impl(jax.jit(call.bind, static_argnames=("of", "along")))
+    batching.primitive_batchers[call] = mapped
+    ad.primitive_jvps[call] = jvp
+    ad.primitive_transposes[call] = transpose
+    for platform in HANDLERS:
+        lowered = mlir.lower_fun(partial(_called, platform), multiple_results=True)
+        mlir.register_lowering(call, lowered, platform=platform)
+    return call
 
 
-def _call(of: Node, rows: Any) -> Any:
+def _called(platform: str, *rows: Any, of: Node, along: Node | None) -> list[Any]:
+    """The call of a node's kernel on a platform, as XLA has it."""
     jax, lead, dtype = _jax(), rows[0].shape[:-1], rows[0].dtype
     made = tuple(jax.ShapeDtypeStruct((*lead, prod(s.shape)), dtype) for s in of.slots)
-    target = _target(of, dtype.name)
-    found = jax.ffi.ffi_call(target, made, vmap_method="broadcast_all")(*rows)
-    return tuple(x.reshape(*lead, *s.shape) for x, s in zip(found, of.slots, strict=True))
+    found = jax.ffi.ffi_call(_target(of, dtype.name, platform), made)(*rows)
+    return [x.reshape(*lead, *s.shape) for x, s in zip(found, of.slots, strict=True)]
 
 
-def _target(of: Node, dtype: str) -> str:
-    """The name under which XLA knows the kernels of a node: on the CPU, and on a GPU, if any."""
+def _target(of: Node, dtype: str, platform: str) -> str:
+    """The name under which XLA knows the kernel of a node."""
     own = _targets.setdefault(of, {})
-    if dtype not in own:
+    if (dtype, platform) not in own:
+        jax, (code, kernel) = _jax(), HANDLERS[platform](of, dtype)
+        _kept.append((code, kernel))
         name = f"linkwise_{next(_numbers)}"
-        _register(name, "cpu", *_on_cpu(of, dtype))
-        if _has_gpu():
-            _register(name, "CUDA", *_on_gpu(of, dtype))
-        own[dtype] = name
-    return own[dtype]
+        capsule = jax.ffi.pycapsule(ctypes.c_void_p(code.address["xla"]))
+        jax.ffi.register_ffi_target(name, capsule, platform=XLA_NAMES[platform])
+        own[dtype, platform] = name
+    return own[dtype, platform]
 
 
 def _on_cpu(of: Node, dtype: str) -> tuple[Any, Any]:
@@ -138,17 +179,5 @@ def _on_gpu(of: Node, dtype: str) -> tuple[Any, Any]:
     return launcher(kernel.compiled_launch), kernel
 
 
-def _register(name: str, platform: str, code: Any, kernel: Any) -> None:
-    """Tell XLA where the code of a kernel's handler is."""
-    jax = _jax()
-    _kept.append((code, kernel))
-    capsule = jax.ffi.pycapsule(ctypes.c_void_p(code.address["xla"]))
-    jax.ffi.register_ffi_target(name, capsule, platform=platform)
-
-
-@cache
-def _has_gpu() -> bool:
-    try:
-        return bool(_jax().devices("cuda"))
-    except RuntimeError:  # JAX has no such platform
-        return False
+HANDLERS = {"cpu": _on_cpu, "cuda": _on_gpu}  # by JAX's names of platforms
+XLA_NAMES = {"cpu": "cpu", "cuda": "CUDA"}
