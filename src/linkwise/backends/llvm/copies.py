@@ -20,7 +20,7 @@ from linkwise.backends.llvm.types import Lanes, Lines
 from linkwise.trace.expr import Expr
 
 LINE = 64  # bytes of a line of the cache
-STREAMED = 1 << 21  # bytes of results from which they are written past the caches: two of usual L2
+STREAMED = 1 << 23  # bytes of results from which they are written past the caches
 LONG = 2048  # bytes of a row from which that is worth a copy
 SPARSE = 0.5  # share of a row's numbers in holes from which they are left out
 
