@@ -76,11 +76,11 @@ def complex_step(plan: Plan, values: dict[str, Any]) -> np.ndarray:
 
 def in_tangent_space(plan: Plan, y: np.ndarray, changes: np.ndarray) -> np.ndarray:
     """Changes (..., numbers) of poses as twists, of configurations as rates by least squares."""
-    if plan.task.algorithm.function == "forward_kinematics":
-        T, dT = y.reshape(4, 4), changes.reshape(-1, 4, 4)
-        W = dT[:, :3, :3] @ T[:3, :3].T
-        turn = np.stack([W[:, 2, 1], W[:, 0, 2], W[:, 1, 0]], 1)
-        return np.concatenate([turn, dT[:, :3, 3]], 1)
+    if plan.task.algorithm.function in ("forward_kinematics", "link_poses"):
+        T, dT = y.reshape(-1, 4, 4), changes.reshape(len(changes), -1, 4, 4)
+        W = dT[..., :3, :3] @ T[:, :3, :3].swapaxes(1, 2)
+        turn = np.stack([W[..., 2, 1], W[..., 0, 2], W[..., 1, 0]], -1)
+        return np.concatenate([turn, dT[..., :3, 3]], -1).reshape(len(changes), -1)
     if plan.task.algorithm.output == ("nq",):
         basis = np.array([rate(plan.tree, list(y), list(e)) for e in np.eye(plan.tree.nv)], float)
         return np.linalg.lstsq(basis.T, changes.T, rcond=None)[0].T

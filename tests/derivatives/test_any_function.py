@@ -95,6 +95,7 @@ HEAVY = ("inverse_dynamics", "mass_matrix", "mass_matrix_inverse")
         ("ball", "com_jacobian"),
         ("flying", "forward_kinematics"),
         ("flying", "normalize"),
+        ("flying", "link_poses"),
         *(pytest.param("ball", f, marks=pytest.mark.full) for f in HEAVY),
     ],
 )

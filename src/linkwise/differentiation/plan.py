@@ -104,12 +104,12 @@ class Plan:
     @cached_property
     def result(self) -> Space:
         """How the result changes."""
-        algorithm = self.task.algorithm
-        if algorithm.function == "forward_kinematics":
-            return Poses()
+        algorithm, shape = self.task.algorithm, self.task.algorithm.output_shape(self.tree)
+        if algorithm.function in ("forward_kinematics", "link_poses"):
+            return Poses(shape[:-2])
         if algorithm.output == ("nq",):
             return Configurations(self.tree)
-        return Numbers(algorithm.output_shape(self.tree))
+        return Numbers(shape)
 
     def shape_of(self, name: str) -> tuple[int, ...]:
         """Of the rates of an argument."""

@@ -125,12 +125,13 @@ class Configurations(Space):
 
 @final
 class Poses(Space):
-    """Poses (4, 4), which move by a twist: (angular, linear) of their origin, in base axes.
+    """Poses (..., 4, 4), which move by twists: (angular, linear) of their origins, in base axes.
 
     A turning R has ``Ṙ = w~ R``, so that w is made of the rows of Ṙ and R.
     """
 
-    shape = (6,)
+    def __init__(self, several: tuple[int, ...] = ()) -> None:
+        self.shape = (*several, 6)
 
     def along(self, x: list[Expr], v: Values) -> Values:
         raise NotImplementedError("no function takes a pose")
@@ -139,16 +140,26 @@ class Poses(Space):
         raise NotImplementedError("no function takes a pose")
 
     def rates(self, y: list[Expr], change: list[Expr]) -> list[Expr]:
-        x, y_, z = _rows(y)
-        dx, dy, dz = _rows(change)
-        turn = [_dot(dz, y_), _dot(dx, z), _dot(dy, x)]
-        return [*turn, *(change[k] for k in (3, 7, 11))]
+        return [x for k in range(0, len(y), 16) for x in _twist(y[k : k + 16], change[k : k + 16])]
 
     def weights(self, y: list[Expr], w: Values) -> Values:
-        x, y_, z = _rows(y)
-        turned = [[a * w[1] for a in z], [a * w[2] for a in x], [a * w[0] for a in y_]]
-        rows = ([*row, w[3 + k]] for k, row in enumerate(turned))
-        return [*(x for row in rows for x in row), 0.0, 0.0, 0.0, 0.0]
+        pairs = ((y[16 * k : 16 * k + 16], w[6 * k : 6 * k + 6]) for k in range(len(y) // 16))
+        return [x for pose, own in pairs for x in _wrench(pose, own)]
+
+
+def _twist(pose: list[Expr], change: list[Expr]) -> list[Expr]:
+    """How a pose moves whose numbers change."""
+    x, y, z = _rows(pose)
+    dx, dy, dz = _rows(change)
+    return [_dot(dz, y), _dot(dx, z), _dot(dy, x), *(change[k] for k in (3, 7, 11))]
+
+
+def _wrench(pose: list[Expr], w: Values) -> Values:
+    """Weights of a pose's numbers whose sum is that of its twist with weights w."""
+    x, y, z = _rows(pose)
+    turned = [[a * w[1] for a in z], [a * w[2] for a in x], [a * w[0] for a in y]]
+    rows = ([*row, w[3 + k]] for k, row in enumerate(turned))
+    return [*(a for row in rows for a in row), 0.0, 0.0, 0.0, 0.0]
 
 
 def _rows(pose: Sequence[Expr]) -> list[Sequence[Expr]]:
