@@ -14,7 +14,7 @@ LAYERS = [
     "codes", "errors", "text", "spatial", "model", "io", "sweep", "algorithms", "trace", "backends",
     "engine", "factors", "se3", "derivatives", "differentiation", "functions", "conversions",
     "summary", "models", "study", "interop", "export", "view", "robot", "grasp", "load", "builder",
-    "chain", "identification", "motion", "plots", "checking", "bench",
+    "chain", "identification", "motion", "control", "plots", "checking", "bench",
     "report", "sampling", "cli",
 ]  # fmt: skip
 EQUATIONS = ("sweep", "algorithms")  # no array library, no machine

@@ -6,7 +6,7 @@
 6
 """
 
-from linkwise import plots, se3
+from linkwise import control, plots, se3
 from linkwise.builder import Builder
 from linkwise.chain import chain
 from linkwise.checking.collect import check
@@ -19,7 +19,6 @@ from linkwise.io.dh import DHRow
 from linkwise.load import from_dh, from_mujoco, from_pinocchio, load
 from linkwise.model.closures import Coupling, Loop
 from linkwise.model.contacts import Contact, RigidBody
-from linkwise.motion import control
 from linkwise.motion.simulate import simulate
 from linkwise.motion.trajectory import Trajectory
 from linkwise.robot import Robot

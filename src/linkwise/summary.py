@@ -30,6 +30,7 @@ def summary(name: str, tree: Tree) -> str:
         lines.insert(-5, f"... {count - len(rows):,} links more")
         table = "\n".join(lines)
     ties = [_tie(tree.links[i], tree) for i in shown if tree.links[i].follows is not None]
+    ties += [f"closed: {printable(name)}" for name in tree.loop_names]
     return "\n".join((title, "", table, *(["", *ties] if ties else [])))
 
 

@@ -226,6 +226,7 @@ def test_laws_of_control_know_the_loop(four_bar: Any) -> None:
         numbers = [x.values.tolist() for x in law.inputs]
         return law_torques(law.forms, robot.tree, numbers, q, still)
 
+    assert torques(lw.control.pd(robot, 5.0, 1.0, np.add(q, 1.0)))[1:] == [0.0, 0.0]
     tau = torques(lw.control.gravity_compensation(robot))
     assert tau[1:] == [0.0, 0.0] and abs(tau[0] - robot.evaluate("gravity_torque", q)[0]) > 0.1
     assert np.abs(robot.evaluate("forward_dynamics", q, still, tau)).max() < 1e-9
@@ -248,3 +249,7 @@ def test_laws_of_control_move_a_closed_robot(four_bar: Any) -> None:
     law = lw.control.computed_torque(robot, 100.0, 20.0, goal)
     reached = lw.simulate(robot, q, controller=law, duration=2.0, every=None)
     np.testing.assert_allclose(reached.q[-1], goal, atol=1e-6)
+
+
+def test_the_loops_of_a_robot_are_shown(four_bar: Any) -> None:
+    assert str(four_bar()).splitlines()[-1] == "closed: loop 0: 'coupler_end' to 'rocker_end'"

@@ -18,7 +18,7 @@ from linkwise.algorithms.crba import crba
 from linkwise.algorithms.kinematics import jacobian, jacobian_dot_qd
 from linkwise.algorithms.rnea import bias
 from linkwise.algorithms.softening import damped
-from linkwise.motion.control import OperationalSpace, PerStep
+from linkwise.control import OperationalSpace, PerStep
 from linkwise.motion.laws import PD, law_torques
 from linkwise.motion.operational import follow
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.motion.control import OperationalSpace, PerStep, impedance
+from linkwise.control import OperationalSpace, PerStep, impedance
 
 ARM = lw.load("iiwa14")
 Q, QD, POSE = 0.3 + ARM.neutral(), np.zeros(7), np.eye(4)

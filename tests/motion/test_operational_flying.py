@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.motion.control import OperationalSpace, PerStep
+from linkwise.control import OperationalSpace, PerStep
 
 TIP = "l6"
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.motion.control import OperationalSpace
+from linkwise.control import OperationalSpace
 
 EPS = np.finfo(float).eps
 full = pytest.mark.full

@@ -9,10 +9,10 @@ from typing import Any
 import click
 import numpy as np
 
+from linkwise import control
 from linkwise.bench.states import tip
 from linkwise.cli.options import load_moving, robot_options
 from linkwise.cli.output import say, say_json
-from linkwise.motion import control
 from linkwise.motion.integrators import INTEGRATORS
 from linkwise.motion.setup import SOLVERS
 from linkwise.motion.simulate import simulate

@@ -215,6 +215,11 @@ def _task(function: str, tree: Tree) -> Task:
     return Task(next(iter(functions_of(tree)[function].values())))
 
 
+def _motors(tree: Tree, numbers: Sequence[Vector], q: Vector, v: Vector) -> list[Scalar]:
+    """A PD law, where there are motors."""
+    return [0.0 if j in tree.passive else x for j, x in enumerate(_pd(tree, numbers, q, v))]
+
+
 def _pd(tree: Tree, numbers: Sequence[Vector], q: Vector, v: Vector) -> list[Scalar]:
     kp, kd, target, rates = numbers
     errors = difference(tree, q, target)
@@ -272,7 +277,7 @@ def _constant_called(
 _GAINS = (("kp", "nv"), ("kd", "nv"), ("target", "nq"), ("rates", "nv"))
 CONSTANT = Form("constant", (("tau", "nv"),), lambda _tree, numbers, _q, _v: numbers[0],
                 called=_constant_called)  # fmt: skip
-PD = Form("pd", _GAINS, _pd, called=_pd_called)
+PD = Form("pd", _GAINS, _motors, called=_pd_called)
 GRAVITY = Form("gravity compensation", (), _gravity, called=_gravity_called)
 COMPUTED = Form("computed torque", (*_GAINS, ("acceleration", "nv")), _computed, _wanted,
                 called=_computed_called)  # fmt: skip
@@ -310,7 +315,8 @@ def pd(
     """``kp (target - q) + kd (rates - qd)``, on the manifold where joints turn in all directions.
 
     Gains are one number, or one for each degree of freedom (..., nv); ``target`` (..., nq) is the
-    neutral configuration unless given. `PerStep` of any of them follows a path.
+    neutral configuration unless given. `PerStep` of any of them follows a path. Passive joints of
+    closed robots, and the object of a grasp, have no motor and get no torque.
     """
     return law_of("pd", robot, PD, kp, kd, _target(robot, target), rates)
 
