@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise import control
 from linkwise.algorithms import functions_of
-from linkwise.motion import control
 from linkwise.motion.simulate import simulate
 from linkwise.robot import Robot
 from linkwise.sampling.spec import ROLLOUT, WORKSPACE, Spec, arguments, frame_of
