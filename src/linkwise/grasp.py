@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple, Unpack
@@ -103,7 +102,7 @@ class Grasp(Robot):
     def open(self) -> Robot:
         """The arms and the object without contacts; an object that an arm carries stays with it."""
         if self._opened is None:
-            tree = dataclasses.replace(self._tree, closures=(), held=None)
+            tree = self._tree.opened()
             self._opened = Robot.from_tree(tree, f"{self.name} without contacts")
         return self._opened
 

@@ -253,3 +253,23 @@ def test_laws_of_control_move_a_closed_robot(four_bar: Any) -> None:
 
 def test_the_loops_of_a_robot_are_shown(four_bar: Any) -> None:
     assert str(four_bar()).splitlines()[-1] == "closed: loop 0: 'coupler_end' to 'rocker_end'"
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("integrator", ["rk4", "DOP853"])
+def test_laws_of_the_open_robot_move_the_closed_one(four_bar: Any, integrator: str) -> None:
+    """As a function of Python would, which knows nothing of the loop."""
+    robot = four_bar()
+    q, open_ = robot.project([0.5, 0.6, 1.8]), robot.open
+    law = lw.control.pd(open_, 5.0, 0.5, q + 0.1) + lw.control.gravity_compensation(open_)
+    options: Any = {"duration": 0.05, "integrator": integrator}
+    found = lw.simulate(robot, q, controller=law, **options)
+    asked = lw.simulate(robot, q, controller=lambda t, q, qd: law(t, q, qd), **options)
+    np.testing.assert_allclose(found.q, asked.q, atol=1e-9)
+    closed = lw.control.pd(robot, 5.0, 0.5, q + 0.1) + lw.control.gravity_compensation(robot)
+    other = lw.simulate(robot, q, controller=closed, **options)
+    np.testing.assert_allclose(other.tau[0] - found.tau[0], closed(0, q, 0 * q) - law(0, q, 0 * q))
+    with pytest.raises(
+        ValueError, match=r"simulated, or, where it has closed loops, for robot.open"
+    ):
+        lw.simulate(robot, q, controller=lw.control.zero(lw.load("puma560")), duration=0.1)

@@ -569,6 +569,10 @@ class Tree:
         """Links between the base and both of two links."""
         return frozenset(self.path(a)) & frozenset(self.path(b))
 
+    def opened(self) -> Tree:
+        """The same tree without its closed loops."""
+        return replace(self, closures=(), curves=(), passive=(), held=None)
+
     def without_gravity(self) -> Tree:
         """The same tree, weightless."""
         return replace(self, gravity=(0.0, 0.0, 0.0))

@@ -194,7 +194,7 @@ class Rates:
         forms = () if held else setup.law.forms
         self.plan = Rollout(setup.dynamics, "rk4", forms, (False,) * len(ports_of(forms, tree)),
                             limited=setup.limits.joints, stop=setup.limits.stop,
-                            drift=setup.drift)  # fmt: skip
+                            drift=setup.drift, open_law=setup.law_is_open)  # fmt: skip
         names = self.plan.limit_names
         self.limits = [np.asarray(setup.limits.numbers[name]) for name in names]
         wrenches = [Port(f"f_ext[{k}]", 6) for k in range(len(setup.f_ext))]
@@ -202,7 +202,8 @@ class Rates:
         ports = (Port("q", tree.nq), Port("qd", tree.nv), Port("tau", tree.nv),
                  *ports_of(forms, tree), *wrenches, *limits)  # fmt: skip
         key = (held, tuple(form.key for form in forms), self.plan.limited, self.plan.stop,
-               setup.drift, setup.dynamics.algorithm.method, setup.dynamics.external)  # fmt: skip
+               setup.drift, setup.dynamics.algorithm.method, setup.dynamics.external,
+               setup.law_is_open)  # fmt: skip
         self.function = Function("rates", key, ports, tree.nq + tree.nv, self._trace)
         self.kernel = self.function.kernel(setup.robot, "float64", ONE)
 

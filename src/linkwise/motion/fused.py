@@ -45,7 +45,8 @@ class Fused:
         per_step = tuple(x.per_step for x in law.inputs)
         hold = setup.hold and law.depends_on_state
         plan = Rollout(setup.dynamics, setup.integrator, law.forms, per_step, hold, UNSAMPLED,
-                       setup.limits.joints, setup.limits.stop, setup.drift)  # fmt: skip
+                       setup.limits.joints, setup.limits.stop, setup.drift,
+                       setup.law_is_open)  # fmt: skip
         if setup.every is None or setup.controller is not None:
             return plan
         sampled = replace(plan, every=setup.every)

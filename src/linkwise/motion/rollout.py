@@ -66,6 +66,7 @@ class Rollout:
     stop: bool = False  # soft stops are at these limits; else they end the motion
     # of closed loops: PROJECT after each step, a time constant of Baumgarte's, or nothing
     drift: str | float | None = None
+    open_law: bool = False  # the law is one of the robot without its closed loops
 
     def samples(self, tree: Tree) -> int:
         """States that one run can write; 0: only its last one is of interest."""
@@ -141,7 +142,7 @@ class Rollout:
         law = tuple(form.key for form in self.forms)
         task = (self.dynamics.algorithm.method, self.dynamics.external)
         key = ("rollout", self.integrator, law, self.per_step, self.hold, self.every, *task,
-               self.limited, self.stop, self.drift)  # fmt: skip
+               self.limited, self.stop, self.drift, self.open_law)  # fmt: skip
         return Recipe(key, signature, partial(trace_rollout, self, tree))
 
 
@@ -158,13 +159,14 @@ class Traced:
     ) -> None:
         self.plan, self.tree, self.law, self.limits = plan, tree, law, limits
         self.grouped = regroup(tree)
+        self.controlled = tree.opened() if plan.open_law else tree
         self.wrenches = wrenches
         self.external = tuple(zip(plan.dynamics.external, wrenches, strict=True))
         self.held: Vector | None = None
 
     def torques(self, q: Vector, v: Vector) -> Numbers:
         """What the law asks for."""
-        return Numbers(law_torques(self.plan.forms, self.tree, self.law, q, v))
+        return Numbers(law_torques(self.plan.forms, self.controlled, self.law, q, v))
 
     def acting(self, q: Vector, v: Vector, h: Scalar = NO_STEP) -> tuple[Numbers, list[Scalar]]:
         """Torques of law and stops, and what stops resist per unit of the rates after h."""

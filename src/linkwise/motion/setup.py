@@ -69,6 +69,11 @@ class Setup:
         return asked or self.dynamics.rolled
 
     @property
+    def law_is_open(self) -> bool:
+        """Whether the law is one of the robot without its closed loops."""
+        return self.law.robot.tree.digest != self.robot.tree.digest
+
+    @property
     def dtype(self) -> str:
         """Number type of the states."""
         return self.q.dtype.name
@@ -244,10 +249,12 @@ def _controller(robot: Robot, controller: Any, steps: int) -> tuple[Law, Any]:
     if controller is None:
         return zero(robot), None
     if isinstance(controller, Law):
-        if controller.robot.tree.digest != robot.tree.digest:
+        known = {robot.tree.digest, robot.open.tree.digest}
+        if controller.robot.tree.digest not in known:
             raise ValueError(
                 f"simulate: the controller is a law for robot {controller.robot.name!r}, which "
-                f"differs from {robot.name!r}; expected a law made for the robot that is simulated"
+                f"differs from {robot.name!r}; expected a law made for the robot that is "
+                "simulated, or, where it has closed loops, for robot.open"
             )
         if controller.steps is not None and controller.steps < steps:
             raise ValueError(

@@ -46,7 +46,8 @@ def simulate(
     ``controller`` is None for no torques; a law of `linkwise.control`, which is compiled into the
     simulation; or any function ``controller(t, q, qd) -> tau`` of the whole batch, called once per
     step. Its torques are held over the step, as a digital controller's are; with ``hold=False`` it
-    is asked whenever the integrator needs an acceleration.
+    is asked whenever the integrator needs an acceleration. A robot with closed loops takes laws of
+    ``robot.open`` too, which know nothing of the loops: those of a frame's motion, say.
 
     ``integrator``, with steps of ``dt`` seconds: ``"euler"`` (semi-implicit, order 1), ``"rk4"``
     (order 4), ``"implicit"`` (order 1, stable however stiff damping, friction and stops are) or
