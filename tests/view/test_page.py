@@ -133,3 +133,29 @@ def test_a_target_is_reached_in_a_browser_and_a_motion_plays(browser, tmp_path):
     assert np.allclose(found["half"], q0 + 0.5, atol=1e-6)
     assert found["shown"] == "0.50 / 1.00 s"
     assert found["wide"] <= 500  # nothing sticks out of a phone (browsers are 500 wide at least)
+
+
+@pytest.mark.full
+def test_closed_loops_stay_closed_in_a_browser(browser, tmp_path):
+    """Loops in all six directions and in three, to the world and to a frame that moves."""
+    arm = lw.load("iiwa14")
+    q = np.array([0.3, 0.7, 0.2, -1.4, 0.1, 0.9, 0.0])
+    wall = arm.close_loops(lw.Loop("link7"), at=q)
+    two = arm.with_attached(arm, "base", np.eye(4), "b/")
+    ring = two.close_loops(lw.Loop("link7", "b/link7", [0, 0, 0, 1, 1, 1]), at=np.tile(q, 2))
+    for robot, start, number in ((wall, q, 0), (ring, np.tile(q, 2), 3)):
+        path = robot.save_html(tmp_path / "closed.html", q=start)
+        found = browser(path, f"""
+          const slider = document.getElementById('joint{number}');
+          slider.value = +slider.value + 0.1; slider.dispatchEvent(new Event('input'));
+          const moved = linkwise.state.q;
+          slider.value = 3; slider.dispatchEvent(new Event('input'));  // cannot be
+          return {{moved, stays: linkwise.state.q,
+                   gaps: linkwise.gaps(linkwise.poses({json.dumps((start + 1e-3).tolist())}))}};
+        """)  # fmt: skip
+        moved = np.array(found["moved"])
+        assert moved[number] == pytest.approx(start[number] + 0.1)
+        assert np.abs(robot.residual(moved).position).max() < 1e-8
+        assert np.abs(robot.residual(np.array(found["stays"])).position).max() < 1e-8
+        # near the closed state, gaps are what `residual` tells, up to the square of turns
+        assert np.allclose(found["gaps"], robot.residual(start + 1e-3).position, atol=1e-5)

@@ -1,6 +1,6 @@
 """A scene as one HTML file: its data, a style and a script, and nothing from anywhere else.
 
-The script (`page.js`) has kinematics of its own, from the exported tree, so that sliders work
+The script (`script/`) has kinematics of its own, from the exported tree, so that sliders work
 without Python; `tests/view` hold it to `Robot.forward_kinematics`.
 """
 
@@ -21,12 +21,20 @@ from linkwise.model.tree import Link
 from linkwise.view.scene import KINDS, Mesh, Scene, Shape, placement, values_of
 
 MOST_NUMBERS = 400_000  # of the tracks that a page has; longer ones are thinned
+SCRIPTS = ("matrices", "robot", "geometry", "drawing", "controls")
 DIGITS = 7  # of numbers that are only looked at
 
 
 @cache
 def _part(name: str) -> str:
     return resources.files("linkwise.view").joinpath(name).read_text(encoding="utf-8")
+
+
+@cache
+def _script() -> str:
+    """The parts of the script as one function, so that their names are nobody else's."""
+    parts = "\n".join(_part(f"script/{name}.js") for name in SCRIPTS)
+    return f'"use strict";\n(() => {{\n{parts}}})();'
 
 
 def page(scene: Scene) -> str:
@@ -37,7 +45,7 @@ def page(scene: Scene) -> str:
         title=html.escape(printable(scene.name)),
         css=_part("page.css"),
         scene=data.replace("<", "\\u003c"),
-        script=_part("page.js"),
+        script=_script(),
     )
 
 
@@ -67,8 +75,13 @@ def data_of(scene: Scene) -> dict[str, Any]:
         "tip": scene.tip,
         "sliders": [_slider(slider) for slider in scene.sliders],
         "ties": [
-            {"name": printable(x.name), "bodies": x.bodies, "points": [list(p) for p in x.points]}
-            for x in scene.ties
+            {
+                "name": printable(tie.name),
+                "bodies": tie.bodies,
+                "poses": [_rows(pose) for pose in tie.poses],
+                "directions": tie.directions,
+            }
+            for tie in scene.ties
         ],
         "values": [values_of(scene.sliders, q).tolist() for q in scene.q],
         "q": scene.q.tolist(),

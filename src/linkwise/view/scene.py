@@ -95,11 +95,15 @@ class Marker:
 
 @dataclass(frozen=True)
 class Tie:
-    """Two points that a closed loop holds together, each on its body."""
+    """Two frames that a closed loop holds together, each on its body.
+
+    Directions are rows (angular, linear) in axes of the second frame, at the origin of the first.
+    """
 
     name: str
     bodies: tuple[int, int]
-    points: tuple[Any, Any]
+    poses: tuple[Any, Any]  # (4, 4) each, in the body's frame
+    directions: Any  # (k, 6)
 
 
 @dataclass(frozen=True, eq=False)
@@ -289,7 +293,10 @@ def tip_of(robot: Viewed) -> str:
 
 def ties_of(tree: Tree) -> tuple[Tie, ...]:
     """The ends of all closed loops."""
-    return tuple(Tie(c.name, (c.a.link, c.b.link), (c.a.origin, c.b.origin)) for c in tree.closures)
+    return tuple(
+        Tie(c.name, (c.a.link, c.b.link), (pose_of_frame(c.a), pose_of_frame(c.b)), c.directions)
+        for c in tree.closures
+    )
 
 
 def pushes_of(

@@ -165,9 +165,8 @@ class Stage:
         """Lines between the ends of closed loops, and points on both."""
         pairs = []
         for tie in self._scene.ties:
-            ends = [np.array(p) if b < 0 else poses[b][:3, :3] @ p + poses[b][:3, 3]
-                    for b, p in zip(tie.bodies, tie.points, strict=True)]  # fmt: skip
-            pairs.append(ends)
+            both = zip(tie.bodies, tie.poses, strict=True)
+            pairs.append([(own if b < 0 else poses[b] @ own)[:3, 3] for b, own in both])
         if pairs:
             points = np.array(pairs)
             self._put(
