@@ -27,7 +27,7 @@ from linkwise.model.description import BodyInertia, Limits, RobotDescription
 from linkwise.model.find import find_link
 from linkwise.model.layouts import Layout
 from linkwise.model.order import reorder
-from linkwise.model.parameters import KINDS, Parameter, inertial_parameters
+from linkwise.model.parameters import KINDS, MOST_LINKS, Parameter, inertial_parameters
 from linkwise.model.tree import BASE, Frame, Link, LinkArrays, Tree
 from linkwise.model.values import numbers, unknown
 from linkwise.summary import summary
@@ -508,6 +508,12 @@ class Robot(Functions, Conversions):
                 )
             if names.count(name) > 1:
                 raise ValueError(f"parametric: parameter {name!r} is named twice; expected once")
+        if names and self._tree.n_links > MOST_LINKS:
+            raise ValueError(
+                f"parametric: robot {self.name!r} has {self._tree.n_links:,} moving links; "
+                f"expected at most {MOST_LINKS:,}: functions with parameters are written out link by link, "
+                "never as loops. robot.with_gravity and the like make another robot"
+            )
         own = tuple(
             Parameter(name, self._carrier(payload) if name == "payload" else None) for name in names
         )

@@ -273,6 +273,11 @@ def test_messages(arm: lw.Robot) -> None:
         arm.parametric(payload=base)
     with pytest.raises(ValueError, match=r"no chain of moving links; expected payload='name"):
         arm.with_attached(arm, base, prefix="b_").parametric("payload")
+    with pytest.raises(
+        ValueError, match=r"has 1,001 moving links; expected at most 1,000: functions"
+    ):
+        lw.chain(1001).parametric("gravity")
+    assert lw.chain(1001).parametric().parameters == ()
     free = arm.parametric("inertia", "gravity")
     with pytest.raises(ValueError, match=r"inertia has shape \(7, 9\); expected \(\.\.\., 7, 10\)"):
         free.bias(q, q, inertia=np.zeros((7, 9)))

@@ -31,6 +31,7 @@ from linkwise.spatial.se3 import matrix_of
 
 Array = NDArray[np.float64]
 TEN = 10  # numbers of a body
+MOST_LINKS = 1000  # of a robot with parameters: its functions have no loops, and compile for long
 NEAR = 1e-4  # squares of turns below which series are used
 
 
