@@ -164,13 +164,14 @@ def refuse_mask(function: str, name: str, value: Any) -> None:
 def _rows(array: Array, shape: tuple[int, ...], dtype: np.dtype) -> Array:
     """An argument as rows: a view where leading axes make one axis of rows, else a copy.
 
-    A single state is copied, so that its row is contiguous.
+    The row of a single state is contiguous, if need be by a copy.
     """
     size = array.shape[-1]
     states = int(np.prod(shape, dtype=np.int64))
     typed = array.astype(dtype, copy=False)
     rows = np.broadcast_to(typed, (*shape, size)).reshape(states, size)
-    return rows if rows.flags.aligned and shape else rows.copy()
+    usable = rows.flags.aligned and (bool(shape) or rows.flags.c_contiguous)
+    return rows if usable else rows.copy()
 
 
 def target(out: Any, shape: tuple[int, ...], batch: Batch) -> Array:

@@ -31,7 +31,7 @@ from linkwise.trace.status import UNIT_TOLERANCE, Status
 from linkwise.trace.tracer import Task
 
 Array = NDArray[Any]
-LONGEST = {"float64": 128, "float32": 16}  # links of a piece
+LONGEST = {"float64": 256, "float32": 16}  # links of a piece
 SIDE_BY_SIDE = 16  # pieces that a cut counts with, whatever registers hold
 FEW = 256  # pairs that are joined by one thread
 ODD = 64  # links of other kinds, at most, that a chain may begin or end with
