@@ -2,7 +2,8 @@
 
     python tools/lanes.py 4 tools/rollouts.py ...
 
-What a tool writes to the pages of docs/ is then measured so too: run it in a copy of the repository.
+What a tool writes to the pages of docs/ is then measured so too: run it in a copy of the
+repository.
 """
 
 from __future__ import annotations

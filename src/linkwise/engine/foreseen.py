@@ -21,7 +21,7 @@ def operations(task: Task, tree: Tree, large: int = LARGE) -> float:
     """About how many operations a task takes; 0 where a robot is small, or its first links cannot
     be taken for the whole.
     """
-    if tree.n_links < large or tree.closures or tree.coupled or task.parameters:
+    if tree.n_links < large or tree.is_closed or tree.coupled or task.parameters:
         return 0.0
     few, more = (_count(task, tree, links) for links in (FEW, 2 * FEW))
     power = max(log2(more / few), 1.0) if few else 1.0

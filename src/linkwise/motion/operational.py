@@ -20,6 +20,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from linkwise.algorithms import ldl
+from linkwise.algorithms.closed_task import closed_task_torques
 from linkwise.algorithms.dense import dot, mirrored, transpose
 from linkwise.algorithms.response import Response
 from linkwise.algorithms.softening import damped, plain
@@ -131,7 +132,8 @@ def follow(plan: Plan, tree: Tree, numbers: Sequence[Vector], q: Vector, v: Vect
     rows = Rows(columns, picked(plan.rows, at.drift))
     beside = _beside(plan, tree, given.posture, q, v)
     wrenches = tuple(zip(plan.external, given.external, strict=True))
-    found = task_torques(tree, q, v, rows, u, w, beside, given.damping, plan.passive, wrenches)
+    law = closed_task_torques if tree.is_closed else task_torques
+    found = law(tree, q, v, rows, u, w, beside, given.damping, plan.passive, wrenches)
     wrench = picked(list(zip(*plan.rows, strict=True)), found.force)
     return Followed(found.torques, found.damping, error, at.in_base(wrench))
 

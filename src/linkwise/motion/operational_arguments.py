@@ -80,11 +80,6 @@ def _tuples(x: Array) -> tuple[tuple[float, ...], ...]:
 
 
 def _frame(title: str, robot: Robot, name: Any) -> Frame:
-    if robot.tree.is_closed:
-        raise ValueError(
-            f"{title}: is for robots without closed loops, and {robot.name!r} has "
-            f"{robot.tree.loop_names[0]}; expected a robot such as robot.open, which has none"
-        )
     reason = joints_without_inertia(robot.tree)
     if reason:
         raise ValueError(f"{title}: {reason}")
@@ -105,16 +100,19 @@ def _method(
     if not isinstance(method, str) or method not in names:
         known = ", ".join(map(repr, names))
         raise ValueError(f"{title}: method is {method!r}; expected one of {known}")
-    large = in_loops("mass_matrix", tree)
+    large = in_loops("mass_matrix", tree) and not tree.is_closed
     chosen = ("recursive" if large else WRITTEN_OUT) if method == "auto" else method
     if chosen == WRITTEN_OUT:
         return chosen
     reason = RESPONSES[chosen].why_not(tree, place)
-    if passive:
+    if tree.is_closed:
+        reason = f"the robot has closed loops, such as {tree.loop_names[0]}"
+    elif passive:
         reason = "joints without a motor are for code that is written out link by link"
     if reason:
         size = f" (which is taken because the robot has {tree.n_links:,} links)"
-        able = [x for x in RESPONSES if not passive and not RESPONSES[x].why_not(tree, place)]
+        others = () if passive or tree.is_closed else RESPONSES
+        able = [x for x in others if not RESPONSES[x].why_not(tree, place)]
         raise ValueError(
             f"{title}, method {chosen!r}{size if method == 'auto' else ''}, frame {frame!r}: "
             f"{reason}; expected one of {', '.join(map(repr, [WRITTEN_OUT, *able]))}"
@@ -169,8 +167,9 @@ def _refuse_too_many_rows(
 ) -> None:
     """Raise where no pose exists in which the joints can move all rows."""
     own = robot.tree.dofs_inward(place.link, robot.nv)
-    # where passive joints react, a motor anywhere moves the frame
-    moving = set(range(robot.nv)) - set(passive) if own & set(passive) else own - set(passive)
+    # where passive joints react, or loops are closed, a motor anywhere may move the frame
+    anywhere = bool(own & set(passive) or robot.tree.is_closed)
+    moving = (set(range(robot.nv)) if anywhere else own) - set(passive)
     if len(rows) > len(moving) and not damped:
         raise ValueError(
             f"{title}: {len(rows)} rows of frame {frame!r} are to follow, and {len(moving)} "
@@ -180,7 +179,9 @@ def _refuse_too_many_rows(
 
 
 def _passive(title: str, robot: Robot, passive: Any) -> tuple[int, ...]:
-    """Degrees of freedom without a motor: those of flying bases, and of the joints named."""
+    """Degrees of freedom without a motor: those of flying bases, of the joints named, and those
+    that a closed robot was made with.
+    """
     named = isinstance(passive, list | tuple | set | frozenset)
     if not named or not all(isinstance(name, str) for name in passive):
         raise ValueError(f"{title}: passive is {passive!r}; expected a sequence of joint names")
@@ -193,7 +194,7 @@ def _passive(title: str, robot: Robot, passive: Any) -> tuple[int, ...]:
         if link.follows is None and (isinstance(link.joint, Free) or link.joint_name in passive)
         for k in range(link.joint.nv)
     ]
-    return tuple(found)
+    return tuple(sorted({*found, *robot.tree.passive}))
 
 
 def _gain(title: str, name: str, value: Any) -> Numbered:
