@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.motion.control import OperationalSpace
+from linkwise.control import OperationalSpace
 
 EPS = np.finfo(float).eps
 IN_PLANE = [0, 0, 0, 1, 1, 0]
