@@ -511,8 +511,8 @@ class Robot(Functions, Conversions):
         if names and self._tree.n_links > MOST_LINKS:
             raise ValueError(
                 f"parametric: robot {self.name!r} has {self._tree.n_links:,} moving links; "
-                f"expected at most {MOST_LINKS:,}: functions with parameters are written out link by link, "
-                "never as loops. robot.with_gravity and the like make another robot"
+                f"expected at most {MOST_LINKS:,}: functions with parameters are written out link "
+                "by link, never as loops. robot.with_gravity and the like make another robot"
             )
         own = tuple(
             Parameter(name, self._carrier(payload) if name == "payload" else None) for name in names
