@@ -110,6 +110,20 @@ def test_a_swing_begins_within_limits_and_with_loops_closed(tmp_path):
     assert np.abs(closed.residual(begin(closed)).position).max() < 1e-9
 
 
+def test_a_robot_that_flies_swings_in_place():
+    body = (
+        '<inertial><mass value="5"/><inertia ixx="0.2" iyy="0.3" izz="0.25" ixy="0" ixz="0" '
+        'iyz="0"/></inertial>'
+    )
+    text = ARM.format(name="arm").replace('<link name="base"/>', f'<link name="base">{body}</link>')
+    robot = lw.load(text, base="free")
+    found = Findings(robot, "arm")
+    assert found.flies and np.abs(found.swing.path("lower")).max() < 3.0  # it does not fall
+    energy = found.swing.energy
+    assert energy.kinetic[0] > 0 and np.ptp(energy.total) < 1e-9 * energy.kinetic.max()
+    assert "Without gravity" in parts._swing(found)
+
+
 @pytest.mark.full
 def test_a_whole_report_of_a_bundled_robot(tmp_path):
     pytest.importorskip("matplotlib")

@@ -14,6 +14,7 @@ from linkwise.bench.operations import Counted, count_all
 from linkwise.bench.selfcheck import Check, self_check
 from linkwise.bench.speed import Row, Speed
 from linkwise.errors import Problem
+from linkwise.model.joints import Free
 from linkwise.motion.simulate import simulate
 from linkwise.robot import Robot
 from linkwise.view.arguments import home
@@ -21,6 +22,7 @@ from linkwise.view.arguments import home
 FUNCTIONS = ("forward_dynamics", "inverse_dynamics", "mass_matrix", "jacobian")
 SECONDS, STEP = 2.0, 1e-3  # of the swing
 OFFSET = 0.4  # rad or m away from rest, where the swing begins
+RATE = 1.0  # rad/s or m/s of the joints, where it begins on a free base
 Found = TypeVar("Found")
 
 
@@ -57,13 +59,24 @@ class Findings:
 
     @cached_property
     def swing(self) -> Any:
-        """The robot let go away from rest, without friction or motors unless its file has them."""
+        """The robot let go away from rest, without motors; one that flies, without gravity.
+
+        A robot on a free base would only fall: it begins with its joints moving instead.
+        """
         self.report("simulating a swing")
-        q = begin(self.robot)
-        every = 10
-        return simulate(
-            self.robot, q, np.zeros(self.robot.nv), duration=SECONDS, dt=STEP, every=every
-        )
+        q, qd, robot = begin(self.robot), np.zeros(self.robot.nv), self.robot
+        if self.flies:
+            robot = robot.with_gravity((0.0, 0.0, 0.0))
+            for link in robot.tree.links:
+                if link.follows is None and link.joint.nv == 1:
+                    qd[link.v_index] = RATE
+            qd = robot.project(q, qd)[1] if robot.loops else qd
+        return simulate(robot, q, qd, duration=SECONDS, dt=STEP, every=10)
+
+    @property
+    def flies(self) -> bool:
+        """Whether some link moves freely."""
+        return any(isinstance(link.joint, Free) for link in self.robot.tree.links)
 
 
 def begin(robot: Robot) -> Any:

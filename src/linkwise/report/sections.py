@@ -15,7 +15,7 @@ from linkwise import plots
 from linkwise.errors import printable
 from linkwise.model.tree import Link
 from linkwise.report import html, treepicture
-from linkwise.report.findings import OFFSET, SECONDS, Findings, attempt
+from linkwise.report.findings import OFFSET, RATE, SECONDS, Findings, attempt
 from linkwise.text import nanoseconds, ratio
 from linkwise.view.arguments import scene_of
 from linkwise.view.page import in_notebook
@@ -276,6 +276,8 @@ def _swing(f: Findings) -> str:
     def make() -> str:
         swing = f.swing
         energy, words = swing.energy, f"{SECONDS:g} s from {OFFSET:g} rad or m off rest, no motors."
+        if f.flies:
+            words += f" Without gravity, each joint at {RATE:g} rad/s or m/s when it begins."
         largest = float(np.nanmax(energy.kinetic))
         if largest > 0:
             drift = float(np.nanmax(np.abs(energy.total - energy.total[0]))) / largest
