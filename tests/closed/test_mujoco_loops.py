@@ -7,6 +7,7 @@ is: rows of its Jacobian, and how far its loops are from closed.
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -205,7 +206,7 @@ def test_a_curve_between_followers_is_one_between_what_they_follow() -> None:
 
 
 @pytest.mark.full
-def test_joints_on_curves_in_simulations_and_searches() -> None:
+def test_joints_on_curves_in_simulations_searches_and_pictures(tmp_path: Path) -> None:
     loop = '<joint joint1="ja" joint2="jb" polycoef=".1 .5 -.3 .2 .1"/>'
     robot = lw.load(SMALL.format(rod=ROD, loop=loop))
     q, qd = robot.project(robot.neutral(), [0.0, 1.0, 0.5])
@@ -219,6 +220,7 @@ def test_joints_on_curves_in_simulations_and_searches() -> None:
     assert np.abs(robot.residual(reached).position).max() < 1e-5
     there = robot.forward_kinematics(reached, "c")[:3, 3]
     np.testing.assert_allclose(there, goal[:3, 3], atol=1e-5)
+    robot.save_html(tmp_path / "curve.html", q)
     with pytest.raises(ValueError, match="does not respect loop 0: joint 'ja' on a curve"):
         lw.simulate(robot, q + 0.1, duration=0.01)
 

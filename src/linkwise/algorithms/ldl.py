@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from linkwise.algorithms.dense import dot, square, unit
+from linkwise.algorithms.dense import square, unit
 from linkwise.spatial import Matrix as Block
 from linkwise.spatial import Scalar, reciprocal, reciprocal_if_independent
 
@@ -36,9 +36,18 @@ def factor_independent(A: Block, scale: Sequence[Scalar]) -> tuple[Block, list[S
         for i, row in enumerate(combinations):
             v[: i + 1] = [x - L[k][i] * y for x, y in zip(v, row, strict=False)]
         combinations.append(v)
-        return reciprocal_if_independent(pivot, dot([x * x for x in v], scale))
+        terms = [(x * x) * s for x, s in zip(v, scale, strict=False)]
+        return reciprocal_if_independent(pivot, _sum_of_halves(terms))
 
     return _eliminated(A, invert)
+
+
+def _sum_of_halves(terms: Sequence[Scalar]) -> Scalar:
+    """A sum that few additions wait for each other in: the next pivot waits for it."""
+    half = len(terms) // 2
+    if not half:
+        return terms[0]
+    return _sum_of_halves(terms[half:]) + _sum_of_halves(terms[:half])
 
 
 def _eliminated(

@@ -156,7 +156,7 @@ def reciprocal_if_independent(x: Scalar, scale: Scalar) -> Scalar:
         return 0.0
     left = x - (INDEPENDENT * rounding(scale)) * scale
     flagged(-left, "REDUNDANT")
-    return select(left, 1.0 / select(left, x, 1.0), 0.0)
+    return select(left, 1.0 / select(x, x, 1.0), 0.0)  # the division need not wait for the scale
 
 
 @singledispatch

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwise.model import forest
+from linkwise.model.closures import Loop
 from linkwise.model.values import unknown
 from linkwise.view import look, scene
 from linkwise.view.meshes import MOST_FACES, Meshes
@@ -131,7 +132,8 @@ def _loop_forces(robot: Any, frames: Any, q: Array, motion: Any, times: int) -> 
 
     During a motion, or where there is none, standing still at q.
     """
-    if not getattr(robot, "loops", ()) or (times and not hasattr(motion, "qd")):
+    between = [loop for loop in getattr(robot, "loops", ()) if isinstance(loop, Loop)]
+    if not between or (times and not hasattr(motion, "qd")):
         return ()
     grasped = hasattr(robot, "contacts")
     if times:
@@ -147,8 +149,8 @@ def _loop_forces(robot: Any, frames: Any, q: Array, motion: Any, times: int) -> 
         held = [forest.name_of(robot.tree, c.arm, c.frame) for c in robot.contacts]
         titles = [f"contact of {name}" for name in held]
     else:
-        held = [loop.frame_a for loop in robot.loops]
-        titles = [f"loop {loop.title}" for loop in robot.loops]
+        held = [loop.frame_a for loop in between]
+        titles = [f"loop {loop.title}" for loop in between]
     wrenches = np.nan_to_num(np.asarray(found, float).reshape(-1, len(held), 6))
     numbers = {marker.name: k for k, marker in enumerate(frames)}
     named = enumerate(zip(held, titles, strict=True))
