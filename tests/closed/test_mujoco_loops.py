@@ -220,7 +220,7 @@ def test_joints_on_curves_in_simulations_searches_and_pictures(tmp_path: Path) -
     assert np.abs(robot.residual(reached).position).max() < 1e-5
     there = robot.forward_kinematics(reached, "c")[:3, 3]
     np.testing.assert_allclose(there, goal[:3, 3], atol=1e-5)
-    robot.save_html(tmp_path / "curve.html", q)
+    robot.save_html(tmp_path / "curve.html", found)
     with pytest.raises(ValueError, match="does not respect loop 0: joint 'ja' on a curve"):
         lw.simulate(robot, q + 0.1, duration=0.01)
 
