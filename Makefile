@@ -8,7 +8,7 @@ BIN = $(VENV)/bin
 PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n auto --dist worksteal
 ROBOT ?= iiwa14
 
-.PHONY: docs closed-chains run test quick full bits search mutation gpu lint bench reliability identities agreement chains rollouts operational-space chain-accuracy pictures accuracy costs clean
+.PHONY: docs closed-chains run test quick full bits search mutation gpu lint bench reliability identities agreement chains rollouts operational-space derivatives chain-accuracy pictures accuracy costs clean
 
 run: $(VENV)/.ready
 	$(BIN)/linkwise demo $(ROBOT) --report report.html
@@ -57,6 +57,10 @@ identities: $(VENV)/.ready
 # docs/rollouts.md: simulations beside MuJoCo's, on one core
 rollouts: $(VENV)/.ready
 	$(BIN)/python tools/rollouts.py --page
+
+# the tables of docs/derivatives.md: derivatives of the dynamics beside Pinocchio's, on one core
+derivatives: $(VENV)/.ready
+	$(BIN)/python tools/derivatives.py --page
 
 # the table of docs/operational_space.md: control of a frame beside Pinocchio, on one core
 operational-space: $(VENV)/.ready

@@ -5,6 +5,8 @@ tests/papers/test_agreement_all.py has every kind of joint in 50 digits.
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,9 @@ from linkwise.algorithms import FUNCTIONS
 from linkwise.bench.pinocchio import pinocchio_model
 from linkwise.trace.tracer import Task, evaluate
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "shared"))
+from every_joint import every_joint
+
 STEP = 1e-40
 VALUE = {
     "inverse_dynamics_derivatives": ("inverse_dynamics", "rnea"),
@@ -22,31 +27,6 @@ VALUE = {
 }
 METHODS = [(function, method) for function in VALUE for method in FUNCTIONS[function]]
 EPS = np.finfo(float).eps
-
-
-def tree() -> lw.Robot:
-    """Every kind of joint on a flying base, one of them a follower, damped and with rotors."""
-    joints = [  # kind, parent, and what it follows
-        ("free", "base", None),
-        ("revolute", "free0", None),
-        ("universal", "revolute1", None),
-        ("revolute", "universal2", "revolute1"),
-        ("spherical", "free0", None),
-        ("prismatic", "spherical4", None),
-        ("planar", "free0", None),
-        ("helical", "planar6", None),
-    ]
-    b, rng = lw.Builder("tree"), np.random.default_rng(7)
-    for i, (kind, parent, follows) in enumerate(joints):
-        name = f"{kind}{i}"
-        b = b.link(name, mass=1.0 + i, com=rng.uniform(0.1, 0.3, 3),
-                   inertia=rng.uniform(0.05, 0.1, 3))  # fmt: skip
-        b = b.joint(name, kind, parent=parent, child=name, axis=(0.0, 0.6, 0.8),
-                    second_axis=(1.0, 0.0, 0.0), pitch=0.1 if kind == "helical" else 0.0,
-                    xyz=rng.uniform(0.1, 0.4, 3), rpy=rng.uniform(0.2, 1.2, 3),
-                    damping=0.2 if kind == "revolute" else 0.0,
-                    mimic=(follows, 0.5, 0.0) if follows else None)  # fmt: skip
-    return b.build()
 
 
 def complex_step(robot: lw.Robot, function: str, values: list[Any], q_rate: Any) -> np.ndarray:
@@ -73,7 +53,7 @@ def complex_step(robot: lw.Robot, function: str, values: list[Any], q_rate: Any)
 def test_every_joint_kind_has_the_derivatives_of_a_complex_step(
     function: str, method: str, q_rate: Any
 ) -> None:
-    robot, rng = tree(), np.random.default_rng(2)
+    robot, rng = every_joint(damping=0.2), np.random.default_rng(2)
     values = [robot.random_q(3), *rng.normal(size=(2, robot.nv)), 5.0 * rng.normal(size=6)]
     task = Task(FUNCTIONS[function][method], external=(robot.tree.frames[robot.frame_names[-1]],))
     found = np.array(evaluate(task, robot.tree, *map(list, values)), float)
@@ -85,9 +65,28 @@ def test_every_joint_kind_has_the_derivatives_of_a_complex_step(
     assert np.allclose(found[-1], expected[-1], rtol=1e-10)
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("function", VALUE)
+def test_real_robots_have_pinocchios_derivatives(real_robot: Any, function: str) -> None:
+    """`tools/derivatives.py --agreement` has every robot of docs/agreement.md."""
+    pin = pytest.importorskip("pinocchio", reason="Pinocchio (pip install pin) is not installed")
+    robot, rng = real_robot.robot, np.random.default_rng(5)
+    model = pinocchio_model(robot)
+    data, q = model.createData(), robot.random_q(rng, 3)
+    qd, u = rng.normal(size=(2, 3, robot.nv))
+    inverse = function[0] == "i"
+    theirs = pin.computeRNEADerivatives if inverse else pin.computeABADerivatives
+    names = ("tau", "dtau_dq", "dtau_dv") if inverse else ("ddq", "ddq_dq", "ddq_dv")
+    found = getattr(robot, function)(q, qd, u, value=True)
+    for k in range(3):
+        theirs(model, data, q[k], qd[k], u[k])
+        scale = 1.0 if inverse else np.linalg.cond(robot.mass_matrix(q[k]))
+        close(found, k, [getattr(data, name) for name in names], 1e-13 * scale)
+
+
 @pytest.mark.parametrize("function", VALUE)
 def test_a_quaternion_may_have_any_length(function: str) -> None:
-    robot, rng = tree(), np.random.default_rng(2)
+    robot, rng = every_joint(damping=0.2), np.random.default_rng(2)
     q, (qd, u) = robot.random_q(3), rng.normal(size=(2, robot.nv))
     longer = q.copy()
     longer[:4] *= 3.0

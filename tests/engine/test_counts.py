@@ -26,37 +26,14 @@ from linkwise.study.counts import OURS, PARTS, compare
 from linkwise.study.generic import generic_chain
 from linkwise.trace.program import OperationCount
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+sys.path[:0] = [str(Path(__file__).parents[2] / "tools"), str(Path(__file__).parents[1] / "shared")]
 from counts_page import PAGE, page
+from every_joint import every_joint
 
 TABLE = Path(__file__).with_name("golden_counts.json")
 COMMAND = "python tests/engine/test_counts.py"
 KINDS = ("multiplications", "additions", "divisions", "square_roots", "sincos")
 Counts = dict[str, list[int]]
-
-
-def tree() -> lw.Robot:
-    """Two legs and an arm on a flying base: joints of every kind, one of them a follower."""
-    joints = [  # kind, parent, and what it follows
-        ("free", "base", None),
-        ("revolute", "free0", None),
-        ("universal", "revolute1", None),
-        ("revolute", "universal2", "revolute1"),
-        ("spherical", "free0", None),
-        ("prismatic", "spherical4", None),
-        ("planar", "free0", None),
-        ("helical", "planar6", None),
-    ]
-    b, rng = lw.Builder("tree"), np.random.default_rng(7)
-    for i, (kind, parent, follows) in enumerate(joints):
-        name = f"{kind}{i}"
-        spread = rng.uniform(0.05, 0.1, 3)
-        b = b.link(name, mass=1.0 + i, com=rng.uniform(0.1, 0.3, 3), inertia=spread)
-        b = b.joint(name, kind, parent=parent, child=name, axis=(0.0, 0.6, 0.8),
-                    second_axis=(1.0, 0.0, 0.0), pitch=0.1 if kind == "helical" else 0.0,
-                    xyz=rng.uniform(0.1, 0.4, 3), rpy=rng.uniform(0.2, 1.2, 3),
-                    mimic=(follows, 0.5, 0.0) if follows else None)  # fmt: skip
-    return b.build()
 
 
 def four_bar() -> lw.Robot:
@@ -86,9 +63,13 @@ ROBOTS: dict[str, Callable[[], lw.Robot]] = {
     "general arm of 7, mixed": lambda: lw.Robot(generic_chain(7, kind="mixed")),
     "puma560": lambda: lw.load("puma560"),
     "iiwa14": lambda: lw.load("iiwa14"),
+<<<<<<< HEAD
     "tree": tree,
     "four-bar": four_bar,
     "two arms": two_arms,
+=======
+    "tree": every_joint,
+>>>>>>> 23602e9 (make derivatives: derivatives beside Pinocchio's, operations and first calls as tables, agreement of every robot; one robot with every joint for tests)
 }
 
 
@@ -165,7 +146,7 @@ def test_no_algorithm_changes_its_cost_unnoticed(name: str) -> None:
 
 def test_every_third_algorithm_keeps_its_cost_on_every_joint_kind() -> None:
     """All in a full run: the test above."""
-    now = counted(tree(), 3)
+    now = counted(every_joint(), 3)
     changed = differences({row: golden()["tree"][row] for row in now}, now)
     assert not changed, "\n".join(changed)
 

@@ -23,6 +23,21 @@ robot.forward_dynamics(x, x, x)
 print(time.perf_counter() - start)
 """
 
+FIRST_OF = """
+import resource, sys, warnings
+warnings.simplefilter("ignore")
+import numpy as np
+import linkwise as lw
+def spent():
+    both = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(used.ru_utime + used.ru_stime for used in both)
+robot, states = lw.load(sys.argv[1], strict=False), int(sys.argv[3])
+x = np.zeros((robot.nv,) if states == 1 else (states, robot.nv))
+start = spent()
+getattr(robot, sys.argv[2])(x, x, x)
+print(spent() - start)
+"""
+
 IMPORT = """
 import time
 import numpy
@@ -40,6 +55,14 @@ def first_calls(path: str, states: int, repeats: int = 4) -> tuple[float, float]
             cold.append(_run(FIRST_CALL, folder, path, str(states)))
             warm = [_run(FIRST_CALL, folder, path, str(states)) for _ in range(repeats)]
     return min(cold), min(warm)
+
+
+def first_call_of(path: str, function: str, states: int) -> float:
+    """Seconds of processor time, its compiler's too, that a process's first call takes with an
+    empty cache: a function of q, qd and a third argument.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        return 1e-9 * _run(FIRST_OF, folder, path, function, str(states))
 
 
 def import_time(repeats: int = 7) -> float:
