@@ -158,7 +158,7 @@ def compare(path: Path) -> float | str:
     try:
         robot = example(str(path), strict=False, mimic="free")
         return max(errors(robot)) if robot.nv else "no joints"
-    except (lw.RobotFileError, ValueError, KeyError) as error:
+    except (lw.RobotFileError, ValueError, KeyError, RuntimeError) as error:
         return f"not compared ({str(error).splitlines()[0][:90]})"
 
 

@@ -26,7 +26,8 @@ from linkwise.study.counts import OURS, PARTS, compare
 from linkwise.study.generic import generic_chain
 from linkwise.trace.program import OperationCount
 
-sys.path[:0] = [str(Path(__file__).parents[2] / "tools"), str(Path(__file__).parents[1] / "shared")]
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "shared"))
 from counts_page import PAGE, page
 from every_joint import every_joint
 
@@ -63,13 +64,9 @@ ROBOTS: dict[str, Callable[[], lw.Robot]] = {
     "general arm of 7, mixed": lambda: lw.Robot(generic_chain(7, kind="mixed")),
     "puma560": lambda: lw.load("puma560"),
     "iiwa14": lambda: lw.load("iiwa14"),
-<<<<<<< HEAD
-    "tree": tree,
+    "tree": every_joint,
     "four-bar": four_bar,
     "two arms": two_arms,
-=======
-    "tree": every_joint,
->>>>>>> 23602e9 (make derivatives: derivatives beside Pinocchio's, operations and first calls as tables, agreement of every robot; one robot with every joint for tests)
 }
 
 
