@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,6 @@ RESULTS = {  # where Pinocchio puts them
 }
 CALLS = 64  # calls of one state between two looks at the clock
 LIMIT = 1e-10  # relative, in forward dynamics times the condition of M
-TINY = 1e-12
 Table = tuple[list[str], list[list[str]]]
 
 
@@ -74,10 +74,18 @@ def ways_of(robot: lw.Robot, function: str, states: int) -> dict[str, Callable[[
     ours = getattr(robot, function)
     return {
         "batch": lambda: ours(*batch, threads=1),
-        "one": lambda: [ours(*row) for row in rows],
-        "theirs": lambda: [theirs(model, data, *row) for row in rows],
-        "nothing": lambda: [pin.neutral(nothing) for _ in rows],
+        "one": lambda: each(ours, rows),
+        "theirs": lambda: each(partial(theirs, model, data), rows),
+        "nothing": lambda: each(pin.neutral, [(nothing,)] * len(rows)),
     }
+
+
+def each(call: Callable[..., Any], rows: Sequence[Sequence[Any]]) -> None:
+    """One call after another; each result is dropped before the next but one."""
+    found = None
+    for row in rows:
+        found = call(*row)
+    assert found is not None
 
 
 def raced(batches: Sequence[int], seconds: float) -> Table:
@@ -117,8 +125,8 @@ def first_calls() -> Table:
 
 
 def errors(robot: lw.Robot, states: int = 4) -> Iterator[float]:
-    """The largest error of each matrix and value over its largest entry and, where M is inverted,
-    its condition; by the equations, which NumPy runs for all states at once.
+    """The largest error of each matrix and value over its largest entry, or that of the value, and
+    where M is inverted over its condition; by the equations, which NumPy runs for all states.
     """
     values = states_of(robot, states)
     model, n, scale = pinocchio_model(robot), robot.nv, np.ones(states)
@@ -129,9 +137,10 @@ def errors(robot: lw.Robot, states: int = 4) -> Iterator[float]:
         found = np.moveaxis([[np.broadcast_to(x, states) for x in row] for row in rows], -1, 0)
         for k, row in enumerate(zip(*values, strict=True)):
             theirs(model, data, *row)
+            largest = np.abs(getattr(data, names[-1])).max()  # torque or acceleration
             for part, name in zip((slice(0, n), slice(n, 2 * n), 3 * n), names, strict=True):
                 expected = np.asarray(getattr(data, name))
-                size = max(np.abs(expected).max(), TINY)  # without gravity it may be zero
+                size = max(np.abs(expected).max(), largest)  # a propeller has ∂τ/∂q = 0
                 error = np.abs(found[k, part] - expected).max() / size
                 yield float(error / scale[k])
         scale = np.linalg.cond(found[:, 2 * n : 3 * n])  # of M, for forward dynamics
