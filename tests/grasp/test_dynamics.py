@@ -76,7 +76,14 @@ def test_against_dense_equations(
     assert worst(grasp, state, dense, evaluate, method) <= 1e-13
 
 
-@pytest.mark.parametrize("name", ["rigid", "point", "mixed", "alone", "few joints"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "rigid",
+        "point",
+        *(pytest.param(x, marks=pytest.mark.full) for x in ("mixed", "alone", "few joints")),
+    ],
+)
 def test_wrenches_from_outside(
     name: str, random_grasp: Any, moving: Any, dense: Any, evaluate: Any
 ) -> None:

@@ -379,6 +379,7 @@ def test_places_of_contacts_are_asked_for_and_constants_kept():
         grasp.inverse_dynamics(q, np.zeros(5), still)
 
 
+@pytest.mark.full
 def test_wrenches_from_outside_reach_the_compiled_functions(carry: lw.Grasp) -> None:
     q, qd, tau = state(carry, 3)
     push = {"object": np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])}
