@@ -166,7 +166,8 @@ def _refuse_too_many_rows(
     damped: bool,
 ) -> None:
     """Raise where no pose exists in which the joints can move all rows."""
-    own = robot.tree.dofs_inward(place.link, robot.nv)
+    enough = robot.nv if passive else len(rows)
+    own = robot.tree.dofs_inward(place.link, enough)
     # where passive joints react, or loops are closed, a motor anywhere may move the frame
     anywhere = bool(own & set(passive) or robot.tree.is_closed)
     moving = (set(range(robot.nv)) if anywhere else own) - set(passive)
@@ -188,6 +189,8 @@ def _passive(title: str, robot: Robot, passive: Any) -> tuple[int, ...]:
     for name in passive:
         if name not in robot.joint_names:
             raise unknown("joint", name, robot.name, robot.joint_names)
+    if not passive and robot.nq == robot.nv:  # a flying base has more numbers than rates
+        return robot.tree.passive
     found = [
         link.v_index + k
         for link in robot.tree.links
