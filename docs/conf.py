@@ -3,6 +3,8 @@
 import sys
 from pathlib import Path
 
+from sphinx.pycode.parser import VariableCommentPicker
+
 import linkwise
 
 sys.path.insert(0, str(Path(__file__).parent / "extensions"))
@@ -31,6 +33,8 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 autodoc_type_aliases = {"ArrayLike": "ArrayLike", "Result": "Result", "Wrenches": "Wrenches"}
+# functions have the signature that `show_options` gives them, not those of their overloads
+VariableCommentPicker.is_overload = lambda *_: False  # type: ignore[method-assign]
 python_maximum_signature_line_length = 88
 
 html_theme = "furo"

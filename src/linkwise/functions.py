@@ -7,14 +7,26 @@ their place: see `announce`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Unpack
+from typing import Any, NamedTuple, Unpack, overload
 
 from numpy.typing import ArrayLike
 
 from linkwise.derivatives import Derivatives
 from linkwise.differentiation.calls import Differentiation
 from linkwise.engine import devices
-from linkwise.engine.calls import Array, Constants, Options, Result, Wrenches, with_constants
+from linkwise.engine.calls import (
+    Array,
+    Constants,
+    Options,
+    Pair,
+    Plain,
+    PlainDynamics,
+    Result,
+    Told,
+    ToldDynamics,
+    Wrenches,
+    with_constants,
+)
 from linkwise.engine.frames import poses_of
 from linkwise.engine.iterative import Stop
 from linkwise.engine.reaching import Asked, inverse_kinematics
@@ -22,7 +34,7 @@ from linkwise.factors import Innovations
 
 
 class Residual(NamedTuple):
-    """How far closed loops are from closed, along the directions that they hold (..., m)."""
+    """How far closed loops are from closed, along the m directions that they hold (..., m)."""
 
     position: Any  # m and rad
     velocity: Any  # m/s and rad/s
@@ -35,23 +47,41 @@ class Functions(Derivatives, Differentiation):
 
     # -- configurations -------------------------------------------------------------------------
 
-    def difference(self, q0: ArrayLike, q1: ArrayLike, **options: Unpack[Options]) -> Result:
-        """The rates (..., nv) that lead from ``q0`` to ``q1`` in unit time.
+    @overload
+    def difference(self, q0: ArrayLike, q1: ArrayLike, **options: Unpack[Plain]) -> Array: ...
 
-        ``integrate(q0, difference(q0, q1))`` is ``q1``; angles of joints without a quaternion are
-        not taken modulo a turn.
+    @overload
+    def difference(self, q0: ArrayLike, q1: ArrayLike, **options: Unpack[Told]) -> Pair: ...
+
+    def difference(self, q0: ArrayLike, q1: ArrayLike, **options: Unpack[Options]) -> Any:
+        """The joint rates (..., nv) that lead from ``q0`` to ``q1`` in one second.
+
+        ``q0`` and ``q1`` (..., nq) are configurations; the result is in rad/s, of sliding joints in
+        m/s. `integrate` is the inverse: ``integrate(q0, difference(q0, q1))`` is ``q1``. Angles of
+        joints without a quaternion are not taken modulo a turn.
         """
         return self._calls.run("difference", (q0, q1), options)
 
     def normalize(self, q: ArrayLike, **options: Unpack[Options]) -> Result:
-        """The configuration (..., nq) with every quaternion at unit length.
+        """The configuration ``q`` (..., nq) with every quaternion scaled to unit length.
 
-        NaN where a quaternion has no length, or one whose square overflows or underflows: above
-        1e153 or below 1e-146; in float32 above 1e18, and below 1e-19 it loses digits.
+        NaN where a quaternion is zero, or so long or short that its square leaves the range of
+        numbers: above 1e153 or below 1e-146; in float32 above 1e18, and below 1e-19 it loses
+        digits.
         """
         return self._calls.run("normalize", (q,), options)
 
     # -- dynamics -------------------------------------------------------------------------------
+
+    @overload
+    def inverse_dynamics(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, **options: Unpack[PlainDynamics]
+    ) -> Array: ...
+
+    @overload
+    def inverse_dynamics(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, **options: Unpack[ToldDynamics]
+    ) -> Pair: ...
 
     def inverse_dynamics(
         self,
@@ -62,19 +92,56 @@ class Functions(Derivatives, Differentiation):
         method: str = "auto",
         f_ext: Wrenches | None = None,
         **options: Unpack[Options],
-    ) -> Result:
-        """Joint torques (..., nv) that produce ``qdd``: ``M qdd + C qd + g - Jᵀ f_ext``.
+    ) -> Any:
+        """Joint torques (..., nv) in N m that produce the accelerations ``qdd``.
 
-        ``q`` (..., nq); ``qd`` and ``qdd`` (..., nv); ``f_ext`` as `Robot` says. ``method``:
-        ``"rnea"`` (recursive Newton-Euler), or ``"scan"``, for one long chain on many cores.
+        ``M qdd + C qd + g - Jᵀ f_ext``, in N for joints that slide. ``q`` (..., nq) in rad or m,
+        ``qd`` (..., nv) in rad/s or m/s, ``qdd`` (..., nv) in rad/s² or m/s²; ``f_ext`` are
+        external wrenches ``{frame: (..., 6)}`` (see `Robot`).
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot = lw.load("puma560")
+        >>> q, qd, qdd = robot.neutral(), np.zeros(6), np.ones(6)
+        >>> tau = robot.inverse_dynamics(q, qd, qdd)
+        >>> bool(np.allclose(tau, robot.mass_matrix(q) @ qdd + robot.gravity_torque(q)))
+        True
 
         With closed loops many torques produce a motion; these are the smallest (``"least-torque"``:
         least sum of squares), zero on joints that `Robot.close_loops` was told to be passive; NaN
-        where these cannot be held (`Status.SINGULAR`).
+        where the passive joints cannot be held (`Status.SINGULAR`).
+
+        ``method``: ``"rnea"`` (recursive Newton-Euler), or ``"scan"``, for one long chain on many
+        cores.
         """
         return self._calls.run(
             "inverse_dynamics", (q, qd, qdd), options, method=method, f_ext=f_ext
         )
+
+    @overload
+    def forward_dynamics(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
+        *,
+        tol: float | None = ...,
+        max_iterations: int | None = ...,
+        qdd0: ArrayLike | None = ...,
+        **options: Unpack[PlainDynamics],
+    ) -> Array: ...
+
+    @overload
+    def forward_dynamics(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
+        *,
+        tol: float | None = ...,
+        max_iterations: int | None = ...,
+        qdd0: ArrayLike | None = ...,
+        **options: Unpack[ToldDynamics],
+    ) -> tuple[Array, Any]: ...
 
     def forward_dynamics(
         self,
@@ -88,26 +155,36 @@ class Functions(Derivatives, Differentiation):
         max_iterations: int | None = None,
         qdd0: ArrayLike | None = None,
         **options: Unpack[Options],
-    ) -> Result:
-        """Joint accelerations (..., nv) under torques ``tau``: ``M⁻¹ (tau + Jᵀ f_ext - C qd - g)``.
+    ) -> Any:
+        """Joint accelerations (..., nv) in rad/s² under the joint torques ``tau``.
 
-        ``q`` (..., nq); ``qd`` and ``tau`` (..., nv); ``f_ext`` as `Robot` says.
+        ``M⁻¹ (tau + Jᵀ f_ext - C qd - g)``, in m/s² for joints that slide. ``q`` (..., nq) in rad
+        or m, ``qd`` (..., nv) in rad/s or m/s, ``tau`` (..., nv) in N m or N; ``f_ext`` are
+        external wrenches ``{frame: (..., 6)}`` (see `Robot`).
 
-        ``method``: ``"crba"`` (mass matrix and LᵀDL factors), ``"aba"`` (articulated bodies), or
-        ``"auto"``, whichever is faster for this robot. By spatial operators: ``"fd1"``, ``"fd2"``
-        (the same program; what it adds is `tip_acceleration`), ``"fd3"``, ``"fd4"`` (the same as
-        ``"aba"``). By the forces between bodies: ``"schur"`` (block LDLᵀ), ``"schur-bcr"`` (block
-        cyclic reduction) and, for study, ``"schur-published"``, which loses digits on long chains;
-        these need an inertia that has an inverse for every link, and say so. By conjugate
-        gradients: ``"ccg"`` and ``"pcg"`` (scaled), which take ``tol``, ``max_iterations`` and a
-        start ``qdd0``, and with ``status=True`` return `Iterations` as the second part; a state
-        that does not converge is solved by ``"aba"`` and flagged. By pieces of one long chain that
-        are computed side by side: ``"scan"``.
+        >>> import numpy as np, linkwise as lw
+        >>> robot = lw.load("puma560")
+        >>> q, qd = robot.neutral(), np.zeros(6)
+        >>> qdd = robot.forward_dynamics(q, qd, robot.gravity_torque(q))
+        >>> bool(np.allclose(qdd, 0.0))
+        True
 
         With closed loops: ``M⁻¹ (tau + Jᵀ f_ext + Jᵀ λ - C qd - g)`` with the forces λ that hold
-        them. ``method``: ``"ltl"`` (factors of the mass matrix), ``"pv"`` (articulated bodies and
-        one more sweep) or ``"pv-r"`` (the same, at a cost per joint that does not grow with the
-        number of directions held).
+        them. ``method`` is then ``"ltl"`` (factors of the mass matrix), ``"pv"`` (articulated
+        bodies and one more sweep) or ``"pv-r"`` (the same, at a cost per joint that does not grow
+        with the number of directions held).
+
+        ``method`` of a robot without loops: ``"crba"`` (mass matrix and LᵀDL factors), ``"aba"``
+        (articulated bodies), or ``"auto"``, whichever is faster for this robot. By spatial
+        operators: ``"fd1"``, ``"fd2"`` (the same program; what it adds is `tip_acceleration`),
+        ``"fd3"``, ``"fd4"`` (the same as ``"aba"``). By the forces between bodies: ``"schur"``
+        (block LDLᵀ), ``"schur-bcr"`` (block cyclic reduction) and, for study,
+        ``"schur-published"``, which loses digits on long chains; these need every link to have an
+        inertia that can be inverted, and raise where one has not. By conjugate gradients: ``"ccg"``
+        and ``"pcg"`` (scaled), which take ``tol``, ``max_iterations`` and a start ``qdd0`` (...,
+        nv), and with ``status=True`` return `Iterations` as the second part; a state that does not
+        converge is solved by ``"aba"`` and flagged. By pieces of one long chain on many cores:
+        ``"scan"``.
         """
         if method in ("ccg", "pcg"):
             nv, stop = self._calls.tasks.tree.nv, Stop(tol, max_iterations)
@@ -118,10 +195,25 @@ class Functions(Derivatives, Differentiation):
         values = (q, qd, tau)
         return self._calls.run("forward_dynamics", values, options, method=method, f_ext=f_ext)
 
+    @overload
     def mass_matrix(
-        self, q: ArrayLike, *, method: str = "auto", **options: Unpack[Options]
-    ) -> Result:
-        """Mass matrix (..., nv, nv), rotors included.
+        self, q: ArrayLike, *, method: str = ..., **options: Unpack[Plain]
+    ) -> Array: ...
+
+    @overload
+    def mass_matrix(self, q: ArrayLike, *, method: str = ..., **options: Unpack[Told]) -> Pair: ...
+
+    def mass_matrix(self, q: ArrayLike, *, method: str = "auto", **options: Unpack[Options]) -> Any:
+        """Mass matrix ``M`` (..., nv, nv) in kg m², the rotors of motors included.
+
+        Symmetric and positive definite; rows and columns of sliding joints are in kg and kg m.
+        ``q`` (..., nq) in rad or m.
+
+        >>> import linkwise as lw
+        >>> robot = lw.load("puma560")
+        >>> M = robot.mass_matrix(robot.random_q(0, size=100))
+        >>> M.shape
+        (100, 6, 6)
 
         ``method``: ``"crba"`` (composite bodies, in link axes), ``"gdahj"`` (in one fixed frame, as
         published), ``"gdahj-symmetric"`` (the same with symmetric sums) or ``"mixed"`` (sums as in
@@ -132,7 +224,10 @@ class Functions(Derivatives, Differentiation):
     def mass_matrix_inverse(
         self, q: ArrayLike, *, method: str = "auto", **options: Unpack[Options]
     ) -> Result:
-        """Inverse of the mass matrix (..., nv, nv).
+        """Inverse ``M⁻¹`` (..., nv, nv) of the mass matrix at ``q`` (..., nq).
+
+        Entry (i, j) is the acceleration of joint i per unit torque of joint j. For ``M⁻¹`` times a
+        vector, `solve_mass` is faster.
 
         ``method``: ``"crba"`` (factors of M), ``"innovations"`` (factors of M⁻¹ itself), ``"aba"``
         (a column per unit torque) or ``"schur"`` (forces between bodies).
@@ -140,21 +235,28 @@ class Functions(Derivatives, Differentiation):
         return self._calls.run("mass_matrix_inverse", (q,), options, method=method)
 
     def solve_mass(self, q: ArrayLike, rhs: ArrayLike, **options: Unpack[Options]) -> Result:
-        """``M⁻¹ rhs`` (..., nv) without forming M; several right-hand sides on a leading axis."""
+        """``M⁻¹ rhs`` (..., nv): the accelerations that torques ``rhs`` (..., nv) alone produce.
+
+        At ``q`` (..., nq), without forming M. Several right-hand sides go on a leading axis.
+        """
         return self._calls.run("solve_mass", (q, rhs), options)
 
     def mass_product(self, q: ArrayLike, x: ArrayLike, **options: Unpack[Options]) -> Result:
-        """``M x`` (..., nv) in O(nv), without forming M; several vectors on a leading axis."""
+        """``M x`` (..., nv): the torques that accelerations ``x`` (..., nv) alone need.
+
+        At ``q`` (..., nq), in O(nv) and without forming M. Several vectors go on a leading axis.
+        """
         return self._calls.run("mass_product", (q, x), options)
 
     def innovations(
         self, q: ArrayLike, *, inverse: bool = False, threads: int | None = None
     ) -> Innovations:
-        """Factors of ``M = F D Fᵀ`` at configurations (..., nq), or of ``M⁻¹ = Fᵀ D F``.
+        """Factors of ``M = F D Fᵀ`` at configurations ``q`` (..., nq), or of ``M⁻¹ = Fᵀ D F``.
 
-        The result has ``factor`` F (..., nv, nv), ``D`` (..., nv), unpacks into these two, and
-        ``apply(x, transpose=...)`` takes a vector through F in O(nv) without forming it.
-        `solve_mass` applies all of M⁻¹. Not for robots with joints that follow others.
+        The result has ``factor`` F (..., nv, nv) and ``D`` (..., nv), and unpacks into these two;
+        ``apply(x, transpose=...)`` takes a vector through F in O(nv) without forming it. With
+        ``inverse=True`` they are the factors of M⁻¹; `solve_mass` applies all of it. Not for robots
+        with mimic joints.
         """
         return Innovations(self._calls, q, inverse, threads)
 
@@ -172,9 +274,11 @@ class Functions(Derivatives, Differentiation):
     ) -> Result:
         """Acceleration (..., 6) of a frame under torques ``tau``: ``J qdd + J̇ qd``.
 
-        ``axes`` as for `jacobian_dot_qd`.
-        Comes out of the sweeps of forward dynamics without a Jacobian. ``method``: ``"fd3"`` or
-        ``"fd2"``, as published, which loses digits on long chains.
+        (Angular, linear) in rad/s² and m/s², without a Jacobian. ``q`` (..., nq), ``qd`` and
+        ``tau`` (..., nv) and ``f_ext`` as for `forward_dynamics`; ``axes`` as for
+        `jacobian_dot_qd`.
+
+        ``method``: ``"fd3"``, or ``"fd2"``, as published, which loses digits on long chains.
         """
         return self._calls.run(
             "tip_acceleration",
@@ -186,6 +290,12 @@ class Functions(Derivatives, Differentiation):
             f_ext=f_ext,
         )
 
+    @overload
+    def bias(self, q: ArrayLike, qd: ArrayLike, **options: Unpack[PlainDynamics]) -> Array: ...
+
+    @overload
+    def bias(self, q: ArrayLike, qd: ArrayLike, **options: Unpack[ToldDynamics]) -> Pair: ...
+
     def bias(
         self,
         q: ArrayLike,
@@ -194,12 +304,19 @@ class Functions(Derivatives, Differentiation):
         method: str = "auto",
         f_ext: Wrenches | None = None,
         **options: Unpack[Options],
-    ) -> Result:
-        """``C qd + g - Jᵀ f_ext`` (..., nv): torques of a motion without acceleration.
+    ) -> Any:
+        """Joint torques (..., nv) in N m of a motion without acceleration: ``C qd + g - Jᵀ f_ext``.
 
-        ``method``: as `inverse_dynamics` has it.
+        ``q`` (..., nq) in rad or m, ``qd`` (..., nv) in rad/s or m/s, ``f_ext`` and ``method`` as
+        for `inverse_dynamics`.
         """
         return self._calls.run("bias", (q, qd), options, method=method, f_ext=f_ext)
+
+    @overload
+    def gravity_torque(self, q: ArrayLike, **options: Unpack[PlainDynamics]) -> Array: ...
+
+    @overload
+    def gravity_torque(self, q: ArrayLike, **options: Unpack[ToldDynamics]) -> Pair: ...
 
     def gravity_torque(
         self,
@@ -208,10 +325,15 @@ class Functions(Derivatives, Differentiation):
         method: str = "auto",
         f_ext: Wrenches | None = None,
         **options: Unpack[Options],
-    ) -> Result:
-        """``g - Jᵀ f_ext`` (..., nv): torques that hold the robot still.
+    ) -> Any:
+        """Joint torques (..., nv) in N m that hold the robot still: ``g - Jᵀ f_ext``.
 
-        ``method``: as `inverse_dynamics` has it.
+        ``q`` (..., nq) in rad or m; ``f_ext`` and ``method`` as for `inverse_dynamics`.
+
+        >>> import linkwise as lw
+        >>> robot = lw.load("puma560")
+        >>> robot.gravity_torque(robot.neutral()).round(2).tolist()
+        [0.0, 37.48, 0.25, 0.0, 0.0, 0.0]
         """
         return self._calls.run("gravity_torque", (q,), options, method=method, f_ext=f_ext)
 
@@ -224,39 +346,49 @@ class Functions(Derivatives, Differentiation):
         f_ext: Wrenches | None = None,
         **options: Unpack[Options],
     ) -> Result:
-        """Wrenches (..., links, 6) across the joints in a motion, in the order of `link_names`.
+        """Wrenches (..., links, 6) that joints transmit in a motion, in the order of `link_names`.
 
-        Each is (moment, force) on the link from its parent's side, in the axes of the joint's
-        frame (`frame` of the joint's name: its child link's in the file) about that frame's
-        origin. Along the joint it is the torque of `inverse_dynamics` less rotor and friction.
+        Each is (moment, force) in N m and N that the parent puts on the link, at the origin of the
+        joint's frame and in its axes (that of the joint's child link in the file). Its component
+        along the joint is the torque of `inverse_dynamics` without rotor and friction. Arguments as
+        for `inverse_dynamics`.
         """
         return self._calls.run("joint_wrenches", (q, qd, qdd), options, f_ext=f_ext)
 
     def kinetic_energy(self, q: ArrayLike, qd: ArrayLike, **options: Unpack[Options]) -> Result:
-        """Kinetic energy (...), rotors included."""
+        """Kinetic energy (...) in J, the rotors of motors included.
+
+        ``q`` (..., nq) in rad or m, ``qd`` (..., nv) in rad/s or m/s.
+        """
         return self._calls.run("kinetic_energy", (q, qd), options)
 
     def potential_energy(self, q: ArrayLike, **options: Unpack[Options]) -> Result:
-        """Potential energy (...) of the moving links; zero with their mass at base height."""
+        """Potential energy (...) in J of the moving links in gravity, at ``q`` (..., nq).
+
+        Zero where their centre of mass is at the height of the base.
+        """
         return self._calls.run("potential_energy", (q,), options)
 
     def coriolis_matrix(
         self, q: ArrayLike, qd: ArrayLike, *, method: str = "auto", **options: Unpack[Options]
     ) -> Result:
-        """Coriolis matrix ``C`` (..., nv, nv): ``C qd = bias - g``, friction aside.
+        """Coriolis matrix ``C`` (..., nv, nv): ``C qd`` is `bias` without gravity and friction.
 
-        Of all such matrices, Christoffel's: ``C_ij = Σ_k Γ_ijk qd_k`` with `christoffel`'s Γ, and
-        ``Ṁ - 2C`` is skew, for every kind of joint. ``method``: ``"composite"`` (in link axes) or
-        ``"mixed"`` (entries in one frame; fewer operations from 8 joints on).
+        ``q`` (..., nq) in rad or m, ``qd`` (..., nv) in rad/s or m/s. Of all such matrices, this is
+        Christoffel's: ``C_ij = Σ_k Γ_ijk qd_k`` with Γ of `christoffel`, and ``Ṁ - 2C`` is skew,
+        for every kind of joint.
+
+        ``method``: ``"composite"`` (in link axes) or ``"mixed"`` (entries in one frame; fewer
+        operations from 8 joints on).
         """
         return self._calls.run("coriolis_matrix", (q, qd), options, method=method)
 
     def christoffel(self, q: ArrayLike, **options: Unpack[Options]) -> Result:
-        """Christoffel symbols of the first kind ``Γ`` (..., nv, nv, nv), of the mass matrix.
+        """Christoffel symbols of the first kind ``Γ`` (..., nv, nv, nv) of the mass matrix.
 
-        ``Γ_ijk = ½ (∂M_ij/∂q_k + ∂M_ik/∂q_j - ∂M_jk/∂q_i)``, symmetric in j and k. The rates of a
-        spherical or free joint are no derivatives of coordinates, so that formula has no meaning
-        there; returned is what takes its place, the connection for which `coriolis_matrix` keeps
+        ``Γ_ijk = ½ (∂M_ij/∂q_k + ∂M_ik/∂q_j - ∂M_jk/∂q_i)`` at ``q`` (..., nq), symmetric in j and
+        k. For a spherical or free joint, whose rates are no derivatives of coordinates, that
+        formula has no meaning; the result is then the connection for which `coriolis_matrix` keeps
         its two properties. In it ``Γ_ijk - Γ_ikj`` is row i of M times the bracket of k and j.
         """
         return self._calls.run("christoffel", (q,), options)
@@ -266,11 +398,13 @@ class Functions(Derivatives, Differentiation):
     ) -> Result:
         """Kang's inertial power array ``P*`` (..., nv, nv, nv): ``Σ_jk P*_ijk qd_j qd_k = C qd``.
 
+        At ``q`` (..., nq). For a spherical or free joint, which has no second derivatives that
+        ``P*`` could be made of, changes along its rates take their place; the equation above still
+        holds.
+
         ``method``: ``"augmented"`` (bodies of whole subtrees; ``"auto"``) or ``"per-link"`` (a sum
         over links, its cost growing with the fourth power of a chain). The two arrays differ, and
-        agree once made symmetric in j and k: then they are `christoffel`'s. A spherical or free
-        joint has no second derivatives for ``P*`` to be made of; changes along its rates take
-        their place, which keeps the equation above and nothing else.
+        agree once made symmetric in j and k: then they are `christoffel`'s.
         """
         return self._calls.run("inertial_power", (q,), options, method=method)
 
@@ -279,10 +413,11 @@ class Functions(Derivatives, Differentiation):
     def regressor(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, **options: Unpack[Options]
     ) -> Result:
-        """``Y`` (..., nv, 10 n): torques per unit of the inertial parameters, ``tau = Y π``.
+        """Regressor ``Y`` (..., nv, 10 n): joint torques per unit of the inertial parameters.
 
-        π is `Robot.inertial_parameters` as one vector: m, m c, Ixx Ixy Iyy Ixz Iyz Izz of the first
-        body, then of the second. ``Y π`` is `inverse_dynamics` less what rotors and friction add.
+        ``tau = Y π``: the torques of `inverse_dynamics` without rotors and friction, with π
+        `Robot.inertial_parameters` as one vector: m, m c, Ixx Ixy Iyy Ixz Iyz Izz of the first
+        body, then of the second. ``q`` (..., nq), ``qd`` and ``qdd`` (..., nv) as there.
 
         >>> import numpy as np, linkwise as lw
         >>> robot = lw.load("iiwa14")
@@ -296,54 +431,67 @@ class Functions(Derivatives, Differentiation):
     def energy_regressor(self, q: ArrayLike, qd: ArrayLike, **options: Unpack[Options]) -> Result:
         """``E`` (..., 2, 10 n): kinetic and potential energy per unit of the inertial parameters.
 
-        ``E π`` is (`kinetic_energy`, `potential_energy`), rotors aside; π as for `regressor`.
+        ``E π`` is (`kinetic_energy`, `potential_energy`) in J, without rotors; π, ``q`` (..., nq)
+        and ``qd`` (..., nv) as for `regressor`.
         """
         return self._calls.run("energy_regressor", (q, qd), options)
 
     # -- centre of mass -------------------------------------------------------------------------
 
     def center_of_mass(self, q: ArrayLike, **options: Unpack[Options]) -> Result:
-        """Centre of mass (..., 3) of the moving links, in base axes; links of the base are none."""
+        """Centre of mass (..., 3) in m of the moving links, in base axes, at ``q`` (..., nq).
+
+        Links that are fixed to the base do not count.
+        """
         return self._calls.run("center_of_mass", (q,), options)
 
     def com_jacobian(self, q: ArrayLike, **options: Unpack[Options]) -> Result:
-        """Jacobian of the centre of mass (..., 3, nv): its velocity per joint rate, base axes."""
+        """Jacobian of the centre of mass (..., 3, nv): its velocity per joint rate, in base axes.
+
+        ``com_jacobian(q) @ qd`` is in m/s; ``q`` (..., nq).
+        """
         return self._calls.run("com_jacobian", (q,), options)
 
     def com_bias(self, q: ArrayLike, qd: ArrayLike, **options: Unpack[Options]) -> Result:
-        """``J̇ qd`` (..., 3) of the centre of mass: its acceleration at constant joint rates.
+        """``J̇ qd`` (..., 3) in m/s²: acceleration of the centre of mass at constant joint rates.
 
-        Its whole acceleration is ``com_jacobian(q) @ qdd + com_bias(q, qd)``, gravity aside.
+        Its whole acceleration is ``com_jacobian(q) @ qdd + com_bias(q, qd)``, without gravity.
+        ``q`` (..., nq), ``qd`` (..., nv).
         """
         return self._calls.run("com_bias", (q, qd), options)
 
     def centroidal_momentum_matrix(self, q: ArrayLike, **options: Unpack[Options]) -> Result:
-        """Centroidal momentum matrix ``A`` (..., 6, nv): ``A qd`` is `centroidal_momentum`."""
+        """Centroidal momentum matrix ``A`` (..., 6, nv) at ``q`` (..., nq).
+
+        ``A qd`` is `centroidal_momentum`.
+        """
         return self._calls.run("centroidal_momentum_matrix", (q,), options)
 
     def centroidal_momentum_matrix_rate(
         self, q: ArrayLike, qd: ArrayLike, **options: Unpack[Options]
     ) -> Result:
-        """``Ȧ`` (..., 6, nv): how `centroidal_momentum_matrix` changes in a motion.
+        """``Ȧ`` (..., 6, nv): time derivative of `centroidal_momentum_matrix` in a motion.
 
-        Where only ``Ȧ qd`` is needed, `centroidal_bias` takes far fewer operations.
+        ``q`` (..., nq), ``qd`` (..., nv). Where only ``Ȧ qd`` is needed, `centroidal_bias` takes
+        far fewer operations.
         """
         return self._calls.run("centroidal_momentum_matrix_rate", (q, qd), options)
 
     def centroidal_momentum(
         self, q: ArrayLike, qd: ArrayLike, **options: Unpack[Options]
     ) -> Result:
-        """Momentum (..., 6) of the moving links: angular about their centre of mass, and linear.
+        """Momentum (..., 6) of the moving links: angular about their centre of mass, then linear.
 
-        In base axes. Rotors of motors have no part in it.
+        In kg m²/s and kg m/s, in base axes, without the rotors of motors. ``q`` (..., nq), ``qd``
+        (..., nv).
         """
         return self._calls.run("centroidal_momentum", (q, qd), options)
 
     def centroidal_bias(self, q: ArrayLike, qd: ArrayLike, **options: Unpack[Options]) -> Result:
-        """``Ȧ qd`` (..., 6): rate of `centroidal_momentum` at constant joint rates.
+        """``Ȧ qd`` (..., 6): rate of `centroidal_momentum` at constant joint rates, in N m and N.
 
-        The whole rate is ``A qdd + Ȧ qd``: all forces on the robot, gravity too, and their moment
-        about the centre of mass.
+        The whole rate is ``A qdd + Ȧ qd``: the sum of all forces on the robot, gravity included,
+        and their moment about the centre of mass. ``q`` (..., nq), ``qd`` (..., nv).
         """
         return self._calls.run("centroidal_bias", (q, qd), options)
 
@@ -359,21 +507,24 @@ class Functions(Derivatives, Differentiation):
         f_ext: Wrenches | None = None,
         **options: Unpack[Options],
     ) -> Result:
-        """Wrenches (..., loops, 6) of closed loops on their frames a, under torques ``tau``.
+        """Wrenches (..., loops, 6) on the frames a of closed loops, under the torques ``tau``.
 
-        (Moment, force) at the frame's origin in base axes, as ``f_ext`` has them; frame b gets the
-        opposite. Where directions that loops hold depend on each other (`Status.REDUNDANT`), the
-        smallest forces along the directions. ``method`` as in `forward_dynamics`.
+        (Moment, force) in N m and N at the frame's origin in base axes, like ``f_ext``; frame b
+        gets the opposite. Where directions that loops hold depend on each other
+        (`Status.REDUNDANT`), these are the smallest forces. Arguments and ``method`` as for
+        `forward_dynamics`.
         """
         values = (q, qd, tau)
         return self._calls.run("constraint_forces", values, options, method=method, f_ext=f_ext)
 
     def delassus(self, q: ArrayLike, *, method: str = "auto", **options: Unpack[Options]) -> Result:
-        """``J M⁻¹ Jᵀ`` (..., m, m): accelerations along what closed loops hold, per unit of force.
+        """Delassus matrix ``J M⁻¹ Jᵀ`` (..., m, m) of the closed loops, at ``q`` (..., nq).
 
-        The m directions are those of all loops, one after another. The matrix is singular where
-        they depend on each other. ``method`` as in `forward_dynamics`, or ``"efp"`` (extended force
-        propagators).
+        Entry (i, j) is the acceleration along direction i per unit force along direction j, of the
+        m directions that all loops hold, one loop after another. It is singular where directions
+        depend on each other.
+
+        ``method`` as for `forward_dynamics`, or ``"efp"`` (extended force propagators).
         """
         return self._calls.run("delassus", (q,), options, method=method)
 
@@ -389,7 +540,7 @@ class Functions(Derivatives, Differentiation):
         """How far closed loops are from closed: ``position`` and ``velocity`` (..., m).
 
         In m and rad, m/s and rad/s, along the m directions of all loops, one loop after another.
-        The rates are taken to be zero unless given.
+        ``q`` (..., nq); ``qd`` (..., nv) is zero unless given.
         """
         rates = devices.zeros(self._calls.tasks.tree.nv, (q,)) if qd is None else qd
         options = with_constants("residual", constants, threads=threads, device=device)
@@ -406,10 +557,10 @@ class Functions(Derivatives, Differentiation):
         device: str | None = None,
         **constants: Unpack[Constants],
     ) -> Any:
-        """The state near by in which closed loops are closed: ``q`` (..., nq) and ``qd`` (..., nv).
+        """The nearest state in which all loops are closed: ``q`` (..., nq) and ``qd`` (..., nv).
 
-        Only ``q`` where no rates are given. By Newton's method; of all changes that close the loops
-        those of least kinetic energy are taken. NaN where the loops do not close, which
+        Only ``q`` where no ``qd`` is given. Newton's method, which takes, of all changes that close
+        the loops, those of least kinetic energy. NaN where the loops cannot be closed, which
         ``status=True`` calls `Status.NOT_CONVERGED`: the result is then ``((q, qd), status bits)``.
         """
         tree = self._calls.tasks.tree
@@ -433,11 +584,12 @@ class Functions(Derivatives, Differentiation):
         device: str | None = None,
         **constants: Unpack[Constants],
     ) -> Any:
-        """Joint rates (..., nv) once all loops have closed at once, inelastically, and impulses.
+        """Joint rates (..., nv) right after all loops closed, and the impulses (..., loops, 6).
 
-        ``qd`` are the rates before. Impulses (..., loops, 6) act on frames a as wrenches of
-        `constraint_forces` do, in N m s and N s. With ``status=True`` the result is ``((qd,
-        impulses), status bits)``.
+        The loops close all at once, inelastically. ``q`` (..., nq); ``qd`` (..., nv) are the rates
+        before. Impulses act on frames a like the wrenches of `constraint_forces`, in N m s and N s.
+        With ``status=True`` the result is ``((qd, impulses), status bits)``. ``method`` as for
+        `forward_dynamics`.
         """
         options = with_constants(
             "impulse", constants, threads=threads, status=status, device=device
@@ -451,6 +603,28 @@ class Functions(Derivatives, Differentiation):
 
     # -- kinematics -----------------------------------------------------------------------------
 
+    @overload
+    def forward_kinematics(
+        self,
+        q: ArrayLike,
+        frame: str | Sequence[str],
+        *,
+        relative_to: str | None = ...,
+        method: str = ...,
+        **options: Unpack[Plain],
+    ) -> Array: ...
+
+    @overload
+    def forward_kinematics(
+        self,
+        q: ArrayLike,
+        frame: str | Sequence[str],
+        *,
+        relative_to: str | None = ...,
+        method: str = ...,
+        **options: Unpack[Told],
+    ) -> Pair: ...
+
     def forward_kinematics(
         self,
         q: ArrayLike,
@@ -459,11 +633,12 @@ class Functions(Derivatives, Differentiation):
         relative_to: str | None = None,
         method: str = "auto",
         **options: Unpack[Options],
-    ) -> Result:
-        """Pose of a frame (..., 4, 4): takes its coordinates to base coordinates, in metres.
+    ) -> Any:
+        """Pose of a frame (..., 4, 4): takes its coordinates to base coordinates, in m.
 
-        Of several frames, a list of k names, (..., k, 4, 4); ``robot.frame_names`` are all. With
-        ``relative_to``, another frame, coordinates are taken to that frame's instead.
+        ``q`` (..., nq) in rad or m. ``frame`` is one of ``robot.frame_names``, or a list of k
+        names, whose poses are (..., k, 4, 4). With ``relative_to``, another frame, coordinates are
+        taken to that frame's instead of the base's.
 
         >>> import linkwise as lw
         >>> robot = lw.load("iiwa14")
@@ -479,10 +654,10 @@ class Functions(Derivatives, Differentiation):
         return poses_of(self._calls, q, frame, relative_to, method, options)
 
     def link_poses(self, q: ArrayLike, **options: Unpack[Options]) -> Result:
-        """Poses (..., links, 4, 4) of all moving links, in the order of `link_names`.
+        """Poses (..., links, 4, 4) of all moving links, in the order of `link_names`, in m.
 
-        Each takes coordinates of the frame of the link's joint (`frame` of the joint's name: its
-        child link's in the file) to base coordinates.
+        Each takes coordinates of the frame of the link's joint (that of its child link in the file)
+        to base coordinates. ``q`` (..., nq) in rad or m.
         """
         return self._calls.run("link_poses", (q,), options)
 
@@ -501,7 +676,7 @@ class Functions(Derivatives, Differentiation):
         status: bool = False,
         device: str | None = None,
     ) -> Result:
-        """Configurations (..., nq) that bring a frame to target poses (..., 4, 4), in base axes.
+        """Configurations (..., nq) that bring a frame to target poses (..., 4, 4) in base axes.
 
         >>> import linkwise as lw
         >>> robot = lw.load("iiwa14")
@@ -510,46 +685,65 @@ class Functions(Derivatives, Differentiation):
         >>> bool(abs(robot.forward_kinematics(q, "link7") - target).max() < 1e-6)
         True
 
-        Within the joints' limits, unless ``limits=False``. The error, the norm of the SE(3)
-        logarithm from the frame to its target (rad and m, `linkwise.se3.error`), is at most
-        ``tol``. A state that is not solved is NaN. ``status=True`` also returns bits of `Status`
-        (...): 0 where solved, `NOT_CONVERGED` where not, and the result is then the best found.
+        ``q`` is in rad or m, within the joints' limits unless ``limits=False``. A state is solved
+        where the norm of the SE(3) logarithm from the frame to its target (rad and m,
+        `linkwise.se3.error`) is at most ``tol``. A state that is not solved is NaN. ``status=True``
+        also returns bits of `Status` (...): 0 where solved, `NOT_CONVERGED` where not, and the
+        result is then the best found.
 
-        The search begins at ``q0`` (..., nq), or in the middle of the joints' ranges. Where it
-        comes to a halt, it begins again, up to ``restarts`` times, at points of one fixed sequence,
-        so that a state's result does not depend on others. Joints that do not move the frame stay
-        as they are in ``q0``.
+        The search begins at ``q0`` (..., nq), or in the middle of the joints' ranges. Where it gets
+        stuck, it begins again, up to ``restarts`` times, at points of one fixed sequence, so that a
+        state's result does not depend on the rest of the batch. Joints that do not move the frame
+        stay as they are in ``q0``.
 
-        ``directions``: ``"pose"``, ``"position"`` (turns are free), ``"orientation"`` (places are)
-        or six booleans, (angular, linear) along the target's axes: with
+        ``directions``: ``"pose"``, ``"position"`` (the frame may turn freely), ``"orientation"``
+        (it may be anywhere) or six booleans, (angular, linear) along the target's axes: with
         ``[True, True, False, True, True, True]`` the frame may turn about the target's z axis.
-        Several frames: a list of names, and targets (..., k, 4, 4). Closed loops of the robot are
+        Several frames: a list of k names, and targets (..., k, 4, 4). Closed loops of the robot are
         closed too, to ``tol``; `project` closes them to rounding.
 
-        Computed in float64; of float32 arguments, the result is rounded.
+        Computed in float64; for float32 arguments the result is rounded.
         """
         asked = Asked(directions, limits, restarts, tol)
         options = (out, threads, status, device)
-        return inverse_kinematics(self._calls, target, frame, q0, asked, *options)
+        found: Result = inverse_kinematics(self._calls, target, frame, q0, asked, *options)
+        return found
+
+    @overload
+    def jacobian(
+        self, q: ArrayLike, frame: str, *, axes: str = ..., **options: Unpack[Plain]
+    ) -> Array: ...
+
+    @overload
+    def jacobian(
+        self, q: ArrayLike, frame: str, *, axes: str = ..., **options: Unpack[Told]
+    ) -> Pair: ...
 
     def jacobian(
         self, q: ArrayLike, frame: str, *, axes: str = "base", **options: Unpack[Options]
-    ) -> Result:
-        """Jacobian of a frame (..., 6, nv): rows (angular, linear) of its velocity at its origin.
+    ) -> Any:
+        """Jacobian of a frame (..., 6, nv): its velocity per joint rate, rows (angular, linear).
 
-        In base axes (Pinocchio's LOCAL_WORLD_ALIGNED with the row blocks swapped), or with
+        ``J @ qd`` is the velocity of the frame's origin, in rad/s and m/s. ``q`` (..., nq) in rad
+        or m. In base axes (Pinocchio's LOCAL_WORLD_ALIGNED with the row blocks swapped), or with
         ``axes="body"`` in the frame's own (its LOCAL).
+
+        >>> import linkwise as lw
+        >>> robot = lw.load("puma560")
+        >>> robot.jacobian(robot.neutral(), "link6")[:3, 0].tolist()  # joint 1 turns it about z
+        [0.0, 0.0, 1.0]
         """
         return self._calls.run("jacobian", (q,), options, frame=frame, axes=axes)
 
     def generalized_jacobian(
         self, q: ArrayLike, frame: str, *, axes: str = "base", **options: Unpack[Options]
     ) -> Result:
-        """Generalised Jacobian (..., 6, nv - 6) of a frame of a robot with a flying base.
+        """Generalised Jacobian (..., 6, nv - 6) of a frame of a robot with a free-flying base.
 
         ``J_g = J_m - J_b M_bb⁻¹ M_bm``, with b the six rates of the base and m those of the joints:
         the frame's velocity per joint rate while the base floats freely and the robot as a whole
-        has no momentum, so that the base moves by reaction. Rows and ``axes`` as for `jacobian`.
+        has no momentum, so that the base moves by reaction. ``q`` (..., nq); rows and ``axes`` as
+        for `jacobian`.
         """
         return self._calls.run("generalized_jacobian", (q,), options, frame=frame, axes=axes)
 
@@ -562,11 +756,12 @@ class Functions(Derivatives, Differentiation):
         axes: str = "base",
         **options: Unpack[Options],
     ) -> Result:
-        """``J̇ qd`` (..., 6): the frame's acceleration at constant joint rates, gravity aside.
+        """``J̇ qd`` (..., 6): acceleration of a frame at constant joint rates, without gravity.
 
-        That is how the frame's origin accelerates and its turning rate changes, in base axes, or
-        with ``axes="body"`` in the frame's own. ``axes="moving"`` tells instead how the numbers of
-        the body-axes velocity change (Pinocchio's LOCAL): its linear part is less by ``w x v``.
+        (Angular, linear) in rad/s² and m/s², in base axes, or with ``axes="body"`` in the frame's
+        own. ``q`` (..., nq), ``qd`` (..., nv). ``axes="moving"`` is instead the rate of change of
+        the numbers of the body-axes velocity (Pinocchio's LOCAL): its linear part is less by ``w x
+        v``.
         """
         return self._calls.run("jacobian_dot_qd", (q, qd), options, frame=frame, axes=axes)
 
@@ -579,9 +774,10 @@ class Functions(Derivatives, Differentiation):
         axes: str = "base",
         **options: Unpack[Options],
     ) -> Result:
-        """Velocity (..., 6) of a frame, ``J qd``: its turning rate, and that of its origin.
+        """Velocity (..., 6) of a frame, ``J qd``: angular, then that of its origin.
 
-        In rad/s and m/s; in base axes, or with ``axes="body"`` in the frame's own.
+        In rad/s and m/s; in base axes, or with ``axes="body"`` in the frame's own. ``q`` (..., nq),
+        ``qd`` (..., nv).
         """
         return self._calls.run("frame_velocity", (q, qd), options, frame=frame, axes=axes)
 
@@ -595,9 +791,10 @@ class Functions(Derivatives, Differentiation):
         axes: str = "base",
         **options: Unpack[Options],
     ) -> Result:
-        """Acceleration (..., 6) of a frame, ``J qdd + J̇ qd``, gravity aside.
+        """Acceleration (..., 6) of a frame, ``J qdd + J̇ qd``, without gravity.
 
-        In rad/s² and m/s²; ``axes`` as for `jacobian_dot_qd`.
+        (Angular, linear) in rad/s² and m/s²; ``q`` (..., nq), ``qd`` and ``qdd`` (..., nv);
+        ``axes`` as for `jacobian_dot_qd`.
         """
         return self._calls.run("frame_acceleration", (q, qd, qdd), options, frame=frame, axes=axes)
 
@@ -610,15 +807,41 @@ class Functions(Derivatives, Differentiation):
         axes: str = "base",
         **options: Unpack[Options],
     ) -> Result:
-        """Inertia ``(J_v M⁻¹ J_vᵀ)⁻¹`` (..., 3, 3) that a force at a frame's origin feels, in kg.
+        """Inertia ``(J_v M⁻¹ J_vᵀ)⁻¹`` (..., 3, 3) in kg that a force at a frame's origin feels.
 
-        J_v are the linear rows of `jacobian`: the frame may turn as it likes. Needs three degrees
-        of freedom between base and frame; singular poses as for `operational_inertia`. ``method``:
-        ``"crba"`` or ``"recursive"``.
+        J_v are the linear rows of `jacobian`: the frame is free to turn. ``q`` (..., nq). Needs
+        three degrees of freedom between base and frame; singular poses as for
+        `operational_inertia`.
+
+        ``method``: ``"crba"`` or ``"recursive"``.
         """
         return self._calls.run(
             "position_inertia", (q,), options, method=method, frame=frame, axes=axes
         )
+
+    @overload
+    def operational_inertia(
+        self,
+        q: ArrayLike,
+        frame: str,
+        *,
+        method: str = ...,
+        axes: str = ...,
+        damping: ArrayLike | None = ...,
+        **options: Unpack[Plain],
+    ) -> Array: ...
+
+    @overload
+    def operational_inertia(
+        self,
+        q: ArrayLike,
+        frame: str,
+        *,
+        method: str = ...,
+        axes: str = ...,
+        damping: ArrayLike | None = ...,
+        **options: Unpack[Told],
+    ) -> Pair: ...
 
     def operational_inertia(
         self,
@@ -629,11 +852,18 @@ class Functions(Derivatives, Differentiation):
         axes: str = "base",
         damping: ArrayLike | None = None,
         **options: Unpack[Options],
-    ) -> Result:
-        """Operational-space inertia ``(J M⁻¹ Jᵀ)⁻¹`` (..., 6, 6) of a frame.
+    ) -> Any:
+        """Operational-space inertia ``(J M⁻¹ Jᵀ)⁻¹`` (..., 6, 6) of a frame, at ``q`` (..., nq).
 
-        Needs six degrees of freedom between base and frame. At a singular pose it does not exist:
-        entries are then huge or not finite, and ``status=True`` says `Status.SINGULAR`.
+        The wrench (moment, force) at the frame's origin per unit of its acceleration (angular,
+        linear): kg m² and kg, in base axes, or with ``axes="body"`` in the frame's own. Needs six
+        degrees of freedom between base and frame. At a singular pose it does not exist: entries are
+        then huge or not finite, and ``status=True`` says `Status.SINGULAR`.
+
+        >>> import linkwise as lw
+        >>> robot = lw.load("puma560")
+        >>> robot.operational_inertia([0.1, 0.2, 0.3, 0.4, 0.5, 0.6], "link6").shape
+        (6, 6)
 
         With ``damping`` d it is ``(J M⁻¹ Jᵀ + diag(d))⁻¹``, which exists at every pose and for any
         number of joints: as if the frame yielded by d per unit of force beyond what the robot does,
@@ -660,8 +890,11 @@ class Functions(Derivatives, Differentiation):
     ) -> Result:
         """``J M⁻¹ Jᵀ`` (..., 6, 6) of a frame: its acceleration per unit wrench at its origin.
 
-        Exists at every pose and for any number of joints. ``method``: ``"crba"``, ``"recursive"``,
-        ``"schur"``, ``"schur-bcr"`` or ``"scan"``, as in `operational_inertia`.
+        Exists at every pose ``q`` (..., nq) and for any number of joints; rows, columns and
+        ``axes`` as for `operational_inertia`.
+
+        ``method``: ``"crba"``, ``"recursive"``, ``"schur"``, ``"schur-bcr"`` or ``"scan"``, as for
+        `operational_inertia`.
         """
         return self._calls.run(
             "operational_inertia_inverse", (q,), options, method=method, frame=frame, axes=axes
@@ -680,12 +913,14 @@ class Functions(Derivatives, Differentiation):
         threads: int | None = None,
         status: bool = False,
     ) -> Any:
-        """`forward_dynamics` (..., nv) and `operational_inertia_inverse` (..., 6, 6) of a frame.
+        """`forward_dynamics` (..., nv) and `operational_inertia_inverse` (..., 6, 6) as a pair.
 
-        As a pair: seven right-hand sides of one factorization. ``method``: by Schur complements,
-        ``"schur"`` (block LDLᵀ) or ``"schur-bcr"`` (block cyclic reduction), for study: the two
-        functions on their own take fewer operations; or ``"scan"``, for a frame at the tip of one
-        long chain. With ``status=True`` the result is ``((qdd, inverse), status bits)``.
+        Of one frame, from one factorization with seven right-hand sides; arguments as for those
+        two. With ``status=True`` the result is ``((qdd, inverse), status bits)``.
+
+        ``method``: by Schur complements, ``"schur"`` (block LDLᵀ) or ``"schur-bcr"`` (block cyclic
+        reduction), for study: the two functions on their own take fewer operations; or ``"scan"``,
+        for a frame at the tip of one long chain.
         """
         found = self._calls.run(
             "dynamics_and_inverse",
@@ -704,27 +939,28 @@ class Functions(Derivatives, Differentiation):
     def manipulability(self, q: ArrayLike, frame: str, **options: Unpack[Options]) -> Result:
         """Yoshikawa's manipulability ``√det(J Jᵀ)`` (...) of a frame: zero at singular poses.
 
-        J has angular rows in rad/s and linear ones in m/s. Where fewer than six degrees of freedom
-        move the frame, ``√det(Jᵀ J)``.
+        ``q`` (..., nq); J has angular rows in rad/s and linear ones in m/s. Where fewer than six
+        degrees of freedom move the frame, ``√det(Jᵀ J)``.
         """
         return self._calls.run("manipulability", (q,), options, frame=frame)
 
     def manipulability_gradient(
         self, q: ArrayLike, frame: str, **options: Unpack[Options]
     ) -> Result:
-        """How `manipulability` changes along each degree of freedom, (..., nv).
+        """Gradient (..., nv) of `manipulability` along each degree of freedom, at ``q`` (..., nq).
 
-        A motion along it leads away from singular poses. At one it does not exist: the row is NaN,
-        or of no use, and ``status=True`` says `Status.SINGULAR`.
+        A motion along it leads away from singular poses. At a singular pose the gradient does not
+        exist: the row is NaN or meaningless, and ``status=True`` says `Status.SINGULAR`.
         """
         return self._calls.run("manipulability_gradient", (q,), options, frame=frame)
 
     def kinematic_hessian(self, q: ArrayLike, frame: str, **options: Unpack[Options]) -> Result:
-        """How the Jacobian of a frame changes, ``H`` (..., 6, nv, nv), in base axes.
+        """Change of the Jacobian of a frame, ``H`` (..., 6, nv, nv), in base axes.
 
-        ``H[..., :, j, k]`` is the change of column k of `jacobian` per unit rate of j, so that
-        ``J̇ qd = Σ_jk H_jk qd_j qd_k``. The linear rows are symmetric in j and k but for spherical
-        and free joints, whose rates are no derivatives of coordinates; the angular rows are not.
+        At ``q`` (..., nq), ``H[..., :, j, k]`` is the change of column k of `jacobian` per unit
+        rate of j, so that ``J̇ qd = Σ_jk H_jk qd_j qd_k``. The linear rows are symmetric in j and k
+        except for spherical and free joints, whose rates are no derivatives of coordinates; the
+        angular rows are not.
         """
         return self._calls.run("kinematic_hessian", (q,), options, frame=frame)
 
@@ -736,12 +972,12 @@ class Functions(Derivatives, Differentiation):
         out: tuple[Array, Array] | None = None,
         threads: int | None = None,
         status: bool = False,
-    ) -> Result:
+    ) -> Any:
         """Kinematic influence coefficients of a frame: ``G`` (..., 6, nv), ``H`` (..., 6, nv, nv).
 
-        Its velocity is ``G qd`` and its acceleration ``G qdd + Σ_jk H_jk qd_j qd_k``: G is
-        `jacobian` and H `kinematic_hessian`, in base axes. ``out`` is a pair of arrays; with
-        ``status=True`` the result is ``((G, H), status bits)``.
+        The frame's velocity is ``G qd`` and its acceleration ``G qdd + Σ_jk H_jk qd_j qd_k``: G is
+        `jacobian` and H `kinematic_hessian`, in base axes, at ``q`` (..., nq). ``out`` is a pair of
+        arrays; with ``status=True`` the result is ``((G, H), status bits)``.
         """
         if out is not None and not (isinstance(out, tuple | list) and len(out) == 2):
             raise TypeError(f"kic: out is a {type(out).__name__}; expected two arrays, G and H")

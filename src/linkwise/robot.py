@@ -6,7 +6,7 @@ import dataclasses
 import os
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from linkwise.backends.choice import text_of
 from linkwise.conversions import Conversions, layout_of
 from linkwise.engine import devices
-from linkwise.engine.calls import Array, Calls, Options, Result, announce
+from linkwise.engine.calls import Array, Calls, Options, Pair, Plain, Result, Told, announce
 from linkwise.engine.tasks import Key
 from linkwise.errors import NoProgram
 from linkwise.functions import Functions, names
@@ -281,9 +281,19 @@ class Robot(Functions, Conversions):
         found = configuration.random(self._tree, np.random.default_rng(rng), size)
         return found.astype(dtype, copy=False)
 
+    @overload
+    def integrate(
+        self, q: ArrayLike, v: ArrayLike, dt: ArrayLike = ..., **options: Unpack[Plain]
+    ) -> Array: ...
+
+    @overload
+    def integrate(
+        self, q: ArrayLike, v: ArrayLike, dt: ArrayLike = ..., **options: Unpack[Told]
+    ) -> Pair: ...
+
     def integrate(
         self, q: ArrayLike, v: ArrayLike, dt: ArrayLike = 1.0, **options: Unpack[Options]
-    ) -> Result:
+    ) -> Any:
         """The configuration (..., nq) reached from ``q`` by holding the rates ``v`` for ``dt``.
 
         ``dt`` in seconds, one number or one for each state (...). Quaternions turn by the

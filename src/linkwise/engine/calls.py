@@ -11,7 +11,7 @@ import inspect
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypedDict, cast
+from typing import Any, Literal, Required, TypedDict, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,7 +40,8 @@ from linkwise.trace.tracer import Task, evaluate, flatten
 Array = NDArray[Any]
 Wrenches = Mapping[str, ArrayLike]
 AnyBatch = arrays.Batch | devices.DeviceBatch
-Result = Any  # an array; with ``status=True`` the pair (array, status bits)
+Result = Array  # with ``status=True`` the pair (array, status bits), whose parts are then Any
+Pair = tuple[Array, Array]
 
 
 class Constants(TypedDict, total=False):
@@ -54,13 +55,46 @@ class Constants(TypedDict, total=False):
     placement: Any  # (..., n, 6)
 
 
-class Options(Constants, total=False):
-    """What every function takes besides its own arguments."""
+class Usual(Constants, total=False):
+    """What every function takes, whatever it returns."""
 
     out: Any  # an array to write the result to
     threads: int | None  # the most threads to use; None: as many as the work is worth
+
+
+class Options(Usual, total=False):
+    """What every function takes besides its own arguments."""
+
     status: bool  # also return, per state, what was wrong with it: bits of `Status`
     device: str | None  # "cuda" or "cuda:1": move arrays of NumPy to that GPU, and the result back
+
+
+class Plain(Usual, total=False):
+    """Options of a call that returns an array."""
+
+    status: Literal[False]
+    device: str | None
+
+
+class Told(Usual, total=False):
+    """Options of a call that returns a `Pair`."""
+
+    status: Required[Literal[True]]
+    device: str | None
+
+
+class PlainDynamics(Plain, total=False):
+    """Those of dynamics, of a call that returns an array."""
+
+    method: str
+    f_ext: Wrenches | None
+
+
+class ToldDynamics(Told, total=False):
+    """Those of dynamics, of a call that returns a `Pair`."""
+
+    method: str
+    f_ext: Wrenches | None
 
 
 NONE = Options()
@@ -154,8 +188,10 @@ class Calls:
             call = self._calls[key]
         except (KeyError, TypeError):  # a new kind of call, or a name that is no text
             call = self.call(key)
+        result: Result
         if device is not None:
-            return self._moved(call, values, out, threads, devices.number(device))
+            result = self._moved(call, values, out, threads, devices.number(device))
+            return result
         if call.plans and threads is None:
             result = devices.repeated(call.plans, values, out)
             if result is not None:
@@ -165,7 +201,8 @@ class Calls:
             result = run(*values) if plain else run(*values, out=out, threads=threads)
             if result is not NotImplemented:
                 return result
-        return self.general(call, values, out, threads)
+        result = self.general(call, values, out, threads)
+        return result
 
     def call(self, key: tuple[Any, ...]) -> Call:
         """A kind of call (a `Key`), made when it is first needed."""
@@ -187,7 +224,7 @@ class Calls:
             if name is not None:
                 self.tasks.frame(name)
 
-    def general(self, call: Call, values: tuple[Any, ...], out: Any, threads: Any) -> Result:
+    def general(self, call: Call, values: tuple[Any, ...], out: Any, threads: Any) -> Any:
         """Run a call with any dtype, layout, batch and ``out``."""
         wide = None if call.site is None else arrays.widened(values)
         if call.site is not None and wide is not None:
@@ -203,12 +240,12 @@ class Calls:
         out: Any,
         threads: Any,
         moved_to: Backend | None = None,
-    ) -> Result:
+    ) -> Any:
         """Run a call without the front."""
         if lazy.packages(values):
             return lazy.run(self, call, values, out, threads)
 
-        def run(batch: AnyBatch, backend: Backend, out: Any) -> Result:
+        def run(batch: AnyBatch, backend: Backend, out: Any) -> Any:
             outputs = [(call.output, batch.dtype)]
             if call.key.status:
                 outputs.append(((), "uint8"))
@@ -227,7 +264,7 @@ class Calls:
 
     def _moved(
         self, call: Call, values: tuple[Any, ...], out: Any, threads: Any, number: int | None
-    ) -> Result:
+    ) -> Any:
         """Run a call with arrays of NumPy on a GPU, or on the CPU after all."""
         if number is None:
             return self.general(call, values, out, threads)
@@ -240,9 +277,9 @@ class Calls:
         values: tuple[Any, ...],
         out: Any,
         threads: Any,
-        run: Callable[[AnyBatch, Backend, Any], Result],
+        run: Callable[[AnyBatch, Backend, Any], Any],
         moved_to: Backend | None,
-    ) -> Result:
+    ) -> Any:
         """``run(batch, backend, out)`` with the arguments as a batch, on their device.
 
         Arrays of NumPy can be moved to another; arrays of other libraries come back as theirs.
@@ -364,7 +401,8 @@ class Calls:
         values = (*values, *wrenches, *constants)
         ports = call.ports[:-2]
         found = self.where_they_are(call.title, ports, values, out, threads, run, moved_to)
-        return found if status else found[0]
+        result: Result = found if status else found[0]
+        return result
 
 
 def _unpickled(tree_and_name: bytes) -> Calls:

@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwise.algorithms.frame_motion import frame_poses
 from linkwise.engine.auto import in_loops
-from linkwise.engine.calls import Calls, Options, Result, unpacked
+from linkwise.engine.calls import Calls, Options, unpacked
 from linkwise.engine.served import Function, Served
 from linkwise.model.tree import BASE, Frame, Tree
 from linkwise.trace.expr import Expr, Graph
@@ -29,7 +29,7 @@ class _Owner:
 
 def poses_of(
     calls: Calls, q: Any, frame: Any, relative_to: Any, method: str, options: Options
-) -> Result:
+) -> Any:
     """Poses (..., 4, 4) of a frame, or of several (..., k, 4, 4), seen from the base or a frame."""
     names = (frame,) if isinstance(frame, str) else frame
     if not isinstance(names, Sequence) or not names:

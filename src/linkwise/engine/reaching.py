@@ -11,7 +11,7 @@ from linkwise.algorithms.kinematics import jacobian_columns
 from linkwise.backends.base import BATCH, ONE, Backend, Site
 from linkwise.backends.choice import cpu, gpu
 from linkwise.engine import arrays, devices
-from linkwise.engine.calls import AnyBatch, Calls, Result
+from linkwise.engine.calls import AnyBatch, Calls
 from linkwise.engine.kernels import Kernels
 from linkwise.engine.reach_plan import NAME, RIGID, Plan
 from linkwise.engine.recipes import kernel_of
@@ -74,7 +74,7 @@ def inverse_kinematics(
     threads: int | None,
     status: bool,
     device: str | None,
-) -> Result:
+) -> Any:
     """Find configurations that bring frames to targets."""
     reach = _reach(calls, frame, asked, bool(status))
     plan, numbers = reach.plan, _numbers(asked)
@@ -85,7 +85,7 @@ def inverse_kinematics(
         if found is not NotImplemented:
             return found if status else _rigid(*found)
 
-    def run(batch: AnyBatch, backend: Backend, out: Any) -> Result:
+    def run(batch: AnyBatch, backend: Backend, out: Any) -> Any:
         if isinstance(batch, devices.DeviceBatch):
             found = _solve_there(calls, reach, batch, numbers, backend, out)
             return tuple(found) if status else found[0]
