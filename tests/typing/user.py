@@ -67,4 +67,4 @@ def mistakes(robot: lw.Robot) -> None:
     robot.mass_matrix(q, method=3)  # type: ignore[call-overload]  # pyright: ignore
     robot.coriolis_matrix(q, q, out=None, ststus=True)  # type: ignore[call-arg]  # pyright: ignore
     lw.load("puma560", gravty=(0, 0, 0))  # type: ignore[call-arg]  # pyright: ignore
-    robot.gravity_torque(q).no_such_attribute  # type: ignore[attr-defined]  # pyright: ignore
+    print(robot.gravity_torque(q).no_such_attribute)  # type: ignore[attr-defined]  # pyright: ignore
