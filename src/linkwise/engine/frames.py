@@ -32,9 +32,7 @@ def poses_of(
 ) -> Any:
     """Poses (..., 4, 4) of a frame, or of several (..., k, 4, 4), seen from the base or a frame."""
     names = (frame,) if isinstance(frame, str) else frame
-    if not isinstance(names, Sequence):
-        calls.tasks.frame(frame)  # raises, and names those that there are
-    if not names:
+    if not isinstance(names, Sequence) or not names:
         raise ValueError(f"{NAME}: frame is {frame!r}; expected a name, or a list of names")
     if method not in ("auto", "sweep"):
         raise ValueError(
