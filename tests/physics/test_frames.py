@@ -88,3 +88,38 @@ def test_poses_of_a_long_chain() -> None:
     found = chain.forward_kinematics(q, names)
     assert abs(found - poses[[0, 1234, 1999]]).max() < 1e-9
     assert abs(found - one_by_one(chain, q, names)).max() < 1e-9
+
+
+@pytest.mark.parametrize("loops", [False, True])
+def test_results_are_written_where_they_are_wanted(robot: lw.Robot, loops: bool) -> None:
+    ours, q = robot.with_loops(loops), robot.random_q(1, size=3)
+    seen = ours.forward_kinematics(q, "link7", relative_to="link3")
+    for states, poses in ((q, seen), (q[0], seen[0])):
+        out = np.empty(poses.shape)
+        assert ours.forward_kinematics(states, "link7", relative_to="link3", out=out) is out
+        assert np.array_equal(out, poses)
+    wide: Any
+    for wide, message in (
+        (np.empty((5, 3, 2, 4, 4)), r"out has shape \(5, 3, 2, 4, 4\); expected \(3, 2, 4, 4\)"),
+        (np.empty((3, 2, 4, 4), int), r"out has dtype int64; expected float64"),
+        ([0.0], r"out is a list; expected a NumPy array of shape \(3, 2, 4, 4\)"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=message):
+            ours.forward_kinematics(q, ["link7", "link3"], out=wide)
+    with pytest.raises(ValueError, match=r"threads is 0; expected a positive integer"):
+        ours.forward_kinematics(q, ["link7", "link3"], threads=0)
+    names: Any
+    for names in (["link7", ["link3"]], b"link7"):
+        with pytest.raises(ValueError, match=r"frame is .*; expected a name, or a list of names"):
+            ours.forward_kinematics(q, names)
+    with pytest.raises(ValueError, match=r"relative_to is \['link3'\]; expected a name"):
+        ours.forward_kinematics(q, "link7", relative_to=["link3"])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("loops", [False, True])
+def test_a_state_that_is_not_finite_has_no_poses(robot: lw.Robot, loops: bool) -> None:
+    q = robot.random_q(1, size=3)
+    q[1, 6] = np.nan
+    poses = robot.with_loops(loops).forward_kinematics(q, ["iiwa_base", "link7"])
+    lost = np.isnan(poses).all((-1, -2))
+    assert lost.tolist() == [[False] * 2, [True] * 2, [False] * 2]

@@ -178,7 +178,7 @@ def target(out: Any, shape: tuple[int, ...], batch: Batch) -> Array:
     """Where to write a result: ``out`` where that can be written as it comes, else a new array."""
     if out is None:
         return np.empty(shape, batch.dtype)
-    _check_out(out, shape, batch.dtype)
+    check_out(out, shape, batch.dtype)
     straight = type(out) is np.ndarray and out.flags.c_contiguous and out.flags.aligned
     if straight and not any(np.may_share_memory(out, a) for a in batch.rows):
         return out  # type: ignore[no-any-return]
@@ -194,7 +194,8 @@ def deliver(out: Array | None, result: Array) -> Any:
     return out
 
 
-def _check_out(out: Any, shape: tuple[int, ...], dtype: str) -> None:
+def check_out(out: Any, shape: tuple[int, ...], dtype: str) -> None:
+    """Raise unless ``out`` is an array that can hold a result."""
     if not isinstance(out, np.ndarray):
         raise TypeError(f"out is a {type(out).__name__}; expected a NumPy array of shape {shape}")
     if out.shape != shape:

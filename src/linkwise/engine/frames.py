@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.algorithms.frame_motion import frame_poses
+from linkwise.engine import arrays
 from linkwise.engine.auto import in_loops
 from linkwise.engine.calls import Calls, Options, unpacked
 from linkwise.engine.served import Function, Served
@@ -31,19 +32,29 @@ def poses_of(
     calls: Calls, q: Any, frame: Any, relative_to: Any, method: str, options: Options
 ) -> Any:
     """Poses (..., 4, 4) of a frame, or of several (..., k, 4, 4), seen from the base or a frame."""
-    names = (frame,) if isinstance(frame, str) else frame
-    if not isinstance(names, Sequence) or not names:
+    one = isinstance(frame, str)
+    names = (frame,) if one else frame
+    if not isinstance(names, Sequence) or not names or not _all_names(names):
         raise ValueError(f"{NAME}: frame is {frame!r}; expected a name, or a list of names")
+    if relative_to is not None and not isinstance(relative_to, str):
+        raise ValueError(f"{NAME}: relative_to is {relative_to!r}; expected a name of a frame")
     if method not in ("auto", "sweep"):
         raise ValueError(
             f"method {method!r}: several frames, or frames seen from another, are computed by "
             "'sweep' only"
         )
+    out, threads, status, device = unpacked(NAME, options)
+    rest: Options = {"threads": threads, "status": status, "device": device}
     if calls.tasks.parameters or in_loops("link_poses", calls.tasks.tree):
-        found = _from_links(calls, q, *_frames(calls, names, relative_to), options)
+        poses, *more = _from_links(calls, q, *_frames(calls, names, relative_to), rest)
     else:
-        found = _traced(calls, q, tuple(names), relative_to, options)
-    return _one(found, options) if isinstance(frame, str) else found
+        poses, *more = _traced(calls, q, tuple(names), relative_to, rest)
+    found = _into(out, poses[..., 0, :, :] if one else poses)
+    return (found, *more) if status else found
+
+
+def _all_names(names: Sequence[Any]) -> bool:
+    return all(isinstance(name, str) for name in names)
 
 
 def _frames(
@@ -53,29 +64,22 @@ def _frames(
     return frames, None if relative_to is None else calls.tasks.frame(relative_to)
 
 
-def _one(found: Any, options: Options) -> Any:
-    """The only frame's pose, of several frames' poses."""
-    if options.get("status"):
-        return found[0][..., 0, :, :], found[1]
-    return found[..., 0, :, :]
-
-
 def _traced(
-    calls: Calls, q: Any, names: tuple[Any, ...], relative_to: Any, options: Options
-) -> Any:
-    """By code for just these frames."""
-    out, threads, status, device = unpacked(NAME, options)
+    calls: Calls, q: Any, names: tuple[str, ...], relative_to: Any, options: Options
+) -> tuple[Any, ...]:
+    """By code for just these frames; and the status, where that is asked for."""
+    _, threads, status, device = unpacked(NAME, options)
     key = (NAME, names, relative_to, status)
     served = calls.served.get(key)
     if served is None:
         function = _function(calls.tasks.tree, *_frames(calls, names, relative_to), status)
         served = calls.served.setdefault(key, Served(_Owner(calls), function))
-    found = NotImplemented if device or threads else served.fast(q)
+    usual = device is None and threads is None
+    found = served.fast(q) if usual else NotImplemented
     if found is NotImplemented:
         found = served((q,), None, threads, device)
     rows, *more = found if status else (found,)
-    poses = _into(out, rows.reshape(*rows.shape[:-1], len(names), 4, 4))
-    return (poses, *more) if status else poses
+    return rows.reshape(*rows.shape[:-1], len(names), 4, 4), *more
 
 
 def _function(
@@ -101,11 +105,9 @@ def _function(
 
 def _from_links(
     calls: Calls, q: Any, frames: tuple[Frame, ...], origin: Frame | None, options: Options
-) -> Any:
+) -> tuple[Any, ...]:
     """From the poses of all links, where code for each frame would be large, or constants vary."""
-    out = options.get("out")
-    rest: Any = {name: value for name, value in options.items() if name != "out"}
-    found = calls.run("link_poses", (q,), rest)
+    found = calls.run("link_poses", (q,), options)
     links, *more = found if options.get("status") else (found,)
     if not isinstance(links, np.ndarray):
         raise TypeError(
@@ -113,6 +115,8 @@ def _from_links(
             "loops or parametric and there are several frames (link_poses takes any)"
         )
     own = calls.tasks.tree.joint_frames
+    # the base is where it is in any state, but a state that is not finite has no poses at all
+    lost = (0.0 * links[..., :1, 0, 0].sum(-1))[..., None, None]
 
     def offset(frame: Frame) -> Any:
         return (
@@ -122,19 +126,24 @@ def _from_links(
         )
 
     def pose(frame: Frame) -> Any:
-        return offset(frame) if frame.link == BASE else links[..., frame.link, :, :] @ offset(frame)
+        if frame.link == BASE:
+            return offset(frame) + lost
+        return links[..., frame.link, :, :] @ offset(frame)
 
-    poses = np.stack(np.broadcast_arrays(*(pose(f) for f in frames)), -3)
+    poses = np.stack([pose(f) for f in frames], -3)
     if origin is not None:
         poses = inverse(pose(origin))[..., None, :, :] @ poses
-    shape = (*links.shape[:-3], len(frames), 4, 4)
-    poses = _into(out, np.broadcast_to(poses, shape).astype(links.dtype))
-    return (poses, *more) if more else poses
+    return poses.astype(links.dtype), *more
 
 
 def _into(out: Any, poses: Any) -> Any:
+    """Poses in ``out`` where one was given, which has to be an array like them."""
     if out is None:
         return poses
+    if isinstance(poses, np.ndarray):
+        arrays.check_out(out, poses.shape, str(poses.dtype))
+    elif tuple(out.shape) != tuple(poses.shape):
+        raise ValueError(f"out has shape {tuple(out.shape)}; expected {tuple(poses.shape)}")
     out[...] = poses
     return out
 
