@@ -22,10 +22,12 @@ from linkwise.backends.llvm import compile as llvm
 from linkwise.backends.llvm.run import MEASURED, SLICE, WRITTEN
 from linkwise.backends.llvm.target import host
 from linkwise.engine import build, foreseen
+from linkwise.engine.served import Function
 from linkwise.engine.tasks import Key
 from linkwise.errors import ProgramTooLarge
 from linkwise.study.generic import generic_chain
 from linkwise.trace.guard import guard
+from linkwise.trace.program import Program
 from linkwise.trace.tracer import Task, equations
 
 # Seconds of processor time, of this process and of a compiler that it started and ended: on the
@@ -188,6 +190,25 @@ def test_long_work_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "\r" in told(monkeypatch, 30.0, "\r", tty=True)
     monkeypatch.setenv("LINKWISE_PROGRESS", "off")
     assert told(monkeypatch, 30.0, "", tty=True) == ""
+
+
+def test_tracing_a_law_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Programs that are in no table of algorithms are told of as others are."""
+    robot, slow = lw.load("puma560"), Function._guarded
+
+    def slower(self: Function) -> Program:
+        time.sleep(0.1)
+        return slow(self)
+
+    monkeypatch.delenv("LINKWISE_PROGRESS")
+    monkeypatch.setenv("LINKWISE_CACHE", "off")
+    monkeypatch.setattr(build, "LONG", 0.02)
+    monkeypatch.setattr(Function, "_guarded", slower)
+    law = lw.control.OperationalSpace(robot, "link6", rows="position")
+    law(np.zeros(6), np.zeros(6), np.eye(4))
+    assert 'linkwise: tracing OperationalSpace of "puma560" ...' in capsys.readouterr().err
 
 
 def test_short_work_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -113,7 +113,8 @@ class Plan:
         slots = (Slot("result", (self.tree.nq,)), Slot("status", (), BYTE))
         frames = tuple((frame.link, frame.origin, frame.rotation) for frame in self.frames)
         key = (NAME, frames, self.strict, repr(self.search))
-        return Recipe(key, Signature(self.ports, slots), self.program, "engine.reach_plan")
+        arrays = Signature(self.ports, slots)
+        return Recipe(NAME, key, arrays, self.program, "engine.reach_plan")
 
     def program(self) -> Program:
         """The search of one state."""

@@ -9,15 +9,17 @@ from weakref import WeakKeyDictionary
 from linkwise.backends.base import Backend, Kernel
 from linkwise.backends.choice import cpu
 from linkwise.backends.process import build_lock
-from linkwise.engine.build import built
+from linkwise.engine.build import built, progress
 from linkwise.engine.identity import source_digest
 from linkwise.engine.kernels import Kernels, cached
+from linkwise.errors import quote
 from linkwise.trace.program import Program, Signature
 
 
 class Recipe(NamedTuple):
     """How a kernel is made: what its program depends on besides the robot, arrays, and trace."""
 
+    name: str  # what messages call it
     key: tuple[Any, ...]
     signature: Signature
     trace: Callable[[], Program]
@@ -38,7 +40,8 @@ def kernel_of(
     key = (*recipe.key, dtype, form)
 
     def make() -> bytes:
-        program = backend.ordered(recipe.trace(), dtype, form)
+        with progress(f"tracing {recipe.name} of {quote(kernels.name)}"):
+            program = backend.ordered(recipe.trace(), dtype, form)
         return built(backend, program, dtype, form, kernels.name)
 
     with build_lock:

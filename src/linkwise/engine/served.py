@@ -87,7 +87,8 @@ class Function(NamedTuple):
         """Its kernel."""
         outputs = tuple(slot.name for slot in self.slots)
         key = ("function", self.name, *self.key, *outputs)
-        recipe = Recipe(key, Signature(self.ports, self.slots), self._guarded, self.source)
+        arrays = Signature(self.ports, self.slots)
+        recipe = Recipe(self.name, key, arrays, self._guarded, self.source)
         return kernel_of(robot._calls.kernels, recipe, dtype, form, machine)
 
     def program(self) -> Program:

@@ -125,9 +125,8 @@ class Node:
 
     def kernel(self, dtype: str, backend: Backend | None = None) -> Kernel:
         """The kernel for many states."""
-        recipe = Recipe(
-            ("derived", *self.key), Signature(self.ports, self.slots), self.program, "interop"
-        )
+        key, arrays = ("derived", *self.key), Signature(self.ports, self.slots)
+        recipe = Recipe(self.name, key, arrays, self.program, "interop")
         return kernel_of(self.calls.kernels, recipe, dtype, BATCH, backend)
 
     def program(self) -> Program:

@@ -143,7 +143,7 @@ class Rollout:
         task = (self.dynamics.algorithm.method, self.dynamics.external)
         key = ("rollout", self.integrator, law, self.per_step, self.hold, self.every, *task,
                self.limited, self.stop, self.drift, self.open_law)  # fmt: skip
-        return Recipe(key, signature, partial(trace_rollout, self, tree))
+        return Recipe("simulate", key, signature, partial(trace_rollout, self, tree))
 
 
 class Traced:
