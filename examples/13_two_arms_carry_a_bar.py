@@ -65,7 +65,7 @@ def controller(weights: np.ndarray) -> object:
     def torques(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         target, velocity, acceleration = wanted(t)
         here, speed = grasp.forward_kinematics(q, "object"), grasp.jacobian(q, "object") @ qd
-        error = lw.se3.error(here, target)
+        error = lw.se3.error(here, target)  # in the bar's axes: it is not turned, so the world's
         a = acceleration + 40.0 * (velocity - speed) + 400.0 * error
         w, qdd = speed[:3], np.zeros(14)
         for i, joints in enumerate((slice(0, 7), slice(7, 14))):

@@ -696,8 +696,9 @@ class Functions(Derivatives, Differentiation):
         state's result does not depend on the rest of the batch. Joints that do not move the frame
         stay as they are in ``q0``.
 
-        ``directions``: ``"pose"``, ``"position"`` (the frame may turn freely), ``"orientation"``
-        (it may be anywhere) or six booleans, (angular, linear) along the target's axes: with
+        ``directions``: ``"pose"``, ``"position"`` (the frame may turn freely, and places (..., 3)
+        are targets enough), ``"orientation"`` (it may be anywhere) or six booleans, (angular,
+        linear) along the target's axes: with
         ``[True, True, False, True, True, True]`` the frame may turn about the target's z axis.
         Several frames: a list of k names, and targets (..., k, 4, 4). Closed loops of the robot are
         closed too, to ``tol``; `project` closes them to rounding.

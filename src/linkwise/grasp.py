@@ -124,6 +124,13 @@ class Grasp(Robot):
         other._set(description, policy, calls, self._closing)
         return other
 
+    def _described(self) -> RobotDescription:
+        raise ValueError(
+            f"robot {self.name!r} is a grasp, which is made of its arms and cannot be edited or "
+            "saved, but for with_gravity and with_loops; expected a linkwise.Grasp of arms that "
+            "are edited: linkwise.Grasp([arm.with_payload(...), ...], grasp.object, grasp.contacts)"
+        )
+
     # -- what it is -----------------------------------------------------------------------------
 
     @property
@@ -358,8 +365,12 @@ class Grasp(Robot):
 
     def _weights(self, weights: ArrayLike | None, beside: tuple[Any, ...]) -> Any:
         """Weights of the joints, no wider than the arrays they go with."""
-        share = np.ones(self.nv, np.float32) if weights is None else np.asarray(weights, float)
-        if share.shape[-1:] != (self.nv,) or not (share > 0).all():
+        try:
+            share = np.ones(self.nv, np.float32) if weights is None else np.asarray(weights, float)
+        except (TypeError, ValueError):
+            share = np.empty(0)
+        positive = (share > 0) & np.isfinite(share)
+        if share.shape[-1:] != (self.nv,) or not positive.all():
             raise ValueError(
                 f"inverse_dynamics: weights are {weights!r}; expected {self.nv} positive numbers"
             )

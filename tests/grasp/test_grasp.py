@@ -413,6 +413,12 @@ def test_arrays_of_torch_come_back_as_such(carry: lw.Grasp, pinch: lw.Grasp) -> 
         pinch.forward_dynamics(*(torch.tensor(x) for x in (q, qd, tau)), T, v)
 
 
+def test_a_grasp_is_edited_by_its_arms(short: lw.Robot) -> None:
+    grasp = lw.Grasp([short], lw.RigidBody(1.0, inertia=(1, 1, 1)), ["tip"])
+    with pytest.raises(ValueError, match=r"is a grasp, .* cannot be edited .*expected a linkwise\.G"):
+        grasp.with_frame("eye", "tip")
+
+
 def test_a_body_that_cannot_exist_is_refused(short: lw.Robot) -> None:
     flat = lw.RigidBody(1.0, inertia=(1, 1, 5))
     with pytest.raises(ValueError, match=r"RigidBody: inertia is .* moments 1, 1 and 5; expected"):

@@ -100,3 +100,6 @@ def test_compiled_and_in_lists(random_grasp: Any) -> None:
     assert (status == 0).all()
     with pytest.raises(ValueError, match=r"inverse_dynamics: weights are .*; expected 6 positive"):
         grasp.inverse_dynamics(q, zero, zero, weights=[1, 2])
+    for wrong in ("heavy", [np.inf] + [1.0] * 5, {}):
+        with pytest.raises(ValueError, match=r"inverse_dynamics: weights are .*; expected 6 posit"):
+            grasp.inverse_dynamics(q, zero, zero, weights=wrong)

@@ -437,6 +437,25 @@ def test_a_target_that_is_no_rigid_motion(iiwa: lw.Robot) -> None:
         assert np.isnan(found[3]).all() and found[:3].tobytes() == q[:3].tobytes()
 
 
+def test_places_are_targets_where_no_turn_counts(iiwa: lw.Robot) -> None:
+    target = poses(iiwa, "link7", 4)
+    target[:, :3, :3] = np.eye(3)
+    place = target[:, :3, 3]
+    for directions in ("position", [0, 0, 0, 1, 0, 1]):
+        expected = iiwa.inverse_kinematics(target, "link7", directions=directions)
+        found = iiwa.inverse_kinematics(place, "link7", directions=directions)
+        assert found.tobytes() == expected.tobytes() and np.isfinite(found).all()
+    one, status = iiwa.inverse_kinematics(list(place[0]), "link7", None, "position", status=True)
+    assert status == 0
+    np.testing.assert_allclose(iiwa.forward_kinematics(one, "link7")[:3, 3], place[0], atol=1e-6)
+    narrow = iiwa.inverse_kinematics(place.astype(np.float32), "link7", None, "position")
+    assert narrow.dtype == np.float32
+    both = iiwa.inverse_kinematics(
+        [[0.0, 0.1, 0.7], [0.3, 0.2, 0.9]], ["link4", "link7"], None, "position", status=True
+    )
+    assert both[0].shape == (7,)
+
+
 @pytest.mark.parametrize(
     "change, message",
     [
@@ -448,6 +467,9 @@ def test_a_target_that_is_no_rigid_motion(iiwa: lw.Robot) -> None:
         ({"target": np.eye(3)}, r"target has shape \(3, 3\); expected \(\.\.\., 4, 4\)"),
         ({"target": np.eye(4), "frame": ["link7", "link4"]},
          r"target has shape \(4, 4\); expected \(\.\.\., 2, 4, 4\), one pose for each frame"),
+        ({"target": np.zeros(3)}, r"expected \(\.\.\., 4, 4\); places \(\.\.\., 3\) are for 'position'"),
+        ({"target": np.zeros(4), "directions": "position"},
+         r"shape \(4,\); expected \(\.\.\., 4, 4\), or places \(\.\.\., 3\) of NumPy"),
         ({"target": [[1.0], [1.0, 2.0]]}, r"target cannot be read as an array"),
         ({"target": np.eye(4, dtype=complex)}, r"target has dtype complex128; expected float32"),
         ({"q0": np.zeros(6)}, r"q0 has shape \(6,\); expected \(\.\.\., 7\)"),

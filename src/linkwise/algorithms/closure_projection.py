@@ -1,4 +1,4 @@
-"""The nearest state in which closed loops are closed, by Newton's method.
+"""A state near by in which closed loops are closed, by Newton's method.
 
     q <- q ⊕ -M⁻¹ Jᵀ Ω⁻¹ e,      then qd <- qd - M⁻¹ Jᵀ Ω⁻¹ J qd
 

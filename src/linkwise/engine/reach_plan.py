@@ -78,6 +78,11 @@ class Plan:
         )
 
     @cached_property
+    def turning(self) -> bool:
+        """Whether some direction of turning counts."""
+        return any(self.directions[:3])
+
+    @cached_property
     def length(self) -> float:
         """Metres along the links to the frame that is furthest out; 1 where that is nothing."""
         reach = 0.0

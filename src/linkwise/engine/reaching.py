@@ -78,7 +78,7 @@ def inverse_kinematics(
     """Find configurations that bring frames to targets."""
     reach = _reach(calls, frame, asked, bool(status))
     plan, numbers = reach.plan, _numbers(asked)
-    rows = _flat(target, None if isinstance(frame, str) else len(plan.frames))
+    rows = _flat(target, None if isinstance(frame, str) else len(plan.frames), plan.turning)
     values = (rows, _first(plan, rows) if q0 is None else q0)
     if reach.site is not None and device is None:
         found = reach.site.run(*values, *numbers, out=out, threads=threads)
@@ -233,21 +233,39 @@ def _numbers(asked: Asked) -> Numbers:
     return np.array([tol], float), np.array([restarts + 1], float)
 
 
-def _flat(target: Any, frames: int | None) -> Any:
-    """Targets with their last axes made one; an array of another library stays one of that."""
+def _flat(target: Any, frames: int | None, turning: bool) -> Any:
+    """Targets with their last axes made one; an array of another library stays one of that.
+
+    Where no direction of turning counts, places (..., 3) are targets enough.
+    """
+    own = () if frames is None else (frames,)
     if not devices.elsewhere((target,)):
         arrays.refuse_mask(NAME, "target", target)
         try:
             target = np.asarray(target)
         except (ValueError, TypeError) as error:
             raise TypeError(f"{NAME}: target cannot be read as an array ({error})") from None
-    last = (4, 4) if frames is None else (frames, 4, 4)
+        if not turning and target.dtype.kind in "iuf" and target.shape[-len(own) - 1 :] == (*own, 3):
+            target = _poses(target)
+    last = (*own, 4, 4)
     shape = tuple(target.shape)
     if shape[-len(last) :] != last:
         wanted = ", ".join(map(str, last))
         each = "" if frames is None else ", one pose for each frame"
-        raise ValueError(f"{NAME}: target has shape {shape}; expected (..., {wanted}){each}")
+        place = "" if turning else f", or places (..., {', '.join(map(str, (*own, 3)))}) of NumPy"
+        hint = "" if frames or shape[-1:] != (3,) else "; places (..., 3) are for 'position' only"
+        more = place or hint
+        raise ValueError(f"{NAME}: target has shape {shape}; expected (..., {wanted}){each}{more}")
     return target.reshape(*shape[: -len(last)], 16 * (frames or 1))
+
+
+def _poses(places: arrays.Array) -> arrays.Array:
+    """Poses at places (..., 3), with the axes of the base."""
+    kind = places.dtype if places.dtype == np.float32 else np.dtype(np.float64)
+    poses = np.zeros((*places.shape[:-1], 4, 4), kind)
+    poses[...] = np.eye(4)
+    poses[..., :3, 3] = places
+    return poses
 
 
 def _rigid(q: Any, bits: Any) -> Any:

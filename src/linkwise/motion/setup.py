@@ -17,7 +17,7 @@ from linkwise.engine.arrays import broadcast, check_count, read, wrenches
 from linkwise.engine.build import free_memory
 from linkwise.engine.tasks import Key
 from linkwise.motion.integrators import INTEGRATORS, PROJECT
-from linkwise.motion.laws import CONSTANT, Law, Numbered, Term, zero
+from linkwise.motion.laws import CONSTANT, Law, Numbered, PerStep, Term, zero
 from linkwise.motion.limits import Limits, read_limits
 from linkwise.robot import Robot
 from linkwise.trace.tracer import Task
@@ -159,6 +159,13 @@ class Start(NamedTuple):
 def _start(robot: Robot, q0: Any, qd0: Any, f_ext: Any, law: Law) -> Start:
     """The states, the wrenches and the numbers of the law share their leading axes."""
     frames, forces = wrenches(f_ext)
+    for name, wrench in zip(frames, forces, strict=True):
+        if isinstance(wrench, PerStep):
+            raise TypeError(
+                f"simulate: f_ext[{name!r}] is a PerStep; expected a wrench (..., 6), constant over "
+                "the simulation. A wrench that changes: one simulation for each stretch of time, "
+                "each from the last state of the one before"
+            )
     q = read("simulate", "q0", robot.nq, q0)
     qd = np.zeros(robot.nv, q.dtype) if qd0 is None else read("simulate", "qd0", robot.nv, qd0)
     pushes = [read("simulate", f"f_ext[{n!r}]", 6, x) for n, x in zip(frames, forces, strict=True)]

@@ -181,10 +181,13 @@ class Trajectory:
         return np.ascontiguousarray(poses[..., :3, 3])
 
     def at(self, *row: int) -> Trajectory:
-        """One row of a batch as a trajectory: ``traj.at(3)``."""
+        """One row of a batch as a trajectory: ``traj.at(3)``; with two batch axes ``at(1, 3)``."""
         lead = self.q.ndim - 2
         if len(row) != lead:
-            raise IndexError(f"at: {len(row)} indices; expected {lead}, one for each batch axis")
+            such = f", such as at({', '.join('0' * lead)})"
+            raise IndexError(
+                f"at: {len(row)} indices; expected {lead}, one for each batch axis{such}"
+            )
         tau = None if self.held_tau is None else self.held_tau[row]
         if tau is None and isinstance(self.controller, Law):
             tau = self.tau[row]
