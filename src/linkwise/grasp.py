@@ -349,7 +349,8 @@ class Grasp(Robot):
         `forward_dynamics`. Arms may squeeze the object without moving it, so that many torques
         produce a motion: these are the smallest, of least Σ w_j tau_j², with ``weights`` w (...,
         nv), positive; all 1 unless given. A larger weight on the joints of an arm takes load off
-        it. The object's own joint gets no torque. ``f_ext`` as in `forward_dynamics`.
+        it. The object's own joint gets no torque: a state whose motion needs a push on the object
+        that contacts cannot give is NaN and `SINGULAR`. ``f_ext`` as in `forward_dynamics`.
         """
         lists = self._are_lists(q)
         if lists:

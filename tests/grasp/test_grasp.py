@@ -415,7 +415,9 @@ def test_arrays_of_torch_come_back_as_such(carry: lw.Grasp, pinch: lw.Grasp) -> 
 
 def test_a_grasp_is_edited_by_its_arms(short: lw.Robot) -> None:
     grasp = lw.Grasp([short], lw.RigidBody(1.0, inertia=(1, 1, 1)), ["tip"])
-    with pytest.raises(ValueError, match=r"is a grasp, .* cannot be edited .*expected a linkwise\.G"):
+    with pytest.raises(
+        ValueError, match=r"is a grasp, .* cannot be edited .*expected a linkwise\.G"
+    ):
         grasp.with_frame("eye", "tip")
 
 

@@ -103,3 +103,22 @@ def test_compiled_and_in_lists(random_grasp: Any) -> None:
     for wrong in ("heavy", [np.inf] + [1.0] * 5, {}):
         with pytest.raises(ValueError, match=r"inverse_dynamics: weights are .*; expected 6 posit"):
             grasp.inverse_dynamics(q, zero, zero, weights=wrong)
+
+
+def test_motions_of_an_object_that_contacts_leave_free(random_grasp: Any) -> None:
+    """One point holds three directions of six. Motions that it allows have torques; rest, which
+    would need a moment on the object, has none.
+    """
+    grasp = random_grasp(np.random.default_rng(3), [6], ["point"])
+    rng = np.random.default_rng(4)
+    q, rest = grasp.random_q(rng, 4), np.zeros((4, grasp.nv))
+    given = rng.normal(size=(4, 6))
+    qdd, _, forces = grasp.forward_dynamics(q, rest, given)
+    (tau, found), bits = grasp.inverse_dynamics(q, rest, qdd, status=True)
+    assert (bits == lw.Status.REDUNDANT).all() and (tau[:, 6:] == 0.0).all()
+    np.testing.assert_allclose(tau[:, :6], given, rtol=0, atol=1e-9 * np.abs(qdd).max())
+    np.testing.assert_allclose(found, forces, rtol=0, atol=1e-9 * np.abs(qdd).max())
+    qdd[1] = 0.0
+    (tau, found), bits = grasp.inverse_dynamics(q, rest, qdd, status=True)
+    assert (bits & lw.Status.SINGULAR).tolist() == [0, int(lw.Status.SINGULAR), 0, 0]
+    assert np.isnan(tau[1]).all() and np.isnan(found[1]).all() and np.isfinite(tau[[0, 2, 3]]).all()

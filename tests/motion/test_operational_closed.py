@@ -68,6 +68,10 @@ def test_an_arm_that_is_held_moves_as_it_can() -> None:
     law = OperationalSpace(held, "link7", rows=[1, 1, 1, 1, 1, 0], posture=arm.neutral())
     cond = np.linalg.cond(arm.operational_inertia_inverse(q, "link7"))
     assert off(held, law, q, qd, "link7", [0, 1, 2, 3, 4]) < 100 * EPS * cond
+    push = {"link3": [3.0, -1.0, 2.0, 20.0, 5.0, -10.0]}  # of which the posture knows too
+    qdd = held.forward_dynamics(q, qd, law(q, qd, pose))
+    pushed = held.forward_dynamics(q, qd, law(q, qd, pose, f_ext=push), f_ext=push)
+    assert np.abs(pushed - qdd).max() < 1e3 * EPS * cond * np.abs(qdd).max()
     tau, bits = OperationalSpace(held, "link7")(q, qd, pose, status=True)
     assert bits == lw.Status.SINGULAR and np.isnan(tau).all()
 

@@ -112,7 +112,14 @@ def test_known_wrenches_are_made_up_for() -> None:
     tau = law(q, qd, target, f_ext=pushes)
     found = arm.tip_acceleration(q, qd, tau, "link7", f_ext=pushes)
     assert (np.abs(found - u).max(-1) <= 1e3 * EPS * cond * np.abs(tau).max(-1)).all()
-    unaware = arm.tip_acceleration(q, qd, law(q, qd, target), "link7", f_ext=pushes)
+    alone = law(q, qd, target)
+    qdd, unpushed = (
+        arm.forward_dynamics(q, qd, tau, f_ext=pushes),
+        arm.forward_dynamics(q, qd, alone),
+    )
+    bound = 1e3 * EPS * np.linalg.cond(arm.mass_matrix(q)) * np.abs(unpushed).max(-1)
+    assert (np.abs(qdd - unpushed).max(-1) <= bound).all(), "the posture too"
+    unaware = arm.tip_acceleration(q, qd, alone, "link7", f_ext=pushes)
     assert np.abs(unaware - u).max() > 1.0
     same = law.law(target, f_ext=pushes)(0.0, q, qd)
     np.testing.assert_allclose(same, tau, rtol=0, atol=1e-12 * np.abs(tau).max())

@@ -467,7 +467,7 @@ def test_places_are_targets_where_no_turn_counts(iiwa: lw.Robot) -> None:
         ({"target": np.eye(3)}, r"target has shape \(3, 3\); expected \(\.\.\., 4, 4\)"),
         ({"target": np.eye(4), "frame": ["link7", "link4"]},
          r"target has shape \(4, 4\); expected \(\.\.\., 2, 4, 4\), one pose for each frame"),
-        ({"target": np.zeros(3)}, r"expected \(\.\.\., 4, 4\); places \(\.\.\., 3\) are for 'position'"),
+        ({"target": np.zeros(3)}, r"4, 4\); places \(\.\.\., 3\) are for 'position' only"),
         ({"target": np.zeros(4), "directions": "position"},
          r"shape \(4,\); expected \(\.\.\., 4, 4\), or places \(\.\.\., 3\) of NumPy"),
         ({"target": [[1.0], [1.0, 2.0]]}, r"target cannot be read as an array"),

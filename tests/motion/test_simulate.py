@@ -575,7 +575,7 @@ WRONG: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "f_ext": ({"f_ext": {"elbow": np.zeros(6)}}, ValueError, "frame 'elbow': robot 'puma560' has"),
     "wrench": ({"f_ext": {"link6": np.zeros(3)}}, ValueError, r"f_ext\['link6'\] has shape \(3,\)"),
     "wrenches": ({"f_ext": {"link6": lw.control.PerStep(np.zeros((9, 6)))}}, TypeError,
-                 r"f_ext\['link6'\] is a PerStep; expected a wrench \(\.\.\., 6\), constant over"),
+                 r"f_ext\['link6'\] is a PerStep; expected a wrench \(\.\.\., 6\) that is con"),
     "threads": ({"threads": 0}, ValueError, "threads is 0; expected a positive integer or None"),
 }  # fmt: skip
 

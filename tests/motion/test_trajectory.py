@@ -94,7 +94,9 @@ def test_one_row_of_a_batch(swing: lw.Trajectory) -> None:
         np.testing.assert_array_equal(getattr(one, name), getattr(swing, name)[2])
     np.testing.assert_allclose(one.balance.residual, swing.balance.residual[2], atol=1e-12)
     assert one.status == 0
-    with pytest.raises(IndexError, match=r"at: 2 indices; expected 1, one for each batch axis, such as at\(0\)"):
+    with pytest.raises(
+        IndexError, match=r"at: 2 indices; expected 1, one for each batch axis, such as at\(0\)"
+    ):
         swing.at(0, 1)
 
 

@@ -45,7 +45,7 @@ def closed_task_torques(
     """The law: accelerations u and forces w have a number per row."""
     grouped = regroup(tree)
     M, b = crba(grouped, q), bias(grouped, q, v, external=external)
-    tau = _posture(grouped, q, v, beside, passive)
+    tau = _posture(grouped, q, v, beside, passive, external)
     found = held_rows(tree, M, q, v, rows, [t - x for t, x in zip(tau, b, strict=True)])
     wanted = [x - y for x, y in zip(u, found.acceleration, strict=True)]
     if passive:
@@ -77,10 +77,15 @@ def _by_motors(
 
 
 def _posture(
-    tree: Tree, q: Vector, v: Vector, beside: Beside, passive: Sequence[int]
+    tree: Tree,
+    q: Vector,
+    v: Vector,
+    beside: Beside,
+    passive: Sequence[int],
+    external: External,
 ) -> list[Scalar]:
     """The torques τ, none where there is no motor."""
     tau = [0.0] * tree.nv if beside.torques is None else list(beside.torques)
     if beside.accelerations is not None:
-        tau = rnea(tree, q, v, beside.accelerations)
+        tau = rnea(tree, q, v, beside.accelerations, external=external)
     return [0.0 if j in passive else x for j, x in enumerate(tau)]

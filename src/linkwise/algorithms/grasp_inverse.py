@@ -11,7 +11,8 @@ the object's own six numbers of tau have the weight 1, and P the unit columns th
 
 as in ``closed_inverse.py``: adding squares that are then made zero changes nothing. Where the
 object is part of an arm's link there is no P. Directions of contacts that H finds to depend on
-others get no force, and the state is flagged.
+others get no force, and the state is flagged. S is at most 1, and zero along what contacts leave
+free. A motion that needs a push there has no answer: what is left of Pᵀ tau tells (`_verdict`).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from linkwise.algorithms.rates import at_rest, move
 from linkwise.algorithms.rnea import rnea
 from linkwise.algorithms.yielding import combined
 from linkwise.model.tree import Tree
-from linkwise.spatial import Force, Scalar, Vector
+from linkwise.spatial import Force, Scalar, Vector, reciprocal, rounding, select
 from linkwise.sweep import along_path
 
 
@@ -67,9 +68,20 @@ def shared(
         Z = [factors.solve(row) for row in P]
         S = [[dense.dot(row, z) for z in Z] for row in P]
         left = [[needed[j] - dense.dot(row, f)] for j, row in zip(tree.passive, P, strict=True)]
-        L, inv_d = ldl.factor_independent(S, [S[k][k] for k in range(len(S))])
+        L, inv_d = ldl.factor_independent(S, [1.0] * len(S))
         eta = ldl.backward(L, dense.scaled(ldl.forward(L, left), inv_d))
         more = [dense.dot(z, [x[0] for x in eta]) for z in zip(*Z, strict=True)]
         f = [x + y for x, y in zip(f, more, strict=True)]
     tau = [t - dense.dot(J[j], f) if j in J else t for j, t in enumerate(needed)]
+    if tree.passive:
+        held = _verdict([tau[j] for j in tree.passive], [needed[j] for j in tree.passive])
+        tau = [0.0 if j in tree.passive else x * held for j, x in enumerate(tau)]
+        f = [x * held for x in f]
     return tau, on_object(base_wrenches(tree, q, closed, f))
+
+
+def _verdict(left: list[Scalar], needed: list[Scalar]) -> Scalar:
+    """1; where contacts leave more of what the object needs than rounding does, a zero pivot."""
+    square = dense.dot(needed, needed)
+    beyond = dense.dot(left, left) - rounding(square) * square  # squares: half of all digits
+    return reciprocal(select(beyond, 0.0, 1.0), 1.0)

@@ -78,13 +78,13 @@ def task_torques(
     M = crba(grouped, q)
     J, size = rows.columns, len(u)
     moves = mobility_beside(tree, M, J, size, passive) if passive else mobility(tree, M, J, size)
-    if beside.accelerations is not None and not passive and not external:
-        tau = rnea(grouped, q, v, beside.accelerations)
+    if beside.accelerations is not None and not passive:
+        tau = rnea(grouped, q, v, beside.accelerations, external=external)
         pushed = [-x for x in combined(J, beside.accelerations, len(u))]
     else:
         tau = [0.0] * tree.nv if beside.torques is None else list(beside.torques)
         if beside.accelerations is not None:
-            tau = rnea(grouped, q, v, beside.accelerations)
+            tau = rnea(grouped, q, v, beside.accelerations, external=external)
         tau = [0.0 if j in passive else x for j, x in enumerate(tau)]
         b = bias(grouped, q, v, external=external)
         pushed = moves.moved([x - t for x, t in zip(b, tau, strict=True)])

@@ -239,23 +239,25 @@ def _flat(target: Any, frames: int | None, turning: bool) -> Any:
     Where no direction of turning counts, places (..., 3) are targets enough.
     """
     own = () if frames is None else (frames,)
+    place = (*own, 3)
     if not devices.elsewhere((target,)):
         arrays.refuse_mask(NAME, "target", target)
         try:
             target = np.asarray(target)
         except (ValueError, TypeError) as error:
             raise TypeError(f"{NAME}: target cannot be read as an array ({error})") from None
-        if not turning and target.dtype.kind in "iuf" and target.shape[-len(own) - 1 :] == (*own, 3):
+        real = target.dtype.kind in "iuf"
+        if not turning and real and target.shape[-len(place) :] == place:
             target = _poses(target)
     last = (*own, 4, 4)
     shape = tuple(target.shape)
     if shape[-len(last) :] != last:
         wanted = ", ".join(map(str, last))
         each = "" if frames is None else ", one pose for each frame"
-        place = "" if turning else f", or places (..., {', '.join(map(str, (*own, 3)))}) of NumPy"
-        hint = "" if frames or shape[-1:] != (3,) else "; places (..., 3) are for 'position' only"
-        more = place or hint
-        raise ValueError(f"{NAME}: target has shape {shape}; expected (..., {wanted}){each}{more}")
+        spots = f", or places (..., {', '.join(map(str, place))}) of NumPy"
+        if turning:
+            spots = "; places (..., 3) are for 'position' only" if shape[-1:] == (3,) else ""
+        raise ValueError(f"{NAME}: target has shape {shape}; expected (..., {wanted}){each}{spots}")
     return target.reshape(*shape[: -len(last)], 16 * (frames or 1))
 
 

@@ -16,7 +16,7 @@ one for each step as well (`PerStep`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, final
 
@@ -260,12 +260,18 @@ def _gravity_called(
     return np.asarray(robot.gravity_torque(q, threads=threads))
 
 
-def _computed_called(
-    robot: Robot, numbers: Sequence[Array], q: Array, v: Array, threads: Any
+def computed_called(
+    robot: Robot,
+    numbers: Sequence[Array],
+    q: Array,
+    v: Array,
+    threads: Any,
+    f_ext: Mapping[str, Array] | None = None,
 ) -> Array:
+    """Computed torques by calls, which make up for known wrenches."""
     *gains, acceleration = numbers
     wanted = acceleration + _pd_called(robot, gains, q, v, threads)
-    return np.asarray(robot.inverse_dynamics(q, v, wanted, threads=threads))
+    return np.asarray(robot.inverse_dynamics(q, v, wanted, f_ext=f_ext, threads=threads))
 
 
 def _constant_called(
@@ -280,7 +286,7 @@ CONSTANT = Form("constant", (("tau", "nv"),), lambda _tree, numbers, _q, _v: num
 PD = Form("pd", _GAINS, _motors, called=_pd_called)
 GRAVITY = Form("gravity compensation", (), _gravity, called=_gravity_called)
 COMPUTED = Form("computed torque", (*_GAINS, ("acceleration", "nv")), _computed, _wanted,
-                called=_computed_called)  # fmt: skip
+                called=computed_called)  # fmt: skip
 
 
 # -- public: functions of linkwise.control --------------------------------------------------------

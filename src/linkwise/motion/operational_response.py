@@ -32,7 +32,7 @@ from linkwise.engine.calls import AnyBatch
 from linkwise.engine.devices import DeviceBatch
 from linkwise.engine.served import Function
 from linkwise.model.tree import Tree
-from linkwise.motion.laws import Form, torques_by_calls
+from linkwise.motion.laws import COMPUTED, Form, computed_called, torques_by_calls
 from linkwise.motion.operational import REPORT, WRITTEN_OUT, Plan, answer, not_a_turn
 from linkwise.robot import Robot
 from linkwise.spatial import Scalar
@@ -122,7 +122,7 @@ class Composed:
         q, qd, *asked, numbers = batch.rows
         first, wrenches = _parted(asked, len(asked) - len(plan.external))
         gains, posture = np.split(numbers, [sum(size for _, size in plan.gains)], axis=1)
-        tau = self._posture(q, qd, posture, threads)
+        tau = self._posture(q, qd, posture, self._named(wrenches), threads)
         made = arrays.target(out, (*batch.shape, robot.nv), batch)
         form = BATCH if batch.shape or batch.dtype != "float64" else ONE
 
@@ -159,11 +159,23 @@ class Composed:
             Task(pull, plan.frame, rolled=_rolled(tree, pull)),
         )  # fmt: skip
 
-    def _posture(self, q: Array, qd: Array, numbers: Array, threads: int | None) -> Array:
-        """The torques of the posture, (states, nv)."""
+    def _named(self, wrenches: Sequence[Array]) -> dict[str, Array]:
+        """Known wrenches by a name of their frame; one frame may have several names."""
+        names = {frame: name for name, frame in self.robot.tree.frames.items()}
+        found: dict[str, Array] = {}
+        for frame, wrench in zip(self.plan.external, wrenches, strict=True):
+            found[names[frame]] = found.get(names[frame], np.zeros_like(wrench)) + wrench
+        return found
+
+    def _posture(
+        self, q: Array, qd: Array, numbers: Array, known: dict[str, Array], threads: int | None
+    ) -> Array:
+        """The torques of the posture, (states, nv); computed ones make up for known wrenches."""
         forms = self.plan.posture
         sizes = [size for form in forms for _, size in form.sizes(self.robot.tree)]
         own = np.split(numbers, np.cumsum(sizes)[:-1], axis=1) if sizes else []
+        if known and forms == (COMPUTED,):
+            return computed_called(self.robot, own, q, qd, threads, known)
         return torques_by_calls(self.robot, forms, own, q, qd, threads)
 
 

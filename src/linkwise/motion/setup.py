@@ -162,9 +162,9 @@ def _start(robot: Robot, q0: Any, qd0: Any, f_ext: Any, law: Law) -> Start:
     for name, wrench in zip(frames, forces, strict=True):
         if isinstance(wrench, PerStep):
             raise TypeError(
-                f"simulate: f_ext[{name!r}] is a PerStep; expected a wrench (..., 6), constant over "
-                "the simulation. A wrench that changes: one simulation for each stretch of time, "
-                "each from the last state of the one before"
+                f"simulate: f_ext[{name!r}] is a PerStep; expected a wrench (..., 6) that is "
+                "constant over the simulation. A wrench that changes: one simulation for each "
+                "stretch of time, each from the last state of the one before"
             )
     q = read("simulate", "q0", robot.nq, q0)
     qd = np.zeros(robot.nv, q.dtype) if qd0 is None else read("simulate", "qd0", robot.nv, qd0)
