@@ -15,7 +15,7 @@ from linkwise.backends.choice import text_of
 from linkwise.conversions import Conversions, layout_of
 from linkwise.engine import devices
 from linkwise.engine.calls import Array, Calls, Options, Pair, Plain, Result, Told, announce
-from linkwise.engine.tasks import Key
+from linkwise.engine.tasks import Key, frames_of
 from linkwise.errors import NoProgram
 from linkwise.functions import Functions, names
 from linkwise.model import configuration, edit
@@ -850,7 +850,7 @@ class Robot(Functions, Conversions):
         """
         from linkwise.interop.casadi import function as make
 
-        key = Key(function, method, frame, axes, tuple(f_ext))
+        key = Key(function, method, frame, axes, frames_of(f_ext))
         return make(self._calls, key, name, options)
 
     def sympy(
@@ -871,7 +871,7 @@ class Robot(Functions, Conversions):
         """
         from linkwise.interop.sympy import expressions
 
-        key = Key(function, method, frame, axes, tuple(f_ext))
+        key = Key(function, method, frame, axes, frames_of(f_ext))
         return expressions(self._calls, key, values)
 
     def evaluate(

@@ -449,6 +449,10 @@ def test_steps_on_the_manifold_are_pinocchios() -> None:
         (("forward_kinematics",), {"frame": "link6", "axes": "body"}, "takes no axes"),
         (("delassus",), {}, "the robot has no closed loops"),
         (("bias",), {"damped": True}, "takes no damping"),
+        (("bias", ("q", "q")), {}, "wrt names 'q' twice; expected each argument once"),
+        (("bias",), {"f_ext": ["link6", "link6"]}, "f_ext names frame 'link6' twice"),
+        (("mass_matrix",), {"f_ext": "link6"}, "mass_matrix: f_ext names 'link6'; this function"),
+        (("bias",), {"order": 2, "mode": "forward"}, "are always found in reverse"),
     ],
 )  # fmt: skip
 def test_mistakes_are_named(arguments: Any, options: Any, message: str) -> None:
@@ -481,6 +485,8 @@ def test_mistakes_of_calls_are_named(state: np.ndarray) -> None:
         robot.vjp("bias", (q, qd), q[:, :5])
     with pytest.raises(TypeError, match="function is 3; expected its name"):
         robot.derivative(3)
+    with pytest.raises(TypeError, match="wrt is 3; expected the name of an argument, such as 'q'"):
+        robot.derivative("bias", 3)
     with pytest.raises(TypeError, match="was given no array; expected weights at last"):
         robot.derivative("bias", weighted=True)()
     with pytest.raises(ValueError, match="project steps of an iteration are not differentiated"):

@@ -153,3 +153,31 @@ def test_constants_that_are_arguments_have_derivatives(door, robot, rng):
     np.testing.assert_allclose(slope @ g, expected, atol=1e-12)
     with pytest.raises(TypeError, match=r"gravity_torque: was given 1 .*; expected q, gravity"):
         getattr(lw, door).function(own, "gravity_torque")(q)
+
+
+@pytest.mark.parametrize("door", ["torch", "jax"])
+def test_constants_have_the_shapes_of_the_numpy_call(door, robot, rng):
+    """Inertias (..., n, 10), and their gradient with these axes: the regressor."""
+    own, package = robot.parametric("inertia"), pytest.importorskip(door)
+    q, ten = robot.random_q(rng, 3), robot.inertial_parameters
+    f = getattr(lw, door).function(own, "gravity_torque")
+    if door == "torch":
+        Y = package.func.jacrev(f, argnums=1)(*map(package.from_numpy, (q[0], ten))).numpy()
+        tau = f(*map(package.from_numpy, (q, ten))).numpy()
+    else:
+        package.config.update("jax_enable_x64", True)
+        Y, tau = np.asarray(package.jacrev(f, argnums=1)(q[0], ten)), np.asarray(f(q, ten))
+    zero = np.zeros(robot.nv)
+    np.testing.assert_allclose(Y.reshape(robot.nv, -1), robot.regressor(q[0], zero, zero),
+                               atol=1e-12)  # fmt: skip
+    np.testing.assert_allclose(tau, robot.gravity_torque(q), atol=1e-12)
+    bodies = len(ten)
+    array = package.zeros if door == "torch" else package.numpy.zeros
+    with pytest.raises(
+        ValueError, match=rf"inertia has shape .*; expected \(\.\.\., {bodies}, 10\)"
+    ):
+        f(array(robot.nq), array(10 * bodies))
+    with pytest.raises(TypeError, match=r"q has dtype .*complex.*; expected real numbers"):
+        f(array(robot.nq) + 0j, array((bodies, 10)))
+    with pytest.raises(ValueError, match="mass_matrix: f_ext names 'nowhere'; this function takes"):
+        getattr(lw, door).function(robot, "mass_matrix", f_ext="nowhere")

@@ -114,6 +114,17 @@ def test_mistakes_are_told(state, jax):
         jax.linear_transpose(lambda tau: f(q, qd, tau), tau)(tau)
     with pytest.raises(TypeError, match="expected q, qd, tau, f_ext_link6"):
         lw.jax.forward_dynamics(robot, f_ext=["link6"])(q, qd, tau)
+    with pytest.raises(ValueError, match="no such function; did you mean 'mass_matrix'"):
+        lw.jax.function(robot, "mass_matrx")
+
+
+def test_integers_are_computed_with_as_floats(state, jax):
+    """In the number type of Python's floats, which is float64 here, as the NumPy call has it."""
+    robot, _ = state
+    whole = [0, 1, 0, -1, 0, 2]
+    found = lw.jax.mass_matrix(robot)(whole)
+    assert found.dtype == "float64"
+    np.testing.assert_array_equal(found, robot.mass_matrix(whole))
 
 
 def test_methods_point_to_the_door(state, jax):

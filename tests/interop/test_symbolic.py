@@ -177,6 +177,10 @@ class TestSympy:
             robot.sympy("forward_dynamics", method="ccg")
         with pytest.raises(ValueError, match=r"values of length \[5\]; expected q \(6\)"):
             robot.sympy("mass_matrix", [0] * 5)
+        with pytest.raises(TypeError, match=r"was given 3; expected a list for each of q \(6\)"):
+            robot.sympy("mass_matrix", 3)
+        with pytest.raises(ValueError, match="mass_matrix: f_ext names 'link6'; this function"):
+            robot.sympy("mass_matrix", f_ext="link6")
 
 
 @pytest.mark.parametrize("name", ["casadi", "sympy"])

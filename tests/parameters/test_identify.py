@@ -80,7 +80,8 @@ def test_no_other_bodies_fit_better(noisy: Any) -> None:
     off, m, tau = noisy
     asked = Unknowns(off, None, True, True)
     states, torques = measured(off, *m, tau)
-    A, b = asked.matrix(states), torques - asked.known(states)
+    A = asked.matrix(states)
+    b = torques - asked.known(states, A)
     fit = fitted(A, b, asked.start)
     found = best_bodies(A, b, fit, asked.start, 7)
     problem = _Squares(A, b, fit, asked.start, 7)
@@ -207,6 +208,46 @@ def test_only_friction(arm: lw.Robot, rng: Any) -> None:
     assert np.array_equal(found.parameters, arm.inertial_parameters)
 
 
+def test_joints_that_follow_keep_their_friction(rng: Any) -> None:
+    """A gripper whose second finger follows the first, with rotors and friction of its own; and a
+    wrist that turns freely, with damping.
+    """
+    b = lw.Builder("gripper").link("palm", mass=1.0)
+    for name in ("wrist", "left", "right"):
+        b.link(name, mass=0.3, com=(0.1, 0.02, 0.05), inertia=(0.002, 0.003, 0.004))
+    b.joint("turn", "spherical", parent="palm", child="wrist", damping=0.4)
+    b.joint("a", "prismatic", parent="wrist", child="left", axis=(0, 1, 0), damping=0.3)
+    b.joint("b", "prismatic", parent="wrist", child="right", axis=(0, -1, 0),
+            mimic=("a", 0.5, 0.0), damping=0.8, friction=0.6, armature=0.2)  # fmt: skip
+    plain = b.build()
+    m, truth = motion(plain, rng, 100), plain.with_friction()
+    tau = truth.inverse_dynamics(*m)
+    for robot, asked in ((truth, {}), (truth, {"rotor": True}), (plain, {"friction": True})):
+        found = lw.identify(robot, *m, tau, **asked)
+        assert found.residual.max() < 1e-6
+        assert np.allclose(found.robot.inverse_dynamics(*m), tau, atol=1e-5)
+        assert np.allclose(found.friction, [[0.4, 0.0]] * 3 + [[0.3, 0.0]], atol=1e-5)
+
+
+def test_one_state_weighs_all_joints_alike(arm: lw.Robot) -> None:
+    """Seven torques and ten numbers: what a joint fits by chance does not outweigh the others."""
+    rng = np.random.default_rng(0)
+    m = motion(arm, rng, 1)
+    heavy = arm.with_inertia("link7", 1.5, (0.02, 0.0, 0.08), (0.004, 0.005, 0.003))
+    tau = heavy.inverse_dynamics(*m) + 0.02 * rng.normal(size=(1, 7))
+    with pytest.warns(UserWarning, match="the data tell 6 of the 10 combinations"):
+        found = lw.identify(arm, *m, tau, bodies=["link7"], consistent=False)
+    assert found.residual.max() < 0.05
+
+
+def test_closed_loops_are_refused(arm: lw.Robot) -> None:
+    x, closed = np.zeros((4, 7)), arm.close_loops(lw.Loop("link7", "base", [0, 0, 0, 0, 0, 1]))
+    for call in (lambda: lw.identify(closed, x, x, x, x), lambda: lw.base_parameters(closed),
+                 lambda: lw.excitation(closed, x, x, x)):  # fmt: skip
+        with pytest.raises(ValueError, match=r"without closed loops.*loop 0: 'link7' to 'base',"):
+            call()
+
+
 def test_messages(arm: lw.Robot) -> None:
     x = np.zeros((4, 7))
     with pytest.raises(ValueError, match="body 'hand'"):
@@ -235,6 +276,8 @@ def test_messages(arm: lw.Robot) -> None:
         lw.base_parameters(arm, by="hand")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="states is -1; expected 0 or a positive number"):
         lw.base_parameters(arm, states=-1)
+    with pytest.raises(ValueError, match="excitation: q, qd or qdd has numbers that are not fin"):
+        lw.excitation(arm, x, x * np.nan, x)
 
 
 def test_the_example_finds_what_the_arm_holds(capsys: Any) -> None:

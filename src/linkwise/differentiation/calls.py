@@ -30,7 +30,7 @@ from linkwise.differentiation.plan import (
 from linkwise.engine import devices
 from linkwise.engine.calls import Calls, Options, Wrenches
 from linkwise.engine.served import Served
-from linkwise.engine.tasks import GRASPS, Key
+from linkwise.engine.tasks import GRASPS, Key, frames_of
 from linkwise.trace.diff import Mode
 from linkwise.trace.program import OperationCount, count_operations
 
@@ -255,8 +255,12 @@ class Differentiation:
         if order not in (1, 2) or isinstance(order, bool):
             raise ValueError(f"derivative: order is {order!r}; expected 1 or 2")
         kind = CURVATURE if order == 2 else GRADIENT if weighted else JACOBIAN
-        frames = (f_ext,) if isinstance(f_ext, str) else tuple(f_ext)
-        key = self._key(function, method, frame, axes, frames, bool(damped))
+        if kind != JACOBIAN and mode == "forward":
+            raise ValueError(
+                "derivative: mode is 'forward'; expected 'auto' or 'reverse', as the gradient of a "
+                "weighted sum, and second derivatives, are always found in reverse"
+            )
+        key = self._key(function, method, frame, axes, frames_of(f_ext), bool(damped))
         asked = Asked(key, _several(wrt), kind, mode, bool(value))
         return _derivative(self._calls, asked, order, bool(weighted), isinstance(wrt, str))
 
@@ -431,6 +435,17 @@ class Differentiation:
 
 def _several(names: str | Sequence[str] | None) -> tuple[str, ...] | None:
     """Names of arguments; None for all of them."""
-    if names is not None and not len(names):
+    if names is None:
+        return None
+    if not isinstance(names, Iterable):
+        raise TypeError(
+            f"derivative: wrt is {names!r}; expected the name of an argument, such as 'q', or "
+            "several"
+        )
+    found = (names,) if isinstance(names, str) else tuple(names)
+    if not found:
         raise ValueError("derivative: wrt names no argument; expected one or several")
-    return (names,) if isinstance(names, str) else None if names is None else tuple(names)
+    for name in found:
+        if found.count(name) > 1:
+            raise ValueError(f"derivative: wrt names {name!r} twice; expected each argument once")
+    return found

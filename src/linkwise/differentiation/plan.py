@@ -66,7 +66,7 @@ class Plan:
         # the argument that each port belongs to: wrenches of all frames are one
         self.owners = [x.name.split("[")[0] for x in self.ports]
         self.inputs = [name for name, _ in self.task.algorithm.inputs]
-        self.wrt = tuple(dict.fromkeys(self.inputs if asked.wrt is None else asked.wrt))
+        self.wrt = tuple(self.inputs if asked.wrt is None else asked.wrt)
         for name in self.wrt:
             self._check_argument(name)
 

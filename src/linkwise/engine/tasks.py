@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from linkwise.algorithms import Algorithm, functions_of, wrong_kind
@@ -25,6 +27,15 @@ class Key(NamedTuple):
     external: tuple[str, ...] = ()
     damped: bool = False
     status: bool = False
+
+
+def frames_of(f_ext: str | Sequence[str]) -> tuple[str, ...]:
+    """The frames that wrenches act on, where a function is made for them; each is named once."""
+    frames = (f_ext,) if isinstance(f_ext, str) else tuple(f_ext)
+    for name in frames:
+        if frames.count(name) > 1:
+            raise ValueError(f"f_ext names frame {name!r} twice; expected each frame once")
+    return frames
 
 
 class Tasks:
@@ -53,6 +64,8 @@ class Tasks:
         methods = known.get(function) if isinstance(function, str) else None
         if methods is None:
             why = wrong_kind(self.tree, function)
+            if not why and difflib.get_close_matches(str(function), known):
+                raise unknown("function", function, self.name, known)
             raise ValueError(
                 f"{function}: {why}"
                 if why
@@ -80,6 +93,11 @@ class Tasks:
             raise ValueError(f"{key.function}: expected a frame (robot.frame_names lists them)")
         if at is not None and not algorithm.takes_frame:
             raise ValueError(f"{key.function}: frame is {key.frame!r}; this function takes none")
+        if key.external and not algorithm.takes_external:
+            raise ValueError(
+                f"{key.function}: f_ext names {', '.join(map(repr, key.external))}; this function "
+                "takes no wrenches"
+            )
         self._check_applies(algorithm, key, at)
         wrenches = tuple(self.frame(name) for name in key.external)
         # loops over the links, or code written out for each

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import linkwise
 from linkwise.engine.calls import Calls
+from linkwise.engine.tasks import frames_of
 from linkwise.errors import BackendUnavailable
 from linkwise.export.casadi import ORDERS, casadi_source
 from linkwise.export.loader import loader
@@ -77,7 +78,7 @@ def export(
     tree = calls.tasks.tree
     prefix = _prefix(calls.tasks.name, name)
     robot = Robot(calls.tasks.name, prefix, tree, dtype, math == "libm", linkwise.__version__)
-    asked = Asked(axes, (f_ext,) if isinstance(f_ext, str) else tuple(f_ext), status)
+    asked = Asked(axes, frames_of(f_ext), status)
     found = wanted(calls.tasks, calls.kernels, functions, prefix, dtype, asked)
     texts = {f"{prefix}.h": header(robot, found), f"{prefix}.c": source(robot, found)}
     if casadi is not None:

@@ -75,6 +75,7 @@ def base_parameters(
         raise ValueError(f"base_parameters: by is {by!r}; expected 'numbers' or 'structure'")
     if states < 0:
         raise ValueError(f"base_parameters: states is {states}; expected 0 or a positive number")
+    refuse_loops("base_parameters", robot)
     n, rng = len(robot.body_names), np.random.default_rng(seed)
     Y = robot.regressor(*random_states(robot, states or enough(robot), rng)).reshape(-1, TEN * n)
     if by == "structure":
@@ -92,13 +93,26 @@ def excitation(robot: Robot, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> flo
     That of the regressor's base columns, each scaled to length 1; infinite where some combination
     does not show at all.
     """
+    refuse_loops("excitation", robot)
     base = base_parameters(robot)
     Y = robot.regressor(q, qd, qdd).reshape(-1, TEN * len(robot.body_names))[:, base.columns]
+    if not np.isfinite(Y).all():
+        raise ValueError("excitation: q, qd or qdd has numbers that are not finite; expected none")
     size = np.linalg.norm(Y, axis=0)
     if not size.all() or len(Y) < base.rank:
         return float("inf")
     s = np.linalg.svd(Y / size, compute_uv=False)
     return float(s[0] / s[-1]) if s[-1] > RANK * s[0] else float("inf")
+
+
+def refuse_loops(function: str, robot: Robot) -> None:
+    """Raise ValueError for a robot with closed loops: its torques depend on forces in them too."""
+    if robot.tree.is_closed:
+        raise ValueError(
+            f"{function}: is for robots without closed loops, and this one has "
+            f"{robot.tree.loop_names[0]}, whose forces are in the torques too; expected "
+            "robot.open, with the torques that its joints would need without the loops"
+        )
 
 
 def enough(robot: Robot) -> int:

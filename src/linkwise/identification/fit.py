@@ -37,13 +37,18 @@ class Fit(NamedTuple):
 
 
 def fitted(A: Array, b: Array, start: Array) -> Fit:
-    """``A`` (states, nv, k) and ``b`` (states, nv); each joint weighs as well as it fits."""
+    """``A`` (states, nv, k) and ``b`` (states, nv); each joint weighs as well as it fits.
+
+    With no more states than numbers are told, all joints weigh alike: one of them may fit by
+    chance, and would outweigh all others.
+    """
     weights = np.ones(b.shape[-1])
     for _ in range(2):  # the second time by how well each joint fits
         found = _solved(A, b, start, weights)
-        weights = 1.0 / np.maximum(
-            residuals(A, b, found.values), LEAST_WEIGHT * max(1.0, float(np.abs(b).max()))
-        )
+        left = residuals(A, b, found.values)
+        if len(b) <= found.rank:
+            left = np.full_like(left, np.sqrt(np.mean(left**2)))
+        weights = 1.0 / np.maximum(left, LEAST_WEIGHT * max(1.0, float(np.abs(b).max())))
     return found._replace(weights=weights)
 
 

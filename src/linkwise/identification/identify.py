@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -29,7 +29,7 @@ POOR = 1e4  # condition from which data tell combinations apart only poorly
 NAMED = 6  # names in a message
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Identification:
     """What `identify` found."""
 
@@ -48,7 +48,7 @@ class Identification:
     condition: float  # of those that are told, columns scaled: the excitation; near 1 is good
     converged: bool  # whether the search for bodies that can exist came to an end
     steps: int  # of that search: 0 where least squares had found such bodies, or none were asked
-    asked: Unknowns = field(compare=False)  # what the numbers are numbers of
+    asked: Unknowns  # what the numbers are numbers of
 
     @cached_property
     def robot(self) -> Robot:
@@ -125,7 +125,8 @@ def identify(
     """
     asked = Unknowns(robot, bodies, rotor, friction)
     motion, torque = measured(robot, q, qd, qdd, tau)
-    A, b = asked.matrix(motion), torque - asked.known(motion)
+    A = asked.matrix(motion)
+    b = torque - asked.known(motion, A)
     _refuse_nothing(A, asked)
     fit = fitted(A, b, asked.start)
     columns = asked.combinations()

@@ -13,7 +13,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwise.identification.base import enough, independent, labels, random_states
+from linkwise.identification.base import (
+    enough,
+    independent,
+    labels,
+    random_states,
+    refuse_loops,
+)
 from linkwise.model.parameters import TEN
 from linkwise.model.values import unknown
 from linkwise.robot import Robot
@@ -36,6 +42,7 @@ class Unknowns:
     def __init__(
         self, robot: Robot, bodies: Sequence[str] | None, rotor: bool, friction: bool
     ) -> None:
+        refuse_loops("identify", robot)
         self.robot, self.bodies = robot, _asked(robot, bodies)
         # joints of one degree of freedom that follow no other
         own = [x for x in robot.tree.links if x.follows is None and x.joint.nv == 1]
@@ -43,9 +50,7 @@ class Unknowns:
         self.dofs = [x.v_index for x in own]
         self.kinds = [k for k, use in enumerate((rotor, friction, friction)) if use]
         self._usual = (robot.armature, robot.damping, robot.friction)
-        n = len(robot.body_names)
         self._columns = np.array([TEN * i + k for i in self.bodies for k in range(TEN)], int)
-        self._held = np.delete(np.arange(TEN * n), self._columns)
         if not self.bodies and not self.kinds:
             raise ValueError("identify: bodies names none, and neither rotor nor friction is asked "
                              "for; expected something unknown")  # fmt: skip
@@ -70,17 +75,16 @@ class Unknowns:
         parts += [self._rates(motion)[k][..., None] * eye for k in self.kinds]
         return np.concatenate(parts, axis=-1)
 
-    def known(self, motion: Motion) -> Array:
-        """Torques (states, nv) of what is not asked for."""
-        own = self.robot.inertial_parameters.ravel()[self._held]
-        tau = self.robot.regressor(*motion)[..., self._held] @ own
-        for k, (rates, value) in enumerate(zip(self._rates(motion), self._usual, strict=True)):
-            counted = np.zeros(self.robot.nv)
-            if k == 0 or self.robot._policy.friction:
-                counted = value.copy()
-                counted[self.dofs] *= k not in self.kinds
-            tau = tau + rates * counted
-        return np.asarray(tau)
+    def known(self, motion: Motion, A: Array) -> Array:
+        """Torques (states, nv) of what is not asked for: all torques, less those of the robot's own
+        values of what is.
+
+        Joints that follow others, or have several degrees of freedom, keep rotors and friction that
+        they have; friction counts where the robot has it, or will have it as it is asked for.
+        """
+        friction = 1 in self.kinds and not self.robot._policy.friction
+        robot = self.robot.with_friction() if friction else self.robot
+        return np.asarray(robot.inverse_dynamics(*motion) - A @ self.start)
 
     def combinations(self, seed: int = 0) -> list[int]:
         """Columns that stand for what torques depend on, at random states."""

@@ -1,9 +1,11 @@
-"""Arguments of the functions that doors hand out: their names, and how many there must be."""
+"""Arguments of the functions that doors hand out: names, shapes, and how many there must be."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from linkwise.engine.tasks import Tasks
 from linkwise.trace.program import Port
 
 
@@ -13,9 +15,19 @@ def names(ports: Sequence[Port], external: Sequence[str]) -> list[str]:
     return [wrenches.get(port.name, port.name) for port in ports]
 
 
-def frames(f_ext: str | Sequence[str]) -> tuple[str, ...]:
-    """The frames whose wrenches are arguments."""
-    return (f_ext,) if isinstance(f_ext, str) else tuple(f_ext)
+def shapes(ports: Sequence[Port], tasks: Tasks) -> list[tuple[int, ...]]:
+    """The shape of each argument for one state; parameters have that of `Robot.parametric`."""
+    own = {each.name: each.shape(tasks.tree) for each in tasks.parameters}
+    return [own.get(port.name, (port.size,)) for port in ports]
+
+
+def leading_axes(function: str, name: str, given: tuple[int, ...], wanted: tuple[int, ...]) -> Any:
+    """The axes before those of one state; raises ValueError where these are not as wanted."""
+    start = len(given) - len(wanted)
+    if start < 0 or given[start:] != wanted:
+        expected = ", ".join(("...", *map(str, wanted)))
+        raise ValueError(f"{function}: {name} has shape {given}; expected ({expected})")
+    return given[:start]
 
 
 def check_count(function: str, wanted: Sequence[str], given: int, what: str) -> None:

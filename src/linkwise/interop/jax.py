@@ -22,9 +22,9 @@ from math import prod
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from linkwise.engine.tasks import Key
+from linkwise.engine.tasks import Key, frames_of
 from linkwise.functions import Functions
-from linkwise.interop.arguments import check_count, frames, names
+from linkwise.interop.arguments import check_count, leading_axes, names, shapes
 from linkwise.interop.derived import Node, node
 from linkwise.interop.package import package
 
@@ -44,22 +44,26 @@ def function(
 ) -> Callable[..., Any]:  # fmt: skip
     """A function of the robot by its name, such as ``"mass_matrix"``, as a function of arrays."""
     jax = _jax()
-    key = Key(name, method, frame, axes, frames(f_ext))
+    key = Key(name, method, frame, axes, frames_of(f_ext))
     of = node(robot._calls, key)
     wanted, run = names(of.ports, key.external), _primitive()
+    own_shapes = shapes(of.ports, robot._calls.tasks)
 
     def call(*arrays: Any) -> Any:
         check_count(name, wanted, len(arrays), "array")
-        values = [jax.numpy.asarray(x) for x in arrays]
-        for label, port, x in zip(wanted, of.ports, values, strict=True):
-            if x.shape[-1:] != (port.size,):
-                raise ValueError(
-                    f"{name}: {label} has shape {x.shape}; expected (..., {port.size})"
-                )
-        shape = jax.numpy.broadcast_shapes(*(x.shape[:-1] for x in values))
-        double = any(x.dtype == "float64" for x in values)
-        dtype = "float64" if double else "float32"
-        rows = [jax.numpy.broadcast_to(x.astype(dtype), (*shape, x.shape[-1])) for x in values]
+        values, lead = [jax.numpy.asarray(x) for x in arrays], []
+        for label, own, x in zip(wanted, own_shapes, values, strict=True):
+            if jax.numpy.iscomplexobj(x):
+                raise TypeError(f"{name}: {label} has dtype {x.dtype}; expected real numbers")
+            lead.append(leading_axes(name, label, x.shape, own))
+        shape = jax.numpy.broadcast_shapes(*lead)
+        # integers alone become what JAX makes of Python's floats
+        kinds = [x.dtype for x in values if x.dtype.kind == "f"] or [jax.numpy.asarray(0.0).dtype]
+        dtype = "float64" if "float64" in kinds else "float32"
+        rows = [
+            jax.numpy.broadcast_to(x.astype(dtype).reshape(*before, port.size), (*shape, port.size))
+            for x, before, port in zip(values, lead, of.ports, strict=True)
+        ]
         return run.bind(*rows, of=of, along=None)[0]
 
     call.__name__ = call.__qualname__ = name

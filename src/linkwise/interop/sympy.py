@@ -42,7 +42,10 @@ def expressions(calls: Calls, key: Key, given: tuple[Any, ...]) -> Any:
 
 
 def _check(ports: Any, given: tuple[Any, ...]) -> None:
+    expected = ", ".join(f"{port.name} ({port.size})" for port in ports)
+    for value in given:
+        if not hasattr(value, "__len__"):
+            raise TypeError(f"sympy: was given {value!r}; expected a list for each of {expected}")
     sizes = [len(value) for value in given]
     if sizes != [port.size for port in ports]:
-        expected = ", ".join(f"{port.name} ({port.size})" for port in ports)
         raise ValueError(f"sympy: was given values of length {sizes}; expected {expected}")

@@ -23,9 +23,9 @@ from itertools import count
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from linkwise.engine.tasks import Key
+from linkwise.engine.tasks import Key, frames_of
 from linkwise.functions import Functions
-from linkwise.interop.arguments import check_count, frames, names
+from linkwise.interop.arguments import check_count, leading_axes, names, shapes
 from linkwise.interop.derived import Node, node
 from linkwise.interop.package import package
 
@@ -45,23 +45,30 @@ def function(
 ) -> Operator:  # fmt: skip
     """A function of the robot by its name, such as ``"mass_matrix"``, as a function of tensors."""
     torch, calls = _torch(), robot._calls
-    key, own = Key(name, method, frame, axes, frames(f_ext)), _nodes.setdefault(calls.kernels, {})
+    key, own = (
+        Key(name, method, frame, axes, frames_of(f_ext)),
+        _nodes.setdefault(calls.kernels, {}),
+    )
     of = own.setdefault(key, node(calls, key)) if key not in own else own[key]
-    wanted = names(of.ports, key.external)
+    wanted, own_shapes = names(of.ports, key.external), shapes(of.ports, calls.tasks)
     compiled, plain = _operator(of), _function(of)
 
     def call(*tensors: Any) -> Any:
         check_count(name, wanted, len(tensors), "tensor")
-        for label, port, x in zip(wanted, of.ports, tensors, strict=True):
+        lead = []
+        for label, own_shape, x in zip(wanted, own_shapes, tensors, strict=True):
             if not isinstance(x, torch.Tensor):
                 raise TypeError(f"{name}: {label} is a {type(x).__name__}; expected a torch.Tensor")
-            if x.shape[-1:] != (port.size,):
-                shape = tuple(x.shape)
-                raise ValueError(f"{name}: {label} has shape {shape}; expected (..., {port.size})")
-        shape = torch.broadcast_shapes(*(x.shape[:-1] for x in tensors))
+            if x.is_complex():
+                raise TypeError(f"{name}: {label} has dtype {x.dtype}; expected real numbers")
+            lead.append(leading_axes(name, label, tuple(x.shape), own_shape))
+        shape = torch.broadcast_shapes(*lead)
         double = any(x.dtype == torch.float64 for x in tensors)
         dtype = torch.float64 if double else torch.float32
-        rows = [x.to(dtype).expand(*shape, x.shape[-1]) for x in tensors]
+        rows = [
+            x.to(dtype).reshape(*before, port.size).expand(*shape, port.size)
+            for x, before, port in zip(tensors, lead, of.ports, strict=True)
+        ]
         return compiled(*rows) if torch.compiler.is_compiling() else plain(*rows)
 
     call.__name__ = call.__qualname__ = name
