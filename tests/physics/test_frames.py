@@ -123,3 +123,14 @@ def test_a_state_that_is_not_finite_has_no_poses(robot: lw.Robot, loops: bool) -
     poses = robot.with_loops(loops).forward_kinematics(q, ["iiwa_base", "link7"])
     lost = np.isnan(poses).all((-1, -2))
     assert lost.tolist() == [[False] * 2, [True] * 2, [False] * 2]
+
+
+def test_constants_of_a_parametric_robot_move_several_frames(robot: lw.Robot) -> None:
+    ours, q = robot.parametric("placement"), robot.random_q(1)
+    shift = np.zeros((7, 6))
+    shift[0, 3:] = 0.1
+    names = ["link3", "link7"]
+    found = ours.forward_kinematics(q, names, placement=shift)
+    each = [ours.forward_kinematics(q, name, placement=shift) for name in names]
+    assert abs(found - np.stack(each)).max() < 10 * EPS
+    assert abs(found - robot.forward_kinematics(q, names)).max() > 0.05

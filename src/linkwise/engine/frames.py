@@ -43,8 +43,8 @@ def poses_of(
             f"method {method!r}: several frames, or frames seen from another, are computed by "
             "'sweep' only"
         )
-    out, threads, status, device = unpacked(NAME, options)
-    rest: Options = {"threads": threads, "status": status, "device": device}
+    out, status = options.get("out"), bool(options.get("status"))
+    rest: Any = {name: x for name, x in options.items() if name != "out"}  # constants among them
     if calls.tasks.parameters or in_loops("link_poses", calls.tasks.tree):
         poses, *more = _from_links(calls, q, *_frames(calls, names, relative_to), rest)
     else:
