@@ -43,7 +43,7 @@ OPEN = Closing()  # no loops
 
 
 class FramePlace(NamedTuple):
-    """A frame's place on the robot."""
+    """Where a frame is fixed on the robot; `Robot.frame` returns it."""
 
     name: str
     link: str  # the moving link that carries it, or "base"
@@ -51,21 +51,21 @@ class FramePlace(NamedTuple):
 
 
 class JointPlace(NamedTuple):
-    """A joint's place on the robot, and that of its numbers in q and qd."""
+    """A joint, and where its numbers are in q and qd; `Robot.joint` returns it."""
 
     name: str
     kind: str  # "revolute", "continuous", "prismatic", ...
     parent: str  # the moving link that carries it, or "base"
     link: str  # the moving link that it moves
-    q_slice: slice  # of a joint that follows another: its driver's
+    q_slice: slice  # of a mimic joint: that of the joint it follows
     v_slice: slice
     axis: tuple[float, float, float]  # in the joint's own frame
     limits: Limits  # lower, upper, velocity, effort
-    follows: tuple[str, float, float] | None  # driver, multiplier and offset
+    follows: tuple[str, float, float] | None  # of a mimic joint: joint, multiplier, offset
 
 
 class Robot(Functions, Conversions):
-    """A robot and its compiled functions.
+    """A robot and its compiled functions; `load`, `from_dh`, `Builder` and `chain` make one.
 
     >>> import linkwise as lw
     >>> robot = lw.load("iiwa14")
@@ -73,19 +73,24 @@ class Robot(Functions, Conversions):
     >>> robot.gravity_torque(q).shape, robot.jacobian(q[0], "link7").shape
     ((100, 7), (6, 7))
 
-    Every function takes one state or any leading batch axes, which broadcast as in NumPy; keeps
-    float32 or float64 (integers and lists become float64); and accepts ``out=`` and, for large
-    batches, ``threads=``. ``status=True`` also returns what was wrong with each state: `Status`.
-    Arrays of CuPy, PyTorch and JAX are computed where they are, on a GPU too.
+    ``q`` (..., nq) is a configuration in rad and m, ``qd`` (..., nv) joint rates in rad/s and m/s,
+    ``tau`` (..., nv) joint torques in N m, or N for joints that slide; what they hold for
+    spherical, planar and free joints: see `load`. Every function takes one state or any leading
+    batch axes, which broadcast as in NumPy, and keeps float32 or float64 (integers and lists become
+    float64).
 
-    SI units. Spatial vectors are (angular, linear). A frame's velocity is that of its origin in
-    base axes, unless ``axes="body"``; on a flying base, base axes are those of the world.
-    ``f_ext`` maps names of frames to wrenches (..., 6) on the robot, (moment, force) at the frame's
+    Spatial vectors are (angular, linear). A frame's velocity is that of its origin in base axes,
+    unless ``axes="body"``; on a free-flying base, base axes are those of the world. ``f_ext`` maps
+    names of frames to wrenches (..., 6) on the robot, (moment, force) in N m and N at the frame's
     origin in base axes: ``{"link7": [0, 0, 0, 0, 0, -5]}``. Each set of frames is compiled once.
-    ``q`` and ``qd`` of spherical, planar and free joints: see `load`.
 
-    A robot does not change once made, and may be called from any number of threads. An edited
-    robot of a subclass is of that subclass, with the same attributes; ``__init__`` is not called.
+    Options of every function: ``out`` is an array for the result, ``threads`` the most threads that
+    a large batch uses, ``device="cuda"`` computes arrays of NumPy on a GPU, and ``status=True``
+    returns ``(result, status bits)``, where the bits of `Status` say what was wrong with each
+    state. Arrays of CuPy, PyTorch and JAX are computed where they are, on a GPU too.
+
+    A robot does not change once made, and may be called from any number of threads. An edited robot
+    of a subclass is of that subclass, with the same attributes; ``__init__`` is not called.
     """
 
     __slots__ = ("__weakref__", "_closing", "_description", "_opened", "_policy", "_tree")
@@ -101,7 +106,7 @@ class Robot(Functions, Conversions):
 
     @classmethod
     def from_tree(cls, tree: Tree, name: str = "robot") -> Robot:
-        """A robot made of links and joints directly, for joint kinds that no file knows."""
+        """A robot made of links and joints directly, for joint kinds that no file format has."""
         return cls._made(RobotDescription(name, (), ()), Policy(), Calls(tree, name))
 
     @classmethod
@@ -132,97 +137,97 @@ class Robot(Functions, Conversions):
 
     @property
     def name(self) -> str:
-        """The robot's name."""
+        """The robot's name, from its file."""
         return self._description.name
 
     @property
     def description(self) -> RobotDescription:
-        """What the robot was made from: links, joints, limits, geometry."""
+        """The description that the robot was made from: links, joints, limits, geometry."""
         return self._description
 
     @property
     def tree(self) -> Tree:
-        """Links, joints and constants, as the algorithms see them."""
+        """Links, joints and constants in the form that the algorithms use."""
         return self._tree
 
     @property
     def nq(self) -> int:
-        """Numbers in a configuration."""
+        """How many numbers a configuration ``q`` has."""
         return self._tree.nq
 
     @property
     def nv(self) -> int:
-        """Degrees of freedom."""
+        """How many degrees of freedom the robot has: the length of ``qd``, ``qdd`` and ``tau``."""
         return self._tree.nv
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """Joints with numbers of their own in ``q``, in that order; followers have none."""
+        """The joints in the order of their numbers in ``q``; mimic joints have none."""
         if self._tree.coupled:
             return tuple(link.joint_name for link in self._tree.links if link.follows is None)
         return tuple(joint for _, joint in self._tree.names())
 
     @property
     def link_names(self) -> tuple[str, ...]:
-        """Moving links, in the order of their joints; fixed links are merged into them."""
+        """The moving links, in the order of their joints; links fixed to them are merged in."""
         return tuple(link for link, _ in self._tree.names())
 
     @property
     def frame_names(self) -> tuple[str, ...]:
-        """Frames that kinematics can be asked for: links, fixed ones too, joints, sites, frames.
+        """The names that functions take as ``frame``: all links, fixed ones too, joints and sites.
 
-        The frame of a joint moves with its child link. A name that both a link and a joint have
-        is the link's.
+        The frame of a joint is that of its child link. A name that both a link and a joint have is
+        the link's.
         """
         return tuple(self._tree.frames)
 
     @property
     def gravity(self) -> Array:
-        """Gravity in base axes, m/s²."""
+        """Gravity (3) in base axes, m/s²."""
         return np.array(self._tree.gravity)
 
     @property
     def mass(self) -> float:
-        """Mass of the moving links together, kg; links that are fixed to the base have no part."""
+        """Mass of all moving links in kg; links that are fixed to the base do not count."""
         return self._tree.mass
 
     @property
     def body_names(self) -> tuple[str, ...]:
-        """Moving bodies, each a row of `inertial_parameters`: the same names as `link_names`."""
+        """The moving bodies, one per row of `inertial_parameters`: the names in `link_names`."""
         return self.link_names
 
     @property
     def inertial_parameters(self) -> Array:
-        """Mass properties (n, 10) of the moving bodies, links that are fixed to them included.
+        """Inertial parameters (n, 10) of the moving bodies, links that are fixed to them included.
 
-        ``m, m cx, m cy, m cz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz``: mass, first moment, and rotational
-        inertia about the origin of the joint's frame, in its axes (those of the joint's child link
-        in a URDF; `frame` of the joint's name); kg, kg m, kg m².
+        ``m, m cx, m cy, m cz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz``: mass in kg, first moment in kg m, and
+        rotational inertia in kg m² about the origin of the joint's frame, in its axes (those of the
+        joint's child link in a URDF; `frame` of the joint's name).
         """
         return inertial_parameters(self._tree)
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """The constants that are arguments of the functions: see `parametric`."""
+        """The names of the constants that functions take as arguments: see `parametric`."""
         return tuple(each.name for each in self._calls.tasks.parameters)
 
     @property
     def position_limits(self) -> Array:
-        """Lower and upper limits of ``q`` (2, nq); infinite where there are none."""
+        """Lower and upper limits of ``q`` (2, nq) in rad or m; infinite where there are none."""
         return configuration.position_limits(self._tree)
 
     @property
     def velocity_limits(self) -> Array:
-        """Largest rates (nv) of joints that follow no other, as described; infinite if not told."""
+        """Largest joint rates (nv) in rad/s or m/s, from the file; infinite where not given."""
         return configuration.largest(self._tree, "velocity")
 
     @property
     def effort_limits(self) -> Array:
-        """Largest torques (nv), as `velocity_limits`."""
+        """Largest joint torques (nv) in N m or N, from the file; infinite where not given."""
         return configuration.largest(self._tree, "effort")
 
     def frame(self, name: str) -> FramePlace:
-        """Where a frame is fixed: the moving link that carries it, and its pose in that link."""
+        """Where a frame is fixed: the moving link that carries it, and its pose (4, 4) there."""
         at = self._calls.tasks.frame(name)
         link = "base" if at.link == BASE else self._tree.links[at.link].name
         own = self._tree.frames.get(link, at)
@@ -259,8 +264,8 @@ class Robot(Functions, Conversions):
     def inertia(self, link: str) -> RigidBody:
         """Mass, centre of mass and inertia about it (3, 3) of one link, in the link's own axes.
 
-        As the file has them: what is fixed to the link is not included, as it is in
-        `inertial_parameters`.
+        In kg, m and kg m², as in the file: links that are fixed to this one are not included, as
+        they are in `inertial_parameters`.
         """
         body = find_link(self._described(), link).inertia or BodyInertia(0.0)
         return RigidBody(body.mass, body.com, body.matrix)
@@ -268,7 +273,7 @@ class Robot(Functions, Conversions):
     # -- configurations -------------------------------------------------------------------------
 
     def neutral(self, dtype: DTypeLike = np.float64) -> Array:
-        """The configuration (nq) at rest: zeros, and unit quaternions."""
+        """The configuration (nq) at rest: zeros, and identity quaternions (1, 0, 0, 0)."""
         return configuration.neutral(self._tree).astype(dtype, copy=False)
 
     def random_q(
@@ -277,7 +282,15 @@ class Robot(Functions, Conversions):
         size: int | tuple[int, ...] = (),
         dtype: DTypeLike = np.float64,
     ) -> Array:
-        """Random configurations (..., nq) within limits; joints without, in ±pi or ±1 m."""
+        """Random configurations (..., nq) within the joint limits.
+
+        ``rng`` is a generator of NumPy or a seed, ``size`` the batch axes. Joints without limits
+        are within ±pi rad or ±1 m; quaternions are uniform.
+
+        >>> import linkwise as lw
+        >>> lw.load("puma560").random_q(0, size=(10, 2)).shape
+        (10, 2, 6)
+        """
         found = configuration.random(self._tree, np.random.default_rng(rng), size)
         return found.astype(dtype, copy=False)
 
@@ -294,10 +307,16 @@ class Robot(Functions, Conversions):
     def integrate(
         self, q: ArrayLike, v: ArrayLike, dt: ArrayLike = 1.0, **options: Unpack[Options]
     ) -> Any:
-        """The configuration (..., nq) reached from ``q`` by holding the rates ``v`` for ``dt``.
+        """The configuration (..., nq) reached from ``q`` (..., nq) at the rates ``v`` in ``dt``.
 
-        ``dt`` in seconds, one number or one for each state (...). Quaternions turn by the
-        exponential of their rate and stay of unit length: ``q = robot.integrate(q, qd, 1e-3)``.
+        ``v`` (..., nv) in rad/s or m/s is held constant; ``dt`` in seconds is one number, or one
+        for each state (...). Quaternions turn by the exponential of their rate and stay of unit
+        length.
+
+        >>> import linkwise as lw
+        >>> robot = lw.load("puma560")
+        >>> robot.integrate(robot.neutral(), [1.0, 0, 0, 0, 0, 2.0], 1e-3).tolist()
+        [0.001, 0.0, 0.0, 0.0, 0.0, 0.002]
         """
         return self._calls.run("integrate", (q, v, devices.times(q, v, dt)), options)
 
@@ -335,24 +354,28 @@ class Robot(Functions, Conversions):
 
     @property
     def armature(self) -> Array:
-        """Rotor inertia (nv) of each degree of freedom."""
+        """Rotor inertia (nv) of each degree of freedom, reflected to the joint, kg m² or kg."""
         return self._of_joints("armature")
 
     @property
     def damping(self) -> Array:
-        """Viscous friction (nv), as described; dynamics uses it after ``friction=True``."""
+        """Viscous friction (nv) in N m s or N s/m; the dynamics use it with ``friction=True``."""
         return self._of_joints("damping")
 
     @property
     def friction(self) -> Array:
-        """Coulomb friction (nv), as described; dynamics uses it after ``friction=True``."""
+        """Coulomb friction (nv) in N m or N; the dynamics use it with ``friction=True``."""
         return self._of_joints("friction")
 
     def lock(self, configuration: Mapping[str, ArrayLike]) -> Robot:
-        """A robot with joints held at values, ``{"elbow": 1.2}``; their followers are held too.
+        """The robot with some joints held fixed, and their mimic joints with them.
 
-        The value is the joint's part of ``q``; limits are not looked at. The joint's links stay as
-        frames.
+        ``configuration`` maps each joint to its part of ``q``, in rad or m; limits are not checked.
+        The links stay as frames.
+
+        >>> import linkwise as lw
+        >>> lw.load("puma560").lock({"joint4": 0.5, "joint6": 0.0}).joint_names
+        ('joint1', 'joint2', 'joint3', 'joint5')
         """
         return self._edited(edit.lock(self._described(), configuration))
 
@@ -364,10 +387,17 @@ class Robot(Functions, Conversions):
         inertia: ArrayLike = (0.0, 0.0, 0.0),
         name: str = "payload",
     ) -> Robot:
-        """A robot with a rigid body fixed to a link: ``com`` in the link's axes, inertia about it.
+        """The robot with a rigid body fixed to a link.
 
-        Inertia as (xx, yy, zz), (xx, xy, xz, yy, yz, zz) or 3 by 3; none for a point mass. The
-        payload is a frame too, called ``name``. The new robot compiles functions of its own.
+        ``mass`` in kg; ``com`` (3) is its centre of mass in m, in the link's axes; ``inertia``
+        about the centre of mass in kg m², as (xx, yy, zz), (xx, xy, xz, yy, yz, zz) or (3, 3); none
+        for a point mass. The payload is a frame too, called ``name``. The new robot compiles
+        functions of its own; for many payloads, `parametric` compiles once.
+
+        >>> import linkwise as lw
+        >>> robot = lw.load("puma560")
+        >>> round(robot.with_payload("link6", 2.0, com=(0, 0, 0.1)).mass - robot.mass, 6)
+        2.0
         """
         return self._edited(edit.with_payload(self._described(), link, mass, com, inertia, name))
 
@@ -376,7 +406,7 @@ class Robot(Functions, Conversions):
     ) -> Robot:
         """Two robots in one: the other's base fixed at a pose (4, 4) on a link of this one.
 
-        ``prefix`` goes before every name of the other, whose gravity is not used.
+        ``prefix`` is put before every name of the other, whose gravity is not used.
         """
         if not isinstance(other, Robot):
             raise TypeError(f"with_attached: other is {other!r}; expected a robot")
@@ -386,9 +416,9 @@ class Robot(Functions, Conversions):
         return self._edited(described, closing=self._closing.beside(theirs))
 
     def sub_chain(self, base: str, tip: str) -> Robot:
-        """The links from one to another further out, and what is fixed to them, as a robot.
+        """The links from ``base`` out to ``tip``, and links fixed to them, as a robot of its own.
 
-        Gravity is that of the base link with every joint inboard of it at rest.
+        Gravity is that in the base link's axes with every joint before it at rest.
         """
         return self._edited(edit.sub_chain(self._tree_described("sub_chain"), base, tip))
 
@@ -408,14 +438,15 @@ class Robot(Functions, Conversions):
         com: ArrayLike | None = None,
         inertia: ArrayLike | None = None,
     ) -> Robot:
-        """A robot with another mass, centre of mass or inertia about it on a link.
+        """The robot with another mass, centre of mass or inertia of a link.
 
-        In the link's axes; forms of the inertia as in `with_payload`. What is not given stays.
+        In kg, m and kg m², in the link's axes, the inertia about the centre of mass in the forms of
+        `with_payload`. What is not given stays.
         """
         return self._edited(edit.with_inertia(self._described(), link, mass, com, inertia))
 
     def with_joint(self, joint: str, **fields: Any) -> Robot:
-        """A robot with other numbers on a joint.
+        """The robot with other numbers of a joint.
 
         ``limits=(lower, upper)``, ``velocity``, ``effort``, ``armature``, ``damping``,
         ``friction``: ``robot.with_joint("elbow", armature=0.1, limits=(-1.0, 1.0))``.
@@ -423,7 +454,7 @@ class Robot(Functions, Conversions):
         return self._edited(edit.with_joint(self._described(), joint, **fields))
 
     def rename(self, names: Mapping[str, str] | None = None, *, name: str | None = None) -> Robot:
-        """A robot whose links, joints and frames (``{old: new}``), or itself, have other names.
+        """The robot with other names of links, joints and frames (``{old: new}``), or of itself.
 
         A link and a joint that share a name are renamed together. Names may be swapped.
         """
@@ -434,8 +465,8 @@ class Robot(Functions, Conversions):
     def reorder(self, order: Sequence[str] | str) -> Robot:
         """The same robot with its joints in another order in ``q``, ``qd`` and all results.
 
-        ``order``: the names of all joints, each after those that carry it; or ``"pinocchio"``, the
-        order in which Pinocchio has the joints of a URDF; or ``"mujoco"``, that of the file.
+        ``order``: the names of all joints, each after the joints that carry it; or ``"pinocchio"``,
+        the order in which Pinocchio has the joints of a URDF; or ``"mujoco"``, that of the file.
 
         >>> import linkwise as lw
         >>> robot = lw.load("puma560")
@@ -445,11 +476,15 @@ class Robot(Functions, Conversions):
         return self._edited(reorder(self._tree_described("reorder"), order))
 
     def with_frame(self, name: str, link: str, pose: ArrayLike | None = None) -> Robot:
-        """A robot with one more named frame, at a pose (4, 4) on a link."""
+        """The robot with one more named frame, at a pose (4, 4) on a link.
+
+        ``robot.with_frame("tool", "link6", pose)``; its name is then a ``frame`` for every
+        function.
+        """
         return self._edited(edit.with_frame(self._described(), name, link, pose))
 
     def with_gravity(self, gravity: ArrayLike) -> Robot:
-        """The robot under another gravity, m/s² in base axes."""
+        """The robot under another gravity (3), m/s² in base axes."""
         description = edit.with_gravity(self._description, gravity)
         if description.links:
             return self._edited(description)
@@ -457,25 +492,25 @@ class Robot(Functions, Conversions):
         return self._like(self._description, self._policy, tree)
 
     def with_free_base(self, joint: str = "base") -> Robot:
-        """The robot on a free-flying base: six more degrees of freedom, first in ``q``, ``qd``.
+        """The robot on a free-flying base: six more degrees of freedom, first in ``q`` and ``qd``.
 
-        Its base link needs mass and inertia: without, forward dynamics is refused.
+        The base link needs mass and inertia; without them forward dynamics is refused.
         """
         return self._edited(edit.with_free_base(self._described(), joint))
 
     def with_friction(self, friction: bool = True) -> Robot:
-        """The robot whose dynamics uses its joints' damping and Coulomb friction, or not."""
+        """The robot whose dynamics include its joints' damping and Coulomb friction, or do not."""
         if friction not in (True, False):
             raise ValueError(f"with_friction: friction is {friction!r}; expected True or False")
         policy = dataclasses.replace(self._policy, friction=bool(friction))
         return self._edited(self._described(), policy)
 
     def with_loops(self, loops: bool | None = True) -> Robot:
-        """The same robot whose code is loops over its links (True), or written out link by link.
+        """The same robot compiled as loops over its links (True), or as code for each link (False).
 
-        Loops compile in a fraction of a second whatever the number of links; code written out for
-        each link is faster where a robot has few. None leaves it to that number, as usual.
-        Methods that cannot be loops are written out all the same.
+        Loops compile in a fraction of a second whatever the number of links; written-out code is
+        faster for robots of few links. None chooses by that number, which is the default. Methods
+        that cannot be loops are written out all the same.
         """
         if loops is not None and not isinstance(loops, (bool, np.bool_)):
             raise ValueError(f"with_loops: loops is {loops!r}; expected True, False or None")
@@ -485,8 +520,8 @@ class Robot(Functions, Conversions):
     def parametric(self, *names: str, payload: str | None = None) -> Robot:
         """The same robot, whose functions take some of its constants as arguments.
 
-        One compiled function then serves every payload, every gravity, every guess of what the
-        robot weighs: one value for all states of a batch, or one for each, as arrays broadcast.
+        One compiled function then serves every payload, every gravity, every guess of the robot's
+        masses: one value for all states of a batch, or one for each, as arrays broadcast.
 
         >>> import numpy as np, linkwise as lw
         >>> robot = lw.load("iiwa14").parametric("inertia", "gravity")
@@ -495,20 +530,21 @@ class Robot(Functions, Conversions):
         >>> robot.forward_dynamics(q, zero, zero, inertia=heavy, gravity=[0, 0, -1.62]).shape
         (100, 7)
 
-        What is not given is the robot's own value. The names, and shapes beside leading axes:
+        A constant that is not given has the robot's own value. The names, and their shapes after
+        any batch axes:
 
         - ``"inertia"`` (n, 10): of each moving body, as `inertial_parameters` has them
         - ``"gravity"`` (3): m/s² in base axes
-        - ``"payload"`` (10): a body more, in the axes of a frame about its origin, as
+        - ``"payload"`` (10): one more body, in the axes of a frame about its origin, in the form of
           `inertial_parameters`; ``payload`` names the frame, by default that of the last link
         - ``"rotor"`` (nv): inertia of the motors' rotors, as `armature`
         - ``"friction"`` (nv, 2): viscous and Coulomb friction, as `damping` and `friction`
         - ``"placement"`` (n, 6): how far each joint's frame is from where the file has it, a turn
           (rotation vector, rad) and a shift (m) in the axes of that frame: for calibration
 
-        A body that cannot exist (its pseudo-inertia has a negative eigenvalue) is computed with
-        like others; ``status=True`` says `Status.NOT_RIGID`. Simulations and inverse kinematics
-        use the robot's own values. ``robot.parametric()`` is the robot without parameters again.
+        Physically inconsistent bodies (whose pseudo-inertia has a negative eigenvalue) are computed
+        like others; ``status=True`` says `Status.NOT_RIGID`. Simulations and inverse kinematics use
+        the robot's own values. ``robot.parametric()`` is the robot without parameters again.
         """
         names = (*names, *(["payload"] if payload and "payload" not in names else []))
         for name in names:
@@ -590,7 +626,7 @@ class Robot(Functions, Conversions):
 
     @property
     def loops(self) -> tuple[AnyLoop, ...]:
-        """The loops that were closed."""
+        """The loops that were closed, in order."""
         return self._closing.loops
 
     @property
@@ -762,7 +798,7 @@ class Robot(Functions, Conversions):
     def operation_count(
         self, function: str, method: str = "auto", *, frame: str | None = None
     ) -> OperationCount:
-        """Exact operations of one evaluation of the program that runs.
+        """Exact number of operations of one evaluation, counted in the program that runs.
 
         Functions of a frame need ``frame``: ``operation_count("jacobian", frame="tool").total``.
         """
@@ -779,9 +815,9 @@ class Robot(Functions, Conversions):
         frame: str | None = None,
         dtype: str = "float64",
     ) -> str:
-        """Generated code: ``"c"`` (readable), ``"llvm"`` or ``"cuda"`` (compiled), ``"asm"``.
+        """The generated code: ``"c"`` (readable), ``"llvm"`` or ``"cuda"`` (compiled), ``"asm"``.
 
-        Of a matrix whose columns are computed one by one, that of a column.
+        For a matrix whose columns are computed one by one, the code of one column.
         """
         _check_dtype(dtype)
         text = text_of(backend)
@@ -904,7 +940,7 @@ class Robot(Functions, Conversions):
         """The method that ``"auto"`` stands for on the CPU, or on a GPU (``"cuda"``).
 
         It depends on the robot, the function, its frame, the number type and the kind of device,
-        never on a batch.
+        never on the batch.
         """
         kind = "cpu" if devices.number(device) is None else "cuda"
         _check_dtype(dtype)
@@ -919,7 +955,10 @@ class Robot(Functions, Conversions):
         frame: str | None = None,
         **options: Unpack[Options],
     ) -> Result:
-        """Run any function that `operation_count` knows, compiled, by its name."""
+        """Run any function that `operation_count` knows by its name, compiled.
+
+        ``robot.compute("mass_matrix", q)`` is ``robot.mass_matrix(q)``.
+        """
         algorithm = self._calls.tasks.algorithm(function, method)
         wanted = [name for name, _ in algorithm.inputs]
         if len(values) != len(wanted):
