@@ -12,6 +12,10 @@ import linkwise  # noqa: F401
 MODULES = (
     "linkwise", "linkwise.robot", "linkwise.functions", "linkwise.derivatives", "linkwise.builder",
     "linkwise.differentiation.calls", "linkwise.chain", "linkwise.checking.collect",
+    "linkwise.conversions", "linkwise.grasp", "linkwise.identification.base",
+    "linkwise.identification.identify", "linkwise.load", "linkwise.model.closures",
+    "linkwise.model.contacts", "linkwise.motion.laws", "linkwise.motion.operational_space",
+    "linkwise.motion.simulate", "linkwise.se3",
 )  # fmt: skip
 
 

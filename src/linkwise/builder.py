@@ -34,15 +34,18 @@ ZEROS = (0.0, 0.0, 0.0)
 
 
 class Builder:
-    """Links and joints in any order; `build` checks that they make one tree.
+    """A robot written in Python, link by link and joint by joint.
 
-    >>> b = Builder("pendulum")
+    >>> import linkwise as lw
+    >>> b = lw.Builder("pendulum")
     >>> b = b.link("rod", mass=1.0, com=(0.0, 0.0, -0.5), inertia=(0.1, 0.1, 0.01))
     >>> b = b.joint("pivot", "revolute", parent="base", child="rod", axis=(0.0, 1.0, 0.0))
     >>> b.build().nv
     1
 
-    Every method returns the builder. Values are checked when given, names when built. SI units.
+    Links and joints come in any order; `build` checks that they make one tree.
+    Every method returns the builder. Values are checked when given, names when built. SI units;
+    ``gravity`` (3) is in m/s².
     """
 
     def __init__(self, name: str = "robot", *, gravity: ArrayLike = (0.0, 0.0, -9.81)) -> None:
@@ -65,10 +68,11 @@ class Builder:
         visuals: Iterable[Geometry] = (),
         collisions: Iterable[Geometry] = (),
     ) -> Builder:
-        """Add a link; ``inertia`` is about the centre of mass, both in the link's axes.
+        """Add a link of ``mass`` kg with its centre of mass ``com`` (3) in m, in the link's axes.
 
-        (xx, yy, zz), (xx, xy, xz, yy, yz, zz) or a 3 by 3 matrix. Without mass, the link is a mere
-        frame.
+        ``inertia`` in kg m² is about the centre of mass, in the link's axes: (xx, yy, zz), (xx, xy,
+        xz, yy, yz, zz) or (3, 3). A link without mass is a mere frame. ``visuals`` and
+        ``collisions`` are shapes for viewers.
         """
         values.name("link: name", name)
         body = None if mass is None else values.body(f"link {name!r}", mass, com, inertia)
@@ -99,11 +103,15 @@ class Builder:
         second_axis: ArrayLike = (1.0, 0.0, 0.0),
         pitch: float = 0.0,
     ) -> Builder:
-        """Add a joint, whose frame is its child's, at ``xyz`` and ``rpy`` in the parent's.
+        """Add a joint that carries the link ``child`` on the link ``parent``.
 
-        ``kind``: fixed, revolute, continuous, prismatic, helical (``pitch`` in m/rad), universal
-        (``second_axis``), planar, spherical or free. ``axis`` is in the joint's frame; ``limits``
-        are (lower, upper). ``mimic`` is the joint to follow, or (joint, multiplier, offset).
+        The joint's frame is its child's, at ``xyz`` (3) in m and ``rpy`` (3) in rad in the parent's
+        frame. ``kind``: fixed, revolute, continuous, prismatic, helical (``pitch`` in m/rad),
+        universal (``second_axis``), planar, spherical or free. ``axis`` (3) is in the joint's
+        frame; ``limits`` are (lower, upper) in rad or m, ``velocity`` and ``effort`` the largest
+        rate and torque; ``armature`` is the rotor inertia, ``damping`` and ``friction`` are viscous
+        and Coulomb friction. ``mimic`` names the joint to follow, or is (joint, multiplier,
+        offset).
         """
         what = f"joint {values.name('joint: name', name)!r}"
         if kind not in KINDS:
@@ -128,13 +136,13 @@ class Builder:
     def frame(
         self, name: str, link: str, *, xyz: ArrayLike = ZEROS, rpy: ArrayLike = ZEROS
     ) -> Builder:
-        """Add a named frame on a link: a tool point, a sensor."""
+        """Add a named frame on a link, at ``xyz`` in m and ``rpy`` in rad, such as a tool point."""
         what = f"frame {values.name('frame: name', name)!r}"
         self._frames.append(FrameDescription(name, link, _pose(what, xyz, rpy)))
         return self
 
     def describe(self) -> RobotDescription:
-        """What was built so far, checked to be one tree of links."""
+        """The description of what was added so far, checked to be one tree of links."""
         where, links = self._where(), list(self._links)
         declared = {link.name for link in links}
         if BASE not in declared and any(joint.parent == BASE for joint in self._joints):

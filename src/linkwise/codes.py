@@ -22,7 +22,7 @@ NOT_NEEDED = "delete it if linkwise is all that reads this file"
 BODY = "the body moved by joint '{joint}' has "
 INERTIAS = BODY + "principal inertias ({principal}) kg m²"
 ONE_SOURCE = "take mass, centre and inertia from one source; --repair writes the nearest possible"
-WAYS_OUT = 'repair="nearest" takes the nearest body that can exist, strict=False this one'
+WAYS_OUT = 'repair="nearest" takes the nearest physically consistent body, strict=False this one'
 MIMIC_FREE = 'mimic="free" lets the joint move on its own'
 
 
@@ -343,7 +343,7 @@ class Code(Enum):
     )
     CLOSES_LOOP = error(
         "the equality constraint {which} is neither of joints of one axis nor a closed loop "
-        '(<connect>, <weld>); expected loops="open", which leaves out all but followers, or a '
+        '(<connect>, <weld>); expected loops="open", which leaves out all but mimic joints, or a '
         "model without it",
         'load it with loops="open", if a robot without this constraint will do',
     )

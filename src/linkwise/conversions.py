@@ -22,7 +22,7 @@ from linkwise.model.values import unknown
 
 
 class Conversions:
-    """To and from the layouts of other libraries."""
+    """To and from the layouts of other libraries; a part of `Robot`."""
 
     __slots__ = ()
 
@@ -31,11 +31,13 @@ class Conversions:
         raise NotImplementedError
 
     def to_pinocchio_q(self, q: ArrayLike, *, model: Any = None) -> Array:
-        """A configuration (..., nq) as Pinocchio has it.
+        """A configuration ``q`` (..., nq) in Pinocchio's layout (..., its nq).
 
         Joints in the order of ``pinocchio.buildModelFromUrdf``, which is by name; angles of
         continuous joints as cosine and sine; quaternions with w last; a free base as position, then
-        quaternion. Joints that follow others have numbers of their own there.
+        quaternion. Mimic joints have numbers of their own there. ``model``, here and in all
+        conversions, is the ``pinocchio.Model`` where it was not read from the robot's own file: its
+        joints are found by name.
 
         >>> import linkwise as lw
         >>> robot = lw.load("iiwa14", base="free")
@@ -51,9 +53,9 @@ class Conversions:
     def to_pinocchio_v(
         self, qd: ArrayLike, q: ArrayLike | None = None, *, model: Any = None
     ) -> Array:
-        """Joint rates (..., nv) as Pinocchio has them.
+        """Joint rates ``qd`` (..., nv) in Pinocchio's layout.
 
-        ``q``, our configuration, is needed where a joint is planar.
+        ``q`` (..., nq), our configuration, is needed where a joint is planar.
         """
         return _v(self._layout("pinocchio", model), "to_pinocchio_v", "to_v", qd, q)
 
@@ -71,7 +73,7 @@ class Conversions:
         *,
         model: Any = None,
     ) -> Array:
-        """Joint accelerations (..., nv) as Pinocchio has them.
+        """Joint accelerations ``qdd`` (..., nv) in Pinocchio's layout.
 
         ``qd`` and ``q``, our rates and configuration, are needed where a joint is planar.
         """
@@ -91,19 +93,19 @@ class Conversions:
     def to_pinocchio_tau(
         self, tau: ArrayLike, q: ArrayLike | None = None, *, model: Any = None
     ) -> Array:
-        """Torques (..., nv) as Pinocchio has them; joints that follow others get none."""
+        """Torques (..., nv) in Pinocchio's layout; mimic joints get zero."""
         return _v(self._layout("pinocchio", model), "to_pinocchio_tau", "to_forces", tau, q)
 
     def from_pinocchio_tau(
         self, tau: ArrayLike, q: ArrayLike | None = None, *, model: Any = None
     ) -> Array:
-        """Torques (..., nv) from Pinocchio's; what followers have goes to their drivers."""
+        """Torques (..., nv) from Pinocchio's; mimic joints' go to the joints that they follow."""
         return _v(self._layout("pinocchio", model), "from_pinocchio_tau", "from_forces", tau, q)
 
     def to_pinocchio_jacobian(
         self, jacobian: ArrayLike, q: ArrayLike | None = None, *, model: Any = None
     ) -> Array:
-        """A Jacobian (..., 6, nv) as Pinocchio has it: rows (linear, angular), its joints' order.
+        """A Jacobian (..., 6, nv) in Pinocchio's layout: rows (linear, angular), its joint order.
 
         `Robot.jacobian` is LOCAL_WORLD_ALIGNED there, and with ``axes="body"`` LOCAL.
         """
@@ -113,15 +115,16 @@ class Conversions:
     def from_pinocchio_jacobian(
         self, jacobian: ArrayLike, q: ArrayLike | None = None, *, model: Any = None
     ) -> Array:
-        """A Jacobian (..., 6, nv) from Pinocchio's: rows (angular, linear), our joints' order."""
+        """A Jacobian (..., 6, nv) from Pinocchio's: rows (angular, linear), our joint order."""
         layout = self._layout("pinocchio", model)
         return _jacobian(layout, "from_pinocchio_jacobian", jacobian, q, ours=False)
 
     def to_mujoco_q(self, q: ArrayLike, *, model: Any = None) -> Array:
-        """A configuration (..., nq) as MuJoCo's ``qpos`` has it.
+        """A configuration ``q`` (..., nq) in the layout of MuJoCo's ``qpos``.
 
-        A free joint is position, then quaternion there. Joints that follow others have numbers of
-        their own there.
+        A free joint is position, then quaternion there. Mimic joints have numbers of their own
+        there. ``model``, here and in all conversions, is the ``mujoco.MjModel`` where it was not
+        read from the robot's own file.
         """
         return _q(self._layout("mujoco", model), "to_mujoco_q", q, ours=True)
 
@@ -130,9 +133,9 @@ class Conversions:
         return _q(self._layout("mujoco", model), "from_mujoco_q", q, ours=False)
 
     def to_mujoco_v(self, qd: ArrayLike, q: ArrayLike | None = None, *, model: Any = None) -> Array:
-        """Joint rates (..., nv) as MuJoCo's ``qvel`` has them.
+        """Joint rates ``qd`` (..., nv) in the layout of MuJoCo's ``qvel``.
 
-        A free joint's are (linear in world axes, angular in body axes) there. ``q``, our
+        A free joint's are (linear in world axes, angular in body axes) there; ``q`` (..., nq), our
         configuration, is needed where there is one.
         """
         return _v(self._layout("mujoco", model), "to_mujoco_v", "to_v", qd, q)
@@ -151,7 +154,7 @@ class Conversions:
         *,
         model: Any = None,
     ) -> Array:
-        """Joint accelerations (..., nv) as MuJoCo has them.
+        """Joint accelerations ``qdd`` (..., nv) in MuJoCo's layout.
 
         ``qd`` and ``q``, our rates and configuration, are needed where a joint is free.
         """
@@ -171,19 +174,19 @@ class Conversions:
     def to_mujoco_tau(
         self, tau: ArrayLike, q: ArrayLike | None = None, *, model: Any = None
     ) -> Array:
-        """Torques (..., nv) as MuJoCo's ``qfrc_applied`` has them; followers get none."""
+        """Torques (..., nv) in the layout of MuJoCo's ``qfrc_applied``; mimic joints get zero."""
         return _v(self._layout("mujoco", model), "to_mujoco_tau", "to_forces", tau, q)
 
     def from_mujoco_tau(
         self, tau: ArrayLike, q: ArrayLike | None = None, *, model: Any = None
     ) -> Array:
-        """Torques (..., nv) from MuJoCo's; what followers have goes to their drivers."""
+        """Torques (..., nv) from MuJoCo's; mimic joints' go to the joints that they follow."""
         return _v(self._layout("mujoco", model), "from_mujoco_tau", "from_forces", tau, q)
 
     def to_mujoco_jacobian(
         self, jacobian: ArrayLike, q: ArrayLike | None = None, *, model: Any = None
     ) -> Array:
-        """A Jacobian (..., 6, nv) as MuJoCo has it: ``jacp`` above ``jacr``, its joints' order."""
+        """A Jacobian (..., 6, nv) in MuJoCo's layout: ``jacp`` above ``jacr``, its joint order."""
         layout = self._layout("mujoco", model)
         return _jacobian(layout, "to_mujoco_jacobian", jacobian, q, ours=True)
 

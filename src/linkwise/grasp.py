@@ -32,8 +32,8 @@ from linkwise.robot import Robot
 
 
 class Loads(NamedTuple):
-    """Forces of contacts (..., contacts): along the normal into the object, across it, and the
-    ratio of the two: what a friction coefficient must exceed.
+    """Contact forces (..., contacts) in N: along the normal into the object, across it, and the
+    ratio of the two, which a friction coefficient must exceed.
     """
 
     normal: Any
@@ -150,7 +150,7 @@ class Grasp(Robot):
 
     @property
     def held(self) -> Held:
-        """The object and its contacts as algorithms see them."""
+        """The object and its contacts in the form that the algorithms use."""
         assert self._tree.held is not None
         return self._tree.held
 
@@ -166,9 +166,10 @@ class Grasp(Robot):
         )
 
     def split(self, x: ArrayLike) -> list[Any]:
-        """Numbers of all joints (..., nq) or (..., nv), by arm; the object's last where it has any.
+        """Numbers of all joints (..., nq) or (..., nv) as a list, one array per arm.
 
-        Torques too; those of the object's own joint are a push on the object, in its axes.
+        Where the object has a state of its own, its numbers come last. Torques can be split too;
+        those of the object's own joint are a wrench on the object, in its axes.
         """
         numbers: Any = x if hasattr(x, "shape") else np.asarray(x)
         return [numbers[..., part] for part in self._parts(int(numbers.shape[-1]))]
@@ -185,7 +186,7 @@ class Grasp(Robot):
         )
 
     def holding(self, q: ArrayLike) -> Grasp:
-        """The same grasp with every contact's place on the object known: as it is at ``q`` (nq)."""
+        """The same grasp with every contact fixed on the object where it is at ``q`` (nq)."""
         q = values.numbers("holding: q", q, (self.nq,))
         T = np.linalg.inv(self.forward_kinematics(q, OBJECT))
         contacts = []
@@ -383,8 +384,9 @@ class Grasp(Robot):
     def internal_forces(self, q: ArrayLike, forces: ArrayLike, **options: Unpack[Options]) -> Any:
         """The part of contact forces (..., contacts, 6) that squeezes the object and moves nothing.
 
-        ``q`` (..., nq), ``forces`` as `forward_dynamics` gives them. What is left of them are the
-        least forces, along what contacts hold, that move the object as all do.
+        ``q`` (..., nq), ``forces`` in N m and N as `forward_dynamics` returns them. The rest of
+        them are the smallest forces, along the directions that contacts hold, that move the object
+        in the same way.
         """
         given = self._contact_forces("internal_forces", forces)
         numbers = given.reshape(*given.shape[:-2], self._tree.n_contact_forces)

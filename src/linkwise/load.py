@@ -54,41 +54,45 @@ def load(
     package_dirs: Sequence[str | os.PathLike[str]] = (),
     **options: Unpack[Options],
 ) -> Robot:
-    """Load a robot: the path of a URDF or MJCF file, its text, or the name of a bundled robot.
+    """Load a robot from a URDF or MJCF file, from its text, or by the name of a bundled robot.
 
-    Or a name of the package robot_descriptions, such as ``"panda_description"``, which fetches the
-    file (``pip install 'linkwise[descriptions]'``).
+    >>> import linkwise as lw
+    >>> robot = lw.load("puma560")  # or "arm.urdf", "scene.xml", "<robot ...>", ...
+    >>> robot.nv, robot.joint_names[0]
+    (6, 'joint1')
 
-    The format is recognised by content, not by the ending of the name; MJCF is compiled by MuJoCo,
-    an extra (``pip install 'linkwise[mujoco]'``).
+    ``source`` may also be a name of the package robot_descriptions, such as
+    ``"panda_description"``, which fetches the file (``pip install 'linkwise[descriptions]'``). The
+    format is recognised by content, not by the ending of the name; MJCF is compiled by MuJoCo, an
+    extra (``pip install 'linkwise[mujoco]'``).
 
-    Joints go depth first, those of one link in the order of the file, as MuJoCo has them;
-    ``order="pinocchio"`` takes them by name, and a list of names as it says (`Robot.reorder`).
-    ``q`` of a spherical joint is a unit quaternion (w, x, y, z), of a free
-    joint that and the position; ``qd`` of a free joint is (angular, linear) in the link's axes; a
-    planar joint has (x, y, angle).
+    Joints go depth first, those of one link in the order of the file, as in MuJoCo;
+    ``order="pinocchio"`` takes them by name, and a list of names in its order (`Robot.reorder`).
+    ``q`` of a spherical joint is a unit quaternion (w, x, y, z), of a free joint a quaternion and
+    then the position; ``qd`` of a free joint is (angular, linear) in the link's axes; a planar
+    joint has (x, y, angle).
 
     ``base="free"`` lets the base fly: six more degrees of freedom, first in ``q`` and ``qd``.
-    ``gravity`` replaces the file's, which in a URDF is (0, 0, -9.81). ``friction=True`` lets the
-    dynamics use the file's joint damping and Coulomb friction; they are otherwise kept as data.
-    Mimic joints, and joints that an MJCF ties by ``<equality>``, follow the joint they name;
-    ``mimic="free"`` gives them numbers of their own, as Pinocchio does by default and MuJoCo
-    always.
+    ``gravity`` (3) in m/s² replaces the file's, which in a URDF is (0, 0, -9.81). With
+    ``friction=True`` the dynamics include the file's joint damping and Coulomb friction, which are
+    otherwise kept as data. Mimic joints, and joints that an MJCF ties by ``<equality>``, follow the
+    joint they name; ``mimic="free"`` gives them numbers of their own, as Pinocchio does by default
+    and MuJoCo always.
 
-    A body that cannot exist (indefinite inertia, triangle inequality broken; up to 5 % beyond it
-    only warns) and what else is doubtful is refused with its place in the file; ``strict=False``
-    takes it with a warning, and ``repair="nearest"`` replaces such a body by the nearest that can
-    exist and logs what changed.
-    A robot without inertia loads for kinematics; where a joint moves none, functions that divide
-    by it are refused when they are called, or with ``strict=False`` give NaN.
+    A physically inconsistent body (indefinite inertia, or triangle inequality broken; up to 5 %
+    beyond it only warns) and other doubtful numbers are refused with their place in the file;
+    ``strict=False`` takes them with a warning, and ``repair="nearest"`` replaces such a body by the
+    nearest consistent one and logs what changed. A robot without inertia loads for kinematics;
+    functions that would divide by a missing inertia are refused when they are called, or with
+    ``strict=False`` give NaN.
 
     Files that the robot file names are looked for in the package or repository around it and in
     ``package_dirs``, further folders. Nothing else is opened.
 
-    Constraints of an MJCF that close a loop (``<connect>``, ``<weld>``) do so here too: the robot
-    has closed loops (`Robot.close_loops`), exact ones where MuJoCo's yield like springs.
-    ``loops="open"`` leaves them out with a warning. Constraints that are neither these nor
-    followers are refused.
+    Constraints of an MJCF that close a loop (``<connect>``, ``<weld>``) become closed loops of the
+    robot (`Robot.close_loops`), exact ones where MuJoCo's yield like springs. ``loops="open"``
+    leaves them out with a warning. Constraints that neither close a loop nor tie a joint to another
+    are refused.
     """
     told = checked("load", options)
     if isinstance(source, str) and source in BUNDLED and not os.path.exists(os.fspath(source)):
@@ -108,8 +112,9 @@ def from_mujoco(model: Any, *, name: str = "", **options: Unpack[Options]) -> Ro
     """Make a robot from a `mujoco.MjModel` in memory; options as in `load`.
 
     Numbers of hinges, slides and balls are MuJoCo's. A free joint has position, then quaternion
-    there, and (linear in world axes, angular in body axes) velocities; here quaternion, then
-    position, and (angular, linear), both in body axes.
+    there, and velocities (linear in world axes, angular in body axes); here quaternion, then
+    position, and (angular, linear), both in body axes. `Robot.to_mujoco_q` and its siblings
+    convert.
     """
     told = checked("from_mujoco", options)
     from linkwise.io.mjmodel import describe_mjmodel
@@ -122,11 +127,11 @@ def from_mujoco(model: Any, *, name: str = "", **options: Unpack[Options]) -> Ro
 def from_pinocchio(model: Any, *, name: str = "", **options: Unpack[Options]) -> Robot:
     """Make a robot from a `pinocchio.Model` in memory; options as in `load`.
 
-    Joints keep their names and go depth first, which may not be the model's order:
-    ``order="pinocchio"`` keeps that. Continuous
-    joints are angles here, cosine and sine there; quaternions start with w here, end with it
-    there; a free joint is quaternion, position and (angular, linear) here, both the other way
-    round there; a planar joint's rates are along the joint's axes here, along the link's there.
+    Joints keep their names and go depth first, which may not be the model's order;
+    ``order="pinocchio"`` keeps that. Continuous joints are angles here, cosine and sine there;
+    quaternions start with w here, end with it there; a free joint is quaternion, position and
+    (angular, linear) here, both the other way round there; a planar joint's rates are along the
+    joint's axes here, along the link's there. `Robot.to_pinocchio_q` and its siblings convert.
     """
     told = checked("from_pinocchio", options)
     from linkwise.io.pinocchio import describe_pinocchio
@@ -146,6 +151,11 @@ def from_dh(
     **options: Unpack[Options],
 ) -> Robot:
     """Make a robot from a Denavit-Hartenberg table, one `DHRow` or mapping per joint.
+
+    >>> import math, linkwise as lw
+    >>> rows = [lw.DHRow(a=0.3, mass=1.0), lw.DHRow(a=0.2, alpha=math.pi / 2, mass=0.5)]
+    >>> lw.from_dh(rows, name="two").nv
+    2
 
     ``convention``: ``"standard"`` (link frame at the far end) or ``"modified"`` (Craig); options as
     in `load`.

@@ -28,10 +28,11 @@ PROBES = 25  # values of each joint that are tried to find the two that matter m
 def workspace(
     robot: Robot, frame: str | None = None, *, samples: int = 100_000, seed: int = 0
 ) -> Any:
-    """Where a frame can be: how often random configurations within limits bring it to each place.
+    """Draw where a frame can be: how often random configurations bring it to each place.
 
-    Seen from above and from the side, in metres, in axes of the base; the frame is the tip unless
-    given. The lighter a place, the more of the ``samples`` configurations lead there.
+    ``samples`` configurations within the joint limits, seen from above and from the side, in m, in
+    base axes; ``frame`` is the tip unless given. The lighter a place, the more of them lead there.
+    Returns a figure of matplotlib: ``lw.plots.workspace(robot).savefig("workspace.png")``.
     """
     name = _frame("workspace", robot, frame)
     _whole("workspace: samples", samples, 100)
@@ -65,12 +66,12 @@ def inertia(
     q: Any = None,
     points: int = 121,
 ) -> Any:
-    """How heavy a frame feels: its effective mass over the ranges of two joints, kg.
+    """Draw how heavy a frame feels: its effective mass in kg over the ranges of two joints.
 
-    The mass whose mobility is that of the frame, on average over the directions of a force:
-    ``3 / tr(J M⁻¹ Jᵀ)``, J of the frame's position. ``joints`` are two joints of one degree of
-    freedom, those that change it most unless given; others stay as in ``q`` (nq), by default at
-    rest.
+    The mass that responds to a force as the frame does, on average over all directions: ``3 / tr(J
+    M⁻¹ Jᵀ)``, J of the frame's position. ``joints`` names two joints of one degree of freedom,
+    those that change it most unless given; the others stay as in ``q`` (nq), by default at rest.
+    Returns a figure of matplotlib.
     """
     name = _frame("inertia", robot, frame)
 
@@ -90,10 +91,10 @@ def singularities(
     q: Any = None,
     points: int = 121,
 ) -> Any:
-    """How far a frame is from singular poses: its manipulability over the ranges of two joints.
+    """Draw a frame's manipulability over the ranges of two joints: where poses are singular.
 
-    `Robot.manipulability`, by the largest on the map: dark places are singular. Joints and ``q``
-    as in `inertia`.
+    `Robot.manipulability` divided by the largest on the map: dark places are singular. Arguments
+    and result as for `inertia`.
     """
     name = _frame("singularities", robot, frame)
 

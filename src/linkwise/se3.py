@@ -29,20 +29,26 @@ POSE, TWIST = (4, 4), (6,)
 
 
 def exp(twist: ArrayLike) -> Any:
-    """The pose (..., 4, 4) that a twist (..., 6), held for unit time, leads to."""
+    """The pose (..., 4, 4) that a twist (..., 6), held for one second, leads to from the identity.
+
+    ``twist`` is (angular, linear) in rad/s and m/s.
+    """
     return _called("exp", _exp, (("twist", TWIST),), (twist,))
 
 
 def log(pose: ArrayLike) -> Any:
-    """The twist (..., 6) that leads to a pose (..., 4, 4) in unit time, by at most half a turn."""
+    """The twist (..., 6) that leads from the identity to a pose (..., 4, 4) in one second.
+
+    (Angular, linear) in rad/s and m/s, by at most half a turn; the inverse of `exp`.
+    """
     return _called("log", _log, (("pose", POSE),), (pose,))
 
 
 def error(pose: ArrayLike, target: ArrayLike) -> Any:
-    """The twist (..., 6) that leads from poses to targets (..., 4, 4) in unit time.
+    """The twist (..., 6) that leads from poses to targets (..., 4, 4) in one second.
 
     ``log(pose⁻¹ target)``, in the pose's own axes: ``pose @ exp(error(pose, target))`` is the
-    target. Its norm is what `Robot.inverse_kinematics` brings below ``tol``.
+    target. `Robot.inverse_kinematics` brings its norm below ``tol``.
     """
     return _called("error", _error, (("pose", POSE), ("target", POSE)), (pose, target))
 

@@ -393,7 +393,7 @@ def test_a_repair_writes_another_file_and_lists_every_change(path: Path, tmp_pat
     assert path.read_text() == text
     told = [x for x in result.output.splitlines() if x.startswith(("repaired", str(out)))]
     assert told == [
-        f'repaired: {path}:6: inertia of link "upper" replaced by the nearest that can exist',
+        f'repaired: {path}:6: inertia of link "upper" replaced by the nearest consistent one',
         f"repaired: {path}:9: <mas> renamed to <mass>",
         f'repaired: {path}:22: axis xyz="0 0 2" normalised',
         f'repaired: {path}:23: lower="2" and upper="-1" exchanged',

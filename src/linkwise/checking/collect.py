@@ -26,17 +26,18 @@ from linkwise.model.description import RobotDescription
 def check(
     source: PathLike, *, package_dirs: Sequence[PathLike] = (), **options: Unpack[Options]
 ) -> list[Problem]:
-    """Return every problem of a URDF or MJCF file (its path, or its text), in order of lines.
+    """Every problem of a URDF or MJCF file (its path, or its text), in order of lines.
 
-    Each has a ``code``, the ``file``, ``line`` and ``element``, a ``message``, a ``suggestion``,
-    and a ``severity``: with an ``"error"`` the file does not load, a ``"warning"`` is told when it
-    does, a ``"hint"`` only here. Options as in `load`: ``strict=False`` makes bodies that cannot
-    exist a warning, ``loops="open"`` constraints that close a loop of an MJCF; ``base="free"`` asks
-    whether the base can exist, too.
-
-    >>> for problem in check("<robot name='r'><link nam='base'/></robot>"):
+    >>> import linkwise as lw
+    >>> for problem in lw.check("<robot name='r'><link nam='base'/></robot>"):
     ...     print(problem.code.name, problem.line, problem.severity)
     MISSPELT_ATTRIBUTE 1 error
+
+    Each has a ``code``, the ``file``, ``line`` and ``element``, a ``message``, a ``suggestion``,
+    and a ``severity``: with an ``"error"`` the file does not load, a ``"warning"`` is shown when it
+    loads, a ``"hint"`` only here. Options as in `load`: ``strict=False`` makes physically
+    inconsistent bodies a warning, ``loops="open"`` constraints that close a loop of an MJCF;
+    ``base="free"`` also checks the base's own body.
     """
     return examine(source, package_dirs=package_dirs, **options)[0]
 

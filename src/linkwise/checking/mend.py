@@ -201,7 +201,7 @@ def _nearest(page: Page, link: Node) -> str:
     for key, value in zip(TENSOR, tensor, strict=True):
         page.edits.set(inertia, key, f"{value + 0.0:.12g}")
     name = quote(link.attributes.get("name", ""))
-    return f"inertia of link {name} replaced by the nearest that can exist"
+    return f"inertia of link {name} replaced by the nearest consistent one"
 
 
 REPAIRS: dict[Code, Callable[[Page, Node, Facts], str]] = {

@@ -18,8 +18,8 @@ def cache(clear: bool, as_json: bool) -> None:
     """Show or clear the cache of compiled kernels.
 
     Two environment variables: LINKWISE_CACHE is the folder of the cache, or "off" for none;
-    LINKWISE_CACHE_SIZE is the room that it may take, such as 500M, and 1G unless given. When the
-    room is full, kernels that were used least recently are deleted.
+    LINKWISE_CACHE_SIZE is its largest size, such as 500M; 1G unless given. When it is full, the
+    least recently used kernels are deleted.
     """
     found = default_cache()
     removed = found.clear() if found and clear else 0

@@ -23,7 +23,7 @@ MOST = 100  # problems that are printed
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--repair", "out", type=click.Path(dir_okay=False), metavar="OUT",
-              help="Write a repaired file here, in its own format; list every change.")  # fmt: skip
+              help="Write a repaired copy of the file here, and list every change.")  # fmt: skip
 @reading_options
 @click.pass_context
 def check(ctx: click.Context, /, file: str, as_json: bool, out: str | None, **options: Any) -> None:
@@ -31,10 +31,10 @@ def check(ctx: click.Context, /, file: str, as_json: bool, out: str | None, **op
 
     FILE is a URDF or an MJCF; of an MJCF, the files that it includes are checked too.
 
-    Repaired are misspelt words, exchanged limits and children written twice; of a URDF also axes
-    that are not of unit length, revolute joints without a range, and inertias that cannot exist.
-    FILE and what it includes are never changed. The exit code is 1 if there are errors, 0 if there
-    are none or only warnings.
+    --repair mends misspelt words, exchanged limits and children written twice; in a URDF also axes
+    that are not of unit length, revolute joints without a range, and physically inconsistent
+    inertias. FILE and the files it includes are never changed. The exit code is 1 if there are
+    errors, 0 if there are none or only warnings.
     """
     problems = problems_of(file, **options)
     repaired, left = (None, None) if out is None else _write(file, out, options)

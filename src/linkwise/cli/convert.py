@@ -22,9 +22,9 @@ from linkwise.load import load
 def convert(robot: str, output: str, force: bool, as_json: bool, **loading: Any) -> None:
     """Write ROBOT as a URDF: from MJCF, a bundled robot, or a URDF with options applied.
 
-    The file is read back, and its robot must be the one that was written. Gravity and closed loops
-    have no place in a URDF: of the first a warning tells, the second are refused (--loops open
-    leaves them out).
+    The file is read back to check that it is the same robot. A URDF can hold neither gravity,
+    which is left out with a warning, nor closed loops, which are refused (--loops open leaves
+    them out).
     """
     if Path(output).exists() and not force:
         raise FileExistsError(f"{output} exists; expected a new name, or --force")

@@ -27,7 +27,7 @@ from linkwise.text import progress
 def demo(
     ctx: click.Context, /, robot: str, seconds: float, output: str | None, **loading: Any
 ) -> None:
-    """Show all there is about ROBOT: a worked state, a self-check, operation counts, speed.
+    """Show everything about ROBOT: a worked state, a self-check, operation counts, speed.
 
     ROBOT is iiwa14 unless given. The exit code is 1 if a check fails.
     """

@@ -26,7 +26,7 @@ from linkwise.cli.output import say
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder to write to.",
 )
-@click.option("--name", help="What names in C begin with; the robot's name unless given.")
+@click.option("--name", help="Prefix of all names in C; the robot's name unless given.")
 @click.option("--axes", default="base", show_default=True,
               help="Axes of functions of frames: base or body.")  # fmt: skip
 @click.option("--f-ext", multiple=True, metavar="FRAME",
@@ -43,7 +43,7 @@ from linkwise.cli.output import say
                    "derivatives up to this order; 1 unless said.")  # fmt: skip
 @robot_options
 def export(robot: str, functions: str, output: Path, **options: Any) -> None:
-    """Write functions of ROBOT as C99 that needs nothing of linkwise."""
+    """Write functions of ROBOT as C99 code that does not need linkwise."""
     own = {key: options.pop(key)
            for key in ("dtype", "name", "axes", "f_ext", "status", "math", "shared")}  # fmt: skip
     order = options.pop("casadi")

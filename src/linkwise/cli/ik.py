@@ -22,26 +22,27 @@ UNREACHED = 1  # exit code where a pose was not reached
 @click.command()
 @click.argument("robot")
 @click.argument("frame")
-@click.option("--xyz", type=float, nargs=3, help="Where the frame shall be, in metres.")
+@click.option("--xyz", type=float, nargs=3, help="Position of the frame, in metres.")
 @click.option("--rpy", type=float, nargs=3,
-              help="Its roll, pitch and yaw there, in radians; free if not given.")  # fmt: skip
+              help="Roll, pitch and yaw, in radians; any orientation if not given.")  # fmt: skip
 @click.option("--free-axis", type=click.Choice(["x", "y", "z"]),
-              help="The axis of the target that the frame may turn about.")  # fmt: skip
+              help="An axis of the target that the frame may turn about freely.")  # fmt: skip
 @click.option("--restarts", type=click.IntRange(0, 10_000), default=100, show_default=True,
-              help="Times that a search may begin again.")  # fmt: skip
+              help="How often a search may start again elsewhere.")  # fmt: skip
 @click.option("--tol", type=float, default=1e-6, show_default=True,
-              help="Greatest error, in radians and metres.")  # fmt: skip
+              help="Largest error, in radians and metres.")  # fmt: skip
 @click.option("--limits/--no-limits", default=True, show_default=True,
               help="Keep the joints within their limits.")  # fmt: skip
 @click.option("--poses", type=click.IntRange(1, 10_000_000), default=1000, show_default=True,
-              help="Without --xyz and --rpy: solve so many poses that can be reached.")  # fmt: skip
-@click.option("--seed", type=int, default=0, show_default=True, help="Of these poses.")
+              help="Without --xyz and --rpy: number of random reachable poses.")  # fmt: skip
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random poses.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @robot_options
 def ik(robot: str, frame: str, as_json: bool, poses: int, seed: int, **asked: Any) -> None:
-    """Bring FRAME of ROBOT to a pose: prints q, or how many of many random poses are solved.
+    """Find the joint positions q that bring FRAME of ROBOT to a pose, and print them.
 
-    Ends with exit code 1 where a pose was not reached, and prints the nearest that was found.
+    Without a pose, solve many random poses and print how many were reached. If a pose cannot be
+    reached, print the nearest q found; the exit code is then 1.
     """
     xyz, rpy, free_axis = (asked.pop(name) for name in ("xyz", "rpy", "free_axis"))
     options = {name: asked.pop(name) for name in ("restarts", "tol", "limits")}

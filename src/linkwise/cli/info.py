@@ -26,7 +26,7 @@ FUNCTIONS = (
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @robot_options
 def info(robot: str, as_json: bool, **loading: Any) -> None:
-    """Show what was loaded from ROBOT: joints, limits, masses, tree, frames, what calls cost."""
+    """Show what was loaded from ROBOT: joints, limits, masses, tree, frames, operation counts."""
     loaded = load_robot(robot, **loading)
     if as_json:
         say_json(_facts(loaded))

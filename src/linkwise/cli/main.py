@@ -87,8 +87,8 @@ def _warnings() -> Iterator[None]:
 EPILOG = """ROBOT is the path of a URDF or MJCF file, or a bundled robot (puma560, iiwa14).
 
 \b
-Exit codes: 0 done; 1 the input is at fault, or a check failed; 2 called wrongly; 130 interrupted.
-Completion in bash (in zsh and fish likewise):
+Exit codes: 0 success; 1 wrong input or a failed check; 2 wrong usage; 130 interrupted.
+Shell completion (bash; zsh and fish alike):
   eval "$(_LINKWISE_COMPLETE=bash_source linkwise)"
 """
 

@@ -39,8 +39,8 @@ SLOW = 20  # joints from which on counting takes long enough to say so
 def ops(robot: str | None, as_json: bool, **options: Any) -> None:
     """Count the operations of every function and method of ROBOT, exactly.
 
-    The counts are those of the compiled programs, after all work on constants was done at compile
-    time. Of a method that iterates, they hold one iteration, which also has a row of its own.
+    The counts are those of the compiled programs, in which all work on constants was done at
+    compile time. A method that iterates is counted with one iteration, which also has its own row.
     """
     generic, papers, seed, kind = (options.pop(x) for x in ("generic", "papers", "seed", "kind"))
     _check(robot, generic, papers, (seed, kind) != (None, None))

@@ -17,17 +17,17 @@ Command = Callable[..., Any]
 _REPAIR = click.option(
     "--repair",
     type=click.Choice(["nearest"]),
-    help="Replace bodies that cannot exist by the nearest ones that can.",
+    help="Replace physically inconsistent bodies by the nearest consistent ones.",
 )
 _READING = (
     click.option("--package-dir", "package_dirs", type=click.Path(), multiple=True,
-                 help="A further folder where files that the robot file names may lie; may be "
+                 help="A further folder to search for files that the robot file names; may be "
                       "repeated."),
     click.option("--loops", type=click.Choice(["closed", "open"]), default="closed",
                  show_default=True,
-                 help="Close the loops that constraints of an MJCF close, or leave these out."),
+                 help="Close the loops that constraints of an MJCF describe, or leave them open."),
     click.option("--strict/--no-strict", default=True, show_default=True,
-                 help="Refuse bodies that cannot exist, or take them as the file has them, with a "
+                 help="Refuse physically inconsistent bodies, or take them as they are, with a "
                       "warning."),
     click.option("--mimic", type=click.Choice(["follow", "free"]), default="follow",
                  show_default=True,
@@ -38,12 +38,12 @@ _READING = (
 
 
 def reading_options(command: Command) -> Command:
-    """How to read: the base, mimic joints, loops, bodies that cannot exist, further folders."""
+    """How to read: the base, mimic joints, loops, inconsistent bodies, further folders."""
     return reduce(lambda made, option: option(made), _READING, command)
 
 
 def robot_options(command: Command) -> Command:
-    """How to load: how to read, and what to do about bodies that cannot exist."""
+    """How to load: how to read, and what to do about physically inconsistent bodies."""
     return reading_options(_REPAIR(command))
 
 

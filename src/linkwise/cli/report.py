@@ -26,11 +26,11 @@ from linkwise.text import file_size, progress
 @robot_options
 @click.pass_context
 def report(ctx: click.Context, /, robot: str, output: str, seconds: float, **loading: Any) -> None:
-    """Write all there is about ROBOT as one HTML file.
+    """Write a report on ROBOT as one HTML file.
 
-    The tree, joints and inertias, problems of the file, agreement of all methods and with other
-    libraries, operation counts, speed, workspace and a simulated swing. Pictures need matplotlib
-    (pip install 'linkwise[plot]'). The exit code is 1 if a check fails.
+    It shows the tree, joints and inertias, problems of the file, how far methods agree with each
+    other and with other libraries, operation counts, speed, workspace and a simulated swing.
+    Pictures need matplotlib (pip install 'linkwise[plot]'). The exit code is 1 if a check fails.
     """
     loaded = load_moving(robot, **loading)
     found = Findings(loaded, robot, problems_of(robot, loading), seconds, progress)

@@ -34,20 +34,21 @@ LAWS = ("none", "gravity", "pd", "hold")
 @click.option("--duration", type=click.FloatRange(min=0, min_open=True), default=5.0,
               show_default=True, help="Seconds to simulate.")  # fmt: skip
 @click.option("--dt", type=click.FloatRange(min=0, min_open=True), default=1e-3, show_default=True,
-              help="Seconds of a step.")  # fmt: skip
+              help="Length of a step, in seconds.")  # fmt: skip
 @click.option("--integrator", type=click.Choice([*INTEGRATORS, *SOLVERS]), default="rk4",
-              show_default=True, help="Method; the names in capitals are solvers of SciPy."
+              show_default=True, help="Method; names in capitals are solvers of SciPy."
               )  # fmt: skip
 @click.option("--law", type=click.Choice(LAWS), default="none", show_default=True,
               help="Torques: none; gravity compensation; pd, by computed torque to the neutral "
                    "configuration; hold, the same to the start.")  # fmt: skip
 @click.option("--start", type=click.Choice(["neutral", "random"]), default="random",
-              show_default=True, help="Configuration at the start.")  # fmt: skip
-@click.option("--seed", type=int, default=0, show_default=True, help="Of a random start.")
+              show_default=True, help="Initial configuration.")  # fmt: skip
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random start.")
 @click.option("--limits", type=click.Choice(["ignore", "stop", "event"]), default="ignore",
-              show_default=True, help="What happens at the limits of joints.")  # fmt: skip
-@click.option("--friction", is_flag=True, help="Let damping and friction of the joints act.")
-@click.option("--plot", type=click.Path(dir_okay=False), help="Save a picture, by matplotlib.")
+              show_default=True,
+              help="At joint limits: nothing, soft stops, or the end of the motion.")  # fmt: skip
+@click.option("--friction", is_flag=True, help="Include the joints' damping and friction.")
+@click.option("--plot", type=click.Path(dir_okay=False), help="Save a picture (needs matplotlib).")
 @click.option("--save", type=click.Path(dir_okay=False), help="Save the trajectory (.npz).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @robot_options
@@ -66,7 +67,7 @@ def sim(
     as_json: bool,
     **loading: Any,
 ) -> None:
-    """Let ROBOT move: how far its joints go, what becomes of its energy, and curves of both."""
+    """Simulate ROBOT: print the range of each joint, the energy balance, and curves of both."""
     moving = load_moving(robot, **loading)
     moving = moving.with_friction() if friction else moving
     q = moving.neutral() if start == "neutral" else moving.random_q(seed)

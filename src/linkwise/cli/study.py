@@ -21,10 +21,10 @@ from linkwise.text import aligned, file_size
 @click.command()
 @click.argument("spec", type=click.Path(exists=True, dir_okay=False))
 @click.option("-o", "--output", type=click.Path(), required=True,
-              help="Folder of the results (Zarr); a study that is in it goes on.")  # fmt: skip
-@click.option("--scheduler", help="Address of a scheduler of Dask, such as tcp://host:8786.")
+              help="Folder for the results (Zarr); a study found there is continued.")  # fmt: skip
+@click.option("--scheduler", help="Address of a Dask scheduler, such as tcp://host:8786.")
 @click.option("--workers", type=click.IntRange(min=1),
-              help="Processes on this machine; one for each core unless given.")  # fmt: skip
+              help="Worker processes on this machine; one per core unless given.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def study(
     spec: str, output: str, scheduler: str | None, workers: int | None, as_json: bool
@@ -32,8 +32,8 @@ def study(
     """Compute the study that SPEC describes, and print its statistics and worst cases.
 
     SPEC is a TOML file: a robot, a function of it ("inverse_dynamics"), "workspace" or "rollout",
-    how many states, and how they are drawn (docs/studies.md). A study that was interrupted, or
-    killed, goes on where it was: what is done is not done again.
+    how many states, and how they are drawn (docs/studies.md). A study that was interrupted or
+    killed continues where it stopped when the same command is given again.
     """
     wanted = read_spec(spec)
     store = Store.opened(output, wanted)

@@ -15,16 +15,16 @@ from linkwise.text import file_size
 @click.command()
 @click.argument("robot")
 @click.option("--save", type=click.Path(dir_okay=False, writable=True), metavar="FILE",
-              help="Write one HTML file to send to somebody, and open nothing.")  # fmt: skip
+              help="Write one self-contained HTML file instead of opening a viewer.")  # fmt: skip
 @click.option("--q", "numbers", metavar="NUMBERS",
-              help="The configuration to begin with: numbers, commas between them.")  # fmt: skip
-@click.option("--frame", help="The frame whose pose is read; the tip unless given.")
+              help="Initial configuration: numbers separated by commas.")  # fmt: skip
+@click.option("--frame", help="The frame whose pose is shown; the tip unless given.")
 @click.option("--swing", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
-              help="Let the robot fall from there for so long, and play that.")  # fmt: skip
+              help="Simulate the robot falling for this long, and play the motion.")  # fmt: skip
 @click.option("--port", type=click.IntRange(1, 65535), default=8080, show_default=True,
-              help="The port of 127.0.0.1 to serve at, or the next that is free.")  # fmt: skip
+              help="Port on 127.0.0.1; the next free one if it is taken.")  # fmt: skip
 @click.option("--browser/--no-browser", default=True, show_default=True,
-              help="Open the page, or only say where it is.")  # fmt: skip
+              help="Open the browser, or only print the address.")  # fmt: skip
 @robot_options
 def view(
     robot: str,
@@ -38,7 +38,7 @@ def view(
 ) -> None:
     """Show ROBOT in the browser, with a slider for each joint; Ctrl-C ends it.
 
-    Needs viser (pip install 'linkwise[view]'), but for --save, whose file needs nothing.
+    Needs viser (pip install 'linkwise[view]'); --save does not.
     """
     loaded = load_robot(robot, **loading)
     q = None if numbers is None else _configuration(numbers, loaded.nq)

@@ -34,7 +34,7 @@ NUMBERS = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 
 
 class BaseParameters(NamedTuple):
-    """The combinations of inertial parameters that torques depend on."""
+    """The combinations of inertial parameters that joint torques depend on."""
 
     columns: NDArray[np.intp]  # (rank): numbers of parameters that stand for their combinations
     combinations: Array  # (rank, 10 n): base parameters are ``combinations @ π``
@@ -42,12 +42,12 @@ class BaseParameters(NamedTuple):
 
     @property
     def rank(self) -> int:
-        """How many there are."""
+        """How many base parameters there are."""
         return len(self.columns)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Each as a sum: ``Izz[link2] + 0.1764 m[link3] + ...``."""
+        """Each base parameter as a sum: ``Izz[link2] + 0.1764 m[link3] + ...``."""
         return tuple(
             _sum(row, self.labels, int(k))
             for row, k in zip(self.combinations, self.columns, strict=True)
@@ -65,11 +65,18 @@ def base_parameters(
     *,
     by: Literal["numbers", "structure"] = "numbers",
 ) -> BaseParameters:
-    """Which combinations of the inertial parameters show in torques, found at random states.
+    """The combinations of inertial parameters that joint torques depend on (base parameters).
 
-    ``Y π = Y[:, columns] @ (combinations @ π)`` at every state. ``by="structure"`` decides without
-    rounding which columns are independent, at states that are exact fractions; a joint that follows
-    another by a factor other than 1 or -1 is taken for one with an angle of its own there.
+    >>> import linkwise as lw
+    >>> lw.base_parameters(lw.load("puma560")).rank
+    36
+
+    ``Y π = Y[:, columns] @ (combinations @ π)`` at every state, with Y of `Robot.regressor`; found
+    at random states, of which ``states`` sets the number and ``seed`` the choice.
+
+    ``by="structure"`` decides without rounding which columns are independent, at states that are
+    exact fractions; a mimic joint with a multiplier other than 1 or -1 is taken for one with an
+    angle of its own there.
     """
     if by not in ("numbers", "structure"):
         raise ValueError(f"base_parameters: by is {by!r}; expected 'numbers' or 'structure'")
@@ -88,10 +95,11 @@ def base_parameters(
 
 
 def excitation(robot: Robot, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> float:
-    """How well states (..., n) tell the base parameters apart: a condition number, 1 at best.
+    """How well motions tell the base parameters apart: a condition number, 1 at best.
 
-    That of the regressor's base columns, each scaled to length 1; infinite where some combination
-    does not show at all.
+    ``q`` (..., nq), ``qd`` and ``qdd`` (..., nv) are the states of the motion. It is the condition
+    of the regressor's base columns, each scaled to length 1; infinite where some combination does
+    not show at all.
     """
     refuse_loops("excitation", robot)
     base = base_parameters(robot)

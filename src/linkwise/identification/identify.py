@@ -31,7 +31,7 @@ NAMED = 6  # names in a message
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Identification:
-    """What `identify` found."""
+    """The result of `identify`: parameters, standard errors, and torques left unexplained."""
 
     parameters: Array  # (n, 10), as `Robot.inertial_parameters`
     errors: Array  # (n, 10) standard errors; infinite where the data do not tell, 0 where not asked
@@ -52,7 +52,7 @@ class Identification:
 
     @cached_property
     def robot(self) -> Robot:
-        """The robot with what was found; an error where its bodies cannot exist."""
+        """The robot with these parameters; raises where bodies are physically inconsistent."""
         viscous, dry = self.friction.T
         try:
             return _changed(self.asked, self.parameters, self.rotor, viscous, dry)
@@ -64,17 +64,17 @@ class Identification:
 
     @property
     def unknowns(self) -> int:
-        """How many numbers were asked for."""
+        """How many unknown numbers there were."""
         return len(self.names)
 
     @property
     def told(self) -> NDArray[np.bool_]:
-        """(k): whether the data tell each number by itself, not only combinations with others."""
+        """(k): whether the data determine each number by itself, not only in combinations."""
         return np.isfinite(np.diag(self.covariance))
 
     @property
     def standard_errors(self) -> Array:
-        """(k): of each unknown number, infinite where the data do not tell it by itself."""
+        """(k): of each unknown number; infinite where the data do not determine it by itself."""
         return np.asarray(np.sqrt(np.diag(self.covariance)))
 
     def __repr__(self) -> str:
@@ -113,15 +113,22 @@ def identify(
     friction: bool = False,
     consistent: bool = True,
 ) -> Identification:
-    """The robot's inertial parameters from motions ``q, qd, qdd`` and torques ``tau`` (..., nv).
+    """Identify the robot's inertial parameters from measured motions and torques.
 
-    ``bodies`` names those that are unknown (`Robot.body_names`), all unless given; ``rotor`` and
-    ``friction`` ask for rotor inertias, and viscous and Coulomb friction, too. What the data do
-    not tell stays the robot's own, and a warning names it where other motions would tell it. With
-    ``consistent`` the fit is the best of all whose bodies can exist: pseudo-inertias are positive
-    definite, rotors and friction are not below zero.
+    ``q`` (..., nq) in rad or m, ``qd`` and ``qdd`` (..., nv), ``tau`` (..., nv) in N m or N: one
+    state per row, in SI units. ``bodies`` names the unknown bodies (`Robot.body_names`), all unless
+    given; ``rotor`` and ``friction`` ask for rotor inertias, and viscous and Coulomb friction, too.
+    Numbers that the data do not determine stay the robot's own, and a warning names those that
+    other motions would determine. With ``consistent`` the fit is the best of all physically
+    consistent ones: pseudo-inertias are positive definite, rotors and friction are not negative.
 
-    ``lw.identify(arm, q, qd, qdd, tau, bodies=["link7"]).robot`` knows what link7 holds.
+    >>> import numpy as np, linkwise as lw
+    >>> arm = lw.load("puma560")
+    >>> q, qd, qdd = np.random.default_rng(0).normal(size=(3, 200, 6))
+    >>> tau = arm.with_payload("link6", 2.0, com=(0, 0, 0.1)).inverse_dynamics(q, qd, qdd)
+    >>> found = lw.identify(arm, q, qd, qdd, tau, bodies=["link6"])
+    >>> round(found.robot.mass - arm.mass, 6)
+    2.0
     """
     asked = Unknowns(robot, bodies, rotor, friction)
     motion, torque = measured(robot, q, qd, qdd, tau)

@@ -19,11 +19,11 @@ from linkwise.model.joints import FIXED
 
 @dataclass(frozen=True)
 class DHRow:
-    """One joint and its link. Lengths in m, angles in rad, SI units throughout.
+    """One joint of a Denavit-Hartenberg table and its link; in m, rad and kg.
 
     ``theta`` (revolute) or ``d`` (prismatic) is the constant added to the joint's variable. The
-    inertia is about the centre of mass, in link axes: (xx, yy, zz) or (xx, xy, xz, yy, yz, zz).
-    Rotor inertia is ``armature + gear² motor_inertia``.
+    inertia in kg m² is about the centre of mass, in link axes: (xx, yy, zz) or (xx, xy, xz, yy, yz,
+    zz). Rotor inertia is ``armature + gear² motor_inertia``.
     """
 
     a: float = 0.0

@@ -22,13 +22,16 @@ LEAST_ANGLE = 1e-9  # directions closer to each other than that (rad) are taken 
 
 @dataclass(frozen=True)
 class Loop:
-    """A frame that is held to another one, or to the world, in some directions.
+    """A closed loop: a frame that is held to another one, or to the world, in some directions.
 
     ``directions``: six booleans (turning about x, y, z, moving along x, y, z), or rows (k, 6) of
-    numbers (angular, linear) along which frame a does not move against frame b. They are fixed in
-    the axes of frame b (base axes for the world); the velocity is that of the origin of frame a.
-    ``pose`` (4, 4) is where frame a shall be, in frame b or in the world: the identity unless
-    given here or by `Robot.close_loops`. Directions are not turned by it.
+    numbers (angular, linear) along which frame a does not move relative to frame b. They are fixed
+    in the axes of frame b (base axes for the world); the velocity is that of the origin of frame a.
+    ``pose`` (4, 4) is where frame a is to be, in frame b or in the world: the identity unless given
+    here or by `Robot.close_loops`. It does not turn the directions.
+
+    >>> import linkwise as lw
+    >>> pin = lw.Loop("rod", "crank", [False, False, False, True, True, True])  # a ball joint
     """
 
     frame_a: str
@@ -58,9 +61,11 @@ class Loop:
 
 @dataclass(frozen=True)
 class Coupling:
-    """A joint held to a curve: ``joint = c0 + c1 x + c2 x² + ...``, with x the position of another
-    joint, its ``driver``; without one, at the constant c0. Joints of one degree of freedom that do
-    not follow others. It holds both ways, as any loop: each joint pushes the other.
+    """A joint held to a curve over another joint: ``joint = c0 + c1 x + c2 x² + ...``.
+
+    x is the position of that other joint, the ``driver``; without one, the joint is held at the
+    constant c0. Both are joints of one degree of freedom that are no mimic joints. Like any loop it
+    acts both ways: each joint pushes the other.
     """
 
     joint: str

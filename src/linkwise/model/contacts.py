@@ -26,9 +26,12 @@ KINDS = ("rigid", "point", "soft", "frictionless")
 
 @dataclass(frozen=True)
 class RigidBody:
-    """An object: mass (kg), centre of mass (m) and inertia about it (kg m²), in its own frame.
+    """A rigid body: mass in kg, centre of mass (3) in m, inertia about it in kg m², in its axes.
 
-    Inertia as (xx, yy, zz), (xx, xy, xz, yy, yz, zz) or 3 by 3; none for a point mass.
+    Inertia as (xx, yy, zz), (xx, xy, xz, yy, yz, zz) or (3, 3); none for a point mass.
+
+    >>> import linkwise as lw
+    >>> box = lw.RigidBody(2.0, com=(0, 0, 0.1), inertia=(0.02, 0.02, 0.01))
     """
 
     mass: float
@@ -48,11 +51,11 @@ class RigidBody:
 
 @dataclass(frozen=True)
 class Contact:
-    """A frame of an arm that holds the object in some directions.
+    """A contact of a `Grasp`: a frame of an arm that holds the object in some directions.
 
-    ``kind``: ``"rigid"`` (all six), ``"point"`` (nothing slides), ``"soft"`` (neither slides nor
-    turns about the normal) or ``"frictionless"`` (no motion along the normal). Or ``directions``,
-    as a `Loop` has them. What is held is held both ways: forces may pull.
+    ``kind``: ``"rigid"`` (all six), ``"point"`` (it cannot slide), ``"soft"`` (it can neither slide
+    nor turn about the normal) or ``"frictionless"`` (no motion along the normal). Or
+    ``directions``, as for a `Loop`. Directions are held both ways: forces may pull.
 
     ``pose_in_object`` (4, 4) is where the frame of the arm is in the frame of the object. Of the
     first contact it is the identity unless given: the object's frame is that of the first contact.

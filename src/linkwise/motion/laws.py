@@ -64,7 +64,7 @@ class Form:
 
 @dataclass(frozen=True)
 class PerStep:
-    """Numbers (..., steps, n) of which step k of a simulation uses the k-th."""
+    """Numbers (..., steps, n) for a law: step k of a simulation uses the k-th."""
 
     values: ArrayLike
 
@@ -97,10 +97,10 @@ class Term(NamedTuple):
 
 @final
 class Law:
-    """A law of control, made by the functions of `linkwise.control`; laws can be added.
+    """A control law, made by the functions of `linkwise.control`; laws can be added.
 
     As a controller of `simulate` it is compiled into the simulation. ``law(t, q, qd)`` returns its
-    torques (..., nv) in states of any leading shape.
+    torques (..., nv) in N m at states ``q`` (..., nq), ``qd`` (..., nv).
     """
 
     def __init__(self, robot: Robot, terms: tuple[Term, ...]) -> None:
@@ -298,15 +298,17 @@ def zero(robot: Robot) -> Law:
 
 
 def constant(robot: Robot, tau: ArrayLike | PerStep) -> Law:
-    """Given torques (..., nv), the same at all times; ``PerStep(tau)`` (..., steps, nv) plays
-    them back, one row in each step.
+    """Given torques (..., nv) in N m, the same at all times.
+
+    ``PerStep(tau)`` (..., steps, nv) plays torques back, one row in each step.
     """
     return law_of("constant", robot, CONSTANT, tau)
 
 
 def gravity_compensation(robot: Robot) -> Law:
-    """The torques that hold the robot still: `gravity_torque`; the smallest ones that do, with
-    nothing at passive joints, where loops are closed.
+    """The torques of `Robot.gravity_torque`, which hold the robot still.
+
+    With closed loops, the smallest torques that do, with none on passive joints.
     """
     return law_of("gravity_compensation", robot, GRAVITY)
 
@@ -318,11 +320,17 @@ def pd(
     target: ArrayLike | PerStep | None = None,
     rates: ArrayLike | PerStep = 0.0,
 ) -> Law:
-    """``kp (target - q) + kd (rates - qd)``, on the manifold where joints turn in all directions.
+    """Proportional-derivative control: ``kp (target - q) + kd (rates - qd)``, in N m.
 
-    Gains are one number, or one for each degree of freedom (..., nv); ``target`` (..., nq) is the
-    neutral configuration unless given. `PerStep` of any of them follows a path. Passive joints of
-    closed robots, and the object of a grasp, have no motor and get no torque.
+    Gains are one number, or one for each degree of freedom (..., nv), in N m/rad and N m s/rad;
+    ``target`` (..., nq) is the neutral configuration unless given, ``rates`` (..., nv) are zero.
+    `PerStep` of any of them follows a path. Quaternions are subtracted as `Robot.difference` does.
+    Passive joints of closed robots, and the object of a grasp, have no motor and get no torque.
+
+    >>> import linkwise as lw
+    >>> robot = lw.load("puma560")
+    >>> law = lw.control.pd(robot, 100.0, 20.0) + lw.control.gravity_compensation(robot)
+    >>> motion = lw.simulate(robot, [0.1] * 6, controller=law, duration=0.1)
     """
     return law_of("pd", robot, PD, kp, kd, _target(robot, target), rates)
 
@@ -335,12 +343,12 @@ def computed_torque(
     rates: ArrayLike | PerStep = 0.0,
     acceleration: ArrayLike | PerStep = 0.0,
 ) -> Law:
-    """Torques that make the joints accelerate by ``acceleration`` and a `pd` term.
+    """Computed torque: the joints accelerate by ``acceleration`` and a `pd` term.
 
-    ``M (acceleration + kp (target - q) + kd (rates - qd)) + C qd + g``: the error then obeys
-    ``ë + kd ė + kp e = 0``. Arguments as for `pd`.
+    ``M (acceleration + kp (target - q) + kd (rates - qd)) + C qd + g``: the error then obeys ``ë +
+    kd ė + kp e = 0``, gains in 1/s² and 1/s. Arguments as for `pd`.
 
-    Where loops are closed, the smallest torques that do the same, as `Robot.inverse_dynamics` gives
+    With closed loops, the smallest torques that do the same, as `Robot.inverse_dynamics` gives
     them: accelerations that the loops do not allow become the nearest ones that they do, in the
     sense of kinetic energy.
     """

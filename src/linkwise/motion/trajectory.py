@@ -22,7 +22,7 @@ SAVED = ("t", "q", "qd", "tau", "status", "failed_at", "steps")
 
 
 class Energy(NamedTuple):
-    """Energies (..., T) in joules; ``total`` is constant in a free motion without friction."""
+    """Energies (..., T) in J; ``total`` is constant in a free motion without friction."""
 
     kinetic: Array
     potential: Array
@@ -30,14 +30,15 @@ class Energy(NamedTuple):
 
 
 class Balance(NamedTuple):
-    """Where the energy went, (..., T) in joules since the first state.
+    """Where the energy went, (..., T) in J since the first state.
 
     Work is integrated by the trapezoidal rule over the states that were kept, so that ``residual``
     falls with the square of the time between them, down to the error of the integrator. That holds
     where forces change smoothly from one kept state to the next, and with ``every=1`` also for held
     torques that jump from step to step. It does not hold, and ``residual`` may be as large as the
     work itself, for torques that jump between two kept states (``every`` above 1). Dampers of soft
-    stops jump where a contact begins: there ``residual`` falls with the time between states only.
+    stops jump where a contact begins: there ``residual`` falls only in proportion to the time
+    between states.
     """
 
     gained: Array  # of kinetic and potential energy
@@ -51,7 +52,7 @@ class Balance(NamedTuple):
 class Event(NamedTuple):
     """Where joints met limits that end a motion: the time, which degree of freedom, the state.
 
-    NaN, and -1, in rows that met none.
+    NaN, and -1 for the degree of freedom, in rows that met none.
     """
 
     t: Any  # (...)
@@ -62,9 +63,10 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """The motion of one state, or of a batch of them (...), at T times.
+    """The motion of one state, or of a batch of states (...), at T times; `simulate` returns it.
 
-    Energies, torques of a law, and paths of frames are computed when they are first read.
+    ``t`` (T) in s, ``q`` (..., T, nq) in rad or m, ``qd`` (..., T, nv); energies, torques of a law,
+    and paths of frames are computed when they are first read.
     """
 
     robot: Robot | None
@@ -93,7 +95,7 @@ class Trajectory:
 
     @property
     def name(self) -> str:
-        """Of the robot."""
+        """The robot's name."""
         return self.robot.name if self.robot is not None else "unknown robot"
 
     def __len__(self) -> int:
@@ -102,15 +104,15 @@ class Trajectory:
 
     @property
     def ok(self) -> Any:
-        """Whether each row (...) went well to its end."""
+        """Whether each row (...) of the batch reached its end without a failure."""
         return np.asarray(self.failed_at) < 0
 
     @cached_property
     def tau(self) -> Array:
-        """Torques (..., T, nv) of the controller in each state.
+        """Torques (..., T, nv) of the controller in each state, in N m or N.
 
-        A controller of Python is not asked in the last one: those of its last step stand there, or
-        NaN where an interrupt came before its first answer.
+        A controller written in Python is not called in the last state: the torques of the last step
+        are repeated there, or NaN where an interrupt came before its first answer.
         """
         if self.held_tau is not None:
             return self.held_tau
@@ -124,7 +126,7 @@ class Trajectory:
 
     @cached_property
     def energy(self) -> Energy:
-        """Kinetic, potential and total energy (..., T)."""
+        """Kinetic, potential and total energy (..., T) in J."""
         robot = self._needs_robot("energy")
         kinetic = robot.kinetic_energy(self.q, self.qd)
         potential = robot.potential_energy(self.q)
@@ -132,7 +134,7 @@ class Trajectory:
 
     @cached_property
     def balance(self) -> Balance:
-        """Where the energy went (..., T), by the power of everything that acts on the robot."""
+        """Where the energy went (..., T) in J: the work of everything that acts on the robot."""
         robot = self._needs_robot("balance")
         gained = self.energy.total - self.energy.total[..., :1]
         by_controller = self._work(self.tau, self.held)
@@ -176,7 +178,7 @@ class Trajectory:
         return np.concatenate([np.zeros_like(work[..., :1]), work], -1)
 
     def path(self, frame: str) -> Array:
-        """Where the origin of a frame was (..., T, 3), in metres."""
+        """Positions (..., T, 3) of a frame's origin, in m, in base axes."""
         poses = self._needs_robot("path").forward_kinematics(self.q, frame)
         return np.ascontiguousarray(poses[..., :3, 3])
 
@@ -219,7 +221,7 @@ class Trajectory:
         """A figure of matplotlib: configuration, rates, torques, and energy over time.
 
         ``row`` is the row of a batch (the first unless given); with ``frame``, the path of a
-        frame's origin too. Of more than a dozen joints, a dozen are drawn, and a band that holds
+        frame's origin too. Of more than a dozen joints a dozen are drawn, and a band that contains
         all. Save it by ``traj.plot().savefig("swing.png")``.
         """
         from linkwise.motion.plot import plot

@@ -13,7 +13,7 @@ from linkwise.trace.expr import Expr, Graph, reachable, summed
 
 
 class Status(IntFlag):
-    """Bits of a state's status; 0 is a healthy state."""
+    """What was wrong with a state, as bits; 0 where nothing was. ``status=True`` returns them."""
 
     OK = 0
     NOT_FINITE = 1  # an input is NaN or infinite: the row is NaN
