@@ -435,6 +435,7 @@ def test_steps_on_the_manifold_are_pinocchios() -> None:
     ("arguments", "options", "message"),
     [
         (("mas_matrix",), {}, "function 'mas_matrix': robot 'puma560' has no such function; did"),
+        (("rnea",), {}, "function 'rnea': is a method; expected 'inverse_dynamics', with method="),
         (("mass_matrix", "qd"), {}, "'qd' is no argument of it, which takes q; did you mean 'q'"),
         (("bias", "inertia"), {}, r"robot.parametric\('inertia'\) makes it one"),
         (("bias", "f_ext"), {}, r"name the frames that wrenches act on, f_ext=\['tool'\]"),

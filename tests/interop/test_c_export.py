@@ -192,6 +192,13 @@ def test_joints_are_named_in_the_header(tmp_path):
     assert compiled_test(tmp_path).returncode == 0
 
 
+@pytest.mark.parametrize("name", ["test", "Math"])
+def test_files_hide_no_header_and_no_target(name, tmp_path):
+    """CMake has a target test, and math.h would be found in place of that of C."""
+    files = lw.load("puma560").rename(name=name).export(tmp_path, "gravity_torque")
+    assert files[0].name == f"robot_{name}.h"
+
+
 def test_counts_are_those_of_the_program(tmp_path):
     """The header's number of instructions: of the program, its guard included."""
     robot = lw.load("puma560")
@@ -245,6 +252,7 @@ def test_mistakes_are_told(tmp_path, monkeypatch):
     refused("dtype 'float16': expected 'float64' or 'float32'", dtype="float16")
     refused("math is 'fast'; expected 'own' or 'libm'", math="fast")
     refused("name is '2x'; expected an identifier of C", name="2x")
+    refused("name is 'math', which a header of C or a target of CMake has", name="math")
     refused("f_ext is for dynamics; mass_matrix take no wrenches", f_ext=["link6"])
     refused("axes 'body': none of mass_matrix takes axes", axes="body")
     long = lw.chain(2000)

@@ -124,6 +124,8 @@ def test_integers_are_computed_with_as_floats(state, jax):
     whole = [0, 1, 0, -1, 0, 2]
     found = lw.jax.mass_matrix(robot)(whole)
     assert found.dtype == "float64"
+    pose = lw.jax.forward_kinematics(robot, "link6")(whole)
+    np.testing.assert_array_equal(pose, robot.forward_kinematics(whole, "link6"))
     np.testing.assert_array_equal(found, robot.mass_matrix(whole))
 
 

@@ -9,11 +9,10 @@ from itertools import accumulate
 from math import prod
 from typing import NamedTuple
 
-from linkwise.algorithms import functions_of, wrong_kind
+from linkwise.algorithms import functions_of
 from linkwise.engine.calls import TITLES
 from linkwise.engine.tasks import Key, Tasks
 from linkwise.model.parameters import KINDS
-from linkwise.model.values import unknown
 from linkwise.trace.diff import Mode
 from linkwise.trace.program import Port
 from linkwise.trace.tangents import Configurations, Numbers, Poses, Space
@@ -168,8 +167,6 @@ def _task(tasks: Tasks, asked: Asked) -> Task:
     function, known = asked.key.function, functions_of(tasks.tree)
     if function in REFUSED:
         raise ValueError(f"derivative: {function} {REFUSED[function]}")
-    if function not in known and not wrong_kind(tasks.tree, function):
-        raise unknown("function", function, tasks.name, known)
     if asked.mode not in MODES:
         raise ValueError(f"mode {asked.mode!r}: expected 'auto', 'forward' or 'reverse'")
     task = tasks.task(asked.key)

@@ -63,14 +63,7 @@ class Tasks:
         known = functions_of(self.tree)
         methods = known.get(function) if isinstance(function, str) else None
         if methods is None:
-            why = wrong_kind(self.tree, function)
-            if not why and difflib.get_close_matches(str(function), known):
-                raise unknown("function", function, self.name, known)
-            raise ValueError(
-                f"{function}: {why}"
-                if why
-                else f"function {function!r}: expected one of {', '.join(known)}"
-            )
+            raise self._no_function(function)
         if method == "auto":
             method = choose_method(function, self.tree, dtype, frame, device)
         if not isinstance(method, str) or method not in methods:
@@ -81,6 +74,21 @@ class Tasks:
                 f"method {method!r}: {why + '; ' if why else ''}{title} expects one of {names}"
             )
         return methods[method]
+
+    def _no_function(self, function: Any) -> ValueError:
+        """The error for a name that is no function of the robot, with what may have been meant."""
+        known, why = functions_of(self.tree), wrong_kind(self.tree, function)
+        if why:
+            return ValueError(f"{function}: {why}")
+        of = [name for name, methods in known.items() if function in list(methods)]
+        if of:
+            return ValueError(
+                f"function {function!r}: is a method; expected {of[0]!r}, with method={function!r} "
+                "where it matters"
+            )
+        if difflib.get_close_matches(str(function), known):
+            return unknown("function", function, self.name, known)
+        return ValueError(f"function {function!r}: expected one of {', '.join(known)}")
 
     def task(self, key: Key, dtype: str = "float64", device: str = "cpu") -> Task:
         """What to compute, every name checked."""

@@ -29,6 +29,13 @@ from linkwise.export.wanted import Asked, Wanted, identifier, wanted
 
 MATH = ("own", "libm")
 
+# names that files and targets cannot have: headers of C, which ours would hide, targets of CMake
+TAKEN = frozenset(
+    "assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdarg "
+    "stdbool stddef stdint stdio stdlib string tgmath time wchar wctype "
+    "all clean help install package test".split()
+)
+
 CMAKE = """\
 # {prefix}: cmake -B build && cmake --build build && ctest --test-dir build
 cmake_minimum_required(VERSION 3.10)
@@ -108,9 +115,15 @@ def _prefix(robot: str, name: str | None) -> str:
     """What every name in C begins with."""
     if name is None:
         made = identifier(robot)
-        return made if made[:1].isalpha() else f"robot_{made}".rstrip("_")
+        usable = made[:1].isalpha() and made.lower() not in TAKEN
+        return made if usable else f"robot_{made}".rstrip("_")
     if not (isinstance(name, str) and name.isascii() and name.isidentifier()):
         raise ValueError(f"export: name is {name!r}; expected an identifier of C")
+    if name.lower() in TAKEN:
+        raise ValueError(
+            f"export: name is {name!r}, which a header of C or a target of CMake has; expected "
+            "another"
+        )
     return name
 
 

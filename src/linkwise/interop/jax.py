@@ -89,6 +89,11 @@ def mass_matrix(robot: Functions, *, method: str = "auto") -> Callable[..., Any]
     return function(robot, "mass_matrix", method=method)
 
 
+def forward_kinematics(robot: Functions, frame: str) -> Callable[..., Any]:
+    """``f(q)``: poses (..., 4, 4) of a frame, as `Robot.forward_kinematics`."""
+    return function(robot, "forward_kinematics", frame=frame)
+
+
 @cache
 def _primitive() -> Any:
     """The call of a node as an operation of JAX: how it is computed, batched, differentiated.
