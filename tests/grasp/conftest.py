@@ -36,6 +36,22 @@ def of(robot: lw.Robot, function: str, *values: np.ndarray, frame: str | None = 
     return np.array(robot.evaluate(function, *(x.tolist() for x in values), frame=frame), float)
 
 
+def held_by(contact: lw.Contact) -> np.ndarray:
+    """What a contact holds, as its kind says: rows (angular, linear) in the object's axes."""
+    place = np.eye(4) if contact.pose_in_object is None else np.asarray(contact.pose_in_object)
+    n = np.array([0.0, 0.0, 1.0] if contact.normal is None else contact.normal, float)
+    n, none, slide = n / np.linalg.norm(n), np.zeros(3), np.eye(6)[3:]
+    kinds = {
+        "rigid": np.eye(6),
+        "point": slide,
+        "soft": np.vstack([slide, np.concatenate([n, none])]),
+        "frictionless": np.concatenate([none, n])[None],
+    }
+    given = contact.directions
+    rows = kinds[contact.kind] if given is None else np.asarray(given, float)
+    return np.asarray(rows @ np.kron(np.eye(2), place[:3, :3].T))
+
+
 class Answer(NamedTuple):
     """What the dense equations say, and how sensitive they are."""
 
@@ -82,9 +98,9 @@ class Dense(NamedTuple):
         w, nv = v[:3], [robot.nv for robot in self.grasp.arms]
         starts = np.cumsum([0, *nv])
         rows, known, spread = [], [], []
-        for i, closure in enumerate(self.grasp.held.contacts):
+        for i, contact in enumerate(self.grasp.contacts):
             arm, r, J, va, drift = self.contact(i)
-            D = np.array(closure.directions) @ np.kron(np.eye(2), T[:3, :3].T)
+            D = held_by(contact) @ np.kron(np.eye(2), T[:3, :3].T)
             A = shift(r - T[:3, 3])
             row = np.zeros((6, starts[-1] + 6))
             row[:, starts[arm] : starts[arm] + nv[arm]], row[:, starts[-1] :] = J, -A
@@ -102,9 +118,8 @@ class Dense(NamedTuple):
         """Rows of the Jacobian of one arm, along all that its contacts hold."""
         T, _ = self.object_motion
         turn = np.kron(np.eye(2), T[:3, :3].T)
-        closures = self.grasp.held.contacts
-        numbers = [i for i, c in enumerate(self.grasp.contacts) if c.arm == arm]
-        rows = [np.array(closures[i].directions) @ turn @ self.contact(i)[2] for i in numbers]
+        own = [(i, c) for i, c in enumerate(self.grasp.contacts) if c.arm == arm]
+        rows = [held_by(c) @ turn @ self.contact(i)[2] for i, c in own]
         return np.concatenate(rows)
 
     def consistent(self) -> np.ndarray:
@@ -172,6 +187,7 @@ class Dense(NamedTuple):
 
 
 KINDS = ("rigid", "point", "soft", "frictionless")
+ROWS = "rows"  # two directions of any kind
 
 
 @pytest.fixture(scope="session")
@@ -208,9 +224,10 @@ def random_grasp(chain: Any) -> Callable[..., lw.Grasp]:
             lw.Contact(
                 arm=i,
                 frame=tip(arms[i]),
-                kind=kind,
+                kind="rigid" if kind == ROWS else kind,
                 pose_in_object=pose(rng),
-                normal=None if kind in ("rigid", "point") else rng.normal(size=3),
+                normal=None if kind in ("rigid", "point", ROWS) else rng.normal(size=3),
+                directions=rng.normal(size=(2, 6)) if kind == ROWS else None,
             )
             for i, kind in enumerate(kinds)
         ]

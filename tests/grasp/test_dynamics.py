@@ -28,6 +28,7 @@ GRASPS: dict[str, tuple[list[int], list[str]]] = {
     "one point": ([7], ["point"]),
     "few joints": ([4, 7], ["rigid", "rigid"]),
     "few joints, points": ([2, 3, 7], ["point", "point", "point"]),
+    "rows": ([3, 7], ["rows", "frictionless"]),
 }
 SINGULAR = ("few joints", "few joints, points")  # for robots by themselves
 

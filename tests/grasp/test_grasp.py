@@ -166,6 +166,23 @@ def test_holding_reads_the_places_of_contacts_from_a_state(carry: lw.Grasp) -> N
     assert np.abs(held.residual(near).position).max() <= 1e-12
 
 
+def test_holding_changes_no_force(short: lw.Robot) -> None:
+    """Normals and directions of a contact without a place are in the object's axes, and stay so."""
+    rows = [[0.3, 0.0, 1.0, 0.0, 0.5, 0.2], [0.0, 0.7, 0.0, 1.0, 0.0, -0.4]]
+    contacts = [lw.Contact(0, "tip"), lw.Contact(1, "tip", "soft", normal=(0.6, 0.0, 0.8))]
+    for second in (contacts[1], lw.Contact(1, "tip", directions=rows)):
+        bases = [base(), base(1.5, np.pi)]
+        grasp = lw.Grasp([short, short], BODY, [contacts[0], second], bases=bases)
+        q, _, tau = (x[0] for x in state(grasp, 1))
+        held = grasp.holding(q)
+        np.testing.assert_allclose(held.forward_kinematics(q, "arm1/base"), bases[1], atol=1e-15)
+        found, expected = (g.forward_dynamics(q, 0.0 * tau, tau) for g in (held, grasp))
+        for a, b in zip(found, expected, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
+        for a, b in zip(held.loads(q, found[2]), grasp.loads(q, expected[2]), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
+
+
 def test_contacts_without_a_place_cannot_be_told_to_be_closed(carry: lw.Grasp) -> None:
     q, _, _ = (x[0] for x in state(carry, 1))
     words = (

@@ -58,6 +58,22 @@ def test_a_pin_of_a_linkage_accelerates_as_wanted(passive: tuple[str, ...]) -> N
     assert not passive or (tau[1] == 0.0 and tau[3] == 0.0)
 
 
+def test_motors_share_by_their_inertia() -> None:
+    """Two motors and one row: torques of least Σ Γ²/M_jj, each in proportion to M_jj N_j, where N
+    is how the row responds to them.
+    """
+    robot, q = five_bar(("left_b", "right_b"))
+    q, qd = robot.project(q, np.array([0.5, -0.3, 0.2, 0.4]))
+    tau = OperationalSpace(robot, "left_pin", rows=np.eye(6)[[3]])(
+        q, qd, robot.forward_kinematics(q, "left_pin"), None, [0, 0, 0, 5.0, 0, 0]
+    )
+    moved = robot.forward_dynamics(q, qd, np.vstack([np.zeros(4), np.eye(4)]))
+    N = (robot.jacobian(q, "left_pin") @ (moved[1:] - moved[0]).T)[3]
+    share = tau[[0, 2]] / (np.diag(robot.mass_matrix(q)) * N)[[0, 2]]
+    assert abs(share[0] - share[1]) < 1e-11 * abs(share[0])
+    assert tau[1] == 0.0 and tau[3] == 0.0 and np.abs(N[[0, 2]]).min() > 1e-3
+
+
 def test_an_arm_that_is_held_moves_as_it_can() -> None:
     """In rows that the loop leaves free, beside a posture; the row it holds is singular."""
     arm = lw.load("iiwa14")

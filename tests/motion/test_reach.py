@@ -345,6 +345,16 @@ def test_out_lists_and_float32(iiwa: lw.Robot) -> None:
     )
 
 
+def test_float32_results_are_rounded_into_the_limits(planar: lw.Robot) -> None:
+    """The float32 next to 0.1 is larger: joints that are at such a limit stay below it."""
+    arm = planar.with_joint("j0", limits=(-0.1, 0.1)).with_joint("j1", limits=(-0.1, 0.1))
+    place = np.array([[0.0, 3.0, 0.0], [0.0, -3.0, 0.0]], np.float32)  # out of reach, on both sides
+    best, _ = arm.inverse_kinematics(place, "tip", None, "position", status=True, restarts=3)
+    assert best.dtype == np.float32
+    assert_within(arm, best.astype(float))
+    assert np.abs(np.abs(best[:, :2]) - 0.1).max() < 1e-6, "at the limits"
+
+
 def test_a_search_is_compiled_once(iiwa: lw.Robot) -> None:
     asked = Asked("pose", True, 1, 1e-6)
     assert _reach(iiwa._calls, "link7", asked, False) is _reach(

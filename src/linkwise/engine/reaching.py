@@ -142,7 +142,8 @@ def _rounded(plan: Plan, q: Any) -> Any:
 def _inward(limit: float, inside: float) -> Any:
     """A limit in float32, rounded to the side that infinity of a sign is on."""
     near = np.float32(limit)
-    beyond = near < limit if inside > 0 else near > limit
+    wide = float(near)  # NumPy would round the limit, too, to compare it with a float32
+    beyond = wide < limit if inside > 0 else wide > limit
     return np.nextafter(near, np.float32(inside)) if beyond else near
 
 
