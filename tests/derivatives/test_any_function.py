@@ -499,3 +499,12 @@ def test_what_does_not_fit_into_memory_is_refused(monkeypatch: pytest.MonkeyPatc
     robot = lw.load("puma560")
     with pytest.raises(ProgramTooLarge, match=r"robot\.jvp, robot\.vjp"):
         robot.derivative("mass_matrix_inverse", "q", mode="forward")(np.zeros(6))
+
+
+def test_constants_of_products_are_keywords() -> None:
+    robot = lw.load("puma560").parametric("gravity")
+    inputs = {"q": np.ones(6), "gravity": [0.0, 0.0, 0.0]}
+    with pytest.raises(
+        ValueError, match=r"inputs has 'gravity'; expected it as a keyword, gravity="
+    ):
+        robot.jvp("gravity_torque", inputs, {"q": np.ones(6)})

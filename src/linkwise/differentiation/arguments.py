@@ -75,6 +75,11 @@ def by_name(plan: Plan, what: str, given: Any) -> dict[str, Any]:
     names = plan.inputs
     if isinstance(given, Mapping):
         for name in given:
+            if what == "inputs" and name in plan.owners and name not in names:
+                raise ValueError(
+                    f"{plan.title}: inputs has {name!r}; expected it as a keyword, {name}=..., and "
+                    f"in inputs some of {', '.join(map(repr, names))}"
+                )
             if name not in plan.owners:
                 raise ValueError(
                     f"{plan.title}: {what} has {name!r}; expected some of "
