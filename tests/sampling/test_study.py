@@ -20,6 +20,8 @@ from linkwise.sampling import chunks
 from linkwise.sampling.spec import read_spec, spec_of
 from linkwise.sampling.store import Store
 
+pytest.importorskip("zarr")
+
 BASE: dict[str, Any] = {
     "robot": "puma560", "measure": "inverse_dynamics", "states": 2500, "chunk": 1000, "seed": 3,
     "draw": {"q": "limits", "qd": {"normal": 1.0}, "qdd": {"uniform": [-2, 2]}},
