@@ -16,7 +16,7 @@ import ctypes
 import itertools
 import re
 from collections.abc import Callable, Sequence
-from time import process_time
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -68,14 +68,14 @@ def counted() -> tuple[list[str], list[list[str]]]:
 
 
 def best(ways: dict[str, Callable[[], Any]], seconds: float) -> dict[str, float]:
-    """The least processor time of each way, measured in turns of a few calls."""
-    found, end = dict.fromkeys(ways, np.inf), process_time() + seconds
+    """The least time of each way, measured in turns of a few calls."""
+    found, end = dict.fromkeys(ways, np.inf), perf_counter() + seconds
     while True:
         for name, way in ((name, way) for name, way in ways.items() for _ in range(CALLS)):
-            start = process_time()
+            start = perf_counter()
             way()
-            found[name] = min(found[name], process_time() - start)
-        if process_time() >= end:
+            found[name] = min(found[name], perf_counter() - start)
+        if perf_counter() >= end:
             return found
 
 
