@@ -12,7 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -1150,18 +1150,81 @@ def test_traced_programs_contain_only_what_they_need(algorithm: Algorithm) -> No
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_many_results_are_stored_by_a_function_with_the_same_bits(
+def test_many_results_are_put_together_from_columns_with_the_same_bits(
     dtype: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chain = lw.Robot(generic_chain(9))
     q = np.random.default_rng(4).normal(size=(21, 9)).astype(dtype)
     expected = chain.mass_matrix(q)
-    monkeypatch.setattr("linkwise.backends.llvm.render.MANY", 20)
+    monkeypatch.setattr("linkwise.backends.llvm.columns.MANY", 20)
     monkeypatch.setenv("LINKWISE_CACHE", "off")
     again = lw.Robot(generic_chain(9))
-    assert "@put" in again.source("mass_matrix", backend="llvm", dtype=dtype)
-    assert "@put" not in again.source("gravity_torque", backend="llvm", dtype=dtype)
+    assert "@rows" in again.source("mass_matrix", backend="llvm", dtype=dtype)
+    assert "@rows" not in again.source("gravity_torque", backend="llvm", dtype=dtype)
     assert (again.mass_matrix(q) == expected).all()
+    assert (again.mass_matrix(q[3]) == expected[3]).all()
+
+
+def long_rows(size: int, zeros: Sequence[tuple[int, int]]) -> Program:
+    """Results of which some are equal, and ranges of them zero."""
+    graph = Graph()
+    x, y = graph.input("x", 0), graph.input("x", 1)
+    values = [x * float(k % 401 + 1) + y for k in range(size)]
+    for begin, end in zeros:
+        values[begin:end] = [graph.zero] * (end - begin)
+    return program_of(values, Port("x", 2))
+
+
+FEW_ZEROS = [(40, 43), (64, 96), (700, 741)]
+MOSTLY_ZEROS = [(0, 300), (333, 900), (910, 1530), (1570, 1600)]
+
+
+ROWS = [(1600, FEW_ZEROS), (1600, MOSTLY_ZEROS), (1603, FEW_ZEROS), (1603, MOSTLY_ZEROS)]
+REGISTERS = [host().register_bytes, 16, 32]  # bytes
+
+
+@pytest.mark.parametrize(
+    ("size", "zeros", "register", "dtype"),
+    [
+        (*rows, register, DTYPES[(j + k) % 2])
+        for j, rows in enumerate(ROWS)
+        for k, register in enumerate(REGISTERS)
+    ],
+)
+def test_long_rows_are_the_same_wherever_they_begin(
+    size: int, zeros: list, register: int, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each entry is written with its bits, in any place of the memory, and nothing beside it."""
+    program = long_rows(size, zeros)
+    kernel = compiled(program, replace(host(), register_bytes=register), dtype)
+    rng, checked = np.random.default_rng(5), guard(program)
+    counts = (1, kernel.width - 1, kernel.width, 2 * kernel.width + 3)
+    for streamed, count in itertools.product((False, True), counts):
+        monkeypatch.setattr("linkwise.backends.llvm.run.STREAMED", 0 if streamed else 1 << 60)
+        given = rng.normal(size=(count, 2)).astype(dtype)
+        given[count // 2] = np.inf
+        expected = interpret(checked, {"x": given})
+        room = np.full(size * count + 40, 7.0, dtype)
+        for shift in (0, 1, 2, 7, 8, 15, 16):
+            into = room[shift : shift + size * count].reshape(count, size)
+            kernel([given], [into], 1)
+            assert (room[:shift] == 7.0).all() and (room[shift + into.size :] == 7.0).all()
+            assert np.isnan(into[count // 2]).all()
+            assert same_bits(np.nan_to_num(into), np.nan_to_num(expected))
+            room[:] = 7.0
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_zeros_in_the_long_row_of_one_state_are_written_by_a_loop(dtype: str) -> None:
+    program = guard(long_rows(1603, MOSTLY_ZEROS))
+    backend = Llvm(host())
+    assert "@repeat0(" in backend.render(program, dtype, ONE)
+    kernel = backend.compile(program, dtype, ONE)
+    for given in ([[0.3, -0.7]], [[np.inf, 1.0]]):
+        x = np.array(given, dtype)
+        expected = interpret(program, {"x": x})
+        assert same_bits(np.nan_to_num(run_kernel(kernel, x)), np.nan_to_num(expected))
+        assert np.isnan(expected).all() == np.isinf(x).any()
 
 
 # -- rows that compete for the cache ------------------------------------------------------------

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from copy import copy
 
+from linkwise.backends.llvm.columns import Columns, by_columns
 from linkwise.backends.llvm.copies import LONG, copy_function, holes, table
 from linkwise.backends.llvm.memory import Rooms
 from linkwise.backends.llvm.rows import pitch
@@ -54,7 +55,8 @@ def beside(outputs: list[Out]) -> str:
     """Functions that copy outputs, and the tables of their holes."""
     kinds = sorted({(x.T, x.bytes) for x in outputs})
     tables = "".join(table(f"holes{x.i}", x.holes) for x in outputs)
-    return "".join(copy_function(*kind, False) for kind in kinds) + tables
+    rows = "".join(x.columns.functions(stream=x.long) for x in outputs if x.columns)
+    return "".join(copy_function(*kind, False) for kind in kinds) + tables + rows
 
 
 def stream_function(lanes: Lanes) -> str:
@@ -68,7 +70,8 @@ def _loop(name: str, program: Program, lanes: Lanes, outputs: list[Out]) -> str:
     inputs = program.inputs
     k, count = len(inputs), len(inputs) + len(outputs)
     sizes = {f"%pad{i}": W * p.size * b for i, p in enumerate(inputs) if not p.tiled}
-    sizes |= {f"%pad{x.i}": W * x.pitch * x.bytes for x in outputs}
+    for x in outputs:
+        sizes |= x.rooms(W)
     rooms = Rooms(sizes, heap=program.signature.rolled)
     rest = [f"%end{i}" if p.tiled else f"%pad{i}" for i, p in enumerate(inputs)]
     rest += [f"%pad{x.i}" for x in outputs]
@@ -114,11 +117,20 @@ class Out:
         slot, byte = output.slot, output.kind == BYTE
         self.i, self.size = i, slot.size
         self.T, self.bytes = ("i8", 1) if byte else (lanes.number.llvm, lanes.number.bytes)
-        self.pitch = slot.size if byte else pitch(lanes, slot.size)
-        self.holes = () if byte else holes(output.values, lanes)
-        self.apart = self.pitch != slot.size or bool(self.holes)
+        self.columns = Columns(i, output, lanes) if by_columns(output, lanes) else None
+        plain = byte or self.columns is not None
+        self.pitch = slot.size if plain else pitch(lanes, slot.size)
+        self.holes = () if plain else holes(output.values, lanes)
+        self.apart = self.pitch != slot.size or bool(self.holes) or self.columns is not None
         self.long = not byte and slot.size * self.bytes >= LONG
         self._copy = "copy"
+
+    def rooms(self, width: int) -> dict[str, int]:
+        """Scratch of a tile: for rows, or for columns and rows made of them."""
+        rows = width * self.pitch * self.bytes
+        if self.columns is None:
+            return {f"%pad{self.i}": rows}
+        return {f"%pad{self.i}": self.columns.bytes, f"%rows{self.i}": rows}
 
     def streamed(self) -> Out:
         """The same, past the caches where rows are long."""
@@ -139,6 +151,9 @@ class Out:
     def copy(self, out: Lines, rows: str, row: str, source: str = "") -> None:
         """Copy rows from scratch; as one long row where they lie there as in the output."""
         to = out.element(self.T, f"%base{self.i}", row, str(self.size))
+        if self.columns is not None:
+            self.columns.put_together(out, rows, to, stream=self._copy == "stream")
+            return
         size, gaps = str(self.size), f"ptr @holes{self.i}, i64 {len(self.holes)}"
         if not self.holes:
             gaps = "ptr null, i64 0"

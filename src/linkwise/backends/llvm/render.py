@@ -11,14 +11,13 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from linkwise.backends import elementary
-from linkwise.backends.llvm.copies import Table, edge, equal, holes, table
+from linkwise.backends.llvm.columns import Columns, Repeated, by_columns
+from linkwise.backends.llvm.copies import edge, holes
 from linkwise.backends.llvm.memory import Memory
 from linkwise.backends.llvm.rows import (
-    fill_columns,
     load_column,
     pack,
     pitch,
-    put,
     store_bytes,
     store_columns,
     unpack,
@@ -27,9 +26,6 @@ from linkwise.backends.llvm.sincos import cold_reduction, emit_sincos
 from linkwise.backends.llvm.types import Code, Lanes, Lines
 from linkwise.trace.expr import Expr, Write
 from linkwise.trace.program import BYTE, Block, Case, For, Output, Program, Repeat, blocks
-
-REPEATED = 16  # registers full of one value from which a loop writes them
-MANY = 1500  # results beyond which storing them is a function, for the compiler's sake
 
 
 class Stepped(NamedTuple):
@@ -78,10 +74,7 @@ class Renderer:
         body = "\n".join(self.out.text)
         rooms, reduction = self.large_angles()
         rooms += self.memory.begin()
-        reduction += "".join(
-            put(x.put, self.lanes, self.register, x.pitch) for x in self.stores if x.put
-        )
-        reduction += "".join(table(*runs) for x in self.stores for _, runs in x.repeated)
+        reduction += "".join(x.repeated.function() for x in self.stores)
         return (
             f"define internal void @tile({arguments}) #0 {{\n"
             f"entry:\n{rooms}{body}\n{self.memory.rooms.end()}  ret void\n}}\n{reduction}"
@@ -181,19 +174,20 @@ class Renderer:
         for into in self.stores:
             for start, values in into.ready(result):
                 where = (self.out, self.lanes, into.base, into.pitch, start)
-                if into.kind == BYTE:
+                if into.columns is not None:
+                    into.columns.store(self.out, result, self.value(result))
+                elif into.kind == BYTE:
                     store_bytes(*where, self.value(values[0]))
                 else:
                     columns = [self.value(value) for value in values]
-                    store_columns(*where, columns, self.turned, into.put)
+                    store_columns(*where, columns, self.turned)
 
     def store_rest(self) -> None:
         """Write what is not written yet, values that are written in many places last."""
         for result in self.program.results:
             self.store(result)
         for into in self.stores:
-            for value, runs in into.repeated:
-                fill_columns(self.out, self.lanes, into.base, into.put, self.value(value), runs)
+            into.repeated.fill(self.out, [self.value(x) for x in into.repeated.ranges])
 
     def _repeat(self, loop: Repeat) -> None:
         """A loop whose states stop one by one; it ends when none is active, or at the limit."""
@@ -363,20 +357,21 @@ class _Stores:
     def __init__(self, index: int, output: Output, lanes: Lanes, register: Lanes) -> None:
         self.base, self.size, self.kind = f"%out{index}", len(output.values), output.kind
         self.pitch = self.size if output.kind == BYTE else pitch(lanes, self.size)
-        # the function that writes a group, if any
-        self.put = f"put{index}" if register.width > 1 and self.size > MANY else ""
+        self.columns = Columns(index, output, lanes) if by_columns(output, lanes) else None
+        self.repeated = Repeated(index, output, lanes, register)
         self._width = 1 if output.kind == BYTE else lanes.width
         self._values = output.values
         self._groups: dict[int, list[int]] = {}  # for each value the groups it is in
         self._waiting: dict[int, int] = {}  # for each group how many values it waits for
+        if self.columns is not None:  # each value is a group of its own
+            self._groups = {value.id: [k] for value, k in self.columns.places.items()}
+            self._waiting = dict.fromkeys(self.columns.places.values(), 1)
+            return
         filled = holes(output.values, lanes) if output.kind != BYTE else ()
         skipped = {
             k for a, b in filled for k in range(a + edge(lanes), b - edge(lanes), lanes.width)
         }  # which `copies.py` fills
-        # values of many whole groups, which one loop writes last of all
-        self.repeated: list[tuple[Expr, Table]] = []
-        if self.put and not filled:
-            skipped |= self._repeat(equal(output.values, lanes.width), register.width)
+        skipped |= self.repeated.covered()
         for start in range(0, self.size, self._width):
             if start in skipped:
                 continue
@@ -384,21 +379,6 @@ class _Stores:
             self._waiting[start] = len(members)
             for id_ in members:
                 self._groups.setdefault(id_, []).append(start)
-
-    def _repeat(self, runs: Iterator[tuple[int, int]], register: int) -> set[int]:
-        """Leave values that fill many registers to loops; returns the groups that these write."""
-        by_value: dict[Expr, list[tuple[int, int]]] = {}
-        for begin, end in runs:
-            whole = (end - begin) // register * register
-            if whole:
-                by_value.setdefault(self._values[begin], []).append((begin, begin + whole))
-        left = set()
-        for value, own in by_value.items():
-            if sum(end - begin for begin, end in own) >= REPEATED * register:
-                name = f"{self.put}_runs{len(self.repeated)}"
-                self.repeated.append((value, (name, tuple(own))))
-                left |= {k for begin, end in own for k in range(begin, end, self._width)}
-        return left
 
     def _group(self, start: int) -> tuple[Expr, ...]:
         return self._values[start : start + self._width]

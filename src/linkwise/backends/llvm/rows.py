@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 from linkwise.backends.llvm.types import Lanes, Lines
 
-SAME = "_same"  # ends the name of a function that writes columns which are all the same
 _PAGE = 4096  # bytes: rows so far apart, or a multiple, compete for the same lines of the cache
 
 
@@ -38,67 +37,19 @@ def store_columns(
     start: int,
     columns: Sequence[str],
     turned: dict[tuple[str, ...], list[str]],
-    call: str,
 ) -> None:
     """Write adjacent columns of every row: a full register transposed, fewer lane by lane.
 
-    ``turned`` remembers what was transposed before: a matrix may hold many equal blocks. ``call``
-    names a function made by `put`, in place of its instructions: LLVM compiles that several times
-    faster.
+    ``turned`` remembers what was transposed before: a matrix may hold many equal blocks.
     """
     if lanes.width == 1 or len(columns) < lanes.width:
         for k, column in enumerate(columns):
             _scatter(out, lanes, base, size, start + k, column)
         return
     key = tuple(columns)
-    if call:
-        at = out.element(lanes.number.llvm, base, start)
-        vectors = ", ".join(f"{lanes.type} {x}" for x in columns)
-        out.add(f"  call void @{call}(ptr {at}, {vectors})")
-        return
     if key not in turned:
         turned[key] = transpose(out, lanes, columns)
     _store_rows(out, lanes, base, size, start, turned[key])
-
-
-def put(name: str, lanes: Lanes, register: Lanes, size: int) -> str:
-    """Functions that write one register's worth of columns, and one column to many places."""
-    same = _put_same(name + SAME, lanes, register, size)
-    if lanes.width == 1:
-        return same
-    out, names = Lines(), [f"%c{k}" for k in range(lanes.width)]
-    _store_rows(out, lanes, "%at", size, 0, transpose(out, lanes, names))
-    arguments = ", ".join(f"{lanes.type} {column}" for column in names)
-    return out.function(f"@{name}(ptr %at, {arguments}) #0") + same
-
-
-def _put_same(name: str, lanes: Lanes, register: Lanes, size: int) -> str:
-    """The function that writes columns which are all the same, in several ranges of every row."""
-    out, T, W = Lines(), register.type, register.width
-    x = "%x"
-    if lanes.width == 1:
-        x = out.let(f"insertelement {T} poison, {lanes.type} %x, i64 0")
-    rows = []
-    for lane in range(lanes.width):
-        mask = ", ".join([f"i32 {lane}"] * W)
-        rows.append(out.let(f"shufflevector {T} {x}, {T} poison, <{W} x i32> <{mask}>"))
-    with out.counting("%count") as k:
-        twice = out.let(f"shl i64 {k}, 1")
-        begin = out.load("i64", "%runs", twice)
-        end = out.load("i64", "%runs", out.let(f"or i64 {twice}, 1"))
-        with out.counting(end, begin, W) as j:
-            at = out.element(lanes.number.llvm, "%base", j)
-            _store_rows(out, register, at, size, 0, rows)
-    return out.function(f"@{name}(ptr %base, {lanes.type} %x, ptr %runs, i64 %count) #0")
-
-
-def fill_columns(
-    out: Lines, lanes: Lanes, base: str, call: str, value: str, runs: tuple[str, Sequence[object]]
-) -> None:
-    """Write one column to ranges of every row, which a table has, by a function made by `put`."""
-    name, ranges = runs
-    given = f"ptr {base}, {lanes.type} {value}, ptr @{name}, i64 {len(ranges)}"
-    out.add(f"  call void @{call}{SAME}({given})")
 
 
 def store_bytes(out: Lines, lanes: Lanes, base: str, size: int, index: int, value: str) -> None:
