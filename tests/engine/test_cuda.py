@@ -1563,7 +1563,7 @@ class Bound:
     """A kernel that can be told its arrays before it is called."""
 
     def __init__(self, kernel: Any) -> None:
-        self._kernel = kernel
+        self._kernel, self.signature = kernel, kernel.signature
 
     def __call__(self, *arguments: Any) -> None:
         self._kernel(*arguments)

@@ -29,6 +29,7 @@ from linkwise.trace.program import Program
 from linkwise.trace.stages import Joined, Stage, trace_stages
 from linkwise.trace.status import UNIT_TOLERANCE, Status
 from linkwise.trace.tracer import Task
+from linkwise.trace.turns import TURNS
 
 Array = NDArray[Any]
 LONGEST = {"float64": 256, "float32": 16}  # links of a piece
@@ -194,6 +195,8 @@ class Part:
     def __init__(self, tree: Tree, own: Traced, load: Loader) -> None:
         self.rows, self.count = slice(own.first, own.first + own.pieces), own.pieces
         self.kernels = [load(program) for program in own.programs]
+        self._turns = [port.size for x in self.kernels for port in x.signature.inputs
+                       if port.name == TURNS]  # fmt: skip
         self.numbers = own.numbers
         self._q = _Places(tree.q_indices, tree.nq, own, own.layout.widest("nq"))
         self._v = _Places(tree.v_indices, tree.nv, own, own.layout.widest("nv"))
@@ -205,6 +208,11 @@ class Part:
     def target(self, out: Array) -> Array:
         """Where the pieces write their part of a result."""
         return self._v.target(out)
+
+    def turns(self, width: int, dtype: np.dtype) -> Array:
+        """Room for the sines and cosines that the first stage leaves; none where it does not."""
+        size = max(self._turns, default=0)
+        return _aligned((-(-self.count // width) * width if size else 0, size), dtype)
 
     def give(self, rows: Array, out: Array) -> None:
         """Bring a part of a result to its place, if it is not there."""
@@ -350,6 +358,13 @@ def _ready(
     return step
 
 
+class Room(NamedTuple):
+    """Memory of one run: trees of pieces, and of each part what its first stage leaves."""
+
+    trees: list[Joining]
+    turns: list[Array]
+
+
 class ScanKernel:
     """All kernels of one task on one chain, run one after another."""
 
@@ -367,41 +382,50 @@ class ScanKernel:
                   load(joints.join), load(joints.share) if joints.share else None)
             for stage in stages for joints in [stage.joints] if joints
         ]  # fmt: skip
-        self._free = [self._trees()]  # that no thread uses now
+        self._width = width
+        self._free = [self._room()]  # that no thread uses now
 
-    def _trees(self) -> list[Joining]:
+    def _room(self) -> Room:
         count = sum(part.count for part in self._parts)
-        return [Joining(pairs, count, self._dtype) for pairs in self._pairs]
+        trees = [Joining(pairs, count, self._dtype) for pairs in self._pairs]
+        return Room(trees, [part.turns(self._width, self._dtype) for part in self._parts])
 
     def __call__(
         self, inputs: Sequence[Array], outputs: Sequence[Array], threads: int | None = None
     ) -> None:
         """Fill the outputs (states, size) from the inputs (states, size)."""
         try:
-            trees = self._free.pop()
+            room = self._free.pop()
         except IndexError:
-            trees = self._trees()
+            room = self._room()
         for k in range(len(outputs[0])):
-            self._state([x[k] for x in inputs], [x[k] for x in outputs], trees, threads)
-        self._free.append(trees)  # not after an interrupt: a thread may still write to them
+            self._state([x[k] for x in inputs], [x[k] for x in outputs], room, threads)
+        self._free.append(room)  # not after an interrupt: a thread may still write to them
 
     def _state(
-        self, inputs: list[Array], outputs: list[Array], trees: list[Joining], threads: int | None
+        self, inputs: list[Array], outputs: list[Array], room: Room, threads: int | None
     ) -> None:
+        trees = room.trees
         names = [port.name for port in self.signature.inputs]
         along = {n: x for n, x in zip(names, inputs, strict=True)
                  if isinstance(self._sizes.get(n), str)}  # fmt: skip
         beside = [x[None] for n, x in zip(names, inputs, strict=True) if n not in along]
-        own = [self._own(part, along) for part in self._parts]
+        parts = [
+            (part, self._own(part, along), turns)
+            for part, turns in zip(self._parts, room.turns, strict=True)
+        ]
 
-        def run(k: int, part: Part, mine: list[Array], into: list[Array]) -> None:
+        def run(k: int, part: Part, mine: list[Array], turns: Array, into: list[Array]) -> None:
+            kernel = part.kernels[k]
             found = [x[part.rows] for tree in trees[: k % len(part.kernels)] for x in tree.given]
             same = [np.broadcast_to(x, (part.count, x.shape[1])) for x in beside]
-            part.kernels[k]([*mine, *found, *same], into, threads)
+            turned = [turns for port in kernel.signature.inputs if port.name == TURNS]
+            left = [turns for slot in kernel.signature.outputs if slot.name == TURNS]
+            kernel([*mine, *found, *same, *turned], [*into, *left], threads)
 
         for k, tree in enumerate(trees):
-            for part, mine in zip(self._parts, own, strict=True):
-                run(k, part, mine, [tree.pieces[part.rows]])
+            for part, mine, turns in parts:
+                run(k, part, mine, turns, [tree.pieces[part.rows]])
             tree.run(threads)
         statuses: list[Array] = []
 
@@ -417,9 +441,9 @@ class ScanKernel:
             joints, chain = np.split(outputs[0].reshape(-1), [outputs[0].size - size])
             totals = [x for tree in trees for x in tree.totals]
             self._last([*totals, *beside], made(chain.reshape(1, size)), 1)
-        for part, mine in zip(self._parts, own, strict=True) if joints.size else ():
+        for part, mine, turns in parts if joints.size else ():
             rows = part.target(joints)
-            run(-1, part, mine, made(rows))
+            run(-1, part, mine, turns, made(rows))
             part.give(rows, joints)
         if statuses:
             outputs[1][...] = self._status(np.concatenate(statuses), inputs)

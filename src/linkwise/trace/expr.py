@@ -9,7 +9,7 @@ and ``b - a``, are one node plus a sign, which a sum absorbs.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from operator import add
 from typing import Any, NamedTuple
@@ -95,9 +95,12 @@ class Expr:
         return self.graph.neg(self)
 
 
-sincos.register(
-    Expr, lambda angle: (angle.graph.node("sin", angle), angle.graph.node("cos", angle))
-)
+@sincos.register(Expr)
+def _(angle: Expr) -> tuple[Expr, Expr]:
+    graph = angle.graph
+    return graph.turned(angle) or (graph.node("sin", angle), graph.node("cos", angle))
+
+
 known.register(Expr, lambda x: False)
 never_positive.register(Expr, lambda x: x.op == "const" and _float(x) <= 0.0)
 sign.register(Expr, lambda x: x.graph.node("sign", x))
@@ -280,6 +283,8 @@ class Graph:
         self.loops: list[Loop | Counted] = []  # in order of execution
         self.pivots: list[tuple[Expr, Expr]] = []  # what was divided by, and its scale
         self.flags: list[tuple[Expr, str]] = []  # where positive, a bit of the state's status
+        # the sine and cosine of an angle, where they need not be computed
+        self.turned: Callable[[Expr], tuple[Expr, Expr] | None] = lambda angle: None
         self._known: dict[tuple[object, ...], Expr] = {}
         self.zero, self.one = self.const(0.0), self.const(1.0)
 

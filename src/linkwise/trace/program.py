@@ -39,11 +39,15 @@ NUMBER, BYTE = "number", "byte"  # the kernel's own dtype; a small whole number 
 
 @dataclass(frozen=True)
 class Slot:
-    """Where an output is written: its name, its shape for one state, and how it is stored."""
+    """Where an output is written: its name, its shape for one state, and how it is stored.
+
+    ``tiled``: as inputs may be (`Port`).
+    """
 
     name: str
     shape: tuple[int, ...] = ()
     kind: str = NUMBER
+    tiled: bool = False
 
     @property
     def size(self) -> int:
@@ -62,11 +66,12 @@ class Output:
     shape: tuple[int, ...]
     values: tuple[Expr, ...]
     kind: str = NUMBER
+    tiled: bool = False
 
     @property
     def slot(self) -> Slot:
         """The output without its values."""
-        return Slot(self.name, self.shape, self.kind)
+        return Slot(self.name, self.shape, self.kind, self.tiled)
 
 
 @dataclass(frozen=True)

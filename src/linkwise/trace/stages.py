@@ -2,8 +2,9 @@
 
 An algorithm that scans (`sweep.scan`) is traced once for each scan and once for its result. Up to a
 scan, its walks are loops over the links of one piece, and what earlier scans have found is an input
-of the piece; at the scan, the piece's map is the result. Nothing else passes from stage to stage:
-what a later stage needs it computes anew, and what it does not need is left out of it.
+of the piece; at the scan, the piece's map is the result. Beside sines and cosines (`turns.py`),
+nothing else passes from stage to stage: what a later stage needs it computes anew, and what it does
+not need is left out of it.
 
 Links' numbers are an input too, so that the code is the same for every piece. The number of links
 in a piece is given with the tables.
@@ -12,6 +13,7 @@ in a piece is given with the tables.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from linkwise import sweep
@@ -20,6 +22,7 @@ from linkwise.model.tree import BASE, Tree
 from linkwise.spatial import select
 from linkwise.spatial.records import leaves, mapped
 from linkwise.sweep import Law
+from linkwise.trace import turns
 from linkwise.trace.assemble import assemble
 from linkwise.trace.expr import Expr, Graph, reachable, summed
 from linkwise.trace.guard import guard
@@ -173,11 +176,28 @@ class Joined:
 def trace_stages(task: Task, tree: Tree, layout: Layout, joined: Joined) -> list[Stage]:
     """The programs of a task on pieces of a chain."""
     stages: list[Stage] = []
+    left: frozenset[turns.Element] = frozenset()
     while not stages or stages[-1].joints:
         sizes = [stage.found for stage in stages]
-        _, unread = _traced(task, tree, layout, sizes, frozenset(), joined)
-        stages += _traced(task, tree, layout, sizes, unread, joined)[0]
-    return stages
+        _, unread = _traced(task, tree, layout, sizes, frozenset(), joined, left)
+        stages += _traced(task, tree, layout, sizes, unread, joined, left)[0]
+        if not layout.anew:
+            left = turns.left_by(stages[0].program)
+    return _with_turns(stages, layout)
+
+
+def _with_turns(stages: list[Stage], layout: Layout) -> list[Stage]:
+    """The stages, of which the first writes sines and cosines if later ones read them."""
+    readers = [k for k, stage in enumerate(stages) if turns.reading(stage.program)]
+    if not readers:
+        return stages
+    size, made = layout.length * layout.widest("nq"), list(stages)
+    made[0] = stages[0]._replace(program=turns.leaving(stages[0].program, size))
+    for k in readers:
+        own = stages[k].program
+        more = replace(own, inputs=(*own.inputs, turns.port(size)))
+        made[k] = stages[k]._replace(program=more)
+    return made
 
 
 def _traced(
@@ -187,9 +207,11 @@ def _traced(
     found: Sequence[tuple[int, int]],
     unread: Slots,
     joined: Joined,
+    left: frozenset[turns.Element],
 ) -> tuple[list[Stage], Slots]:
     """The next stage, or the last two, after scans that found so many numbers."""
     graph = Graph()
+    turns.found_in(graph, left)
     own = PieceTree.cut(tree, layout, graph, len(found), unread)
     sizes = dict(task.algorithm.inputs)
     own.inputs = {n: own.slots(size) for n, size in sizes.items() if isinstance(size, str)}
@@ -204,16 +226,16 @@ def _traced(
         result = run(task, own, values)
     except _Scanned as scanned:
         numbers = [graph.lift(x) for x in leaves(scanned.piece)]
-        left = own.forget_unread(numbers)
+        unread = own.forget_unread(numbers)
         name = f"{task.name}, up to scan {len(found) + 1}"
         made = _program(graph, name, ports.of_pieces, numbers, own.arrays())
-        return [Stage(made, joined.of(len(found), scanned))], left
+        return [Stage(made, joined.of(len(found), scanned))], unread
     rows, chain = result if isinstance(result, Both) else (result, None)
     if not isinstance(rows, Gathered):
         alone = [_of_inputs(task, own, ports)] if task.status and own.anew else []
         return [*alone, _of_chain(task, graph, ports, list(flatten(rows)))], frozenset()
-    stage, left = _of_pieces(task, own, ports, rows)
-    return [stage, *([_of_chain(task, graph, ports, chain)] if chain is not None else [])], left
+    stage, unread = _of_pieces(task, own, ports, rows)
+    return [stage, *([_of_chain(task, graph, ports, chain)] if chain is not None else [])], unread
 
 
 class _Ports(NamedTuple):

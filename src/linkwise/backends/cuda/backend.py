@@ -184,11 +184,11 @@ class CudaKernel:
         states = outputs[0].states
         slots = self.signature.outputs
         dtypes = [self._dtype if slot.kind == NUMBER else "uint8" for slot in slots]
+        tiles = -(-states // TILE) * TILE  # whole ones
         for rows, port in zip(inputs, self.signature.inputs, strict=True):
-            tiles = -(-states // TILE) * TILE  # whole ones
             _check(port.name, rows, tiles if port.tiled else states, port.size, self._dtype)
         for rows, slot, dtype in zip(outputs, slots, dtypes, strict=True):
-            _check(slot.name, rows, states, slot.size, dtype)
+            _check(slot.name, rows, tiles if slot.tiled else states, slot.size, dtype)
             if rows.row != slot.size and states > 1:
                 raise ValueError(
                     f"{slot.name}: rows {rows.row} numbers apart; expected {slot.size}"

@@ -36,7 +36,7 @@ LOOPS = "/* LOOPS */"  # in the text of every such kernel
 THREADS = 32  # of a block: one warp, so that few states meet as many multiprocessors as there are
 ALWAYS = 1 << 30
 AHEAD = 80  # registers of what a loop carries and reads, up to which it reads tables ahead too
-TILED = "{0} + (row - threadIdx.x) * {1} + threadIdx.x"  # a row of an input of whole tiles
+TILED = "{0} + (row - threadIdx.x) * {1} + threadIdx.x"  # a row of an array of whole tiles
 WARP = THREADS
 STAGES = {64: 2, 32: 4}  # steps under way, where a loop sends itself what it reads, by bits
 WHOLE = {"int32": "int", "int64": "long long"}
@@ -263,7 +263,12 @@ def _lent(program: Program, dtype: str, rows: _Rows) -> dict[str, Lent]:
     for array in program.tables:
         argument = f"const {_type(array, T)}* const {{0}}"
         lent[array.name] = Lent(argument, "__ldg({0} + ({1}))", ahead=few)
-    own = {o.name: Lent(f"{T}* const {{0}}") for o in program.outputs if o.kind == NUMBER}
+    tiled = Lent(f"{T}* const {{0}}", element, element + " = {2};")
+    own = {
+        o.name: tiled if o.tiled else Lent(f"{T}* const {{0}}")
+        for o in program.outputs
+        if o.kind == NUMBER
+    }
     return own | {array.name: scratch for array in program.arrays} | lent
 
 
@@ -295,7 +300,9 @@ def _own(program: Program, through: _Rows) -> list[str]:
     for output in program.outputs:
         name, size = output.name, output.slot.size
         alike = [port for port, own in through.close.items() if own == size and not output.values]
-        if name in through.takes_place:
+        if output.tiled:
+            found.append(TILED.format(word(name), size))
+        elif name in through.takes_place:
             found.append(inside[through.takes_place[name]])
         elif alike:
             found.append(through.row(name, "row", alike[0]))

@@ -74,7 +74,7 @@ def _loop(name: str, program: Program, lanes: Lanes, outputs: list[Out]) -> str:
         sizes |= x.rooms(W)
     rooms = Rooms(sizes, heap=program.signature.rolled)
     rest = [f"%end{i}" if p.tiled else f"%pad{i}" for i, p in enumerate(inputs)]
-    rest += [f"%pad{x.i}" for x in outputs]
+    rest += [f"%end{x.i}" if x.tiled else f"%pad{x.i}" for x in outputs]
     return f"""
 define void @{name}(ptr %ports, ptr %steps, i64 %begin, i64 %end) #2 {{
 entry:
@@ -100,8 +100,9 @@ tail:
   br i1 %some, label %pad, label %done
 pad:
 {"".join(_last(i, port) for i, port in enumerate(inputs))}
+{"".join(x.place("end") for x in outputs if x.tiled)}
   call void @tile({", ".join(f"ptr {x}" for x in rest)})
-{_copied(outputs, "%left", "%l")}
+{_copied([x for x in outputs if not x.tiled], "%left", "%l")}
   br label %done
 done:
 {"  fence seq_cst" if name == "stream" else ""}
@@ -118,16 +119,19 @@ class Out:
         self.i, self.size = i, slot.size
         self.T, self.bytes = ("i8", 1) if byte else (lanes.number.llvm, lanes.number.bytes)
         self.columns = Columns(i, output, lanes) if by_columns(output, lanes) else None
-        plain = byte or self.columns is not None
+        self.tiled = output.tiled
+        plain = byte or self.tiled or self.columns is not None
         self.pitch = slot.size if plain else pitch(lanes, slot.size)
         self.holes = () if plain else holes(output.values, lanes)
         self.apart = self.pitch != slot.size or bool(self.holes) or self.columns is not None
-        self.long = not byte and slot.size * self.bytes >= LONG
+        self.long = not (byte or self.tiled) and slot.size * self.bytes >= LONG
         self._copy = "copy"
 
     def rooms(self, width: int) -> dict[str, int]:
         """Scratch of a tile: for rows, or for columns and rows made of them."""
         rows = width * self.pitch * self.bytes
+        if self.tiled:
+            return {}
         if self.columns is None:
             return {f"%pad{self.i}": rows}
         return {f"%pad{self.i}": self.columns.bytes, f"%rows{self.i}": rows}
@@ -139,13 +143,13 @@ class Out:
         made._copy = "stream" if self.long else "copy"
         return made
 
-    def place(self) -> str:
+    def place(self, name: str = "p") -> str:
         """The address that a whole tile writes to."""
         if self.apart:
-            return f"  %p{self.i} = getelementptr {self.T}, ptr %pad{self.i}, i64 0\n"
+            return f"  %{name}{self.i} = getelementptr {self.T}, ptr %pad{self.i}, i64 0\n"
         return (
-            f"  %o{self.i} = mul i64 %row, {self.size}\n"
-            f"  %p{self.i} = getelementptr {self.T}, ptr %base{self.i}, i64 %o{self.i}\n"
+            f"  %{name}o{self.i} = mul i64 %row, {self.size}\n"
+            f"  %{name}{self.i} = getelementptr {self.T}, ptr %base{self.i}, i64 %{name}o{self.i}\n"
         )
 
     def copy(self, out: Lines, rows: str, row: str, source: str = "") -> None:

@@ -31,6 +31,7 @@ class Memory:
         ]
         self._rows = dict((*ports, *slots))  # pointer and length of a row
         self._tiled = {port.name for port in program.inputs if port.tiled}
+        self._tiled |= {output.name for output in program.outputs if output.tiled}
         tables = enumerate(program.tables)
         self._tables = {a.name: f"%table{k}" for k, a in tables}
         scratch = [a for a in program.arrays if a.values is None]
@@ -104,7 +105,9 @@ class Memory:
     def _side_by_side(self, writes: list[Write]) -> bool:
         """Whether elements fill a register's worth of one output, one after another."""
         (array, at, _, _, _), width = writes[0], self.lanes.width
-        if len(writes) < width or width == 1 or array in self._scratch or array in self._bytes:
+        if len(writes) < width or width == 1:
+            return False
+        if array in self._scratch or array in self._bytes or array in self._tiled:
             return False
         next_to = [at._replace(start=at.start + k) for k in range(width)]
         return [(w.array, w.at) for w in writes] == [(array, x) for x in next_to]
@@ -127,6 +130,9 @@ class Memory:
                 old = out.load(self.lanes.type, *where)
                 value = out.let(f"fadd {self.lanes.type} {old}, {value}")
             out.store(self.lanes.type, value, *where)
+            return
+        if write.array in self._tiled:
+            out.store(self.lanes.type, value, self._rows[write.array][0], index, number.bytes)
             return
         base, places = self._places_of(write.array, index)
         for place, one in zip(places, unpack(out, self.lanes, value), strict=True):

@@ -45,6 +45,7 @@ class LlvmKernel:
         number = np.dtype(dtype)
         self._inputs = [(port.name, number, port.size) for port in signature.inputs]
         self._tiled = {port.name for port in signature.inputs if port.tiled}
+        self._tiled |= {slot.name for slot in signature.outputs if slot.tiled}
         self._outputs = [
             (slot.name, np.dtype(np.uint8) if slot.kind == BYTE else number, slot.size)
             for slot in signature.outputs
@@ -206,14 +207,16 @@ class LlvmKernel:
         states: int = outputs[0].shape[0]
         if self.form == ONE and states != 1:
             raise ValueError(f"a kernel for one state was given {states}")
+        whole = -(-states // self.width) * self.width  # states, where tiles are whole
         for array, (name, dtype, size) in zip(inputs, self._inputs, strict=True):
             tiled = name in self._tiled
-            rows = -(-states // self.width) * self.width if tiled else states
+            rows = whole if tiled else states
             straight = array.flags.c_contiguous or (self.form != ONE and not tiled)
             _check_array(array, (rows, size), name, dtype, straight)
         for array, (name, dtype, size) in zip(outputs, self._outputs, strict=True):
             usable = array.flags.c_contiguous and array.flags.writeable
-            _check_array(array, (states, size), name, dtype, usable)
+            rows = whole if name in self._tiled else states
+            _check_array(array, (rows, size), name, dtype, usable)
         return states
 
 
