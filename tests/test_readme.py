@@ -63,9 +63,26 @@ def test_pages_show_commands_that_exist(path):
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.name)
-def test_examples_run(path, tmp_path):
+def test_examples_run_and_make_a_picture(path, tmp_path):
     done = subprocess.run(
         [sys.executable, "-W", "error", str(path)], capture_output=True, text=True, cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
+    if re.search(r"^no .* without ", done.stdout):
+        return  # the package, or the compiler, that it is about is missing: it says so
+    picture = tmp_path / f"{path.stem.split('_', 1)[1]}.png"
+    assert picture.read_bytes().startswith(b"\x89PNG"), "no picture"
+
+
+def test_the_gallery_shows_every_example_with_its_picture(tmp_path):
+    gallery = runpy.run_path(str(ROOT / "docs" / "extensions" / "example_pages.py"))
+    shown = [number for numbers in gallery["SECTIONS"].values() for number in numbers]
+    assert sorted(shown) == sorted(path.name[:2] for path in EXAMPLES)
+    gallery["write"](tmp_path)
+    text = (tmp_path / "gallery.md").read_text()
+    for path in EXAMPLES:
+        picture = gallery["picture_of"](path)
+        assert f"pictures/{picture}" in text
+        assert (ROOT / "docs" / "pictures" / picture).is_file(), picture
+        assert f"examples/{path.stem}" in text
