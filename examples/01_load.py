@@ -1,4 +1,4 @@
-"""Load a robot and ask it for everything it knows about one state.
+"""Load a robot: everything it knows about one state.
 
 The picture has the arm from the side, with its centre of mass, and its mass matrix. It is saved
 where matplotlib is installed.

@@ -1,4 +1,4 @@
-"""A robot from a DH table, pushed at its tip; and its swing conserves energy.
+"""A robot from a DH table: pushed at its tip, and left to swing.
 
 The picture has the swing, and the energy's error along it. It is saved where matplotlib is
 installed.

@@ -1,4 +1,4 @@
-"""A tether of 2,000 links, released from rest and stepped by semi-implicit Euler.
+"""A tether of 2,000 links: released from rest, stepped by semi-implicit Euler.
 
 It lies level, held at one end, and falls under gravity. No energy is lost: what the method adds or
 loses is its error, shown relative to the kinetic energy. It halves with the step. A picture of the

@@ -1,4 +1,4 @@
-"""A tether held at one end falls from level until its free end cracks like a whip.
+"""A tether cracks like a whip: it is held at one end and falls from level.
 
     python examples/07_whip.py                               2,000 links, a few seconds
     python examples/07_whip.py 100_000 whip.png whip.gif     10 km of links, and a film (minutes)

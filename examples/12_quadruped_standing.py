@@ -1,4 +1,4 @@
-"""A quadruped stands on four feet, and leans until a foot would lift.
+"""A quadruped stands on four feet: it leans until a foot would lift.
 
 A foot on the ground is a closed loop: a point held to the world. With four of them, 6 of the 18
 degrees of freedom are left, those of the trunk. Inverse kinematics leans the trunk while the feet

@@ -1,4 +1,4 @@
-"""What an arm holds, from the torques of its motors: one unknown body, by `lw.identify`.
+"""What an arm holds: one unknown body, from the torques of its motors.
 
 The picture has the mass that is found over the number of measured states. It is saved where
 matplotlib is installed.

@@ -1,4 +1,4 @@
-"""Swing up a pole on a cart, planned by IPOPT: the robot's equations as a CasADi function.
+"""A swing-up planned by IPOPT: the robot's equations as a CasADi function.
 
 `robot.casadi` runs the equations of forward dynamics on CasADi's symbols, so that CasADi has their
 exact derivatives; `lw.simulate` then takes the plan through the compiled dynamics. A picture is

@@ -1,4 +1,4 @@
-"""A vector environment of Gymnasium: a thousand pendulums in each call of `simulate`.
+"""A thousand pendulums in Gymnasium: a vector environment, one call of `simulate` a step.
 
 The usual task: swing up and stay, with a torque too weak to lift the pendulum at once. One step of
 the environment is one compiled rollout of all pendulums, the torque held over it. A picture is

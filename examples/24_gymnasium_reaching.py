@@ -1,4 +1,4 @@
-"""A vector environment of Gymnasium: a thousand arms that reach for goals of their own.
+"""A thousand arms in Gymnasium: a vector environment whose arms reach for goals.
 
 An action is where the joints shall go from here; a step of the environment is one compiled rollout
 of all arms under a law of computed torques, which is part of the compiled loop. A picture is saved,

@@ -36,7 +36,7 @@ def write(docs: Path) -> None:
     for script in scripts.values():
         (docs / "examples" / f"{script.stem}.md").write_text(page(script))
     parts = [section(title, [scripts[n] for n in ns]) for title, ns in SECTIONS.items()]
-    pages = [f"examples/{scripts[n].stem}" for ns in SECTIONS.values() for n in ns]
+    pages = [entry(scripts[n]) for ns in SECTIONS.values() for n in ns]
     tree = "\n".join(["```{toctree}", ":hidden:", "", *pages, "```", ""])
     (docs / "gallery.md").write_text("\n".join([HEAD, *parts, tree]))
 
@@ -57,6 +57,11 @@ def described(script: Path) -> tuple[str, str]:
 def picture_of(script: Path) -> str:
     """The name of the picture that a script saves; docs/pictures has a copy."""
     return f"{script.stem.split('_', 1)[1]}.png"
+
+
+def entry(script: Path) -> str:
+    """A line of the table of contents: what comes before a colon is the title."""
+    return f"{described(script)[0].partition(': ')[0]} <examples/{script.stem}>"
 
 
 def page(script: Path) -> str:
