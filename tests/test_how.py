@@ -1,4 +1,4 @@
-"""Examples with their output on pages, such as those about how linkwise works, give what they say."""
+"""Examples with output, on the pages about how linkwise works, give what the pages say."""
 
 import doctest
 import re

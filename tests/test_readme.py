@@ -23,21 +23,32 @@ def test_the_readme_has_a_short_example():
 
 @pytest.mark.parametrize("block", BLOCKS)
 def test_readme_blocks_run(block, tmp_path, monkeypatch):
-    monkeypatch.chdir(ROOT)
+    monkeypatch.chdir(tmp_path)
     script = tmp_path / "block.py"
     script.write_text(block)
     runpy.run_path(str(script))
 
 
-@pytest.mark.parametrize("page", ["start", "coming_from"])
+@pytest.mark.parametrize("page", ["start", "features"])
 def test_blocks_of_a_page_run_one_after_another(page, tmp_path, monkeypatch):
-    pytest.importorskip("pinocchio")
-    pytest.importorskip("mujoco")
-    text = (ROOT / "docs" / f"{page}.md").read_text()
+    run_blocks((ROOT / "docs" / f"{page}.md").read_text(), tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("library", ["Pinocchio", "MuJoCo", "Drake", "roboticstoolbox"])
+def test_lines_side_by_side_agree(library, tmp_path, monkeypatch):
+    """The part of coming_from.md about a library, after what all have in common."""
+    pytest.importorskip({"Drake": "pydrake"}.get(library, library.lower()))
+    common, *parts = re.split(r"^## ", (ROOT / "docs" / "coming_from.md").read_text(), flags=re.M)
+    (own,) = [part for part in parts if part.startswith(f"{library}\n")]
+    assert "assert np.allclose" in own
+    run_blocks(common + own, tmp_path, monkeypatch)
+
+
+def run_blocks(text, folder, monkeypatch):
     code = "\n".join(re.findall(r"```python\n(.*?)```", text, re.S))
-    script = tmp_path / "page.py"
+    script = folder / "page.py"
     script.write_text(code.replace('"docs/', f'"{ROOT}/docs/'))
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(folder)
     runpy.run_path(str(script))
 
 
