@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from linkwise.cli.main import main
+from linkwise.codes import Code
 
 ROOT = Path(__file__).resolve().parents[1]
 BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
@@ -97,3 +98,12 @@ def test_the_gallery_shows_every_example_with_its_picture(tmp_path):
         assert f"pictures/{picture}" in text
         assert (ROOT / "docs" / "pictures" / picture).is_file(), picture
         assert f"examples/{path.stem}" in text
+
+
+def test_the_page_of_problems_has_every_code(tmp_path):
+    page = runpy.run_path(str(ROOT / "docs" / "extensions" / "problem_pages.py"))
+    page["write"](tmp_path)
+    text = (tmp_path / "problems.md").read_text(encoding="utf-8")
+    missing = [code.name for code in Code if f"| `{code.name}`" not in text]
+    assert missing == ["OTHER", "OTHER_TOLD"]  # whose words are their places' own
+    assert "{" not in text
