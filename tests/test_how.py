@@ -1,4 +1,4 @@
-"""Examples with output, on the pages about how linkwise works, give what the pages say."""
+"""Examples with output, on pages about how linkwise works and papers, give what they say."""
 
 import doctest
 import re
@@ -8,11 +8,12 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted((ROOT / "docs" / "how").glob("*.md"))
+OTHERS = [ROOT / "docs" / "methods.md", *sorted((ROOT / "docs" / "papers").glob("*.md"))]
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 NEEDED = {"algorithms": ["mpmath"], "doors": ["sympy", "casadi"]}
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "docs" / "methods.md"], ids=lambda p: p.stem)
+@pytest.mark.parametrize("page", [*PAGES, *OTHERS], ids=lambda p: p.stem)
 def test_examples_of_a_page_give_what_it_says(page, monkeypatch):
     for package in NEEDED.get(page.stem, ()):
         pytest.importorskip(package)
