@@ -1,10 +1,13 @@
 """Examples with output, on pages about how linkwise works and papers, give what they say."""
 
 import doctest
+import inspect
 import re
 from pathlib import Path
 
 import pytest
+
+import linkwise
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted((ROOT / "docs" / "how").glob("*.md"))
@@ -50,3 +53,10 @@ def test_the_sweeps_of_inverse_dynamics_are_shown_as_they_are():
     source = (ROOT / "src" / "linkwise" / "algorithms" / "rnea.py").read_text(encoding="utf-8")
     for line in shown.splitlines()[1:]:
         assert line in source, line
+
+
+def test_the_reference_lists_every_function_of_a_robot_by_its_topic():
+    page = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+    listed = re.findall(r"`~linkwise\.Robot\.(\w+)`", page)
+    members = inspect.getmembers(linkwise.Robot, callable)
+    assert sorted(listed) == [name for name, _ in members if not name.startswith("_")]
