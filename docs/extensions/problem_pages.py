@@ -17,8 +17,8 @@ TITLES = {
 HEAD = """# All problems of robot files
 
 What `lw.check` and `linkwise check` can find, by code. Words in ‹brackets› stand for
-what the file has there. Where a code is marked *mended*, `linkwise check FILE --repair OUT`
-writes a copy in which it is.
+what the file has there. What is marked *mended*, `linkwise check FILE --repair OUT`
+mends in a copy, where the file leaves no doubt what it meant.
 """
 
 
