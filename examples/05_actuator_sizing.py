@@ -64,7 +64,8 @@ if importlib.util.find_spec("matplotlib"):
     figure, axes = plt.subplots(2, 3, figsize=(10, 5), sharex=True, layout="constrained")
     for i, axis in enumerate(axes.flat):
         for v in speeds:
-            axis.plot(s, g[:, i] + v**2 * t[:, i], label=f"{v:.1f} m/s")
+            shade = str(0.7 - 0.35 * v)  # faster is darker
+            axis.plot(s, g[:, i] + v**2 * t[:, i], color=shade, label=f"{v:.1f} m/s")
         axis.axhspan(-motors[i], motors[i], color="0.9", zorder=0)
         axis.set(title=robot.joint_names[i], xlabel="path, m", ylabel="torque, N m")
     axes[0, 0].legend(fontsize="small")

@@ -1,7 +1,7 @@
-"""A tether held at one end falls from level until its free end cracks like a whip.
+"""A tether cracks like a whip: it is held at one end and falls from level.
 
-    python examples/07_whip.py                      2,000 links, a few seconds
-    python examples/07_whip.py 100_000 whip.png whip.gif     10 km of links, drawn (minutes)
+    python examples/07_whip.py                               2,000 links, a few seconds
+    python examples/07_whip.py 100_000 whip.png whip.gif     10 km of links, and a film (minutes)
 
 The free part falls straight down; the held part swings; the bend between them runs outward and
 takes the energy of the fall with it, so that the end cracks. Nothing is lost to friction: the
@@ -14,6 +14,7 @@ plane, where every second joint bends, waves of number k then have the frequency
 sqrt(T k² / (m / l + 2 a l k⁴)), at most sqrt(T / sqrt(8 a m)), and steps may be nine times as long.
 """
 
+import importlib.util
 import sys
 from collections.abc import Iterator
 from itertools import pairwise
@@ -94,8 +95,8 @@ def turned(angles: np.ndarray) -> np.ndarray:
     return angles * np.resize([1.0, 0.0, -1.0, 0.0], len(angles))
 
 
-def draw(frames: list[Frame], n: int, still: str, moving: str) -> None:
-    """A picture of some frames, and an animation of all."""
+def draw(frames: list[Frame], n: int, still: str, moving: str = "") -> None:
+    """A picture of some frames, and an animation of all where it has a name."""
     import matplotlib
 
     matplotlib.use("agg")
@@ -108,6 +109,9 @@ def draw(frames: list[Frame], n: int, still: str, moving: str) -> None:
         axes.plot(*_thin(frame), color=plt.cm.viridis(0.95 * frame.t / END), lw=1.3)
     line.set_data([f.t for f in frames], [f.speed for f in frames])
     figure.savefig(still, dpi=110)
+    print(f"{still} saved")
+    if not moving:
+        return
 
     figure, axes, line = _axes(plt, n, frames)
     trail = [axes.plot([], [], color="C0", lw=0.8, alpha=a)[0] for a in (0.12, 0.22, 0.35)]
@@ -163,8 +167,9 @@ def main() -> None:
         frames.append(frame)
         if len(frames) % (FRAMES // 12) == 0:
             print(f"{frame.t:.3f}  {frame.speed:9.2f}  {frame.error:12.1e}  {frame.steps:8,}")
-    if len(sys.argv) > 3:
-        draw(frames, n, sys.argv[2], sys.argv[3])
+    if importlib.util.find_spec("matplotlib"):
+        names = sys.argv[2:4]
+        draw(frames, n, *(names or ["whip.png"]))
 
 
 if __name__ == "__main__":

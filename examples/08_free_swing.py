@@ -40,11 +40,12 @@ else:
     energy, t = runs["midpoint"].energy, runs["midpoint"].t
     lowest = energy.potential.min()
     heights = {"potential": energy.potential - lowest, "total": energy.total - lowest}
-    for label, values in ({"kinetic": energy.kinetic} | heights).items():
-        top.plot(t[begin], values[begin], lw=1, label=label)
+    shown = {"kinetic": energy.kinetic} | heights
+    for (label, values), style in zip(shown.items(), ("k-", "k:", "C1--"), strict=True):
+        top.plot(t[begin], values[begin], style, lw=1, label=label)
     top.set(xlabel="t, s", ylabel="energy, J", title="puma560 swings freely, steps of 50 ms")
-    for name, error in errors.items():
-        bottom.plot(20.0 * np.arange(1, 101), 100.0 * error, lw=1.5, label=name)
+    for (name, error), style in zip(errors.items(), ("k-", "k--"), strict=True):
+        bottom.plot(20.0 * np.arange(1, 101), 100.0 * error, style, lw=1.5, label=name)
     bottom.set(xlabel="t, s", ylabel="greatest energy error in 20 s, %", ylim=(0.0, None))
     for axes in (top, bottom):
         axes.grid(alpha=0.3)

@@ -1,4 +1,4 @@
-"""The hand of a seven-joint arm goes round a circle: operational-space control.
+"""A hand goes round a circle: operational-space control of a seven-joint arm.
 
 The law computes torques with which the hand accelerates as it should, whatever the inertia of the
 arm, its gravity and its velocities do. Told how fast its target moves, the hand stays within a

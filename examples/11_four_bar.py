@@ -86,6 +86,7 @@ else:
     plot.plot(
         degrees,
         np.linalg.norm(force, axis=1) / 10,
+        "--",
         color="tab:orange",
         label="force in the pin, 10 N",
     )
@@ -94,8 +95,8 @@ else:
     )
     plot.grid(alpha=0.3)
     plot.legend(frameon=False)
-    for name, off in errors.items():
-        apart.semilogy(swing.t, np.maximum(off, 1e-17), lw=1.2, label=name)
+    for (name, off), shade in zip(errors.items(), ("0.0", "0.45", "0.75"), strict=True):
+        apart.semilogy(swing.t, np.maximum(off, 1e-17), color=shade, lw=1.2, label=name)
     apart.set(
         xlabel="t, s", ylabel="pin apart by, m", ylim=(1e-18, 1e0), title="free swing, RK4 at 2 ms"
     )

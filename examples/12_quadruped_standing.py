@@ -1,4 +1,4 @@
-"""A quadruped stands on four feet, and leans until a foot would lift.
+"""A quadruped stands on four feet: it leans until a foot would lift.
 
 A foot on the ground is a closed loop: a point held to the world. With four of them, 6 of the 18
 degrees of freedom are left, those of the trunk. Inverse kinematics leans the trunk while the feet
@@ -99,8 +99,8 @@ else:
     scene.set(xticks=[-0.2, 0.0, 0.2], yticks=[-0.2, 0.0, 0.2], zticks=[0.0, 0.2], zlim=(0.0, 0.35))
     scene.set_aspect("equal")
     scene.view_init(20, -60)
-    for i, leg in enumerate(LEGS):
-        plot.plot(lean, forces[:, i, 2], color=colours[leg], label=leg)
+    for i, (leg, style) in enumerate(zip(LEGS, ("-", "--", "-.", ":"), strict=True)):
+        plot.plot(lean, forces[:, i, 2], style, color=colours[leg], lw=2, label=leg)
     plot.axhline(0.0, color="0.3", lw=1)
     plot.axvline(lean[lifts], color="0.3", lw=1, ls=":")
     plot.set(xlabel="lean, m", ylabel="upward force on the foot, N", title="who carries the weight")

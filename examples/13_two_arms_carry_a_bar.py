@@ -1,4 +1,4 @@
-"""Two arms carry a bar round a circle, and share its weight in two ways.
+"""Two arms carry a bar: round a circle, its weight shared in two ways.
 
 A grasp is one robot: the joints of both arms, and a bar that is held at both ends. Many torques
 move the bar in the same way, for the arms can also pull at each other through it. Of these,

@@ -1,4 +1,4 @@
-"""A space robot with two arms catches a target that drifts and tumbles, and brings it to rest.
+"""A space robot catches a target: it drifts and tumbles, and is brought to rest.
 
 Nothing holds the robot: as its arms reach out, its body moves by reaction. When both hands close
 on the target at once, an impulse passes through the arms; then they are damped, and everything

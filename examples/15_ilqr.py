@@ -80,7 +80,8 @@ else:
     paths.set(xlabel="y, m", ylabel="z, m", title="the tip, seen along x", aspect="equal")
     fall.semilogy([cost for cost, _, _ in rounds], "o-")
     fall.set(xlabel="round", title="cost")
-    push.plot(DT * np.arange(STEPS), us, label=[f"joint {k + 1}" for k in range(n)])
+    for k, style in zip(range(n), ("-", "--", "-.", ":", "-", "--"), strict=True):
+        push.plot(DT * np.arange(STEPS), us[:, k], style, lw=1 + k // 4, label=f"joint {k + 1}")
     push.set(xlabel="t, s", title="torques of the last round, N m")
     for axes in (paths, push):
         axes.legend(fontsize=8)

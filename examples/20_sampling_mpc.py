@@ -65,7 +65,7 @@ else:
         top.plot(DT * (13 + np.arange(AHEAD)), np.degrees(row), color="0.8", lw=0.7)
     top.plot(t, np.degrees(states[:, 1]), "C3", lw=2)
     top.set(ylabel="angle of the pole, °", title="fifty futures tried at 0.3 s, and what came")
-    bottom.plot(t, states[:, 0], label="place of the cart, m")
+    bottom.plot(t, states[:, 0], "k", label="place of the cart, m")
     bottom.step(t[1:], np.array(done) / 10.0, lw=1, label="push, 10 N")
     bottom.set(xlabel="t, s")
     bottom.legend(loc="upper right")

@@ -1,7 +1,8 @@
-"""A vector environment of Gymnasium: a thousand pendulums in each call of `simulate`.
+"""A thousand pendulums in Gymnasium: a vector environment, one call of `simulate` a step.
 
 The usual task: swing up and stay, with a torque too weak to lift the pendulum at once. One step of
-the environment is one compiled rollout of all pendulums, the torque held over it.
+the environment is one compiled rollout of all pendulums, the torque held over it. A picture is
+saved, where matplotlib is installed.
 """
 
 import sys
@@ -51,10 +52,26 @@ class Pendulums(gym.vector.VectorEnv):
 
 
 envs = Pendulums(1000)
-seen, late = envs.reset(seed=0)[0], np.zeros(1, bool)
+seen, late, angles = envs.reset(seed=0)[0], np.zeros(1, bool), []
 while not late.all():  # pump energy until the pendulum stands nearly upright, then hold it
     (c, s, rate), energy = seen.T, seen[:, 2] ** 2 / 6 + 9.81 * 0.5 * (seen[:, 0] - 1)
     hold = -12 * np.arctan2(s, c) - 3 * rate
     torque = np.where((c > 0.9) & (np.abs(rate) < 2.5), hold, -3 * np.sign(rate) * energy)
     seen, reward, _, late, _ = envs.step(torque[:, None])
+    angles.append(np.rad2deg(np.arctan2(seen[:, 1], seen[:, 0])))
 print(f"{envs.num_envs} pendulums, {LENGTH} steps: {np.mean(seen[:, 0] > 0.95):.0%} upright")
+
+try:
+    from matplotlib.figure import Figure
+except ImportError:
+    print("no picture: pip install 'linkwise[plot]'")
+else:
+    t, degrees = STEP * np.arange(1, LENGTH + 1), np.array(angles)
+    figure = Figure(figsize=(8, 4.6), layout="constrained")
+    some, share = figure.subplots(2, 1, sharex=True)
+    some.plot(t, degrees[:, :40], ".", color="0.2", ms=1.5)
+    some.set(title="forty of a thousand pendulums", ylabel="angle, degrees", yticks=(-180, 0, 180))
+    share.plot(t, 100 * (np.abs(degrees) < 18).mean(axis=1), color="#0072b2")
+    share.set(xlabel="time, s", ylabel="upright, %", ylim=(0, 103))
+    figure.savefig("gymnasium.png", dpi=110)
+    print("gymnasium.png saved")

@@ -1,4 +1,4 @@
-"""A policy that balances a pole on a cart, trained through the dynamics by PyTorch.
+"""A policy trained by PyTorch: it balances a pole on a cart.
 
 `lw.torch` gives forward dynamics with gradients: the loss of whole motions, of many carts at once,
 is differentiated by the weights of a small network.

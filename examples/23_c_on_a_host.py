@@ -2,13 +2,15 @@
 
 `robot.export` writes C99 that needs nothing of linkwise. Here a small main program holds an arm by
 torques of gravity and a damper in a loop of 1 kHz, as a controller on a real-time host would, with
-the exported dynamics as the arm; NumPy calls repeat the motion and must agree.
+the exported dynamics as the arm; NumPy calls repeat the motion and must agree. A picture of both is
+saved, where matplotlib is installed.
 """
 
 import shutil
 import subprocess
 import sys
 import tempfile
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -28,8 +30,8 @@ int main(void)
         arm_forward_dynamics(q, qd, tau, qdd);
         for (int i = 0; i < ARM_NV; ++i) qd[i] += 1e-3 * qdd[i];
         for (int i = 0; i < ARM_NQ; ++i) q[i] += 1e-3 * qd[i];
+        for (int i = 0; i < ARM_NQ; ++i) printf("%.17g ", q[i]);
     }
-    for (int i = 0; i < ARM_NQ; ++i) printf("%.17g ", q[i]);
     return 0;
 }
 """
@@ -51,9 +53,33 @@ with tempfile.TemporaryDirectory() as made:
            for x in ("arm_test", "main")]  # fmt: skip
 print(f"self-test: {run[0].strip()}")
 q, qd = np.array([0.1, 0.6, -0.3, 0.9, 0.2, -0.5, 0.4]), np.array([1, -1, 0.5, 1, -2, 1, 3.0])
+motion = []
 for _ in range(1000):
     qd = qd + 1e-3 * robot.forward_dynamics(q, qd, robot.gravity_torque(q) - 0.2 * qd)
     q = q + 1e-3 * qd
-difference = np.abs(np.array(run[1].split(), float) - q).max()
-print(f"after 1000 steps in C and in NumPy: {difference:.1e} rad apart")
+    motion.append(q)
+in_c = np.array(run[1].split(), float).reshape(-1, robot.nq)
+difference = np.abs(in_c - motion).max()
+print(f"1000 steps in C and in NumPy: at most {difference:.1e} rad apart")
 assert difference < 1e-12
+
+try:
+    from matplotlib.figure import Figure
+except ImportError:
+    print("no picture: pip install 'linkwise[plot]'")
+else:
+    axes = (figure := Figure(figsize=(8, 4), layout="constrained")).subplots()
+    t, every = 1e-3 * np.arange(1, 1001), slice(49, None, 50)
+    heights = np.rad2deg(in_c[-1])
+    for below, above in pairwise(np.argsort(heights)):  # names that do not overlap
+        heights[above] = max(heights[above], heights[below] + 12)
+    for k, line in enumerate(np.rad2deg(in_c).T):
+        axes.plot(t, line, color="0.6", lw=3, label="" if k else "the C program")
+        dots = np.rad2deg(np.array(motion)[every, k])
+        axes.plot(t[every], dots, "k.", ms=5, label="" if k else "calls from Python")
+        axes.text(1.02, heights[k], robot.joint_names[k], va="center")
+    axes.set(title="iiwa14 held by its torques of gravity and a damper, pushed at the start",
+             xlabel="time, s", ylabel="joint angle, degrees", xlim=(0, 1.1))  # fmt: skip
+    axes.legend(loc="upper left")
+    figure.savefig("c_on_a_host.png", dpi=110)
+    print("c_on_a_host.png saved")

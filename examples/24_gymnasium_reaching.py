@@ -1,7 +1,8 @@
-"""A vector environment of Gymnasium: a thousand arms that reach for goals of their own.
+"""A thousand arms in Gymnasium: a vector environment whose arms reach for goals.
 
 An action is where the joints shall go from here; a step of the environment is one compiled rollout
-of all arms under a law of computed torques, which is part of the compiled loop.
+of all arms under a law of computed torques, which is part of the compiled loop. A picture is saved,
+where matplotlib is installed.
 """
 
 import sys
@@ -52,9 +53,30 @@ class Arms(gym.vector.VectorEnv):
 
 
 envs = Arms(1000)
-seen, late = envs.reset(seed=0)[0], np.zeros(1, bool)
+seen, late, ways = envs.reset(seed=0)[0], np.zeros(1, bool), []
 while not late.all():  # by damped least squares, where a policy that has learnt would stand
     J = ROBOT.jacobian(envs.q, TIP)[:, 3:]
     action = J.mT @ np.linalg.solve(J @ J.mT + 0.05 * np.eye(3), seen[:, -3:, None])
     seen, reward, _, late, _ = envs.step(action[..., 0])
+    ways.append(seen[:, -3:])
 print(f"{envs.num_envs} arms, {LENGTH} steps: {np.mean(reward > -0.01):.0%} within 1 cm at last")
+
+try:
+    from matplotlib.figure import Figure
+except ImportError:
+    print("no picture: pip install 'linkwise[plot]'")
+else:
+    t, away = STEP * np.arange(1, LENGTH + 1), 100 * np.linalg.norm(ways, axis=-1)  # cm
+    figure = Figure(figsize=(9.5, 4), layout="constrained")
+    far, above = figure.subplots(1, 2)
+    far.fill_between(t, *np.percentile(away, (5, 95), axis=1), color="0.8", label="nine of ten")
+    far.semilogy(t, np.median(away, axis=1), color="k", label="median")
+    far.set(title="distance of a thousand hands from their goals", xlabel="time, s", ylabel="cm")
+    far.legend()
+    for goal, way in zip(envs.goals[:12], np.array(ways)[:, :12].swapaxes(0, 1), strict=True):
+        above.plot(*(goal - way)[:, :2].T, color="0.4", lw=1)
+        above.plot(*goal[:2], "k*", ms=8)
+    above.set(title="twelve of them from above, to their goals", xlabel="x, m", ylabel="y, m",
+              aspect="equal")  # fmt: skip
+    figure.savefig("gymnasium_reaching.png", dpi=110)
+    print("gymnasium_reaching.png saved")

@@ -1,4 +1,9 @@
-"""A robot file of your own: mistakes are named with their line, and what loads can be looked at."""
+"""A robot file of your own: mistakes are named with their line, and what loads can be looked at.
+
+The motion is saved as a page for any browser, and as a picture, where matplotlib is installed.
+"""
+
+import numpy as np
 
 import linkwise as lw
 
@@ -40,3 +45,25 @@ motion = lw.simulate(
 print("torques at the start", motion.tau[0].round(1), "at the end", motion.tau[-1].round(1))
 robot.save_html("my_own_urdf.html", motion)
 print("my_own_urdf.html saved: open it in a browser")
+
+try:
+    from matplotlib.figure import Figure
+except ImportError:
+    print("no picture: pip install 'linkwise[plot]'")
+else:
+    figure = Figure(figsize=(10, 3.8), layout="constrained")
+    side, torques = figure.subplots(1, 2)
+    robot = robot.with_frame("tip", "jib", np.array([[1, 0, 0, 0.6], *np.eye(4)[1:]]))
+    places = robot.forward_kinematics(motion.q, ["base", "jib", "tip"])[..., [0, 2], 3]
+    for k in range(0, len(places), 250):
+        shade = str(0.85 - 0.85 * k / len(places))  # later is darker
+        side.plot(*places[k, :2].T, "-", color=shade, lw=5, solid_capstyle="round")
+        side.plot(*places[k, 1:].T, "-", color=shade, lw=2)
+    side.set(title="the crane comes down and extends", xlabel="x, m", ylabel="z, m", aspect="equal")
+    torques.plot(motion.t, motion.tau[:, 0], color="k", label="lift, N m")
+    torques.plot(motion.t, motion.tau[:, 1], "--", color="k", label="extend, N")
+    torques.set(title="what its motors do", xlabel="time, s")
+    torques.legend()
+    torques.grid(alpha=0.3)
+    figure.savefig("my_own_urdf.png", dpi=110)
+    print("my_own_urdf.png saved")

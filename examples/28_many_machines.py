@@ -1,4 +1,4 @@
-"""A study of many states, chunk by chunk: torques of an arm with an unknown payload.
+"""A study on many machines: torques of an arm with an unknown payload.
 
 The chunks are computed one after another here; ``linkwise study`` computes them on all cores, or
 on all machines of a Dask cluster, and can be stopped at any time. A picture is saved, where

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from linkwise.cli.main import main
+from linkwise.codes import Code
 
 ROOT = Path(__file__).resolve().parents[1]
 BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
@@ -23,21 +24,32 @@ def test_the_readme_has_a_short_example():
 
 @pytest.mark.parametrize("block", BLOCKS)
 def test_readme_blocks_run(block, tmp_path, monkeypatch):
-    monkeypatch.chdir(ROOT)
+    monkeypatch.chdir(tmp_path)
     script = tmp_path / "block.py"
     script.write_text(block)
     runpy.run_path(str(script))
 
 
-@pytest.mark.parametrize("page", ["start", "coming_from"])
+@pytest.mark.parametrize("page", ["start", "features"])
 def test_blocks_of_a_page_run_one_after_another(page, tmp_path, monkeypatch):
-    pytest.importorskip("pinocchio")
-    pytest.importorskip("mujoco")
-    text = (ROOT / "docs" / f"{page}.md").read_text()
+    run_blocks((ROOT / "docs" / f"{page}.md").read_text(), tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("library", ["Pinocchio", "MuJoCo", "Drake", "roboticstoolbox"])
+def test_lines_side_by_side_agree(library, tmp_path, monkeypatch):
+    """The part of coming_from.md about a library, after what all have in common."""
+    pytest.importorskip({"Drake": "pydrake"}.get(library, library.lower()))
+    common, *parts = re.split(r"^## ", (ROOT / "docs" / "coming_from.md").read_text(), flags=re.M)
+    (own,) = [part for part in parts if part.startswith(f"{library}\n")]
+    assert "assert np.allclose" in own
+    run_blocks(common + own, tmp_path, monkeypatch)
+
+
+def run_blocks(text, folder, monkeypatch):
     code = "\n".join(re.findall(r"```python\n(.*?)```", text, re.S))
-    script = tmp_path / "page.py"
+    script = folder / "page.py"
     script.write_text(code.replace('"docs/', f'"{ROOT}/docs/'))
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(folder)
     runpy.run_path(str(script))
 
 
@@ -63,9 +75,35 @@ def test_pages_show_commands_that_exist(path):
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.name)
-def test_examples_run(path, tmp_path):
+def test_examples_run_and_make_a_picture(path, tmp_path):
     done = subprocess.run(
         [sys.executable, "-W", "error", str(path)], capture_output=True, text=True, cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
+    if re.search(r"^no .* without ", done.stdout):
+        return  # the package, or the compiler, that it is about is missing: it says so
+    picture = tmp_path / f"{path.stem.split('_', 1)[1]}.png"
+    assert picture.read_bytes().startswith(b"\x89PNG"), "no picture"
+
+
+def test_the_gallery_shows_every_example_with_its_picture(tmp_path):
+    gallery = runpy.run_path(str(ROOT / "docs" / "extensions" / "example_pages.py"))
+    shown = [number for numbers in gallery["SECTIONS"].values() for number in numbers]
+    assert sorted(shown) == sorted(path.name[:2] for path in EXAMPLES)
+    gallery["write"](tmp_path)
+    text = (tmp_path / "gallery.md").read_text()
+    for path in EXAMPLES:
+        picture = gallery["picture_of"](path)
+        assert f"pictures/{picture}" in text
+        assert (ROOT / "docs" / "pictures" / picture).is_file(), picture
+        assert f"examples/{path.stem}" in text
+
+
+def test_the_page_of_problems_has_every_code(tmp_path):
+    page = runpy.run_path(str(ROOT / "docs" / "extensions" / "problem_pages.py"))
+    page["write"](tmp_path)
+    text = (tmp_path / "problems.md").read_text(encoding="utf-8")
+    missing = [code.name for code in Code if f"| `{code.name}`" not in text]
+    assert missing == ["OTHER", "OTHER_TOLD"]  # whose words are their places' own
+    assert "{" not in text

@@ -41,11 +41,13 @@ SIZES = (7, 14, 30, 60, 100)
 XARM7 = "xarm_description/urdf/xarm7.urdf"
 ARMS = ("iiwa14", "puma560", "xarm7")
 DTYPES = ("float64", "float32")
-MEASURED = [f for f in FUNCTIONS if f not in configurations.FUNCTIONS]
+PARTS = ("inverse_dynamics_derivatives", "forward_dynamics_derivatives")  # called, give a tuple
+ELSEWHERE = ("generalized_jacobian", "diagonal_solve")  # of flying bases; a part of another one
+MEASURED = [f for f in FUNCTIONS if f not in (*configurations.FUNCTIONS, *ELSEWHERE)]
 COMPILED = 50_000  # operations of a program; longer ones are run as equations, by NumPy
 # functions whose result has n³ entries: longest chain
 CUBIC = {"christoffel": 14, "inertial_power": 14, "kinematic_hessian": 30}
-SQUARE = {"coriolis_matrix": 60}
+SQUARE = {"coriolis_matrix": 60, **dict.fromkeys(PARTS, 30)}
 DENSE = {("mass_matrix_inverse", "schur"): 30}  # methods that take n³ operations for n² entries
 # the method whose 50 digits are taken for exact; else the method's own, where results differ
 EXACT = {
@@ -56,6 +58,7 @@ EXACT = {
     "operational_inertia_inverse": "crba",
     "tip_acceleration": "fd3",
     "coriolis_matrix": "composite",
+    **dict.fromkeys(PARTS, "composite"),
 }
 Array = np.ndarray
 
@@ -122,7 +125,8 @@ def compiled(name: str, algorithm: Algorithm, dtype: str) -> Array:
     names = [k for k, _ in algorithm.inputs if k != "qdd0"]
     values = [states_of(name)[k].astype(dtype) for k in names]
     robot, function = robot_of(name), algorithm.function
-    call = getattr(robot, function, None) or partial(robot.compute, function)
+    named = None if function in PARTS else getattr(robot, function, None)
+    call = named or partial(robot.compute, function)
     return np.asarray(call(*values, **options))
 
 

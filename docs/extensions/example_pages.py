@@ -7,12 +7,20 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-PICTURES = ROOT / "docs" / "pictures"
-# of scripts that make a page, or print: what belongs to them
-OTHERS = {
-    "load": "view_iiwa14.png", "my_own_urdf": "view_report.png", "gpu": "roofline.svg",
-    "tether": "long_chains.svg", "casadi_swing_up": "swing_up.png",
-}  # fmt: skip
+SECTIONS = {  # headings of the gallery, and the numbers of their scripts
+    "First steps": ("01", "26", "25", "03"),
+    "Many states, other numbers, other machines": ("02", "29", "27", "28", "04"),
+    "Reaching and control": ("09", "10", "05"),
+    "Motion": ("08", "16", "06", "07"),
+    "Closed loops, legs and grasps": ("11", "12", "13", "14"),
+    "Derivatives and optimisation": ("30", "15", "19", "20"),
+    "Identification": ("17", "18"),
+    "Other tools": ("23", "21", "24", "22"),
+}
+HEAD = """# Gallery
+
+Each script runs as it stands, and in the tests; each picture is the one that its script saves.
+"""
 
 
 def setup(app: Any) -> dict[str, Any]:
@@ -23,29 +31,20 @@ def setup(app: Any) -> dict[str, Any]:
 
 def write(docs: Path) -> None:
     """The gallery, and a page for each script."""
-    folder = docs / "examples"
-    folder.mkdir(exist_ok=True)
-    cards, pages = [], []
-    for script in sorted((ROOT / "examples").glob("[0-9]*.py")):
-        title, text = described(script)
-        picture = picture_of(script)
-        (folder / f"{script.stem}.md").write_text(page(script, title, text, picture))
-        cards.append(card(script, title, picture))
-        pages.append(f"examples/{script.stem}")
-    lines = [
-        "# Gallery",
-        "",
-        "Each script runs as it stands, and in the tests.",
-        "",
-        FENCE,
-        *cards,
-        ":::::",
-    ]
-    tree = ["```{toctree}", ":hidden:", "", *pages, "```"]
-    (docs / "gallery.md").write_text("\n".join([*lines, "", *tree, ""]))
+    (docs / "examples").mkdir(exist_ok=True)
+    scripts = {script.name[:2]: script for script in sorted((ROOT / "examples").glob("[0-9]*.py"))}
+    for script in scripts.values():
+        (docs / "examples" / f"{script.stem}.md").write_text(page(script))
+    parts = [section(title, [scripts[n] for n in ns]) for title, ns in SECTIONS.items()]
+    pages = [entry(scripts[n]) for ns in SECTIONS.values() for n in ns]
+    tree = "\n".join(["```{toctree}", ":hidden:", "", *pages, "```", ""])
+    (docs / "gallery.md").write_text("\n".join([HEAD, *parts, tree]))
 
 
-FENCE = ":::::{grid} 1 2 2 3\n:gutter: 3\n"
+def section(title: str, scripts: list[Path]) -> str:
+    """A heading and a card for each script."""
+    fence = ":::::{grid} 1 2 2 3\n:gutter: 3\n"
+    return "\n".join([f"## {title}\n", fence, *map(card, scripts), ":::::\n"])
 
 
 def described(script: Path) -> tuple[str, str]:
@@ -56,20 +55,26 @@ def described(script: Path) -> tuple[str, str]:
 
 
 def picture_of(script: Path) -> str:
-    """The picture that a script makes, where docs/pictures has it."""
-    name = script.stem.split("_", 1)[1]
-    return OTHERS.get(name) or next((p.name for p in sorted(PICTURES.glob(f"{name}.*"))), "")
+    """The name of the picture that a script saves; docs/pictures has a copy."""
+    return f"{script.stem.split('_', 1)[1]}.png"
 
 
-def page(script: Path, title: str, text: str, picture: str) -> str:
+def entry(script: Path) -> str:
+    """A line of the table of contents: what comes before a colon is the title."""
+    return f"{described(script)[0].partition(': ')[0]} <examples/{script.stem}>"
+
+
+def page(script: Path) -> str:
     """One script with its words and its picture."""
-    figure = f"```{{image}} ../pictures/{picture}\n:alt: {title}\n```\n" if picture else ""
+    title, text = described(script)
+    figure = f"```{{image}} ../pictures/{picture_of(script)}\n:alt: {title}\n```\n"
     code = f"```{{literalinclude}} ../../examples/{script.name}\n:language: python\n```\n"
     return f"# {title}\n\n{text}\n\n{figure}\n`examples/{script.name}`\n\n{code}"
 
 
-def card(script: Path, title: str, picture: str) -> str:
-    """A card of the gallery."""
-    image = f":img-top: pictures/{picture}\n" if picture else ""
+def card(script: Path) -> str:
+    """A card of the gallery: what comes before a colon is its title."""
+    title, _, rest = described(script)[0].partition(": ")
+    image = f":img-top: pictures/{picture_of(script)}\n:img-alt: {title}\n"
     link = f":link: examples/{script.stem}\n:link-type: doc\n"
-    return f"::::{{grid-item-card}} {title}\n{link}{image}::::\n"
+    return f"::::{{grid-item-card}} {title}\n{link}{image}{rest[:1].upper()}{rest[1:]}\n::::\n"

@@ -47,7 +47,14 @@ class Conversions:
         return _q(self._layout("pinocchio", model), "to_pinocchio_q", q, ours=True)
 
     def from_pinocchio_q(self, q: ArrayLike, *, model: Any = None) -> Array:
-        """A configuration (..., nq) from Pinocchio's: the inverse of `to_pinocchio_q`."""
+        """A configuration (..., nq) from Pinocchio's: the inverse of `to_pinocchio_q`.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot = lw.load("iiwa14", base="free")
+        >>> q = robot.random_q(0)
+        >>> bool(np.allclose(robot.from_pinocchio_q(robot.to_pinocchio_q(q)), q))
+        True
+        """
         return _q(self._layout("pinocchio", model), "from_pinocchio_q", q, ours=False)
 
     def to_pinocchio_v(
@@ -56,13 +63,26 @@ class Conversions:
         """Joint rates ``qd`` (..., nv) in Pinocchio's layout.
 
         ``q`` (..., nq), our configuration, is needed where a joint is planar.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot = lw.load("iiwa14", base="free")
+        >>> q, qd = robot.random_q(0), np.arange(13.0)
+        >>> bool(np.allclose(robot.from_pinocchio_v(robot.to_pinocchio_v(qd, q), q), qd))
+        True
         """
         return _v(self._layout("pinocchio", model), "to_pinocchio_v", "to_v", qd, q)
 
     def from_pinocchio_v(
         self, v: ArrayLike, q: ArrayLike | None = None, *, model: Any = None
     ) -> Array:
-        """Joint rates (..., nv) from Pinocchio's: the inverse of `to_pinocchio_v`."""
+        """Joint rates (..., nv) from Pinocchio's: the inverse of `to_pinocchio_v`.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot = lw.load("iiwa14", base="free")
+        >>> q, qd = robot.random_q(0), np.arange(13.0)
+        >>> bool(np.allclose(robot.from_pinocchio_v(robot.to_pinocchio_v(qd, q), q), qd))
+        True
+        """
         return _v(self._layout("pinocchio", model), "from_pinocchio_v", "from_v", v, q)
 
     def to_pinocchio_a(
@@ -76,6 +96,13 @@ class Conversions:
         """Joint accelerations ``qdd`` (..., nv) in Pinocchio's layout.
 
         ``qd`` and ``q``, our rates and configuration, are needed where a joint is planar.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot = lw.load("iiwa14", base="free")
+        >>> q, qd, qdd = robot.random_q(0), np.ones(13), np.arange(13.0)
+        >>> theirs = robot.to_pinocchio_a(qdd, qd, q)
+        >>> bool(np.allclose(robot.from_pinocchio_a(theirs, qd, q), qdd))
+        True
         """
         return _a(self._layout("pinocchio", model), "to_pinocchio_a", qdd, qd, q)
 
@@ -87,19 +114,41 @@ class Conversions:
         *,
         model: Any = None,
     ) -> Array:
-        """Joint accelerations (..., nv) from Pinocchio's: the inverse of `to_pinocchio_a`."""
+        """Joint accelerations (..., nv) from Pinocchio's: the inverse of `to_pinocchio_a`.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot = lw.load("iiwa14", base="free")
+        >>> q, qd, qdd = robot.random_q(0), np.ones(13), np.arange(13.0)
+        >>> theirs = robot.to_pinocchio_a(qdd, qd, q)
+        >>> bool(np.allclose(robot.from_pinocchio_a(theirs, qd, q), qdd))
+        True
+        """
         return _a(self._layout("pinocchio", model), "from_pinocchio_a", a, qd, q)
 
     def to_pinocchio_tau(
         self, tau: ArrayLike, q: ArrayLike | None = None, *, model: Any = None
     ) -> Array:
-        """Torques (..., nv) in Pinocchio's layout; mimic joints get zero."""
+        """Torques (..., nv) in Pinocchio's layout; mimic joints get zero.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot = lw.load("iiwa14", base="free")
+        >>> tau = np.arange(13.0)
+        >>> bool(np.allclose(robot.from_pinocchio_tau(robot.to_pinocchio_tau(tau)), tau))
+        True
+        """
         return _v(self._layout("pinocchio", model), "to_pinocchio_tau", "to_forces", tau, q)
 
     def from_pinocchio_tau(
         self, tau: ArrayLike, q: ArrayLike | None = None, *, model: Any = None
     ) -> Array:
-        """Torques (..., nv) from Pinocchio's; mimic joints' go to the joints that they follow."""
+        """Torques (..., nv) from Pinocchio's; mimic joints' go to the joints that they follow.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot = lw.load("iiwa14", base="free")
+        >>> tau = np.arange(13.0)
+        >>> bool(np.allclose(robot.from_pinocchio_tau(robot.to_pinocchio_tau(tau)), tau))
+        True
+        """
         return _v(self._layout("pinocchio", model), "from_pinocchio_tau", "from_forces", tau, q)
 
     def to_pinocchio_jacobian(
@@ -108,6 +157,14 @@ class Conversions:
         """A Jacobian (..., 6, nv) in Pinocchio's layout: rows (linear, angular), its joint order.
 
         `Robot.jacobian` is LOCAL_WORLD_ALIGNED there, and with ``axes="body"`` LOCAL.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot = lw.load("iiwa14", base="free")
+        >>> q = robot.random_q(0)
+        >>> J = robot.jacobian(q, "link7")
+        >>> theirs = robot.to_pinocchio_jacobian(J, q)
+        >>> bool(np.allclose(robot.from_pinocchio_jacobian(theirs, q), J))
+        True
         """
         layout = self._layout("pinocchio", model)
         return _jacobian(layout, "to_pinocchio_jacobian", jacobian, q, ours=True)
@@ -115,7 +172,16 @@ class Conversions:
     def from_pinocchio_jacobian(
         self, jacobian: ArrayLike, q: ArrayLike | None = None, *, model: Any = None
     ) -> Array:
-        """A Jacobian (..., 6, nv) from Pinocchio's: rows (angular, linear), our joint order."""
+        """A Jacobian (..., 6, nv) from Pinocchio's: rows (angular, linear), our joint order.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot = lw.load("iiwa14", base="free")
+        >>> q = robot.random_q(0)
+        >>> J = robot.jacobian(q, "link7")
+        >>> theirs = robot.to_pinocchio_jacobian(J, q)
+        >>> bool(np.allclose(robot.from_pinocchio_jacobian(theirs, q), J))
+        True
+        """
         layout = self._layout("pinocchio", model)
         return _jacobian(layout, "from_pinocchio_jacobian", jacobian, q, ours=False)
 
@@ -125,11 +191,24 @@ class Conversions:
         A free joint is position, then quaternion there. Mimic joints have numbers of their own
         there. ``model``, here and in all conversions, is the ``mujoco.MjModel`` where it was not
         read from the robot's own file.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot = lw.load("iiwa14", base="free")
+        >>> q = robot.random_q(0)
+        >>> bool(np.allclose(robot.from_mujoco_q(robot.to_mujoco_q(q)), q))
+        True
         """
         return _q(self._layout("mujoco", model), "to_mujoco_q", q, ours=True)
 
     def from_mujoco_q(self, q: ArrayLike, *, model: Any = None) -> Array:
-        """A configuration (..., nq) from MuJoCo's ``qpos``: the inverse of `to_mujoco_q`."""
+        """A configuration (..., nq) from MuJoCo's ``qpos``: the inverse of `to_mujoco_q`.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot = lw.load("iiwa14", base="free")
+        >>> q = robot.random_q(0)
+        >>> bool(np.allclose(robot.from_mujoco_q(robot.to_mujoco_q(q)), q))
+        True
+        """
         return _q(self._layout("mujoco", model), "from_mujoco_q", q, ours=False)
 
     def to_mujoco_v(self, qd: ArrayLike, q: ArrayLike | None = None, *, model: Any = None) -> Array:
@@ -137,13 +216,26 @@ class Conversions:
 
         A free joint's are (linear in world axes, angular in body axes) there; ``q`` (..., nq), our
         configuration, is needed where there is one.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot = lw.load("iiwa14", base="free")
+        >>> q, qd = robot.random_q(0), np.arange(13.0)
+        >>> bool(np.allclose(robot.from_mujoco_v(robot.to_mujoco_v(qd, q), q), qd))
+        True
         """
         return _v(self._layout("mujoco", model), "to_mujoco_v", "to_v", qd, q)
 
     def from_mujoco_v(
         self, v: ArrayLike, q: ArrayLike | None = None, *, model: Any = None
     ) -> Array:
-        """Joint rates (..., nv) from MuJoCo's ``qvel``: the inverse of `to_mujoco_v`."""
+        """Joint rates (..., nv) from MuJoCo's ``qvel``: the inverse of `to_mujoco_v`.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot = lw.load("iiwa14", base="free")
+        >>> q, qd = robot.random_q(0), np.arange(13.0)
+        >>> bool(np.allclose(robot.from_mujoco_v(robot.to_mujoco_v(qd, q), q), qd))
+        True
+        """
         return _v(self._layout("mujoco", model), "from_mujoco_v", "from_v", v, q)
 
     def to_mujoco_a(
@@ -157,6 +249,13 @@ class Conversions:
         """Joint accelerations ``qdd`` (..., nv) in MuJoCo's layout.
 
         ``qd`` and ``q``, our rates and configuration, are needed where a joint is free.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot = lw.load("iiwa14", base="free")
+        >>> q, qd, qdd = robot.random_q(0), np.ones(13), np.arange(13.0)
+        >>> theirs = robot.to_mujoco_a(qdd, qd, q)
+        >>> bool(np.allclose(robot.from_mujoco_a(theirs, qd, q), qdd))
+        True
         """
         return _a(self._layout("mujoco", model), "to_mujoco_a", qdd, qd, q)
 
@@ -168,32 +267,72 @@ class Conversions:
         *,
         model: Any = None,
     ) -> Array:
-        """Joint accelerations (..., nv) from MuJoCo's: the inverse of `to_mujoco_a`."""
+        """Joint accelerations (..., nv) from MuJoCo's: the inverse of `to_mujoco_a`.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot = lw.load("iiwa14", base="free")
+        >>> q, qd, qdd = robot.random_q(0), np.ones(13), np.arange(13.0)
+        >>> theirs = robot.to_mujoco_a(qdd, qd, q)
+        >>> bool(np.allclose(robot.from_mujoco_a(theirs, qd, q), qdd))
+        True
+        """
         return _a(self._layout("mujoco", model), "from_mujoco_a", a, qd, q)
 
     def to_mujoco_tau(
         self, tau: ArrayLike, q: ArrayLike | None = None, *, model: Any = None
     ) -> Array:
-        """Torques (..., nv) in the layout of MuJoCo's ``qfrc_applied``; mimic joints get zero."""
+        """Torques (..., nv) in the layout of MuJoCo's ``qfrc_applied``; mimic joints get zero.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot = lw.load("iiwa14", base="free")
+        >>> q, tau = robot.random_q(0), np.arange(13.0)
+        >>> bool(np.allclose(robot.from_mujoco_tau(robot.to_mujoco_tau(tau, q), q), tau))
+        True
+        """
         return _v(self._layout("mujoco", model), "to_mujoco_tau", "to_forces", tau, q)
 
     def from_mujoco_tau(
         self, tau: ArrayLike, q: ArrayLike | None = None, *, model: Any = None
     ) -> Array:
-        """Torques (..., nv) from MuJoCo's; mimic joints' go to the joints that they follow."""
+        """Torques (..., nv) from MuJoCo's; mimic joints' go to the joints that they follow.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot = lw.load("iiwa14", base="free")
+        >>> q, tau = robot.random_q(0), np.arange(13.0)
+        >>> bool(np.allclose(robot.from_mujoco_tau(robot.to_mujoco_tau(tau, q), q), tau))
+        True
+        """
         return _v(self._layout("mujoco", model), "from_mujoco_tau", "from_forces", tau, q)
 
     def to_mujoco_jacobian(
         self, jacobian: ArrayLike, q: ArrayLike | None = None, *, model: Any = None
     ) -> Array:
-        """A Jacobian (..., 6, nv) in MuJoCo's layout: ``jacp`` above ``jacr``, its joint order."""
+        """A Jacobian (..., 6, nv) in MuJoCo's layout: ``jacp`` above ``jacr``, its joint order.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot = lw.load("iiwa14", base="free")
+        >>> q = robot.random_q(0)
+        >>> J = robot.jacobian(q, "link7")
+        >>> theirs = robot.to_mujoco_jacobian(J, q)
+        >>> bool(np.allclose(robot.from_mujoco_jacobian(theirs, q), J))
+        True
+        """
         layout = self._layout("mujoco", model)
         return _jacobian(layout, "to_mujoco_jacobian", jacobian, q, ours=True)
 
     def from_mujoco_jacobian(
         self, jacobian: ArrayLike, q: ArrayLike | None = None, *, model: Any = None
     ) -> Array:
-        """A Jacobian (..., 6, nv) from MuJoCo's ``jacp`` above ``jacr``."""
+        """A Jacobian (..., 6, nv) from MuJoCo's ``jacp`` above ``jacr``.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot = lw.load("iiwa14", base="free")
+        >>> q = robot.random_q(0)
+        >>> J = robot.jacobian(q, "link7")
+        >>> theirs = robot.to_mujoco_jacobian(J, q)
+        >>> bool(np.allclose(robot.from_mujoco_jacobian(theirs, q), J))
+        True
+        """
         layout = self._layout("mujoco", model)
         return _jacobian(layout, "from_mujoco_jacobian", jacobian, q, ours=False)
 

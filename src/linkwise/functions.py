@@ -59,6 +59,13 @@ class Functions(Derivatives, Differentiation):
         ``q0`` and ``q1`` (..., nq) are configurations; the result is in rad/s, of sliding joints in
         m/s. `integrate` is the inverse: ``integrate(q0, difference(q0, q1))`` is ``q1``. Angles of
         joints without a quaternion are not taken modulo a turn.
+
+        >>> import linkwise as lw
+        >>> robot = lw.load("iiwa14", base="free")
+        >>> q0, q1 = robot.random_q(0), robot.random_q(1)
+        >>> rates = robot.difference(q0, q1)
+        >>> bool(abs(robot.integrate(q0, rates) - q1).max() < 1e-12)
+        True
         """
         return self._calls.run("difference", (q0, q1), options)
 
@@ -68,6 +75,13 @@ class Functions(Derivatives, Differentiation):
         NaN where a quaternion is zero, or so long or short that its square leaves the range of
         numbers: above 1e153 or below 1e-146; in float32 above 1e18, and below 1e-19 it loses
         digits.
+
+        >>> import linkwise as lw
+        >>> robot = lw.load("iiwa14", base="free")
+        >>> q = robot.neutral()
+        >>> q[:4] = 2.0
+        >>> robot.normalize(q)[:4].tolist()
+        [0.5, 0.5, 0.5, 0.5]
         """
         return self._calls.run("normalize", (q,), options)
 
@@ -231,6 +245,11 @@ class Functions(Derivatives, Differentiation):
 
         ``method``: ``"crba"`` (factors of M), ``"innovations"`` (factors of M⁻¹ itself), ``"aba"``
         (a column per unit torque) or ``"schur"`` (forces between bodies).
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot, q, qd = lw.chain(3), np.array([0.1, 0.2, 0.3]), np.ones(3)
+        >>> bool(np.allclose(robot.mass_matrix_inverse(q) @ robot.mass_matrix(q), np.eye(3)))
+        True
         """
         return self._calls.run("mass_matrix_inverse", (q,), options, method=method)
 
@@ -238,6 +257,11 @@ class Functions(Derivatives, Differentiation):
         """``M⁻¹ rhs`` (..., nv): the accelerations that torques ``rhs`` (..., nv) alone produce.
 
         At ``q`` (..., nq), without forming M. Several right-hand sides go on a leading axis.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot, q, qd = lw.chain(3), np.array([0.1, 0.2, 0.3]), np.ones(3)
+        >>> bool(np.allclose(robot.solve_mass(q, robot.mass_matrix(q) @ qd), qd))
+        True
         """
         return self._calls.run("solve_mass", (q, rhs), options)
 
@@ -245,6 +269,11 @@ class Functions(Derivatives, Differentiation):
         """``M x`` (..., nv): the torques that accelerations ``x`` (..., nv) alone need.
 
         At ``q`` (..., nq), in O(nv) and without forming M. Several vectors go on a leading axis.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot, q, qd = lw.chain(3), np.array([0.1, 0.2, 0.3]), np.ones(3)
+        >>> bool(np.allclose(robot.mass_product(q, qd), robot.mass_matrix(q) @ qd))
+        True
         """
         return self._calls.run("mass_product", (q, x), options)
 
@@ -257,6 +286,15 @@ class Functions(Derivatives, Differentiation):
         ``apply(x, transpose=...)`` takes a vector through F in O(nv) without forming it. With
         ``inverse=True`` they are the factors of M⁻¹; `solve_mass` applies all of it. Not for robots
         with mimic joints.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot, q, qd = lw.chain(3), np.array([0.1, 0.2, 0.3]), np.ones(3)
+        >>> factors = robot.innovations(q)
+        >>> F, D = factors
+        >>> bool(np.allclose(F * D @ F.T, robot.mass_matrix(q)))
+        True
+        >>> bool(np.allclose(factors.apply(qd), F @ qd))
+        True
         """
         return Innovations(self._calls, q, inverse, threads)
 
@@ -279,6 +317,13 @@ class Functions(Derivatives, Differentiation):
         `jacobian_dot_qd`.
 
         ``method``: ``"fd3"``, or ``"fd2"``, as published, which loses digits on long chains.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot, q, qd = lw.chain(3), np.array([0.1, 0.2, 0.3]), np.ones(3)
+        >>> qdd = robot.forward_dynamics(q, qd, np.ones(3))
+        >>> wanted = robot.frame_acceleration(q, qd, qdd, "tip")
+        >>> bool(np.allclose(robot.tip_acceleration(q, qd, np.ones(3), "tip"), wanted))
+        True
         """
         return self._calls.run(
             "tip_acceleration",
@@ -309,6 +354,12 @@ class Functions(Derivatives, Differentiation):
 
         ``q`` (..., nq) in rad or m, ``qd`` (..., nv) in rad/s or m/s, ``f_ext`` and ``method`` as
         for `inverse_dynamics`.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot, q, qd = lw.chain(3), np.array([0.1, 0.2, 0.3]), np.ones(3)
+        >>> C, g = robot.coriolis_matrix(q, qd), robot.gravity_torque(q)
+        >>> bool(np.allclose(robot.bias(q, qd), C @ qd + g))
+        True
         """
         return self._calls.run("bias", (q, qd), options, method=method, f_ext=f_ext)
 
@@ -352,6 +403,11 @@ class Functions(Derivatives, Differentiation):
         joint's frame and in its axes (that of the joint's child link in the file). Its component
         along the joint is the torque of `inverse_dynamics` without rotor and friction. Arguments as
         for `inverse_dynamics`.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot, q, qd = lw.chain(3), np.array([0.1, 0.2, 0.3]), np.ones(3)
+        >>> robot.joint_wrenches(q, qd, np.zeros(3)).shape
+        (3, 6)
         """
         return self._calls.run("joint_wrenches", (q, qd, qdd), options, f_ext=f_ext)
 
@@ -359,6 +415,11 @@ class Functions(Derivatives, Differentiation):
         """Kinetic energy (...) in J, the rotors of motors included.
 
         ``q`` (..., nq) in rad or m, ``qd`` (..., nv) in rad/s or m/s.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot, q, qd = lw.chain(3), np.array([0.1, 0.2, 0.3]), np.ones(3)
+        >>> bool(np.allclose(robot.kinetic_energy(q, qd), 0.5 * qd @ robot.mass_matrix(q) @ qd))
+        True
         """
         return self._calls.run("kinetic_energy", (q, qd), options)
 
@@ -366,6 +427,12 @@ class Functions(Derivatives, Differentiation):
         """Potential energy (...) in J of the moving links in gravity, at ``q`` (..., nq).
 
         Zero where their centre of mass is at the height of the base.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot, q, qd = lw.chain(3), np.array([0.1, 0.2, 0.3]), np.ones(3)
+        >>> slope = robot.derivative("potential_energy", "q")(q)
+        >>> bool(np.allclose(slope, robot.gravity_torque(q)))
+        True
         """
         return self._calls.run("potential_energy", (q,), options)
 
@@ -380,6 +447,11 @@ class Functions(Derivatives, Differentiation):
 
         ``method``: ``"composite"`` (in link axes) or ``"mixed"`` (entries in one frame; fewer
         operations from 8 joints on).
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot, q, qd = lw.chain(3), np.array([0.1, 0.2, 0.3]), np.ones(3)
+        >>> bool(np.allclose(robot.coriolis_matrix(q, qd), robot.christoffel(q) @ qd))
+        True
         """
         return self._calls.run("coriolis_matrix", (q, qd), options, method=method)
 
@@ -390,6 +462,12 @@ class Functions(Derivatives, Differentiation):
         k. For a spherical or free joint, whose rates are no derivatives of coordinates, that
         formula has no meaning; the result is then the connection for which `coriolis_matrix` keeps
         its two properties. In it ``Γ_ijk - Γ_ikj`` is row i of M times the bracket of k and j.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot, q, qd = lw.chain(3), np.array([0.1, 0.2, 0.3]), np.ones(3)
+        >>> G = robot.christoffel(q)
+        >>> G.shape, bool(np.allclose(G, G.swapaxes(-1, -2)))
+        ((3, 3, 3), True)
         """
         return self._calls.run("christoffel", (q,), options)
 
@@ -405,6 +483,12 @@ class Functions(Derivatives, Differentiation):
         ``method``: ``"augmented"`` (bodies of whole subtrees; ``"auto"``) or ``"per-link"`` (a sum
         over links, its cost growing with the fourth power of a chain). The two arrays differ, and
         agree once made symmetric in j and k: then they are `christoffel`'s.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot, q, qd = lw.chain(3), np.array([0.1, 0.2, 0.3]), np.ones(3)
+        >>> P = robot.inertial_power(q)
+        >>> bool(np.allclose(np.einsum("ijk,j,k", P, qd, qd), robot.coriolis_matrix(q, qd) @ qd))
+        True
         """
         return self._calls.run("inertial_power", (q,), options, method=method)
 
@@ -433,6 +517,13 @@ class Functions(Derivatives, Differentiation):
 
         ``E π`` is (`kinetic_energy`, `potential_energy`) in J, without rotors; π, ``q`` (..., nq)
         and ``qd`` (..., nv) as for `regressor`.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot, q, qd = lw.chain(3), np.array([0.1, 0.2, 0.3]), np.ones(3)
+        >>> E = robot.energy_regressor(q, qd)
+        >>> kinetic, potential = E @ robot.inertial_parameters.ravel()
+        >>> bool(np.allclose(kinetic, robot.kinetic_energy(q, qd)))
+        True
         """
         return self._calls.run("energy_regressor", (q, qd), options)
 
@@ -442,6 +533,11 @@ class Functions(Derivatives, Differentiation):
         """Centre of mass (..., 3) in m of the moving links, in base axes, at ``q`` (..., nq).
 
         Links that are fixed to the base do not count.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot, q, qd = lw.chain(3), np.array([0.1, 0.2, 0.3]), np.ones(3)
+        >>> robot.center_of_mass(robot.neutral()).round(3).tolist()
+        [0.15, 0.0, 0.0]
         """
         return self._calls.run("center_of_mass", (q,), options)
 
@@ -449,6 +545,12 @@ class Functions(Derivatives, Differentiation):
         """Jacobian of the centre of mass (..., 3, nv): its velocity per joint rate, in base axes.
 
         ``com_jacobian(q) @ qd`` is in m/s; ``q`` (..., nq).
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot, q, qd = lw.chain(3), np.array([0.1, 0.2, 0.3]), np.ones(3)
+        >>> v = robot.com_jacobian(q) @ qd
+        >>> bool(np.allclose(robot.centroidal_momentum(q, qd)[3:], robot.mass * v))
+        True
         """
         return self._calls.run("com_jacobian", (q,), options)
 
@@ -457,6 +559,12 @@ class Functions(Derivatives, Differentiation):
 
         Its whole acceleration is ``com_jacobian(q) @ qdd + com_bias(q, qd)``, without gravity.
         ``q`` (..., nq), ``qd`` (..., nv).
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot, q, qd = lw.chain(3), np.array([0.1, 0.2, 0.3]), np.ones(3)
+        >>> rate = robot.centroidal_bias(q, qd)
+        >>> bool(np.allclose(robot.com_bias(q, qd), rate[3:] / robot.mass))
+        True
         """
         return self._calls.run("com_bias", (q, qd), options)
 
@@ -464,6 +572,12 @@ class Functions(Derivatives, Differentiation):
         """Centroidal momentum matrix ``A`` (..., 6, nv) at ``q`` (..., nq).
 
         ``A qd`` is `centroidal_momentum`.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot, q, qd = lw.chain(3), np.array([0.1, 0.2, 0.3]), np.ones(3)
+        >>> A = robot.centroidal_momentum_matrix(q)
+        >>> bool(np.allclose(A @ qd, robot.centroidal_momentum(q, qd)))
+        True
         """
         return self._calls.run("centroidal_momentum_matrix", (q,), options)
 
@@ -474,6 +588,12 @@ class Functions(Derivatives, Differentiation):
 
         ``q`` (..., nq), ``qd`` (..., nv). Where only ``Ȧ qd`` is needed, `centroidal_bias` takes
         far fewer operations.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot, q, qd = lw.chain(3), np.array([0.1, 0.2, 0.3]), np.ones(3)
+        >>> A_dot = robot.centroidal_momentum_matrix_rate(q, qd)
+        >>> bool(np.allclose(A_dot @ qd, robot.centroidal_bias(q, qd)))
+        True
         """
         return self._calls.run("centroidal_momentum_matrix_rate", (q, qd), options)
 
@@ -484,6 +604,11 @@ class Functions(Derivatives, Differentiation):
 
         In kg m²/s and kg m/s, in base axes, without the rotors of motors. ``q`` (..., nq), ``qd``
         (..., nv).
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot, q, qd = lw.chain(3), np.array([0.1, 0.2, 0.3]), np.ones(3)
+        >>> robot.centroidal_momentum(q, qd).shape
+        (6,)
         """
         return self._calls.run("centroidal_momentum", (q, qd), options)
 
@@ -492,6 +617,11 @@ class Functions(Derivatives, Differentiation):
 
         The whole rate is ``A qdd + Ȧ qd``: the sum of all forces on the robot, gravity included,
         and their moment about the centre of mass. ``q`` (..., nq), ``qd`` (..., nv).
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot, q, qd = lw.chain(3), np.array([0.1, 0.2, 0.3]), np.ones(3)
+        >>> robot.centroidal_bias(q, np.zeros(3)).tolist()
+        [0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
         """
         return self._calls.run("centroidal_bias", (q, qd), options)
 
@@ -513,6 +643,14 @@ class Functions(Derivatives, Differentiation):
         gets the opposite. Where directions that loops hold depend on each other
         (`Status.REDUNDANT`), these are the smallest forces. Arguments and ``method`` as for
         `forward_dynamics`.
+
+        >>> import linkwise as lw
+        >>> robot = lw.chain(3)
+        >>> q = robot.random_q(0)
+        >>> closed = robot.close_loops([lw.Loop("tip", directions=[0, 0, 0, 0, 0, 1])], at=q)
+        >>> forces = closed.constraint_forces(q, [0.0] * 3, [0.0] * 3)
+        >>> forces.shape
+        (1, 6)
         """
         values = (q, qd, tau)
         return self._calls.run("constraint_forces", values, options, method=method, f_ext=f_ext)
@@ -525,6 +663,13 @@ class Functions(Derivatives, Differentiation):
         depend on each other.
 
         ``method`` as for `forward_dynamics`, or ``"efp"`` (extended force propagators).
+
+        >>> import linkwise as lw
+        >>> robot = lw.chain(3)
+        >>> q = robot.random_q(0)
+        >>> closed = robot.close_loops([lw.Loop("tip", directions=[0, 0, 0, 0, 0, 1])], at=q)
+        >>> closed.delassus(q).shape
+        (1, 1)
         """
         return self._calls.run("delassus", (q,), options, method=method)
 
@@ -541,6 +686,13 @@ class Functions(Derivatives, Differentiation):
 
         In m and rad, m/s and rad/s, along the m directions of all loops, one loop after another.
         ``q`` (..., nq); ``qd`` (..., nv) is zero unless given.
+
+        >>> import linkwise as lw
+        >>> robot = lw.chain(3)
+        >>> q = robot.random_q(0)
+        >>> closed = robot.close_loops([lw.Loop("tip", directions=[0, 0, 0, 0, 0, 1])], at=q)
+        >>> bool(abs(closed.residual(q).position).max() < 1e-12)
+        True
         """
         rates = devices.zeros(self._calls.tasks.tree.nv, (q,)) if qd is None else qd
         options = with_constants("residual", constants, threads=threads, device=device)
@@ -562,6 +714,14 @@ class Functions(Derivatives, Differentiation):
         Only ``q`` where no ``qd`` is given. Newton's method, which takes, of all changes that close
         the loops, those of least kinetic energy. NaN where the loops cannot be closed, which
         ``status=True`` calls `Status.NOT_CONVERGED`: the result is then ``((q, qd), status bits)``.
+
+        >>> import linkwise as lw
+        >>> robot = lw.chain(3)
+        >>> q = robot.random_q(0)
+        >>> closed = robot.close_loops([lw.Loop("tip", directions=[0, 0, 0, 0, 0, 1])], at=q)
+        >>> near = closed.project(q + 0.01)
+        >>> bool(abs(closed.residual(near).position).max() < 1e-9)
+        True
         """
         tree = self._calls.tasks.tree
         rates = devices.zeros(tree.nv, (q,)) if qd is None else qd
@@ -590,6 +750,14 @@ class Functions(Derivatives, Differentiation):
         before. Impulses act on frames a like the wrenches of `constraint_forces`, in N m s and N s.
         With ``status=True`` the result is ``((qd, impulses), status bits)``. ``method`` as for
         `forward_dynamics`.
+
+        >>> import linkwise as lw
+        >>> robot = lw.chain(3)
+        >>> q = robot.random_q(0)
+        >>> closed = robot.close_loops([lw.Loop("tip", directions=[0, 0, 0, 0, 0, 1])], at=q)
+        >>> after, impulses = closed.impulse(q, [1.0] * 3)
+        >>> bool(abs(closed.residual(q, after).velocity).max() < 1e-12)
+        True
         """
         options = with_constants(
             "impulse", constants, threads=threads, status=status, device=device
@@ -658,6 +826,12 @@ class Functions(Derivatives, Differentiation):
 
         Each takes coordinates of the frame of the link's joint (that of its child link in the file)
         to base coordinates. ``q`` (..., nq) in rad or m.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot, q, qd = lw.chain(3), np.array([0.1, 0.2, 0.3]), np.ones(3)
+        >>> poses = robot.link_poses(q)
+        >>> bool(np.allclose(poses[2], robot.forward_kinematics(q, "link3")))
+        True
         """
         return self._calls.run("link_poses", (q,), options)
 
@@ -745,6 +919,11 @@ class Functions(Derivatives, Differentiation):
         the frame's velocity per joint rate while the base floats freely and the robot as a whole
         has no momentum, so that the base moves by reaction. ``q`` (..., nq); rows and ``axes`` as
         for `jacobian`.
+
+        >>> import linkwise as lw
+        >>> robot = lw.load("iiwa14", base="free")
+        >>> robot.generalized_jacobian(robot.random_q(0), "link7").shape
+        (6, 7)
         """
         return self._calls.run("generalized_jacobian", (q,), options, frame=frame, axes=axes)
 
@@ -763,6 +942,12 @@ class Functions(Derivatives, Differentiation):
         own. ``q`` (..., nq), ``qd`` (..., nv). ``axes="moving"`` is instead the rate of change of
         the numbers of the body-axes velocity (Pinocchio's LOCAL): its linear part is less by ``w x
         v``.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot, q, qd = lw.chain(3), np.array([0.1, 0.2, 0.3]), np.ones(3)
+        >>> J_dot = robot.derivative("jacobian", "q", frame="tip")(q) @ qd
+        >>> bool(np.allclose(robot.jacobian_dot_qd(q, qd, "tip"), J_dot @ qd))
+        True
         """
         return self._calls.run("jacobian_dot_qd", (q, qd), options, frame=frame, axes=axes)
 
@@ -779,6 +964,11 @@ class Functions(Derivatives, Differentiation):
 
         In rad/s and m/s; in base axes, or with ``axes="body"`` in the frame's own. ``q`` (..., nq),
         ``qd`` (..., nv).
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot, q, qd = lw.chain(3), np.array([0.1, 0.2, 0.3]), np.ones(3)
+        >>> bool(np.allclose(robot.frame_velocity(q, qd, "tip"), robot.jacobian(q, "tip") @ qd))
+        True
         """
         return self._calls.run("frame_velocity", (q, qd), options, frame=frame, axes=axes)
 
@@ -796,6 +986,12 @@ class Functions(Derivatives, Differentiation):
 
         (Angular, linear) in rad/s² and m/s²; ``q`` (..., nq), ``qd`` and ``qdd`` (..., nv);
         ``axes`` as for `jacobian_dot_qd`.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot, q, qd = lw.chain(3), np.array([0.1, 0.2, 0.3]), np.ones(3)
+        >>> found = robot.frame_acceleration(q, np.zeros(3), qd, "tip")  # qd stands for qdd here
+        >>> bool(np.allclose(found, robot.jacobian(q, "tip") @ qd))
+        True
         """
         return self._calls.run("frame_acceleration", (q, qd, qdd), options, frame=frame, axes=axes)
 
@@ -815,6 +1011,12 @@ class Functions(Derivatives, Differentiation):
         `operational_inertia`.
 
         ``method``: ``"crba"`` or ``"recursive"``.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot, q, qd = lw.chain(3), np.array([0.1, 0.2, 0.3]), np.ones(3)
+        >>> inverse = robot.operational_inertia_inverse(q, "tip")[3:, 3:]
+        >>> bool(np.allclose(np.linalg.inv(inverse), robot.position_inertia(q, "tip")))
+        True
         """
         return self._calls.run(
             "position_inertia", (q,), options, method=method, frame=frame, axes=axes
@@ -896,6 +1098,13 @@ class Functions(Derivatives, Differentiation):
 
         ``method``: ``"crba"``, ``"recursive"``, ``"schur"``, ``"schur-bcr"`` or ``"scan"``, as for
         `operational_inertia`.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot, q, qd = lw.chain(3), np.array([0.1, 0.2, 0.3]), np.ones(3)
+        >>> J, M = robot.jacobian(q, "tip"), robot.mass_matrix(q)
+        >>> mobility = J @ np.linalg.solve(M, J.T)
+        >>> bool(np.allclose(robot.operational_inertia_inverse(q, "tip"), mobility))
+        True
         """
         return self._calls.run(
             "operational_inertia_inverse", (q,), options, method=method, frame=frame, axes=axes
@@ -922,6 +1131,13 @@ class Functions(Derivatives, Differentiation):
         ``method``: by Schur complements, ``"schur"`` (block LDLᵀ) or ``"schur-bcr"`` (block cyclic
         reduction), for study: the two functions on their own take fewer operations; or ``"scan"``,
         for a frame at the tip of one long chain.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot = lw.load("iiwa14")
+        >>> q, qd, tau = robot.random_q(0), np.ones(7), np.ones(7)
+        >>> qdd, mobility = robot.operational_dynamics(q, qd, tau, "link7")
+        >>> bool(np.allclose(qdd, robot.forward_dynamics(q, qd, tau)))
+        True
         """
         found = self._calls.run(
             "dynamics_and_inverse",
@@ -942,6 +1158,12 @@ class Functions(Derivatives, Differentiation):
 
         ``q`` (..., nq); J has angular rows in rad/s and linear ones in m/s. Where fewer than six
         degrees of freedom move the frame, ``√det(Jᵀ J)``.
+
+        >>> import linkwise as lw
+        >>> robot = lw.load("puma560")
+        >>> bent, straight = [0.1, -0.5, 0.4, 0.0, 0.6, 0.2], [0.0] * 6
+        >>> robot.manipulability([bent, straight], "link6").round(4).tolist()
+        [0.0437, 0.0]
         """
         return self._calls.run("manipulability", (q,), options, frame=frame)
 
@@ -952,6 +1174,12 @@ class Functions(Derivatives, Differentiation):
 
         A motion along it leads away from singular poses. At a singular pose the gradient does not
         exist: the row is NaN or meaningless, and ``status=True`` says `Status.SINGULAR`.
+
+        >>> import linkwise as lw
+        >>> robot = lw.load("puma560")
+        >>> q = [0.1, -0.5, 0.4, 0.0, 0.6, 0.2]
+        >>> robot.manipulability_gradient(q, "link6").shape
+        (6,)
         """
         return self._calls.run("manipulability_gradient", (q,), options, frame=frame)
 
@@ -962,6 +1190,12 @@ class Functions(Derivatives, Differentiation):
         rate of j, so that ``J̇ qd = Σ_jk H_jk qd_j qd_k``. The linear rows are symmetric in j and k
         except for spherical and free joints, whose rates are no derivatives of coordinates; the
         angular rows are not.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot, q, qd = lw.chain(3), np.array([0.1, 0.2, 0.3]), np.ones(3)
+        >>> H = robot.kinematic_hessian(q, "tip")
+        >>> bool(np.allclose(np.einsum("rjk,j,k", H, qd, qd), robot.jacobian_dot_qd(q, qd, "tip")))
+        True
         """
         return self._calls.run("kinematic_hessian", (q,), options, frame=frame)
 
@@ -979,6 +1213,12 @@ class Functions(Derivatives, Differentiation):
         The frame's velocity is ``G qd`` and its acceleration ``G qdd + Σ_jk H_jk qd_j qd_k``: G is
         `jacobian` and H `kinematic_hessian`, in base axes, at ``q`` (..., nq). ``out`` is a pair of
         arrays; with ``status=True`` the result is ``((G, H), status bits)``.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot, q, qd = lw.chain(3), np.array([0.1, 0.2, 0.3]), np.ones(3)
+        >>> G, H = robot.kic(q, "tip")
+        >>> G.shape, H.shape
+        ((6, 3), (6, 3, 3))
         """
         if out is not None and not (isinstance(out, tuple | list) and len(out) == 2):
             raise TypeError(f"kic: out is a {type(out).__name__}; expected two arrays, G and H")

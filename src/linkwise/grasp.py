@@ -170,6 +170,13 @@ class Grasp(Robot):
 
         Where the object has a state of its own, its numbers come last. Torques can be split too;
         those of the object's own joint are a wrench on the object, in its axes.
+
+        >>> import numpy as np, linkwise as lw
+        >>> rows = [lw.DHRow(a=0.3, mass=1.0, inertia=(0.01, 0.01, 0.01)) for _ in range(3)]
+        >>> arm, bar = lw.from_dh(rows), lw.RigidBody(1.0, inertia=(0.01, 0.01, 0.01))
+        >>> grasp = lw.Grasp([arm, arm], object=bar, contacts=["link3", "link3"])
+        >>> [part.shape for part in grasp.split(grasp.neutral())]
+        [(3,), (3,)]
         """
         numbers: Any = x if hasattr(x, "shape") else np.asarray(x)
         return [numbers[..., part] for part in self._parts(int(numbers.shape[-1]))]
@@ -186,7 +193,16 @@ class Grasp(Robot):
         )
 
     def holding(self, q: ArrayLike) -> Grasp:
-        """The same grasp with every contact fixed on the object where it is at ``q`` (nq)."""
+        """The same grasp with every contact fixed on the object where it is at ``q`` (nq).
+
+        >>> import numpy as np, linkwise as lw
+        >>> rows = [lw.DHRow(a=0.3, mass=1.0, inertia=(0.01, 0.01, 0.01)) for _ in range(3)]
+        >>> arm, bar = lw.from_dh(rows), lw.RigidBody(1.0, inertia=(0.01, 0.01, 0.01))
+        >>> grasp = lw.Grasp([arm, arm], object=bar, contacts=["link3", "link3"])
+        >>> held = grasp.holding(grasp.neutral())
+        >>> bool(abs(held.residual(grasp.neutral()).position).max() < 1e-12)
+        True
+        """
         q = values.numbers("holding: q", q, (self.nq,))
         T = np.linalg.inv(self.forward_kinematics(q, OBJECT))
         contacts = []
@@ -200,7 +216,13 @@ class Grasp(Robot):
         return self._again(contacts=contacts)
 
     def with_gravity(self, gravity: ArrayLike) -> Grasp:
-        """The grasp under another gravity, m/s² in world axes."""
+        """The grasp under another gravity, m/s² in world axes.
+
+        >>> import linkwise as lw
+        >>> grasp = lw.Grasp([lw.load("iiwa14")], object=lw.RigidBody(1.0), contacts=["link7"])
+        >>> grasp.with_gravity((0.0, 0.0, -1.62)).gravity.tolist()
+        [0.0, 0.0, -1.62]
+        """
         return self._again(gravity=gravity)
 
     def _again(self, **changes: Any) -> Grasp:
@@ -256,6 +278,15 @@ class Grasp(Robot):
         articulated bodies, or ``"recursive"`` (each arm by itself, then the object: for arms that
         can move in all directions that their contacts hold). With ``status=True`` the result is
         ``((qdd, acceleration, forces), status bits)``.
+
+        >>> import numpy as np, linkwise as lw
+        >>> rows = [lw.DHRow(a=0.3, mass=1.0, inertia=(0.01, 0.01, 0.01)) for _ in range(3)]
+        >>> arm, bar = lw.from_dh(rows), lw.RigidBody(1.0, inertia=(0.01, 0.01, 0.01))
+        >>> grasp = lw.Grasp([arm, arm], object=bar, contacts=["link3", "link3"])
+        >>> q, qd, tau = grasp.neutral(), np.zeros(6), np.ones(6)
+        >>> qdd, acceleration, forces = grasp.forward_dynamics(q, qd, tau)
+        >>> qdd.shape, acceleration.shape, forces.shape
+        ((6,), (6,), (2, 6))
         """
         lists = self._are_lists(q)
         if lists:
@@ -352,6 +383,14 @@ class Grasp(Robot):
         nv), positive; all 1 unless given. A larger weight on the joints of an arm takes load off
         it. The object's own joint gets no torque: a state whose motion needs a push on the object
         that contacts cannot give is NaN and `SINGULAR`. ``f_ext`` as in `forward_dynamics`.
+
+        >>> import numpy as np, linkwise as lw
+        >>> rows = [lw.DHRow(a=0.3, mass=1.0, inertia=(0.01, 0.01, 0.01)) for _ in range(3)]
+        >>> arm, bar = lw.from_dh(rows), lw.RigidBody(1.0, inertia=(0.01, 0.01, 0.01))
+        >>> grasp = lw.Grasp([arm, arm], object=bar, contacts=["link3", "link3"])
+        >>> tau, forces = grasp.inverse_dynamics(grasp.neutral(), np.zeros(6), np.zeros(6))
+        >>> float(forces[:, 5].sum().round(6))  # the weight of the bar
+        9.81
         """
         lists = self._are_lists(q)
         if lists:
@@ -387,6 +426,16 @@ class Grasp(Robot):
         ``q`` (..., nq), ``forces`` in N m and N as `forward_dynamics` returns them. The rest of
         them are the smallest forces, along the directions that contacts hold, that move the object
         in the same way.
+
+        >>> import numpy as np, linkwise as lw
+        >>> rows = [lw.DHRow(a=0.3, mass=1.0, inertia=(0.01, 0.01, 0.01)) for _ in range(3)]
+        >>> arm, bar = lw.from_dh(rows), lw.RigidBody(1.0, inertia=(0.01, 0.01, 0.01))
+        >>> grasp = lw.Grasp([arm, arm], object=bar, contacts=["link3", "link3"])
+        >>> q, qd, tau = grasp.neutral(), np.zeros(6), np.ones(6)
+        >>> forces = grasp.forward_dynamics(q, qd, tau)[2]
+        >>> squeeze = grasp.internal_forces(q, forces)
+        >>> bool(abs(squeeze.sum(axis=0)).max() < 1e-12)  # both hands are at one place here
+        True
         """
         given = self._contact_forces("internal_forces", forces)
         numbers = given.reshape(*given.shape[:-2], self._tree.n_contact_forces)
@@ -403,6 +452,15 @@ class Grasp(Robot):
     ) -> Residual:
         """How far contacts are from closed, as `Robot.residual`; that of a rigid contact which
         carries the object is not among them. Every contact needs a place (`holding`).
+
+        >>> import numpy as np, linkwise as lw
+        >>> rows = [lw.DHRow(a=0.3, mass=1.0, inertia=(0.01, 0.01, 0.01)) for _ in range(3)]
+        >>> arm, bar = lw.from_dh(rows), lw.RigidBody(1.0, inertia=(0.01, 0.01, 0.01))
+        >>> grasp = lw.Grasp([arm, arm], object=bar, contacts=["link3", "link3"])
+        >>> held = grasp.holding(grasp.neutral())
+        >>> apart = held.residual([0.0, 0.0, 0.0, 0.0, 0.0, 0.1]).position
+        >>> bool(abs(apart).max() > 0.01)
+        True
         """
         self._refuse_unplaced("residual")
         return super().residual(q, qd, threads=threads, device=device, **constants)
@@ -410,6 +468,14 @@ class Grasp(Robot):
     def inverse_kinematics(self, *arguments: Any, **options: Any) -> Any:
         """Configurations that bring frames to target poses with all contacts closed, as
         `Robot.inverse_kinematics`; every contact needs a place (`holding`).
+
+        >>> import numpy as np, linkwise as lw
+        >>> arm = lw.load("iiwa14")
+        >>> grasp = lw.Grasp([arm], object=lw.RigidBody(1.0), contacts=["link7"])
+        >>> wanted = grasp.forward_kinematics(grasp.random_q(0), "object")
+        >>> q = grasp.inverse_kinematics(wanted, "object")
+        >>> bool(np.allclose(grasp.forward_kinematics(q, "object"), wanted, atol=1e-5))
+        True
         """
         self._refuse_unplaced("inverse_kinematics")
         return super().inverse_kinematics(*arguments, **options)
@@ -426,6 +492,15 @@ class Grasp(Robot):
     ) -> Any:
         """The state near by that contacts allow, as `Robot.project`; every contact needs a place
         (`holding`).
+
+        >>> import numpy as np, linkwise as lw
+        >>> rows = [lw.DHRow(a=0.3, mass=1.0, inertia=(0.01, 0.01, 0.01)) for _ in range(3)]
+        >>> arm, bar = lw.from_dh(rows), lw.RigidBody(1.0, inertia=(0.01, 0.01, 0.01))
+        >>> grasp = lw.Grasp([arm, arm], object=bar, contacts=["link3", "link3"])
+        >>> held = grasp.holding(grasp.neutral())
+        >>> q = held.project([0.0, 0.0, 0.0, 0.0, 0.0, 0.1])
+        >>> bool(abs(held.residual(q).position).max() < 1e-9)
+        True
         """
         self._refuse_unplaced("project")
         return super().project(q, qd, threads=threads, status=status, device=device, **constants)
@@ -457,6 +532,15 @@ class Grasp(Robot):
         ``q`` (..., nq), ``forces`` (..., contacts, 6). A normal force is positive where the arm
         pushes along the contact's normal. A real contact would open where it changes its sign, and
         slip where the ratio exceeds the friction coefficient.
+
+        >>> import numpy as np, linkwise as lw
+        >>> rows = [lw.DHRow(a=0.3, mass=1.0, inertia=(0.01, 0.01, 0.01)) for _ in range(3)]
+        >>> arm, bar = lw.from_dh(rows), lw.RigidBody(1.0, inertia=(0.01, 0.01, 0.01))
+        >>> grasp = lw.Grasp([arm, arm], object=bar, contacts=["link3", "link3"])
+        >>> q, qd, tau = grasp.neutral(), np.zeros(6), np.ones(6)
+        >>> forces = grasp.forward_dynamics(q, qd, tau)[2]
+        >>> grasp.loads(q, forces).normal.shape
+        (2,)
         """
         given = self._contact_forces("loads", forces)
         host = states.beside("loads", [("q", q), ("forces", given)])

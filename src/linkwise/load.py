@@ -115,6 +115,13 @@ def from_mujoco(model: Any, *, name: str = "", **options: Unpack[Options]) -> Ro
     there, and velocities (linear in world axes, angular in body axes); here quaternion, then
     position, and (angular, linear), both in body axes. `Robot.to_mujoco_q` and its siblings
     convert.
+
+    >>> import linkwise as lw
+    >>> import mujoco
+    >>> body = '<body><joint name="a"/><geom size="0.1"/></body>'
+    >>> text = f"<mujoco><worldbody>{body}</worldbody></mujoco>"
+    >>> lw.from_mujoco(mujoco.MjModel.from_xml_string(text)).joint_names
+    ('a',)
     """
     told = checked("from_mujoco", options)
     from linkwise.io.mjmodel import describe_mjmodel
@@ -132,6 +139,12 @@ def from_pinocchio(model: Any, *, name: str = "", **options: Unpack[Options]) ->
     quaternions start with w here, end with it there; a free joint is quaternion, position and
     (angular, linear) here, both the other way round there; a planar joint's rates are along the
     joint's axes here, along the link's there. `Robot.to_pinocchio_q` and its siblings convert.
+
+    >>> import linkwise as lw
+    >>> import pinocchio  # doctest: +SKIP
+    >>> model = pinocchio.buildSampleModelManipulator()  # doctest: +SKIP
+    >>> lw.from_pinocchio(model).nv  # doctest: +SKIP
+    6
     """
     told = checked("from_pinocchio", options)
     from linkwise.io.pinocchio import describe_pinocchio

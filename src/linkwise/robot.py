@@ -227,7 +227,13 @@ class Robot(Functions, Conversions):
         return configuration.largest(self._tree, "effort")
 
     def frame(self, name: str) -> FramePlace:
-        """Where a frame is fixed: the moving link that carries it, and its pose (4, 4) there."""
+        """Where a frame is fixed: the moving link that carries it, and its pose (4, 4) there.
+
+        >>> import linkwise as lw
+        >>> place = lw.load("puma560").frame("link6")
+        >>> place.link, place.pose.shape
+        ('link6', (4, 4))
+        """
         at = self._calls.tasks.frame(name)
         link = "base" if at.link == BASE else self._tree.links[at.link].name
         own = self._tree.frames.get(link, at)
@@ -266,6 +272,11 @@ class Robot(Functions, Conversions):
 
         In kg, m and kg m², as in the file: links that are fixed to this one are not included, as
         they are in `inertial_parameters`.
+
+        >>> import linkwise as lw
+        >>> body = lw.load("puma560").inertia("link3")
+        >>> body.mass
+        4.8
         """
         body = find_link(self._described(), link).inertia or BodyInertia(0.0)
         return RigidBody(body.mass, body.com, body.matrix)
@@ -273,7 +284,12 @@ class Robot(Functions, Conversions):
     # -- configurations -------------------------------------------------------------------------
 
     def neutral(self, dtype: DTypeLike = np.float64) -> Array:
-        """The configuration (nq) at rest: zeros, and identity quaternions (1, 0, 0, 0)."""
+        """The configuration (nq) at rest: zeros, and identity quaternions (1, 0, 0, 0).
+
+        >>> import linkwise as lw
+        >>> lw.load("iiwa14", base="free").neutral()[:7].tolist()
+        [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+        """
         return configuration.neutral(self._tree).astype(dtype, copy=False)
 
     def random_q(
@@ -407,6 +423,12 @@ class Robot(Functions, Conversions):
         """Two robots in one: the other's base fixed at a pose (4, 4) on a link of this one.
 
         ``prefix`` is put before every name of the other, whose gravity is not used.
+
+        >>> import linkwise as lw
+        >>> arm = lw.load("puma560")
+        >>> both = arm.with_attached(arm, "link6", prefix="second_")
+        >>> both.nv, both.joint_names[-1]
+        (12, 'second_joint6')
         """
         if not isinstance(other, Robot):
             raise TypeError(f"with_attached: other is {other!r}; expected a robot")
@@ -419,6 +441,10 @@ class Robot(Functions, Conversions):
         """The links from ``base`` out to ``tip``, and links fixed to them, as a robot of its own.
 
         Gravity is that in the base link's axes with every joint before it at rest.
+
+        >>> import linkwise as lw
+        >>> lw.load("iiwa14").sub_chain("link3", "link6").joint_names
+        ('joint4', 'joint5', 'joint6')
         """
         return self._edited(edit.sub_chain(self._tree_described("sub_chain"), base, tip))
 
@@ -427,6 +453,10 @@ class Robot(Functions, Conversions):
 
         The order of joints follows the new tree (see ``joint_names``); gravity keeps its direction
         at rest.
+
+        >>> import linkwise as lw
+        >>> lw.load("iiwa14").change_base("link7").nv
+        7
         """
         _refuse_world_loops("change_base", self.loops)
         return self._edited(edit.change_base(self._described(), link))
@@ -442,6 +472,10 @@ class Robot(Functions, Conversions):
 
         In kg, m and kg m², in the link's axes, the inertia about the centre of mass in the forms of
         `with_payload`. What is not given stays.
+
+        >>> import linkwise as lw
+        >>> lw.load("puma560").with_inertia("link6", mass=1.0).inertia("link6").mass
+        1.0
         """
         return self._edited(edit.with_inertia(self._described(), link, mass, com, inertia))
 
@@ -450,6 +484,11 @@ class Robot(Functions, Conversions):
 
         ``limits=(lower, upper)``, ``velocity``, ``effort``, ``armature``, ``damping``,
         ``friction``: ``robot.with_joint("elbow", armature=0.1, limits=(-1.0, 1.0))``.
+
+        >>> import linkwise as lw
+        >>> robot = lw.load("puma560").with_joint("joint1", damping=0.5)
+        >>> robot.damping[:2].tolist()
+        [0.5, 0.0]
         """
         return self._edited(edit.with_joint(self._described(), joint, **fields))
 
@@ -457,6 +496,10 @@ class Robot(Functions, Conversions):
         """The robot with other names of links, joints and frames (``{old: new}``), or of itself.
 
         A link and a joint that share a name are renamed together. Names may be swapped.
+
+        >>> import linkwise as lw
+        >>> lw.load("puma560").rename({"link6": "flange"}).link_names[-1]
+        'flange'
         """
         described = edit.rename(self._described(), names, name)
         closing = self._closing.renamed(lambda old: (names or {}).get(old, old))
@@ -480,11 +523,23 @@ class Robot(Functions, Conversions):
 
         ``robot.with_frame("tool", "link6", pose)``; its name is then a ``frame`` for every
         function.
+
+        >>> import numpy as np, linkwise as lw
+        >>> pose = np.eye(4)
+        >>> pose[2, 3] = 0.1
+        >>> robot = lw.load("puma560").with_frame("tool", "link6", pose)
+        >>> "tool" in robot.frame_names
+        True
         """
         return self._edited(edit.with_frame(self._described(), name, link, pose))
 
     def with_gravity(self, gravity: ArrayLike) -> Robot:
-        """The robot under another gravity (3), m/s² in base axes."""
+        """The robot under another gravity (3), m/s² in base axes.
+
+        >>> import linkwise as lw
+        >>> lw.load("puma560").with_gravity((0, 0, 0)).gravity_torque([0.1] * 6).tolist()
+        [0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+        """
         description = edit.with_gravity(self._description, gravity)
         if description.links:
             return self._edited(description)
@@ -495,11 +550,25 @@ class Robot(Functions, Conversions):
         """The robot on a free-flying base: six more degrees of freedom, first in ``q`` and ``qd``.
 
         The base link needs mass and inertia; without them forward dynamics is refused.
+
+        >>> import linkwise as lw
+        >>> robot = lw.load("puma560").with_free_base()
+        >>> robot.nq, robot.nv
+        (13, 12)
         """
         return self._edited(edit.with_free_base(self._described(), joint))
 
     def with_friction(self, friction: bool = True) -> Robot:
-        """The robot whose dynamics include its joints' damping and Coulomb friction, or do not."""
+        """The robot whose dynamics include its joints' damping and Coulomb friction, or do not.
+
+        >>> import linkwise as lw
+        >>> robot = lw.load("puma560")
+        >>> rubbing = robot.with_joint("joint1", damping=0.5).with_friction()
+        >>> q, qd = [0.0] * 6, [2.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+        >>> tau = rubbing.bias(q, qd) - robot.bias(q, qd)
+        >>> round(float(tau[0]), 9)
+        1.0
+        """
         if friction not in (True, False):
             raise ValueError(f"with_friction: friction is {friction!r}; expected True or False")
         policy = dataclasses.replace(self._policy, friction=bool(friction))
@@ -511,6 +580,11 @@ class Robot(Functions, Conversions):
         Loops compile in a fraction of a second whatever the number of links; written-out code is
         faster for robots of few links. None chooses by that number, which is the default. Methods
         that cannot be loops are written out all the same.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot, q, qd = lw.chain(3), np.array([0.1, 0.2, 0.3]), np.ones(3)
+        >>> bool(np.allclose(robot.with_loops(True).bias(q, qd), robot.bias(q, qd)))
+        True
         """
         if loops is not None and not isinstance(loops, (bool, np.bool_)):
             raise ValueError(f"with_loops: loops is {loops!r}; expected True, False or None")
@@ -601,6 +675,14 @@ class Robot(Functions, Conversions):
         ``at`` is a configuration (nq): poses that a loop does not give are those that its frames
         have there. ``passive`` names joints without a motor, to which `inverse_dynamics` gives no
         torque. ``robot.close_loops(lw.Loop("rod", "pin", [0, 0, 0, 1, 1, 1]), at=q)``.
+
+        >>> import linkwise as lw
+        >>> robot = lw.chain(3)
+        >>> q = robot.random_q(0)
+        >>> closed = robot.close_loops([lw.Loop("tip", directions=[0, 0, 0, 0, 0, 1])], at=q)
+        >>> qdd = closed.forward_dynamics(q, [0.0] * 3, [0.0] * 3)
+        >>> bool(abs(robot.jacobian(q, "tip")[5] @ qdd) < 1e-12)  # the tip keeps its height
+        True
         """
         given = several(loops)
         if at is not None:
@@ -642,6 +724,15 @@ class Robot(Functions, Conversions):
         """Write the robot as a URDF file, from which `load` makes one of the same dynamics.
 
         Gravity is not in a URDF. Bodies that were loaded with ``strict=False`` need it again.
+
+        >>> import linkwise as lw
+        >>> import tempfile, pathlib
+        >>> robot = lw.from_dh([lw.DHRow(a=0.5, mass=2.0, inertia=(0.1, 0.1, 0.1))])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     robot.save(pathlib.Path(folder, "arm.urdf"))
+        ...     again = lw.load(pathlib.Path(folder, "arm.urdf"))
+        >>> again.nv, again.mass == robot.mass
+        (1, True)
         """
         from linkwise.io.urdf_write import save_urdf
 
@@ -735,6 +826,9 @@ class Robot(Functions, Conversions):
         viewer that is returned has ``url``, ``q``, ``update(q)``, ``wait()`` and ``close()``.
 
         Needs viser (``pip install 'linkwise[view]'``); `save_html` does not.
+
+        >>> import linkwise as lw
+        >>> lw.load("puma560").show([0.1] * 6)  # doctest: +SKIP
         """
         from linkwise.view.show import show
 
@@ -754,6 +848,11 @@ class Robot(Functions, Conversions):
 
         Times (T) in seconds and configurations (..., T, nq), where rows after the first are ghosts.
         Else as `show`.
+
+        >>> import linkwise as lw
+        >>> robot = lw.load("puma560")
+        >>> motion = lw.simulate(robot, [0.1] * 6, duration=1.0)  # doctest: +SKIP
+        >>> robot.animate(motion)  # doctest: +SKIP
         """
         from linkwise.view.show import show
 
@@ -782,6 +881,14 @@ class Robot(Functions, Conversions):
         'linkwise[view]'``) and they lie in folders that the file may name (`load`).
 
         ``robot.save_html("arm.html", lw.simulate(robot, q0, qd0, duration=2.0))``
+
+        >>> import linkwise as lw
+        >>> import tempfile, pathlib
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "arm.html")
+        ...     _ = lw.load("puma560").save_html(path)
+        ...     path.stat().st_size > 10_000
+        True
         """
         from linkwise.view.show import save_html
 
@@ -801,6 +908,11 @@ class Robot(Functions, Conversions):
         """Exact number of operations of one evaluation, counted in the program that runs.
 
         Functions of a frame need ``frame``: ``operation_count("jacobian", frame="tool").total``.
+
+        >>> import linkwise as lw
+        >>> robot = lw.load("puma560")
+        >>> robot.operation_count("gravity_torque").total
+        40
         """
         task = self._calls.tasks.task(Key(function, method, frame))
         once = count_operations(self._calls.kernels.program(_compiled(task)))
@@ -818,6 +930,11 @@ class Robot(Functions, Conversions):
         """The generated code: ``"c"`` (readable), ``"llvm"`` or ``"cuda"`` (compiled), ``"asm"``.
 
         For a matrix whose columns are computed one by one, the code of one column.
+
+        >>> import linkwise as lw
+        >>> text = lw.load("puma560").source("gravity_torque")
+        >>> "void gravity_torque_rnea(const double q[6], double result[6])" in text
+        True
         """
         _check_dtype(dtype)
         text = text_of(backend)
@@ -858,6 +975,12 @@ class Robot(Functions, Conversions):
         them.
 
         ``robot.export("arm", ["forward_dynamics", "jacobian@tool"], dtype="float32")``
+
+        >>> import linkwise as lw
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     [path.name for path in lw.load("puma560").export(folder, ["bias"], name="puma")]
+        ['puma.h', 'puma.c', 'puma_test.c', 'CMakeLists.txt']
         """
         from linkwise.export.folder import export
 
@@ -883,6 +1006,11 @@ class Robot(Functions, Conversions):
         too. It is made of SX, and may be called with numbers, SX or MX: ``f =
         robot.casadi("forward_dynamics"); f.jacobian(); f(q, qd, tau)``. Results of three axes (i,
         j, k) are matrices (i, j k). ``options`` are CasADi's. Methods that iterate are refused.
+
+        >>> import linkwise as lw
+        >>> f = lw.load("puma560").casadi("gravity_torque")
+        >>> f.size_out(0)
+        (6, 1)
         """
         from linkwise.interop.casadi import function as make
 
@@ -904,6 +1032,10 @@ class Robot(Functions, Conversions):
         ``q0, q1, ..., qd0, ...``. ``f_ext`` names frames whose wrenches are arguments too. For
         robots of a few joints: ``robot.sympy("mass_matrix")[0, 0]``. Constants are floats; vectors
         are columns. Methods that iterate are refused.
+
+        >>> import linkwise as lw
+        >>> lw.chain(1).sympy("mass_matrix").shape
+        (1, 1)
         """
         from linkwise.interop.sympy import expressions
 
@@ -917,6 +1049,12 @@ class Robot(Functions, Conversions):
 
         With mpmath numbers (after ``import linkwise.spatial.precise``) the result has as many
         digits as asked for; with NumPy arrays as scalars it is a slow second opinion.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot, q, qd = lw.chain(3), np.array([0.1, 0.2, 0.3]), np.ones(3)
+        >>> found = robot.evaluate("bias", [0.1, 0.2, 0.3], [1.0, 1.0, 1.0])
+        >>> bool(np.allclose(found, robot.bias(q, qd)))
+        True
         """
         task = self._calls.tasks.task(Key(function, method, frame))
         given = [len(x) if isinstance(x, Sized) else x for x in values]
@@ -941,6 +1079,10 @@ class Robot(Functions, Conversions):
 
         It depends on the robot, the function, its frame, the number type and the kind of device,
         never on the batch.
+
+        >>> import linkwise as lw
+        >>> [robot.method_for("forward_dynamics") for robot in (lw.load("puma560"), lw.chain(30))]
+        ['crba', 'fd3']
         """
         kind = "cpu" if devices.number(device) is None else "cuda"
         _check_dtype(dtype)
@@ -958,6 +1100,11 @@ class Robot(Functions, Conversions):
         """Run any function that `operation_count` knows by its name, compiled.
 
         ``robot.compute("mass_matrix", q)`` is ``robot.mass_matrix(q)``.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot, q, qd = lw.chain(3), np.array([0.1, 0.2, 0.3]), np.ones(3)
+        >>> bool(np.allclose(robot.compute("bias", q, qd), robot.bias(q, qd)))
+        True
         """
         algorithm = self._calls.tasks.algorithm(function, method)
         wanted = [name for name, _ in algorithm.inputs]
@@ -975,6 +1122,12 @@ class Robot(Functions, Conversions):
 
         For study: φ, Φ, ψ, Ψ, H, M, P, D, G, L, S, B, Δφ, Δψ, links counted from the tip. ``frame``
         on the last link is where the tip force of B acts; the last link's own unless given.
+
+        >>> import numpy as np, linkwise as lw
+        >>> robot, q, qd = lw.chain(3), np.array([0.1, 0.2, 0.3]), np.ones(3)
+        >>> ops = robot.operators(q)
+        >>> bool(np.allclose(ops.mass_matrix[::-1, ::-1], robot.mass_matrix(q)))
+        True
         """
         from linkwise.study.operators import operators
 

@@ -100,6 +100,12 @@ def excitation(robot: Robot, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> flo
     ``q`` (..., nq), ``qd`` and ``qdd`` (..., nv) are the states of the motion. It is the condition
     of the regressor's base columns, each scaled to length 1; infinite where some combination does
     not show at all.
+
+    >>> import numpy as np, linkwise as lw
+    >>> robot, rng = lw.load("puma560"), np.random.default_rng(0)
+    >>> states = robot.random_q(rng, 200), *rng.normal(size=(2, 200, 6))
+    >>> bool(1 < lw.excitation(robot, *states) < 100)
+    True
     """
     refuse_loops("excitation", robot)
     base = base_parameters(robot)

@@ -24,6 +24,11 @@ class DHRow:
     ``theta`` (revolute) or ``d`` (prismatic) is the constant added to the joint's variable. The
     inertia in kg m² is about the centre of mass, in link axes: (xx, yy, zz) or (xx, xy, xz, yy, yz,
     zz). Rotor inertia is ``armature + gear² motor_inertia``.
+
+    >>> import linkwise as lw
+    >>> robot = lw.from_dh([lw.DHRow(a=0.5, mass=2.0), lw.DHRow(a=0.4, mass=1.0)], "standard")
+    >>> robot.forward_kinematics([0.0, 0.0], "link2")[0, 3].item()
+    0.9
     """
 
     a: float = 0.0

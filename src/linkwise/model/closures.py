@@ -66,6 +66,11 @@ class Coupling:
     x is the position of that other joint, the ``driver``; without one, the joint is held at the
     constant c0. Both are joints of one degree of freedom that are no mimic joints. Like any loop it
     acts both ways: each joint pushes the other.
+
+    >>> import linkwise as lw
+    >>> robot = lw.load("puma560").close_loops([lw.Coupling("joint3", "joint2", (0.0, -1.0))])
+    >>> float(robot.residual([0.0, 0.3, -0.3, 0.0, 0.0, 0.0]).position[0])  # joint3 = -joint2
+    0.0
     """
 
     joint: str

@@ -62,6 +62,10 @@ class Contact:
     Of others, unless given, it is wherever the frame is in each state (see `Grasp.holding`).
     ``normal`` and ``directions`` are in the axes of that pose, or else of the object; the normal is
     its z axis unless given.
+
+    >>> import linkwise as lw
+    >>> lw.Contact(arm=1, frame="link7", kind="point").kind
+    'point'
     """
 
     arm: int = 0

@@ -67,6 +67,11 @@ class Trajectory:
 
     ``t`` (T) in s, ``q`` (..., T, nq) in rad or m, ``qd`` (..., T, nv); energies, torques of a law,
     and paths of frames are computed when they are first read.
+
+    >>> import linkwise as lw
+    >>> robot = lw.chain(3)
+    >>> lw.simulate(robot, robot.random_q(0, size=5), duration=0.1, dt=1e-3)
+    <Trajectory of 'chain3': 5 state(s), 101 times, 0 to 0.1 s>
     """
 
     robot: Robot | None
@@ -126,7 +131,15 @@ class Trajectory:
 
     @cached_property
     def energy(self) -> Energy:
-        """Kinetic, potential and total energy (..., T) in J."""
+        """Kinetic, potential and total energy (..., T) in J.
+
+        >>> import linkwise as lw
+        >>> robot = lw.chain(3)
+        >>> motion = lw.simulate(robot, [0.1, 0.2, 0.3], duration=0.1, dt=1e-3)
+        >>> drift = motion.energy.total - motion.energy.total[0]
+        >>> bool(abs(drift).max() < 1e-6)
+        True
+        """
         robot = self._needs_robot("energy")
         kinetic = robot.kinetic_energy(self.q, self.qd)
         potential = robot.potential_energy(self.q)
@@ -178,12 +191,26 @@ class Trajectory:
         return np.concatenate([np.zeros_like(work[..., :1]), work], -1)
 
     def path(self, frame: str) -> Array:
-        """Positions (..., T, 3) of a frame's origin, in m, in base axes."""
+        """Positions (..., T, 3) of a frame's origin, in m, in base axes.
+
+        >>> import linkwise as lw
+        >>> robot = lw.chain(3)
+        >>> motion = lw.simulate(robot, [0.1, 0.2, 0.3], duration=0.1, dt=1e-3)
+        >>> motion.path("tip").shape
+        (101, 3)
+        """
         poses = self._needs_robot("path").forward_kinematics(self.q, frame)
         return np.ascontiguousarray(poses[..., :3, 3])
 
     def at(self, *row: int) -> Trajectory:
-        """One row of a batch as a trajectory: ``traj.at(3)``; with two batch axes ``at(1, 3)``."""
+        """One row of a batch as a trajectory: ``traj.at(3)``; with two batch axes ``at(1, 3)``.
+
+        >>> import linkwise as lw
+        >>> robot = lw.chain(3)
+        >>> motion = lw.simulate(robot, robot.random_q(0, size=5), duration=0.1)
+        >>> motion.q.shape, motion.at(3).q.shape
+        ((5, 101, 3), (101, 3))
+        """
         lead = self.q.ndim - 2
         if len(row) != lead:
             such = f", such as at({', '.join('0' * lead)})"
@@ -223,6 +250,13 @@ class Trajectory:
         ``row`` is the row of a batch (the first unless given); with ``frame``, the path of a
         frame's origin too. Of more than a dozen joints a dozen are drawn, and a band that contains
         all. Save it by ``traj.plot().savefig("swing.png")``.
+
+        >>> import linkwise as lw
+        >>> robot = lw.chain(3)
+        >>> motion = lw.simulate(robot, [0.1, 0.2, 0.3], duration=0.1, dt=1e-3)
+        >>> figure = motion.plot(frame="tip")
+        >>> len(figure.axes) > 0
+        True
         """
         from linkwise.motion.plot import plot
 
@@ -233,6 +267,12 @@ class Trajectory:
 
         Columns are ``q.<joint>``, ``qd.<joint>`` and ``tau.<joint>``, numbered where a joint has
         several.
+
+        >>> import linkwise as lw
+        >>> robot = lw.chain(3)
+        >>> motion = lw.simulate(robot, [0.1, 0.2, 0.3], duration=0.1, dt=1e-3)
+        >>> motion.to_pandas().shape
+        (101, 9)
         """
         try:
             import pandas
@@ -253,7 +293,18 @@ class Trajectory:
         return pandas.DataFrame(np.concatenate(numbers, 1), index=index, columns=names)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the trajectory to a file of NumPy (``.npz``), which `load` reads."""
+        """Write the trajectory to a file of NumPy (``.npz``), which `load` reads.
+
+        >>> import linkwise as lw
+        >>> robot = lw.chain(3)
+        >>> motion = lw.simulate(robot, [0.1, 0.2, 0.3], duration=0.1, dt=1e-3)
+        >>> import tempfile, pathlib
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     motion.save(pathlib.Path(folder, "motion.npz"))
+        ...     again = lw.Trajectory.load(pathlib.Path(folder, "motion.npz"), robot)
+        >>> again.q.shape
+        (101, 3)
+        """
         facts = {
             "format": FORMAT,
             "robot": self.name,
@@ -281,7 +332,18 @@ class Trajectory:
 
     @staticmethod
     def load(path: str | os.PathLike[str], robot: Robot | None = None) -> Trajectory:
-        """Read a file that `save` wrote; energies and paths need the robot it is of."""
+        """Read a file that `save` wrote; energies and paths need the robot it is of.
+
+        >>> import linkwise as lw
+        >>> robot = lw.chain(3)
+        >>> motion = lw.simulate(robot, [0.1, 0.2, 0.3], duration=0.1, dt=1e-3)
+        >>> import tempfile, pathlib
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     motion.save(pathlib.Path(folder, "motion.npz"))
+        ...     again = lw.Trajectory.load(pathlib.Path(folder, "motion.npz"))
+        >>> again.integrator
+        'rk4'
+        """
         facts, found = _read(path)
         if robot is not None and not isinstance(robot, Robot):
             raise TypeError(f"Trajectory.load: robot is a {type(robot).__name__}; expected a Robot")

@@ -223,6 +223,11 @@ class OperationCount:
     """Exact operations of one evaluation; a fused multiply-add is one of each.
 
     Signs, and the tests that end a loop, are not counted.
+
+    >>> import linkwise as lw
+    >>> count = lw.load("puma560").operation_count("mass_matrix")
+    >>> count.multiplications, count.additions, count.total
+    (85, 74, 159)
     """
 
     multiplications: int

@@ -13,7 +13,13 @@ from linkwise.trace.expr import Expr, Graph, reachable, summed
 
 
 class Status(IntFlag):
-    """What was wrong with a state, as bits; 0 where nothing was. ``status=True`` returns them."""
+    """What was wrong with a state, as bits; 0 where nothing was. ``status=True`` returns them.
+
+    >>> import linkwise as lw
+    >>> _, status = lw.chain(2).bias([[0.1, 0.2], [0.1, float("inf")]], [0.0, 0.0], status=True)
+    >>> [lw.Status(int(x)).name for x in status]
+    ['OK', 'NOT_FINITE']
+    """
 
     OK = 0
     NOT_FINITE = 1  # an input is NaN or infinite: the row is NaN
