@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
-from operator import or_
+from operator import add, or_
 from typing import Any, Unpack, final
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from linkwise.differentiation import solutions
 from linkwise.differentiation.arguments import by_name, rows, tangents
+from linkwise.differentiation.columns import MOST_WRITTEN, by_columns, columns, weighted
 from linkwise.differentiation.equations import function_of
 from linkwise.differentiation.plan import (
     CURVATURE,
@@ -46,6 +47,7 @@ class Made:
     def __init__(self, calls: Calls, asked: Asked) -> None:
         self._calls, self.plan = calls, Plan(calls.tasks, asked)
         self._served: dict[bool, Served] = {}
+        self.wide: list[list[Made] | None] = []  # what makes its columns, once that is known
 
     def __call__(
         self, given: Sequence[Any], out: Any, threads: int | None, status: bool, device: str | None
@@ -89,6 +91,10 @@ class Derivative:
         self._made, self._parts_of = Made(calls, asked), (calls, asked, order, weighted, single)
         self._calls, self._plan = calls, self._made.plan
         self._order, self._weighted, self._single = order, weighted, single
+        self._columns: list[Made] | None = None  # a product for each, where that is the way
+        products = None if order == 2 or weighted else by_columns(calls.tasks, asked)
+        if products is not None:
+            self._columns = [Made(calls, each) for each in products]
         # a second derivative without weights is computed with unit weights, a row for each
         self._rows = (self._plan.result.size,) if order == 2 and not weighted else ()
 
@@ -107,6 +113,9 @@ class Derivative:
     @property
     def operation_count(self) -> OperationCount:
         """Exact operations of one state."""
+        if self._columns is not None:
+            sizes = ((each, each.plan.more[0].size) for each in self._columns)
+            return reduce(add, (each.operations().repeated(n) for each, n in sizes))
         once = self._made.operations()
         return once.repeated(*self._rows) if self._rows else once
 
@@ -128,6 +137,8 @@ class Derivative:
             given.append(rows(self._plan, "weights", shape, values[-1], given[0]))
         elif self._rows:
             given = self._with_unit_weights(given)
+        if self._columns is not None:
+            return self._by_columns(given, out, threads, status, device)
         found, bits = self._made(given, self._target(out), threads, status, device)
         bits = known.status(bits)
         if self._rows and status:
@@ -138,6 +149,24 @@ class Derivative:
         alone = out is not None and len(parts) == 1
         result = out if alone else self._arranged(parts)
         return (result, bits) if status else result
+
+    def _by_columns(
+        self, given: list[Any], out: Any, threads: int | None, status: bool, device: str | None
+    ) -> Any:
+        """Derivatives of a large robot, column by column."""
+        assert self._columns is not None
+        parts, bits = columns(self._columns, self._plan, given, threads, status, device)
+        if out is not None:
+            parts = self._put(out, parts)
+        result = out if out is not None and len(parts) == 1 else self._arranged(parts)
+        return (result, bits) if status else result
+
+    def _put(self, out: Any, parts: list[Any]) -> list[Any]:
+        """Parts, written to ``out``."""
+        target = self._target(out)
+        lead = target.shape[:-1]
+        target[...] = np.concatenate([np.reshape(x, (*lead, -1)) for x in parts], -1)
+        return _cut(target, self._plan.parts)
 
     def _with_unit_weights(self, given: list[Any]) -> list[Any]:
         """Arguments with an axis more, along which each number of the result is weighted alone."""
@@ -184,6 +213,20 @@ class Derivative:
     def _one(self, parts: list[Any]) -> Any:
         """One part where one argument was named, else all."""
         return parts[0] if self._single else tuple(parts)
+
+
+def dynamics_in_columns(calls: Calls, function: str, frames: tuple[str, ...]) -> Derivative | None:
+    """Derivatives of a large robot's dynamics and its value, column by column; None of others."""
+    if calls.tasks.tree.n_links <= MOST_WRITTEN:
+        return None
+    asked = Asked(Key(function, external=frames), None, value=True)
+    key = ("columns", asked)
+    if key not in calls.served:
+        able = by_columns(calls.tasks, asked) is not None
+        made = _derivative(calls, asked, 1, False, False) if able else None
+        calls.served.setdefault(key, made)
+    found: Derivative | None = calls.served[key]
+    return found
 
 
 FLOAT32 = np.dtype("float32")
@@ -426,11 +469,24 @@ class Differentiation:
             raise TypeError(
                 f"{plan.title}: out is given; expected none, for there are several results"
             )
+        weights = None
         if kind != JVP:
-            given.append(rows(plan, "cotangent", plan.result.shape, cotangent, given[0]))
+            weights = rows(plan, "cotangent", plan.result.shape, cotangent, given[0])
+            given.append(weights)
+        wide = self._wide(made) if kind == VJP else None
+        if wide is not None:
+            parts, bits = columns(wide, plan, given[:-1], threads, status, device)
+            return weighted(plan, parts, _like(weights, parts[0])), bits
         given += tangents(plan, moved, given[0])
         found, bits = made(given, None, threads, status, device)
         return _cut(found, plan.parts), known.status(bits)
+
+    def _wide(self, made: Made) -> list[Made] | None:
+        """Of a large robot: the products that make the columns of a matrix; None of others."""
+        if not made.wide:
+            products = by_columns(self._calls.tasks, made.plan.asked._replace(kind=JACOBIAN))
+            made.wide.append(None if products is None else [self._kept(x) for x in products])
+        return made.wide[0]
 
     def _kept(self, asked: Asked) -> Made:
         """What was asked for, made once."""
@@ -446,6 +502,11 @@ class Differentiation:
         if not found:
             raise ValueError(f"{plan.title}: {what} has no arrays; expected one or several")
         return found
+
+
+def _like(x: Any, other: Any) -> Any:
+    """An array as one of the kind that another is."""
+    return np.asarray(x, other.dtype) if isinstance(other, np.ndarray | np.generic) else x
 
 
 def _several(names: str | Sequence[str] | None) -> tuple[str, ...] | None:

@@ -23,6 +23,8 @@ from linkwise.model.tree import Tree
 from linkwise.spatial import select, sqrt
 from linkwise.trace.expr import Expr, Graph, TooManyNodes, summed
 from linkwise.trace.implicit import put_in
+from linkwise.trace.program import Program
+from linkwise.trace.roll import Rates, trace_rolled
 from linkwise.trace.status import not_finite, status_of
 from linkwise.trace.tangents import Argument, Rows, Traced
 from linkwise.trace.tracer import Task, evaluate, flatten
@@ -55,8 +57,26 @@ def function_of(plan: Plan, status: bool) -> Function:
     def trace(graph: Graph, inputs: list[list[Expr]]) -> Sequence[Expr]:
         return traced(plan, graph, inputs)
 
-    seen = bits if status else None
-    return Function(plan.title, key, ports, plan.size, trace, (), seen, "differentiation")
+    def by_loops() -> Program:
+        return rolled(plan, status)
+
+    seen, whole = bits if status else None, by_loops if task.rolled else None
+    return Function(plan.title, key, ports, plan.size, trace, (), seen, "differentiation", whole)
+
+
+def rolled(plan: Plan, status: bool) -> Program:
+    """A product with a vector as loops over the links."""
+    into = dict(zip(plan.wrt, plan.more, strict=True))
+    places: dict[str, tuple[str, int]] = {}
+    for k in plan.chosen:  # wrenches on all frames are one argument
+        first = sum(plan.ports[j].size for j in plan.chosen[: plan.chosen.index(k)]
+                    if plan.owners[j] == plan.owners[k])  # fmt: skip
+        places[plan.ports[k].name] = (into[plan.owners[k]].name, first)
+    turned = [plan.ports[k].name for k in plan.chosen if not plan.space(k).flat]
+    finish = None if plan.result.flat else plan.result.rates
+    rates = Rates(plan.more, places, turned, plan.result.size, finish)
+    found = trace_rolled(replace(plan.task, status=status), plan.tree, rates)
+    return replace(found, name=plan.title)
 
 
 def traced(plan: Plan, graph: Graph, inputs: list[list[Expr]]) -> list[Expr]:

@@ -276,4 +276,13 @@ def _task(tasks: Tasks, asked: Asked, reach: reach_plan.Plan | None) -> tuple[Ta
         raise ValueError(f"derivative: {function} takes no damping; expected damped=False")
     if not tasks.tree.nv:
         raise ValueError(f"derivative: robot {tasks.name!r} has no joints; expected one that moves")
-    return replace(task, rolled=False), iteration
+    return replace(task, rolled=asked.kind == JVP and _in_loops(task)), iteration
+
+
+def _in_loops(task: Task) -> bool:
+    """Whether a product with a vector is computed by loops over the links: where the function is,
+    and its result's numbers change one by one, or are few.
+    """
+    several = task.in_pieces or task.of_columns is not None or bool(task.algorithm.products)
+    manifold = task.algorithm.output == ("nq",) or task.algorithm.function == "link_poses"
+    return task.rolled and not several and not manifold

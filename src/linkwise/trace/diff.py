@@ -80,7 +80,7 @@ def jvp(
     tangents = {**more, **tangents}
     for node in nodes:
         if node.id not in tangents:
-            tangents[node.id] = _tangent(graph, node, tangents)
+            tangents[node.id] = tangent_of(graph, node, tangents)
     for carry in carried:
         _carry_more(graph, carry, more[carry.id], tangents)
     return [tangents[y.id] for y in outputs]
@@ -145,7 +145,8 @@ def _carry_more(graph: Graph, carry: Expr, beside: Expr, tangents: dict[int, Exp
     graph.loops[carry.value[0]] = Loop(loop.limit, *more, loop.active)
 
 
-def _tangent(graph: Graph, node: Expr, tangents: dict[int, Expr]) -> Expr:
+def tangent_of(graph: Graph, node: Expr, tangents: dict[int, Expr]) -> Expr:
+    """The tangent of a node from those of its arguments."""
     own = [tangents[a.id] for a in node.args]
     if all(t is graph.zero for t in own):
         return graph.zero
