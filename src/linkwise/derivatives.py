@@ -52,7 +52,9 @@ class Derivatives:
         returned are views of it.
 
         ``method``: ``"composite"`` (composite bodies, in link axes) or ``"forward"`` (the equations
-        of RNEA differentiated one by one).
+        of RNEA differentiated one by one). Robots of more than 100 links take, unless one is named,
+        loops over the links for each column. With closed loops: the derivatives of the smallest
+        torques, ``"forward"``, where ``∂τ/∂qdd`` is what loops leave of M.
         """
         values = (q, qd, qdd)
         return self._dynamics("inverse_dynamics", values, method, f_ext, value, options)
@@ -79,7 +81,9 @@ class Derivatives:
 
         In rad/s² (m/s²) per rad, rad/s and N m (m, m/s, N). Conventions and options are those of
         `inverse_dynamics_derivatives`, ``value=True`` puts the accelerations first. ``method``
-        names how inverse dynamics is differentiated, of which ``-M⁻¹`` makes these.
+        names how inverse dynamics is differentiated, of which ``-M⁻¹`` makes these. With closed
+        loops: ``"implicit"``, by the equations that accelerations and forces of the loops solve,
+        and ``∂qdd/∂tau`` in place of ``M⁻¹``; flagged where directions depend on each other.
         """
         values = (q, qd, tau)
         return self._dynamics("forward_dynamics", values, method, f_ext, value, options)
