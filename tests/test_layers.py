@@ -12,7 +12,7 @@ ROOT = Path(linkwise.__file__).parent
 
 LAYERS = [
     "codes", "errors", "text", "spatial", "model", "io", "sweep", "algorithms", "trace", "backends",
-    "engine", "factors", "se3", "derivatives", "differentiation", "functions", "conversions",
+    "engine", "factors", "se3", "differentiation", "derivatives", "functions", "conversions",
     "summary", "models", "study", "interop", "export", "view", "robot", "grasp", "load", "builder",
     "chain", "identification", "motion", "control", "plots", "checking", "bench",
     "report", "sampling", "cli",

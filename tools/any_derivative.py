@@ -1,13 +1,15 @@
 """What derivatives of any function cost: operations, exact, and processor time on one core.
 
 python tools/any_derivative.py [--states 512]    tables for docs/derivatives.md
+python tools/any_derivative.py --closed          operations of robots with closed loops
+python tools/any_derivative.py --large           times of long chains, by loops over the links
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from time import process_time
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,10 @@ from pages import example, markdown
 
 import linkwise as lw
 from linkwise.bench.timing import one_core
+from linkwise.differentiation.equations import function_of
+from linkwise.differentiation.plan import JACOBIAN, JVP, VJP, Asked, Plan
+from linkwise.engine.tasks import Key
+from linkwise.trace.program import count_operations
 
 ROBOTS = {
     "xarm7": "xarm_description/urdf/xarm7.urdf",
@@ -85,11 +91,79 @@ def of_orders(name: str, robot: lw.Robot, states: int) -> list[list[str]]:
     return rows
 
 
+def closed_robots() -> list[tuple[str, lw.Robot, str]]:
+    """An arm whose tip is held at a point, and two arms that hold an object."""
+    arm, away = lw.load("puma560"), np.eye(4)
+    away[0, 3] = 1.0
+    held = arm.close_loops([lw.Loop("link6", directions=[0, 0, 0, 1, 1, 1])])
+    body = lw.RigidBody(2.0, com=(0.0, 0.0, 0.1), inertia=(0.06, 0.06, 0.01))
+    both = lw.Grasp([arm, arm], bases=[np.eye(4), away], object=body, contacts=["link6", "link6"])
+    return [
+        ("puma560, tip held", held, "forward_dynamics"),
+        ("puma560, tip held", held, "constraint_forces"),
+        ("two puma560, an object", both, "grasp_dynamics"),
+    ]
+
+
+def of_closed() -> list[list[str]]:
+    """Operations by the equations that results solve, and by the way to them."""
+    rows = []
+    for title, robot, function in closed_robots():
+        tasks, key = robot._calls.tasks, Key(function)
+        value = count_operations(robot._calls.kernels.program(tasks.task(key))).total
+        counts = [
+            count_operations(
+                function_of(Plan(tasks, Asked(key, None, kind, mode)), False).program()
+            ).total
+            for kind in (JACOBIAN, JVP, VJP)
+            for mode in ("auto", "forward")
+        ]
+        name = function.replace("grasp", "forward")
+        rows.append([title, name, *(f"{x:,}" for x in (value, *counts))])
+    return rows
+
+
+def of_large() -> list[list[str]]:
+    """Milliseconds of one state of long chains, and seconds of the first call."""
+    rows = []
+    for n in (200, 1_000):
+        robot, rng = lw.chain(n, kind="random"), np.random.default_rng(0)
+        q, qd, tau = 0.3 * rng.normal(size=(3, n))
+        values = (q, qd, tau)
+        ways: list[tuple[str, Callable[[], Any]]] = [
+            ("forward_dynamics", lambda r=robot, x=values: r.forward_dynamics(*x)),
+            ("its jvp", lambda r=robot, x=values: r.jvp("forward_dynamics", x, x)),
+            ("its vjp", lambda r=robot, x=values: r.vjp("forward_dynamics", x, x[0])),
+            ("forward_dynamics_derivatives",
+             lambda r=robot, x=values: r.forward_dynamics_derivatives(*x)),
+        ]  # fmt: skip
+        for title, run in ways:
+            began = perf_counter()
+            run()
+            first, times = perf_counter() - began, []
+            for _ in range(RUNS):
+                began = perf_counter()
+                run()
+                times.append(perf_counter() - began)
+            rows.append([f"{n:,}", title, f"{1e3 * min(times):.3f}", f"{first:.1f}"])
+    return rows
+
+
 def main() -> None:
-    """Print both tables."""
+    """Print the tables that are asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--states", type=int, default=512)
-    states = parser.parse_args().states
+    parser.add_argument("--closed", action="store_true")
+    parser.add_argument("--large", action="store_true")
+    asked = parser.parse_args()
+    if asked.closed:
+        both = [f"{x}{how}" for x in ("J", "jvp", "vjp") for how in ("", ", by the program")]
+        print(markdown(["robot", "function", "value", *both], of_closed()))
+        return
+    if asked.large:
+        print(markdown(["links", "function", "ms", "first call, s"], of_large()))
+        return
+    states = asked.states
     robots = {name: example(path, strict=False) for name, path in ROBOTS.items()}
     head = ["function", "by", "value", "forward", "reverse", "auto"]
     print(markdown(head, of_modes(robots["xarm7"])))

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import Any, Unpack
 
+import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwise.differentiation.calls import dynamics_in_columns
 from linkwise.engine.calls import Calls, Options, Wrenches
 
 
@@ -50,12 +52,12 @@ class Derivatives:
         returned are views of it.
 
         ``method``: ``"composite"`` (composite bodies, in link axes) or ``"forward"`` (the equations
-        of RNEA differentiated one by one).
+        of RNEA differentiated one by one). Robots of more than 100 links take, unless one is named,
+        loops over the links for each column. With closed loops: the derivatives of the smallest
+        torques, ``"forward"``, where ``∂τ/∂qdd`` is what loops leave of M.
         """
-        found = self._calls.run(
-            "inverse_dynamics_derivatives", (q, qd, qdd), options, method=method, f_ext=f_ext
-        )
-        return _parted(found, self._calls.tasks.tree.nv, options.get("status", False), value)
+        values = (q, qd, qdd)
+        return self._dynamics("inverse_dynamics", values, method, f_ext, value, options)
 
     def forward_dynamics_derivatives(
         self,
@@ -79,12 +81,39 @@ class Derivatives:
 
         In rad/s² (m/s²) per rad, rad/s and N m (m, m/s, N). Conventions and options are those of
         `inverse_dynamics_derivatives`, ``value=True`` puts the accelerations first. ``method``
-        names how inverse dynamics is differentiated, of which ``-M⁻¹`` makes these.
+        names how inverse dynamics is differentiated, of which ``-M⁻¹`` makes these. With closed
+        loops: ``"implicit"``, by the equations that accelerations and forces of the loops solve,
+        and ``∂qdd/∂tau`` in place of ``M⁻¹``; flagged where directions depend on each other.
         """
-        found = self._calls.run(
-            "forward_dynamics_derivatives", (q, qd, tau), options, method=method, f_ext=f_ext
-        )
-        return _parted(found, self._calls.tasks.tree.nv, options.get("status", False), value)
+        values = (q, qd, tau)
+        return self._dynamics("forward_dynamics", values, method, f_ext, value, options)
+
+    def _dynamics(
+        self,
+        function: str,
+        values: tuple[ArrayLike, ...],
+        method: str,
+        f_ext: Wrenches | None,
+        value: bool,
+        options: Options,
+    ) -> Any:
+        """Three matrices, and perhaps the value; of large robots column by column."""
+        calls, n = self._calls, self._calls.tasks.tree.nv
+        status, frames = options.get("status", False), tuple(f_ext or ())
+        wide = dynamics_in_columns(calls, function, frames) if method == "auto" else None
+        if wide is None:
+            name = f"{function}_derivatives"
+            found = calls.run(name, values, options, method=method, f_ext=f_ext)
+            return _parted(found, n, status, value)
+        out, rest = options.get("out"), {k: x for k, x in options.items() if k != "out"}
+        found = wide(*values, f_ext=f_ext, **rest)  # type: ignore[arg-type]
+        (first, parts), bits = found if status else (found, None)
+        if out is not None:
+            below = [*parts, first[..., None, :]]
+            out[...] = np.concatenate(below, -2)
+            return _parted((out, bits) if status else out, n, status, value)
+        parts = (first, *parts) if value else parts
+        return (parts, bits) if status else parts
 
 
 def _parted(found: Any, n: int, status: bool, value: bool) -> Any:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from linkwise.engine import devices
 from linkwise.engine import grasp_states as states
 from linkwise.engine.calls import Calls, Constants, Options, Wrenches, with_constants
+from linkwise.engine.tasks import Key
 from linkwise.functions import Residual
 from linkwise.model import forest, values
 from linkwise.model.bodies import Policy
@@ -515,6 +516,13 @@ class Grasp(Robot):
                 "6), a wrench of each contact"
             )
         return given
+
+    def _key(self, function: Any, *more: Any) -> Key:
+        """The kind of call that is differentiated; raises where contacts have no place for it."""
+        key = super()._key(function, *more)
+        if key.function in ("residual", "project"):
+            self._refuse_unplaced(f"derivative of {key.function}")
+        return key
 
     def _refuse_unplaced(self, what: str) -> None:
         for i, (contact, closure) in enumerate(

@@ -443,8 +443,6 @@ def test_steps_on_the_manifold_are_pinocchios() -> None:
         (("mass_matrix",), {"mode": "both"}, "mode 'both': expected 'auto', 'forward' or"),
         (("mass_matrix",), {"order": 3}, "order is 3; expected 1 or 2"),
         (("mass_matrix", ()), {}, "wrt names no argument; expected one or several"),
-        (("forward_dynamics",), {"method": "pcg"}, "iteration are not.* expected 'auto' or one"),
-        (("inverse_kinematics",), {}, "is a search; near a solution q changes by the inverse"),
         (("kic",), {}, "returns two results; expected 'jacobian' or 'kinematic_hessian'"),
         (("forward_kinematics",), {}, "expected a frame"),
         (("forward_kinematics",), {"frame": "link6", "axes": "body"}, "takes no axes"),
@@ -490,8 +488,6 @@ def test_mistakes_of_calls_are_named(state: np.ndarray) -> None:
         robot.derivative("bias", 3)
     with pytest.raises(TypeError, match="was given no array; expected weights at last"):
         robot.derivative("bias", weighted=True)()
-    with pytest.raises(ValueError, match="project steps of an iteration are not differentiated"):
-        closed_arm().derivative("project")
 
 
 def test_what_does_not_fit_into_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

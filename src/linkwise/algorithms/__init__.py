@@ -18,6 +18,7 @@ from linkwise.algorithms import (
     centroidal_matrix_rate,
     centroidal_rates,
     christoffel,
+    closed_derivatives,
     closed_inverse,
     closed_ltl,
     closure_errors,
@@ -189,7 +190,7 @@ _inverts_inertias: Own = {"needs": (*DIVIDES, mobility.why_not)}
 _open: Own = {"closed": False}
 _closed: Own = {"closed": True}
 _closed_alone: Own = _closed | {"needs": (*DIVIDES, tied.why_not, curves.why_not)}
-_rates: Own = {"matrices": 3} | _forced | _open
+_rates: Own = {"matrices": 3} | _forced
 _no_followers: Own = {"needs": (*DIVIDES, tied.why_not)}
 
 
@@ -254,12 +255,16 @@ _TABLE = [
     Algorithm("project", "newton", closure_projection.project, (_q, _qd),
               (lambda tree: tree.nq + tree.nv,), **_closed, **_regrouped),
     # derivatives: three matrices and the value, one below another
-    *_methods("inverse_dynamics_derivatives", (_q, _qd, _qdd), _RATES, _rates | _mass,
+    *_methods("inverse_dynamics_derivatives", (_q, _qd, _qdd), _RATES, _rates | _mass | _open,
               ("composite", torque_derivatives.inverse_dynamics_derivatives, _regrouped),
               ("forward", program_derivatives.inverse_dynamics_derivatives, _regrouped)),
-    *_methods("forward_dynamics_derivatives", (_q, _qd, _tau), _RATES, _rates,
+    *_methods("inverse_dynamics_derivatives", (_q, _qd, _qdd), _RATES, _rates | _mass | _closed,
+              ("forward", closed_derivatives.inverse_dynamics_derivatives, _regrouped)),
+    *_methods("forward_dynamics_derivatives", (_q, _qd, _tau), _RATES, _rates | _open,
               ("composite", acceleration_derivatives.by_composites, _regrouped),
               ("forward", acceleration_derivatives.forward, _regrouped)),
+    *_methods("forward_dynamics_derivatives", (_q, _qd, _tau), _RATES, _rates | _closed,
+              ("implicit", closed_derivatives.forward_dynamics_derivatives, _regrouped)),
     *_methods("mass_matrix", (_q,), (V, V), _mass,
               ("crba", crba.crba, _regrouped | _rolls),
               ("gdahj", gdahj.gdahj, {}),

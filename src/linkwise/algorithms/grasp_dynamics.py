@@ -28,7 +28,7 @@ from linkwise.algorithms.poses import link_pose
 from linkwise.algorithms.rates import Rates, at_rest, move
 from linkwise.model.forest import Held
 from linkwise.model.tree import Tree
-from linkwise.spatial import Force, Motion, Scalar, Vec3, Vector, cross
+from linkwise.spatial import Force, Matrix, Motion, Scalar, Vec3, Vector, cross
 from linkwise.sweep import along_path
 
 Driver = Callable[..., list[Scalar]]
@@ -55,14 +55,20 @@ def carried(
 
 def solved(way: Way, tree: Tree, q: Vector, qd: Vector, tau: Vector, external: External) -> Outcome:
     """Everything, with closed loops by one of the ways."""
-    held, found = tree.held, list[Force]()
-    assert held is not None
-    if tree.closures:
-        c = way(tree, q, qd, tau, external)
-        qdd, on_arms = c.released(forces(c)), base_wrenches(tree, q, c.seams, least_forces(c))
-        found = on_object(on_arms)
-    else:
+    if not tree.closures:
         qdd = forward_dynamics(tree, q, qd, tau, external=external)
+        return outcome(tree, q, qd, qdd, [], external)
+    c = way(tree, q, qd, tau, external)
+    on_arms = base_wrenches(tree, q, c.seams, least_forces(c))
+    return outcome(tree, q, qd, c.released(forces(c)), on_arms, external)
+
+
+def outcome(
+    tree: Tree, q: Vector, qd: Vector, qdd: list[Scalar], on_arms: Matrix, external: External
+) -> Outcome:
+    """Everything, of joint accelerations and of the wrenches that contacts put on arms."""
+    held, found = tree.held, on_object(on_arms)
+    assert held is not None
     values = tree.per_link_q(q), tree.per_link_v(qd), tree.per_link_v(qdd)
     start = at_rest(tree.base_acceleration)
     _, m = along_path(tree, held.frame.link, move, start, *values)

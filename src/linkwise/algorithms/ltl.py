@@ -47,13 +47,7 @@ def factor(M: Matrix, parent: Sequence[int]) -> Factors:
 
 def solve(factors: Factors, b: Sequence[Scalar]) -> list[Scalar]:
     """``x`` with ``M x = b``: inward with Lᵀ, scale, outward with L."""
-    L, inv_d, parent = factors
-    x = inward(factors, b)
-    for k in range(len(x)):
-        x[k] = x[k] * inv_d[k]
-        for i in ancestors(parent, k):
-            x[k] = x[k] - L[k][i] * x[i]
-    return x
+    return outward(factors, [x * d for x, d in zip(inward(factors, b), factors.inv_d, strict=True)])
 
 
 def inward(factors: Factors, b: Sequence[Scalar]) -> list[Scalar]:
@@ -63,6 +57,16 @@ def inward(factors: Factors, b: Sequence[Scalar]) -> list[Scalar]:
     for k in reversed(range(len(x))):
         for i in ancestors(parent, k):
             x[i] = x[i] - L[k][i] * x[k]
+    return x
+
+
+def outward(factors: Factors, b: Sequence[Scalar]) -> list[Scalar]:
+    """``L⁻¹ b``."""
+    L, _, parent = factors
+    x = list(b)
+    for k in range(len(x)):
+        for i in ancestors(parent, k):
+            x[k] = x[k] - L[k][i] * x[i]
     return x
 
 

@@ -31,15 +31,28 @@ def _zero(x: Scalar) -> bool:
     return isinstance(x, float) and x == 0.0
 
 
+def moving(tree: Tree, q: Vector, *others: Vector) -> list[list[Dual]]:
+    """q that moves along each rate, and vectors per degree of freedom that change one number at a
+    time: directions are numbered one after another.
+    """
+    n, units = tree.nv, unit(tree.nv)
+    moved = seeded(q, [tangent(tree, q, e) for e in units], 0)
+    return [moved, *(seeded(x, units, n * k) for k, x in enumerate(others, 1))]
+
+
+def sorted_slopes(found: Vector, directions: int) -> Matrix:
+    """The derivatives of numbers along each of the first directions, a row for each."""
+    numbers = [lifted(x) for x in found]
+    return [[x.slope(k) for x in numbers] for k in range(directions)]
+
+
 def inverse_dynamics_derivatives(
     tree: Tree, q: Vector, qd: Vector, qdd: Vector, *, external: External = ()
 ) -> Matrix:
     """Rows of ∂τ/∂q, of ∂τ/∂q̇, of M, and τ."""
     n = tree.nv
-    units = unit(n)
-    moved = seeded(q, [tangent(tree, q, e) for e in units], 0)
-    rates = seeded(qd, units, n), seeded(qdd, units, 2 * n)
     still = [(frame, [lifted(x) for x in wrench]) for frame, wrench in external]
-    found = [lifted(x) for x in rnea(tree, moved, *rates, external=still)]
-    parts = ([[x.slope(k + j) for j in range(n)] for x in found] for k in (0, n, 2 * n))
-    return [*(row for part in parts for row in part), [x.value for x in found]]
+    found = rnea(tree, *moving(tree, q, qd, qdd), external=still)
+    columns = sorted_slopes(found, 3 * n)
+    parts = (transpose(columns[k : k + n]) for k in (0, n, 2 * n))
+    return [*(row for part in parts for row in part), [lifted(x).value for x in found]]

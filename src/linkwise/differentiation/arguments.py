@@ -80,12 +80,14 @@ def by_name(plan: Plan, what: str, given: Any) -> dict[str, Any]:
                     f"{plan.title}: inputs has {name!r}; expected it as a keyword, {name}=..., and "
                     f"in inputs some of {', '.join(map(repr, names))}"
                 )
-            if name not in plan.owners:
+            if name not in plan.owners and (what != "inputs" or name not in plan.starts):
                 raise ValueError(
                     f"{plan.title}: {what} has {name!r}; expected some of "
                     f"{', '.join(map(repr, dict.fromkeys(plan.owners)))}"
                 )
         return {name: x for name, x in given.items() if x is not None}
+    if what == "inputs" and isinstance(given, tuple | list) and len(given) > len(names):
+        names = [*names, *plan.starts]
     if not isinstance(given, tuple | list) or len(given) != len(names):
         many = f"{len(given)} part(s)" if isinstance(given, tuple | list) else type(given).__name__
         raise TypeError(

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
-from operator import or_
+from operator import add, or_
 from typing import Any, Unpack, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwise.differentiation.arguments import by_name, gathered, rows, tangents
+from linkwise.differentiation import solutions
+from linkwise.differentiation.arguments import by_name, rows, tangents
+from linkwise.differentiation.columns import MOST_WRITTEN, by_columns, columns, weighted
 from linkwise.differentiation.equations import function_of
 from linkwise.differentiation.plan import (
     CURVATURE,
@@ -26,6 +28,7 @@ from linkwise.differentiation.plan import (
     Asked,
     Part,
     Plan,
+    options_of,
 )
 from linkwise.engine import devices
 from linkwise.engine.calls import Calls, Options, Wrenches
@@ -44,6 +47,7 @@ class Made:
     def __init__(self, calls: Calls, asked: Asked) -> None:
         self._calls, self.plan = calls, Plan(calls.tasks, asked)
         self._served: dict[bool, Served] = {}
+        self.wide: list[list[Made] | None] = []  # what makes its columns, once that is known
 
     def __call__(
         self, given: Sequence[Any], out: Any, threads: int | None, status: bool, device: str | None
@@ -87,6 +91,10 @@ class Derivative:
         self._made, self._parts_of = Made(calls, asked), (calls, asked, order, weighted, single)
         self._calls, self._plan = calls, self._made.plan
         self._order, self._weighted, self._single = order, weighted, single
+        self._columns: list[Made] | None = None  # a product for each, where that is the way
+        products = None if order == 2 or weighted else by_columns(calls.tasks, asked)
+        if products is not None:
+            self._columns = [Made(calls, each) for each in products]
         # a second derivative without weights is computed with unit weights, a row for each
         self._rows = (self._plan.result.size,) if order == 2 and not weighted else ()
 
@@ -105,6 +113,9 @@ class Derivative:
     @property
     def operation_count(self) -> OperationCount:
         """Exact operations of one state."""
+        if self._columns is not None:
+            sizes = ((each, each.plan.more[0].size) for each in self._columns)
+            return reduce(add, (each.operations().repeated(n) for each, n in sizes))
         once = self._made.operations()
         return once.repeated(*self._rows) if self._rows else once
 
@@ -119,15 +130,17 @@ class Derivative:
         own = values[:-1] if self._weighted else values
         if self._weighted and not values:
             raise TypeError(f"{self._plan.title}: was given no array; expected weights at last")
-        given, (out, threads, status, device) = gathered(
-            self._calls, self._plan, own, f_ext, damping, options
-        )
+        known = solutions.given(self._calls, self._plan, own, f_ext, damping, options)
+        given, (out, threads, status, device) = known.arrays, known.usual
         if self._weighted:
             shape = self._plan.result.shape
             given.append(rows(self._plan, "weights", shape, values[-1], given[0]))
         elif self._rows:
             given = self._with_unit_weights(given)
+        if self._columns is not None:
+            return self._by_columns(given, out, threads, status, device)
         found, bits = self._made(given, self._target(out), threads, status, device)
+        bits = known.status(bits)
         if self._rows and status:
             bits = reduce(or_, (bits[..., i] for i in range(*self._rows)))
         parts = _cut(found, self._plan.parts)
@@ -136,6 +149,24 @@ class Derivative:
         alone = out is not None and len(parts) == 1
         result = out if alone else self._arranged(parts)
         return (result, bits) if status else result
+
+    def _by_columns(
+        self, given: list[Any], out: Any, threads: int | None, status: bool, device: str | None
+    ) -> Any:
+        """Derivatives of a large robot, column by column."""
+        assert self._columns is not None
+        parts, bits = columns(self._columns, self._plan, given, threads, status, device)
+        if out is not None:
+            parts = self._put(out, parts)
+        result = out if out is not None and len(parts) == 1 else self._arranged(parts)
+        return (result, bits) if status else result
+
+    def _put(self, out: Any, parts: list[Any]) -> list[Any]:
+        """Parts, written to ``out``."""
+        target = self._target(out)
+        lead = target.shape[:-1]
+        target[...] = np.concatenate([np.reshape(x, (*lead, -1)) for x in parts], -1)
+        return _cut(target, self._plan.parts)
 
     def _with_unit_weights(self, given: list[Any]) -> list[Any]:
         """Arguments with an axis more, along which each number of the result is weighted alone."""
@@ -184,6 +215,20 @@ class Derivative:
         return parts[0] if self._single else tuple(parts)
 
 
+def dynamics_in_columns(calls: Calls, function: str, frames: tuple[str, ...]) -> Derivative | None:
+    """Derivatives of a large robot's dynamics and its value, column by column; None of others."""
+    if calls.tasks.tree.n_links <= MOST_WRITTEN:
+        return None
+    asked = Asked(Key(function, external=frames), None, value=True)
+    key = ("columns", asked)
+    if key not in calls.served:
+        able = by_columns(calls.tasks, asked) is not None
+        made = _derivative(calls, asked, 1, False, False) if able else None
+        calls.served.setdefault(key, made)
+    found: Derivative | None = calls.served[key]
+    return found
+
+
 FLOAT32 = np.dtype("float32")
 
 
@@ -211,6 +256,7 @@ class Differentiation:
         axes: str = "base",
         f_ext: Sequence[str] = (),
         damped: bool = False,
+        search: Mapping[str, Any] | None = None,
     ) -> Derivative:
         """A compiled function that computes derivatives of a function of the robot.
 
@@ -251,6 +297,12 @@ class Differentiation:
 
         ``weighted=True``: of the sum of the result's numbers times weights, an array of the
         result's shape that is the last argument: ``λᵀ ∂²τ`` costs far less than all of ``∂²τ``.
+
+        Iterations: ``method="pcg"`` finds what is differentiated, and derivatives are those of the
+        equations that it solves. ``"inverse_kinematics"`` is called with a target (..., 4, 4) and
+        perhaps a start q0, and differentiated by ``"target"``, which moves by twists: (..., nv, 6),
+        the smallest rates of the joints with which the frame follows; ``search`` has its options,
+        ``{"directions": "position", "tol": 1e-9}``. NaN where nothing was found.
         """
         if order not in (1, 2) or isinstance(order, bool):
             raise ValueError(f"derivative: order is {order!r}; expected 1 or 2")
@@ -261,7 +313,7 @@ class Differentiation:
                 "weighted sum, and second derivatives, are always found in reverse"
             )
         key = self._key(function, method, frame, axes, frames_of(f_ext), bool(damped))
-        asked = Asked(key, _several(wrt), kind, mode, bool(value))
+        asked = Asked(key, _several(wrt), kind, mode, bool(value), options_of(search))
         return _derivative(self._calls, asked, order, bool(weighted), isinstance(wrt, str))
 
     def jvp(
@@ -274,6 +326,7 @@ class Differentiation:
         frame: str | None = None,
         axes: str = "base",
         f_ext: Wrenches | None = None,
+        search: Mapping[str, Any] | None = None,
         **options: Unpack[Options],
     ) -> Any:
         """``(value, change)``: a function, and its rate while its arguments change at given rates.
@@ -293,11 +346,13 @@ class Differentiation:
         constants of `parametric` are given by keyword, and their rates by name: of wrenches a
         mapping as ``f_ext`` is one, or an array (..., frames, 6). The change is that
         of the result's own numbers, of a pose a twist, of a configuration rates. Other keywords as
-        for the function; with ``status=True`` the result is ``((value, change), status bits)``.
+        for the function, and ``search`` as for `derivative`; with ``status=True`` the result is
+        ``((value, change), status bits)``.
         """
         key = self._key(function, method, frame, axes, tuple(f_ext or ()))
-        moved = self._named("tangents", tangents, key)
-        found, bits = self._product(JVP, key, inputs, moved, None, moved, f_ext, options)
+        asked = Asked(key, search=options_of(search))
+        moved = self._named("tangents", tangents, asked)
+        found, bits = self._product(JVP, asked, inputs, moved, None, moved, f_ext, options)
         value, change = found
         return ((value, change), bits) if options.get("status") else (value, change)
 
@@ -312,6 +367,7 @@ class Differentiation:
         frame: str | None = None,
         axes: str = "base",
         f_ext: Wrenches | None = None,
+        search: Mapping[str, Any] | None = None,
         **options: Unpack[Options],
     ) -> Any:
         """``(value, gradients)``: a function, and gradients of its weighted sum by the arguments.
@@ -331,7 +387,8 @@ class Differentiation:
         alone, its gradient is returned without a tuple. Everything else as for `jvp`.
         """
         key = self._key(function, method, frame, axes, tuple(f_ext or ()))
-        found, bits = self._product(VJP, key, inputs, _several(wrt), cotangent, {}, f_ext, options)
+        asked, by = Asked(key, search=options_of(search)), _several(wrt)
+        found, bits = self._product(VJP, asked, inputs, by, cotangent, {}, f_ext, options)
         pair = found[0], found[1] if isinstance(wrt, str) else tuple(found[1:])
         return (pair, bits) if options.get("status") else pair
 
@@ -363,8 +420,9 @@ class Differentiation:
         ``cotangent`` as for `vjp`, ``tangents`` and all others as for `jvp`.
         """
         key = self._key(function, method, frame, axes, tuple(f_ext or ()))
-        moved = self._named("tangents", tangents, key)
-        found, bits = self._product(HVP, key, inputs, moved, cotangent, moved, f_ext, options)
+        asked = Asked(key)
+        moved = self._named("tangents", tangents, asked)
+        found, bits = self._product(HVP, asked, inputs, moved, cotangent, moved, f_ext, options)
         gradients = found[1 : 1 + len(moved)]
         pair = tuple(gradients), tuple(found[1 + len(moved) :])
         return (pair, bits) if options.get("status") else pair
@@ -392,7 +450,7 @@ class Differentiation:
     def _product(
         self,
         kind: str,
-        key: Key,
+        asked: Asked,
         inputs: Given,
         wrt: Iterable[str] | None,
         cotangent: Any,
@@ -401,21 +459,34 @@ class Differentiation:
         options: Options,
     ) -> tuple[list[Any], Any]:
         """The parts of a product, and the status or None."""
-        made = self._kept(Asked(key, None if wrt is None else tuple(wrt), kind, value=True))
-        plan, own = made.plan, self._named("inputs", inputs, key)
-        values = [own[name] for name in plan.inputs if name in own]
-        given, (out, threads, status, device) = gathered(
-            self._calls, plan, values, f_ext, None, options
-        )
+        by = None if wrt is None else tuple(wrt)
+        made = self._kept(asked._replace(wrt=by, kind=kind, value=True))
+        plan, own = made.plan, self._named("inputs", inputs, asked)
+        values = [own[name] for name in (*plan.inputs, *plan.starts) if name in own]
+        known = solutions.given(self._calls, plan, values, f_ext, None, options)
+        given, (out, threads, status, device) = known.arrays, known.usual
         if out is not None:
             raise TypeError(
                 f"{plan.title}: out is given; expected none, for there are several results"
             )
+        weights = None
         if kind != JVP:
-            given.append(rows(plan, "cotangent", plan.result.shape, cotangent, given[0]))
+            weights = rows(plan, "cotangent", plan.result.shape, cotangent, given[0])
+            given.append(weights)
+        wide = self._wide(made) if kind == VJP else None
+        if wide is not None:
+            parts, bits = columns(wide, plan, given[:-1], threads, status, device)
+            return weighted(plan, parts, _like(weights, parts[0])), bits
         given += tangents(plan, moved, given[0])
         found, bits = made(given, None, threads, status, device)
-        return _cut(found, plan.parts), bits
+        return _cut(found, plan.parts), known.status(bits)
+
+    def _wide(self, made: Made) -> list[Made] | None:
+        """Of a large robot: the products that make the columns of a matrix; None of others."""
+        if not made.wide:
+            products = by_columns(self._calls.tasks, made.plan.asked._replace(kind=JACOBIAN))
+            made.wide.append(None if products is None else [self._kept(x) for x in products])
+        return made.wide[0]
 
     def _kept(self, asked: Asked) -> Made:
         """What was asked for, made once."""
@@ -424,13 +495,18 @@ class Differentiation:
             found = self._calls.served.setdefault(asked, Made(self._calls, asked))
         return found
 
-    def _named(self, what: str, given: Given, key: Key) -> dict[str, Any]:
+    def _named(self, what: str, given: Given, asked: Asked) -> dict[str, Any]:
         """Values by the names of the function's arguments."""
-        plan = self._kept(Asked(key)).plan
+        plan = self._kept(asked).plan
         found = by_name(plan, what, given)
         if not found:
             raise ValueError(f"{plan.title}: {what} has no arrays; expected one or several")
         return found
+
+
+def _like(x: Any, other: Any) -> Any:
+    """An array as one of the kind that another is."""
+    return np.asarray(x, other.dtype) if isinstance(other, np.ndarray | np.generic) else x
 
 
 def _several(names: str | Sequence[str] | None) -> tuple[str, ...] | None:

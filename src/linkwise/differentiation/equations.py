@@ -11,15 +11,21 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from linkwise.algorithms import FUNCTIONS
+from linkwise.algorithms import FUNCTIONS, functions_of
 from linkwise.backends.base import USUAL
+from linkwise.differentiation.following import follow
+from linkwise.differentiation.implicit import solved
 from linkwise.differentiation.plan import GRADIENT, HVP, JACOBIAN, JVP, VJP, Plan
 from linkwise.engine.build import TRACING, free_memory
 from linkwise.engine.served import Function
 from linkwise.errors import ProgramTooLarge, quote
 from linkwise.model.tree import Tree
-from linkwise.trace.expr import Expr, Graph, TooManyNodes
-from linkwise.trace.status import status_of
+from linkwise.spatial import select, sqrt
+from linkwise.trace.expr import Expr, Graph, TooManyNodes, summed
+from linkwise.trace.implicit import put_in
+from linkwise.trace.program import Program
+from linkwise.trace.roll import Rates, trace_rolled
+from linkwise.trace.status import not_finite, status_of
 from linkwise.trace.tangents import Argument, Rows, Traced
 from linkwise.trace.tracer import Task, evaluate, flatten
 
@@ -31,24 +37,46 @@ COMPOSITE = {
     "gravity_torque": "inverse_dynamics_derivatives",
     "forward_dynamics": "forward_dynamics_derivatives",
 }
+LOADS = ("bias", "gravity_torque")
+ANALYTIC = ("composite", "implicit")  # first methods that take fewer operations than the graph's
 
 
 def function_of(plan: Plan, status: bool) -> Function:
     """A plan as a function of states; its result has all parts, one after another."""
-    task, ports = plan.task, (*plan.ports, *plan.more)
+    task, ports = plan.task, (*plan.ports, *plan.solution, *plan.more)
     content = (task.name, task.frame, task.axes, task.external, task.damped, task.parameters)
-    key = (*content, plan.wrt, *plan.asked[2:], status)
+    key = (*content, plan.iteration, plan.wrt, *plan.asked[2:], status)
 
     def bits(graph: Graph, inputs: list[list[Expr]], results: list[Expr]) -> Expr:
         given = dict(zip((port.name for port in plan.ports), inputs, strict=False))
         bodies = [body for each in task.parameters for body in each.bodies(given[each.name])]
+        if plan.reach is not None:  # a configuration is looked for first
+            inputs = [inputs[1], inputs[0], *inputs[2:]]
         return status_of(graph, plan.tree, inputs, results, bodies=bodies)
 
     def trace(graph: Graph, inputs: list[list[Expr]]) -> Sequence[Expr]:
         return traced(plan, graph, inputs)
 
-    seen = bits if status else None
-    return Function(plan.title, key, ports, plan.size, trace, (), seen, "differentiation")
+    def by_loops() -> Program:
+        return rolled(plan, status)
+
+    seen, whole = bits if status else None, by_loops if task.rolled else None
+    return Function(plan.title, key, ports, plan.size, trace, (), seen, "differentiation", whole)
+
+
+def rolled(plan: Plan, status: bool) -> Program:
+    """A product with a vector as loops over the links."""
+    into = dict(zip(plan.wrt, plan.more, strict=True))
+    places: dict[str, tuple[str, int]] = {}
+    for k in plan.chosen:  # wrenches on all frames are one argument
+        first = sum(plan.ports[j].size for j in plan.chosen[: plan.chosen.index(k)]
+                    if plan.owners[j] == plan.owners[k])  # fmt: skip
+        places[plan.ports[k].name] = (into[plan.owners[k]].name, first)
+    turned = [plan.ports[k].name for k in plan.chosen if not plan.space(k).flat]
+    finish = None if plan.result.flat else plan.result.rates
+    rates = Rates(plan.more, places, turned, plan.result.size, finish)
+    found = trace_rolled(replace(plan.task, status=status), plan.tree, rates)
+    return replace(found, name=plan.title)
 
 
 def traced(plan: Plan, graph: Graph, inputs: list[list[Expr]]) -> list[Expr]:
@@ -66,12 +94,38 @@ def traced(plan: Plan, graph: Graph, inputs: list[list[Expr]]) -> list[Expr]:
 
 
 def _parts(plan: Plan, graph: Graph, inputs: list[list[Expr]]) -> list[Expr]:
-    kind, own, more = plan.asked.kind, inputs[: len(plan.ports)], inputs[len(plan.ports) :]
-    results = [graph.lift(x) for x in flatten(evaluate(plan.task, plan.tree, *own))]
-    f = Traced(results, plan.result, [Argument(own[k], plan.space(k)) for k in plan.chosen])
+    """By the equations that results solve, where those are known, else by the way to them."""
+    own, more = inputs[: len(plan.ports)], inputs[len(plan.ports) :]
+    found = [x for _ in plan.solution for x in more.pop(0)]
+    if plan.reach is not None:
+        return follow(plan, graph, own[0], found, more)
+    results = found or [graph.lift(x) for x in flatten(evaluate(plan.task, plan.tree, *own))]
+    by = solved(plan, graph, own, found)
+    arguments = [Argument(own[k], plan.space(k)) for k in plan.chosen]
+    if by is None:
+        f = Traced(results, plan.result, arguments)
+        return _where_found(graph, results, _differentiated(plan, f, results, own, more))
+    f = Traced(by.results, plan.result, arguments, by.implicit)
+    return put_in(graph, _differentiated(plan, f, results, own, more), by.known)
+
+
+def _where_found(graph: Graph, results: list[Expr], parts: list[Expr]) -> list[Expr]:
+    """Parts, NaN where an iteration has not found all results."""
+    if not graph.loops:
+        return parts
+    lost = summed(graph, (not_finite(graph, x) for x in results))
+    wrong = sqrt(select(lost, -1.0, 0.0))  # NaN there
+    return [x + wrong for x in parts]
+
+
+def _differentiated(
+    plan: Plan, f: Traced, results: list[Expr], own: list[list[Expr]], more: list[list[Expr]]
+) -> list[Expr]:
+    """All parts of a plan: the value as it was found, derivatives of what is given as traced."""
+    kind = plan.asked.kind
     lower = results if plan.asked.value else []
     if kind == JACOBIAN:
-        rows = _jacobian(plan, graph, f, own)
+        rows = _jacobian(plan, f, own)
         return [*lower, *(row[b] for span in plan.spans for row in rows for b in span)]
     if kind == JVP:
         return [*lower, *f.along(_of_ports(f, more))]
@@ -92,8 +146,9 @@ def _of_ports(f: Traced, tangents: list[list[Expr]]) -> list[list[Expr]]:
     return [[next(rest) for _ in range(each.space.size)] for each in f.arguments]
 
 
-def _jacobian(plan: Plan, graph: Graph, f: Traced, own: list[list[Expr]]) -> Rows:
+def _jacobian(plan: Plan, f: Traced, own: list[list[Expr]]) -> Rows:
     """First derivatives: those that an algorithm computes, the others by the graph."""
+    graph = f.results[0].graph
     mode, names = plan.asked.mode, [plan.owners[k] for k in plan.chosen]
     known = analytic(plan.task, plan.tree, own, names) if mode == "auto" else {}
     pairs = list(zip(f.arguments, names, strict=True))
@@ -117,7 +172,12 @@ def analytic(
     if function == "forward_kinematics":
         jacobian = replace(task, algorithm=FUNCTIONS["jacobian"]["sweep"])
         return {"q": evaluate(jacobian, tree, *inputs)}
-    if function not in COMPOSITE or tree.closures or tree.held:
+    if function not in COMPOSITE:
+        return {}
+    methods = functions_of(tree)[COMPOSITE[function]]
+    if function in LOADS:  # which closed loops do not change
+        methods = FUNCTIONS[COMPOSITE[function]]
+    elif tree.held or next(iter(methods)) not in ANALYTIC:
         return {}
     taken = [argument for argument, _ in task.algorithm.inputs]
     places = {argument: k for k, argument in enumerate(taken) if argument in names}
@@ -125,6 +185,6 @@ def analytic(
         return {}
     still = [[0.0] * n for _ in range(3 - len(taken))]
     values = [*inputs[: len(taken)], *still, *inputs[len(taken) :]]
-    own = replace(task, algorithm=FUNCTIONS[COMPOSITE[function]]["composite"])
+    own = replace(task, algorithm=next(iter(methods.values())))
     rows = evaluate(own, tree, *values)
     return {argument: rows[k * n : (k + 1) * n] for argument, k in places.items()}

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from itertools import accumulate
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from linkwise.algorithms import functions_of
+import numpy as np
+
+from linkwise.algorithms import Algorithm, functions_of
+from linkwise.engine import reach_plan, reaching
 from linkwise.engine.calls import TITLES
+from linkwise.engine.reaching import Asked as ReachAsked
 from linkwise.engine.tasks import Key, Tasks
 from linkwise.model.parameters import KINDS
+from linkwise.model.tree import Tree
 from linkwise.trace.diff import Mode
 from linkwise.trace.program import Port
-from linkwise.trace.tangents import Configurations, Numbers, Poses, Space
+from linkwise.trace.tangents import Configurations, Numbers, Poses, Space, States
 from linkwise.trace.tracer import Task
 
 EXTERNAL = "f_ext"
@@ -26,15 +32,15 @@ WEIGHTS = {GRADIENT: "weights", CURVATURE: "weights", VJP: "cotangent", HVP: "co
 
 # why there is no derivative, and what has one
 REFUSED = {
-    "project": "steps of an iteration are not differentiated; changes dq that keep closed loops "
-    "closed are those for which robot.jvp('residual', (q, qd), (dq, None)) is zero",
-    "inverse_kinematics": "is a search; near a solution q changes by the inverse of "
-    "robot.jacobian times the motion of the target",
     "innovations": "returns factors; expected 'mass_matrix' or 'mass_matrix_inverse'",
     "kic": "returns two results; expected 'jacobian' or 'kinematic_hessian'",
     "operational_dynamics": "returns two results; expected 'forward_dynamics' or "
     "'operational_inertia_inverse'",
 }
+
+
+def _never(*_: Any) -> Any:
+    raise AssertionError("a search is no straight-line equation")
 
 
 class Asked(NamedTuple):
@@ -45,6 +51,7 @@ class Asked(NamedTuple):
     kind: str = JACOBIAN
     mode: Mode = "auto"
     value: bool = False  # also everything of lower order
+    search: tuple[tuple[str, Any], ...] = ()  # options of inverse kinematics, by name
 
 
 class Part(NamedTuple):
@@ -60,7 +67,8 @@ class Plan:
 
     def __init__(self, tasks: Tasks, asked: Asked) -> None:
         self.asked, self.tree, self.robot = asked, tasks.tree, tasks.name
-        self.task = _task(tasks, asked)
+        self.reach = _search(tasks, asked)  # of inverse kinematics
+        self.task, self.iteration = _task(tasks, asked, self.reach)
         self.ports = self.task.ports(self.tree)
         # the argument that each port belongs to: wrenches of all frames are one
         self.owners = [x.name.split("[")[0] for x in self.ports]
@@ -87,6 +95,8 @@ class Plan:
             hint = "; name the frames that wrenches act on, f_ext=['tool'], and it has them"
         elif name == "damping" and algorithm.takes_damping:
             hint = "; damped=True makes it one"
+        elif self.reach is not None and name == "q0":
+            hint = ", and q0, where a search starts: a solution jumps from one to another with it"
         elif name in KINDS:
             hint = f"; robot.parametric({name!r}) makes it one"
         raise ValueError(
@@ -95,6 +105,8 @@ class Plan:
 
     def space(self, k: int) -> Space:
         """How the numbers of a port change."""
+        if self.reach is not None:
+            return Poses()
         inputs = self.task.algorithm.inputs
         if k < len(inputs) and inputs[k][1] == "nq":
             return Configurations(self.tree)
@@ -106,6 +118,8 @@ class Plan:
         algorithm, shape = self.task.algorithm, self.task.algorithm.output_shape(self.tree)
         if algorithm.function in ("forward_kinematics", "link_poses"):
             return Poses(shape[:-2])
+        if algorithm.function == "project":
+            return States(self.tree)
         if algorithm.output == ("nq",):
             return Configurations(self.tree)
         return Numbers(shape)
@@ -118,6 +132,18 @@ class Plan:
             if each.name == name:
                 return each.shape(self.tree)
         return self.space(self.owners.index(name)).shape
+
+    @cached_property
+    def solution(self) -> tuple[Port, ...]:
+        """What an iteration has found before a call, where the function is one."""
+        if self.reach is None and not self.iteration:
+            return ()
+        return (Port("solution", prod(self.task.algorithm.output_shape(self.tree))),)
+
+    @property
+    def starts(self) -> tuple[str, ...]:
+        """Arguments that may be given besides, for an iteration to start from."""
+        return ("q0",) if self.reach is not None else ()
 
     @cached_property
     def chosen(self) -> list[int]:
@@ -162,20 +188,87 @@ class Plan:
         return sum(part.size for part in self.parts)
 
 
-def _task(tasks: Tasks, asked: Asked) -> Task:
-    """The task that is differentiated, every name checked; its equations are written out."""
+SEARCH = "inverse_kinematics"
+SEARCH_OPTIONS = {"directions": "pose", "limits": True, "restarts": 100, "tol": 1e-6}
+_IK = Algorithm(SEARCH, "search", _never, (("target", 16),), ("nq",), takes_frame=True, needs=())
+
+
+def options_of(search: Any) -> tuple[tuple[str, Any], ...]:
+    """Options of a search as users give them, so that they can be compared."""
+    if search is None:
+        return ()
+    if not isinstance(search, Mapping):
+        raise TypeError(
+            f"derivative: search is a {type(search).__name__}; expected a mapping of options of "
+            f"{SEARCH}, such as {{'directions': 'position'}}"
+        )
+    given = sorted(search.items(), key=lambda item: str(item[0]))
+    return tuple((k, tuple(x) if isinstance(x, list | np.ndarray) else x) for k, x in given)
+
+
+def _search(tasks: Tasks, asked: Asked) -> reach_plan.Plan | None:
+    """The search whose solution is differentiated, every option checked; None of others."""
+    key, given = asked.key, dict(asked.search)
+    if key.function != SEARCH:
+        if given:
+            raise ValueError(
+                f"derivative: search is given; expected none, as {key.function} is no {SEARCH}"
+            )
+        return None
+    for name in given:
+        if name not in SEARCH_OPTIONS:
+            known = ", ".join(map(repr, SEARCH_OPTIONS))
+            raise ValueError(f"derivative: search has {name!r}; expected some of {known}")
+    for reason in _no_derivative_of_a_search(tasks.tree, asked):
+        raise ValueError(f"derivative: {SEARCH} {reason}")
+    wanted = ReachAsked(**{**SEARCH_OPTIONS, **given})
+    found = reaching.new_plan(tasks, key.frame, wanted, True)
+    rows, able = sum(found.directions), len(found.search.dofs)
+    if able < rows:
+        raise ValueError(
+            f"derivative: {SEARCH} of frame {key.frame!r} has {rows} directions, and {able} degrees"
+            " of freedom move it, so that no configuration follows most motions of the target; "
+            "expected fewer directions, search={'directions': 'position'} or six booleans"
+        )
+    return found
+
+
+def _no_derivative_of_a_search(tree: Tree, asked: Asked) -> Iterator[str]:
+    """Why a solution has no derivatives."""
+    if not isinstance(asked.key.frame, str):
+        yield f"is differentiated for one frame; frame is {asked.key.frame!r}, expected a name"
+    if tree.is_closed:
+        yield (
+            f"is differentiated for robots without closed loops, and this one has "
+            f"{tree.loop_names[0]}; expected robot.open, or 'project' for configurations that "
+            "close loops"
+        )
+    if asked.kind in (CURVATURE, HVP):
+        yield (
+            "has first derivatives only: its solution is known to a tolerance, and is one of "
+            "many; expected order=1, jvp or vjp"
+        )
+
+
+def _task(tasks: Tasks, asked: Asked, reach: reach_plan.Plan | None) -> tuple[Task, str]:
+    """The task that is differentiated, every name checked, its equations written out; and the name
+    of the iteration that is to find its result.
+    """
     function, known = asked.key.function, functions_of(tasks.tree)
     if function in REFUSED:
         raise ValueError(f"derivative: {function} {REFUSED[function]}")
     if asked.mode not in MODES:
         raise ValueError(f"mode {asked.mode!r}: expected 'auto', 'forward' or 'reverse'")
-    task = tasks.task(asked.key)
+    if reach is not None:
+        return Task(_IK, reach.frames[0]), ""
+    task, iteration = tasks.task(asked.key), ""
     if task.algorithm.iterates:
-        able = ", ".join(repr(name) for name, x in known[function].items() if not x.iterates)
+        iteration = task.algorithm.method
+        task = replace(task, algorithm=known[function]["crba"])
+    if iteration and asked.mode != "auto":
         raise ValueError(
-            f"derivative: {task.name}: steps of an iteration are not differentiated; what they "
-            f"lead to is the result of every method, and so are its derivatives: expected 'auto' "
-            f"or one of {able}"
+            f"derivative: mode is {asked.mode!r}; expected 'auto', as steps of {iteration!r} are "
+            "not differentiated but the equations that they solve"
         )
     if asked.key.axes != "base" and not task.algorithm.axes:
         raise ValueError(f"derivative: {function} takes no axes; expected axes='base'")
@@ -183,4 +276,13 @@ def _task(tasks: Tasks, asked: Asked) -> Task:
         raise ValueError(f"derivative: {function} takes no damping; expected damped=False")
     if not tasks.tree.nv:
         raise ValueError(f"derivative: robot {tasks.name!r} has no joints; expected one that moves")
-    return replace(task, rolled=False)
+    return replace(task, rolled=asked.kind == JVP and _in_loops(task)), iteration
+
+
+def _in_loops(task: Task) -> bool:
+    """Whether a product with a vector is computed by loops over the links: where the function is,
+    and its result's numbers change one by one, or are few.
+    """
+    several = task.in_pieces or task.of_columns is not None or bool(task.algorithm.products)
+    manifold = task.algorithm.output == ("nq",) or task.algorithm.function == "link_poses"
+    return task.rolled and not several and not manifold

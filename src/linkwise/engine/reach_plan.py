@@ -133,7 +133,7 @@ class Plan:
         empty = (1.0 - lost) * _any(graph, (not_finite(graph, x) for x in start))
         bent = (1.0 - lost) * _any(graph, (_not_rigid(graph, x) for x in poses))
         wrong = graph.node("flag", lost + empty + bent)
-        goals = [_goal(f, x) for f, x in zip(self.frames, poses, strict=True)]
+        goals = [goal_of(f, x) for f, x in zip(self.frames, poses, strict=True)]
         q, found = search(tree, how, goals, start, tol, select(wrong, graph.zero, tries))
         found = graph.node("flag", graph.lift(found))
         nan = graph.const(float("nan"))
@@ -164,7 +164,7 @@ def _finite(limit: float) -> float | None:
     return float(limit) if isfinite(limit) else None
 
 
-def _goal(frame: Frame, x: Sequence[Expr]) -> Goal:
+def goal_of(frame: Frame, x: Sequence[Expr]) -> Goal:
     """A target; its axes are made exactly those of a rotation."""
     R = Mat3(*(Vec3(*x[4 * k : 4 * k + 3]) for k in range(3)))
     return Goal(frame, matrix_of(Quaternion.of_matrix(R)), Vec3(*x[3:12:4]))

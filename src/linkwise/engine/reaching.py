@@ -15,6 +15,7 @@ from linkwise.engine.calls import AnyBatch, Calls
 from linkwise.engine.kernels import Kernels
 from linkwise.engine.reach_plan import NAME, RIGID, Plan
 from linkwise.engine.recipes import kernel_of
+from linkwise.engine.tasks import Tasks
 from linkwise.model import configuration
 from linkwise.model.values import mask
 from linkwise.trace.status import Status
@@ -78,7 +79,7 @@ def inverse_kinematics(
     """Find configurations that bring frames to targets."""
     reach = _reach(calls, frame, asked, bool(status))
     plan, numbers = reach.plan, _numbers(asked)
-    rows = _flat(target, None if isinstance(frame, str) else len(plan.frames), plan.turning)
+    rows = flat(target, None if isinstance(frame, str) else len(plan.frames), plan.turning)
     values = (rows, _first(plan, rows) if q0 is None else q0)
     if reach.site is not None and device is None:
         found = reach.site.run(*values, *numbers, out=out, threads=threads)
@@ -175,25 +176,26 @@ def _reach(calls: Calls, frame: Any, asked: Asked, status: bool) -> Reach:
     try:
         return own[key]
     except KeyError:
-        found = own[key] = Reach(_new_plan(calls, frame, asked, status))
+        found = own[key] = Reach(new_plan(calls.tasks, frame, asked, status))
     except TypeError:  # directions in a list, or a name that is no text
         directions = _directions(asked.directions)
-        plan = _new_plan(calls, frame, asked, status)
+        plan = new_plan(calls.tasks, frame, asked, status)
         found = own.setdefault((names, directions, asked.limits, status), Reach(plan))
     return found
 
 
-def _new_plan(calls: Calls, frame: Any, asked: Asked, status: bool) -> Plan:
+def new_plan(tasks: Tasks, frame: Any, asked: Asked, status: bool) -> Plan:
+    """A search, every name checked."""
     names = [frame] if isinstance(frame, str) else frame
     if not isinstance(names, list | tuple) or not names:
         raise ValueError(f"{NAME}: frame is {frame!r}; expected a name, or a list of names")
-    frames = tuple(calls.tasks.frame(name) for name in names)
+    frames = tuple(tasks.frame(name) for name in names)
     twice = next((name for k, name in enumerate(names) if name in names[:k]), None)
     if twice is not None:
         raise ValueError(f"{NAME}: frame {twice!r} is there twice; expected each frame once")
     if not isinstance(asked.limits, bool | np.bool_):
         raise ValueError(f"{NAME}: limits is {asked.limits!r}; expected True or False")
-    tree = calls.tasks.tree
+    tree = tasks.tree
     for name, at in zip(names, frames, strict=True):
         count = len(jacobian_columns(tree, list(configuration.neutral(tree)), at, "base"))
         if not 0 < count <= MOST_DOFS:
@@ -234,7 +236,7 @@ def _numbers(asked: Asked) -> Numbers:
     return np.array([tol], float), np.array([restarts + 1], float)
 
 
-def _flat(target: Any, frames: int | None, turning: bool) -> Any:
+def flat(target: Any, frames: int | None, turning: bool) -> Any:
     """Targets with their last axes made one; an array of another library stays one of that.
 
     Where no direction of turning counts, places (..., 3) are targets enough.

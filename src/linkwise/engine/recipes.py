@@ -52,3 +52,26 @@ def kernel_of(
             code = cached(backend, (tree.digest, sources, *key), make) if sources else make()
             own[place] = backend.load(code, recipe.signature, dtype, form)
         return own[place]
+
+
+def kernel_of_loops(
+    kernels: Kernels, recipe: Recipe, dtype: str, form: str, machine: Backend | None = None
+) -> Kernel:
+    """The kernel of a recipe whose program is loops over links; its code is kept by its text: it is
+    the same for all robots of as many links of the same classes, and tables come with the program.
+    """
+    backend = machine or cpu()
+    with build_lock:
+        own = _made.setdefault(kernels, {})
+        place = ("loops", *recipe.key, dtype, form, backend)
+        if place not in own:
+            with progress(f"tracing {recipe.name} of {quote(kernels.name)}"):
+                program = backend.ordered(recipe.trace(), dtype, form)
+            text = backend.render(program, dtype, form)
+            code = cached(
+                backend,
+                (text, dtype, form),
+                lambda: built(backend, program, dtype, form, kernels.name),
+            )
+            own[place] = backend.load(code, program.signature, dtype, form)
+        return own[place]

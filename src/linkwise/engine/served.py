@@ -10,7 +10,7 @@ from linkwise.backends.choice import cpu, gpu
 from linkwise.backends.process import build_lock
 from linkwise.engine import devices
 from linkwise.engine.calls import AnyBatch, Calls
-from linkwise.engine.recipes import Recipe, kernel_of
+from linkwise.engine.recipes import Recipe, kernel_of, kernel_of_loops
 from linkwise.trace.expr import Expr, Graph
 from linkwise.trace.guard import guard
 from linkwise.trace.program import BYTE, NUMBER, Port, Program, Signature, Slot
@@ -35,6 +35,8 @@ class Function(NamedTuple):
     # (graph, inputs, results) -> bits of `Status`, which are then the last output
     status: Callable[[Graph, list[list[Expr]], list[Expr]], Expr] | None = None
     source: str = "motion"  # the package or module that has the equations
+    # the program, where it is loops over the links, and not written out
+    rolled: Callable[[], Program] | None = None
 
     def __call__(
         self, robot: Robot, values: Sequence[Any], threads: int | None = None, out: Any = None
@@ -89,10 +91,13 @@ class Function(NamedTuple):
         key = ("function", self.name, *self.key, *outputs)
         arrays = Signature(self.ports, self.slots)
         recipe = Recipe(self.name, key, arrays, self._guarded, self.source)
-        return kernel_of(robot._calls.kernels, recipe, dtype, form, machine)
+        make = kernel_of if self.rolled is None else kernel_of_loops
+        return make(robot._calls.kernels, recipe, dtype, form, machine)
 
     def program(self) -> Program:
         """Its equations, traced."""
+        if self.rolled is not None:
+            return self.rolled()
         graph = Graph()
         inputs = [[graph.input(port.name, k) for k in range(port.size)] for port in self.ports]
         results = [graph.lift(x) for x in self.trace(graph, inputs)]

@@ -9,7 +9,12 @@ folded like any nodes, so that what several columns or rows of a Jacobian share 
 the derivative of the alternative that is taken; in a reverse pass the other one is given the
 adjoint 0, so its own derivative must be finite. A square root has the derivative 0 where it is 0:
 functions of the length of a vector then have the derivative of a smooth one where there is none.
-Values carried around a loop have no rule.
+
+A forward pass goes through a loop that ends by a test: the loop carries tangents beside its values,
+and each step differentiates itself. Such a derivative is that of the steps that were taken; of an
+iteration that converges, it converges one step later than the value. A reverse pass, which would
+need all steps backward, has no rule for it, nor has any pass for what counted loops read: those
+have ``rolled_tangents.py``.
 """
 
 from __future__ import annotations
@@ -19,7 +24,7 @@ from typing import Literal
 
 from linkwise.algorithms.dense import unit
 from linkwise.spatial.scalar import select
-from linkwise.trace.expr import Expr, Graph, reachable, summed
+from linkwise.trace.expr import Expr, Graph, Loop, reachable, summed
 
 Mode = Literal["forward", "reverse", "auto"]
 
@@ -68,13 +73,80 @@ def jvp(
         return []
     graph = outputs[0].graph
     tangents = {x.id: graph.lift(d) for x, d in zip(inputs, directions, strict=True)}
-    for node in _differentiable(outputs):
+    nodes = _through_loops(graph, outputs)
+    _refuse(nodes, "carry")
+    carried = _carried_along(graph, nodes, {k for k, d in tangents.items() if d is not graph.zero})
+    more = {carry.id: _carry_beside(graph, carried, carry) for carry in carried}
+    tangents = {**more, **tangents}
+    for node in nodes:
         if node.id not in tangents:
-            tangents[node.id] = _tangent(graph, node, tangents)
+            tangents[node.id] = tangent_of(graph, node, tangents)
+    for carry in carried:
+        _carry_more(graph, carry, more[carry.id], tangents)
     return [tangents[y.id] for y in outputs]
 
 
-def _tangent(graph: Graph, node: Expr, tangents: dict[int, Expr]) -> Expr:
+def _loop_of(graph: Graph, carry: Expr) -> tuple[Loop, int]:
+    """The loop that carries a value, and its place there."""
+    number, k = carry.value
+    loop = graph.loops[number] if number < len(graph.loops) else None
+    if not isinstance(loop, Loop):
+        raise NotDifferentiable(
+            "what a counted loop carries has no derivative rule; expected straight-line equations, "
+            "or a loop that ends by a test"
+        )
+    return loop, k
+
+
+def _through_loops(graph: Graph, outputs: Sequence[Expr]) -> list[Expr]:
+    """Nodes that the outputs depend on, those inside loops too, in the order of their creation."""
+    found: dict[int, Expr] = {}
+    rest = list(outputs)
+    while rest:
+        new = [node for node in reachable(rest) if node.id not in found]
+        found |= {node.id: node for node in new}
+        rest = []
+        for carry in (node for node in new if node.op == "carry"):
+            loop, k = _loop_of(graph, carry)
+            rest += [loop.starts[k], loop.nexts[k]]
+    return [found[i] for i in sorted(found)]
+
+
+def _carried_along(graph: Graph, nodes: Sequence[Expr], moving: set[int]) -> list[Expr]:
+    """The carried values that change while some nodes do."""
+    carries = [node for node in nodes if node.op == "carry" and node.id not in moving]
+    found: list[Expr] = []
+    while True:
+        changing = _depending_on(nodes, (*moving, *(x.id for x in found)))
+        new = [x for x in carries if x not in found and _starts_or_steps(graph, x) & changing]
+        if not new:
+            return found
+        found += new
+
+
+def _starts_or_steps(graph: Graph, carry: Expr) -> set[int]:
+    loop, k = _loop_of(graph, carry)
+    return {loop.starts[k].id, loop.nexts[k].id}
+
+
+def _carry_beside(graph: Graph, carried: Sequence[Expr], carry: Expr) -> Expr:
+    """A new carried value: the tangent of another one."""
+    loop, _ = _loop_of(graph, carry)
+    same = [x for x in carried if x.value[0] == carry.value[0]]
+    place = len(loop.carries) + same.index(carry)
+    return graph.node("carry", value=(carry.value[0], place))
+
+
+def _carry_more(graph: Graph, carry: Expr, beside: Expr, tangents: dict[int, Expr]) -> None:
+    """Let the loop of a value carry its tangent too."""
+    loop, k = _loop_of(graph, carry)
+    starts, nexts = tangents[loop.starts[k].id], tangents[loop.nexts[k].id]
+    more = ([*loop.carries, beside], [*loop.starts, starts], [*loop.nexts, nexts])
+    graph.loops[carry.value[0]] = Loop(loop.limit, *more, loop.active)
+
+
+def tangent_of(graph: Graph, node: Expr, tangents: dict[int, Expr]) -> Expr:
+    """The tangent of a node from those of its arguments."""
     own = [tangents[a.id] for a in node.args]
     if all(t is graph.zero for t in own):
         return graph.zero
@@ -91,8 +163,9 @@ def vjp(
     if not outputs:
         return [x.graph.zero for x in inputs]
     graph = outputs[0].graph
-    nodes = _differentiable(outputs)
-    moving = _depending_on(nodes, inputs)
+    nodes = reachable(outputs)
+    _refuse(nodes)
+    moving = _depending_on(nodes, (x.id for x in inputs))
     adjoints: dict[int, Expr] = {}
     for y, w in zip(outputs, weights, strict=True):
         adjoints[y.id] = adjoints.get(y.id, graph.zero) + w
@@ -133,23 +206,21 @@ def jacobian(
     raise ValueError(f"mode {mode!r}: expected 'forward', 'reverse' or 'auto'")
 
 
-def _differentiable(outputs: Sequence[Expr]) -> list[Expr]:
-    """Nodes that the outputs depend on, arguments first; raises where one has no rule."""
-    nodes = reachable(outputs)
+def _refuse(nodes: Sequence[Expr], *known: str) -> None:
+    """Raise NotDifferentiable where a node has no rule, besides the operations that are known."""
     for node in nodes:
-        if node.op in ("carry", "read"):
+        if node.op in ("carry", "read") and node.op not in known:
             raise NotDifferentiable(
                 "what a loop carries or reads has no derivative rule; expected straight-line "
                 "equations (for forward dynamics, a method that does not iterate)"
             )
-        if node.op not in PARTIALS and node.op != "select":
+        if node.op not in PARTIALS and node.op not in ("select", *known):
             raise NotDifferentiable(f"{node!r}: no derivative rule for {node.op!r}")
-    return nodes
 
 
-def _depending_on(nodes: Iterable[Expr], inputs: Iterable[Expr]) -> set[int]:
-    """Ids of the inputs and of the nodes that depend on them."""
-    found = {x.id for x in inputs}
+def _depending_on(nodes: Iterable[Expr], moving: Iterable[int]) -> set[int]:
+    """Ids of nodes that move, and of those that depend on them."""
+    found = set(moving)
     for node in nodes:
         if any(a.id in found for a in node.args):
             found.add(node.id)

@@ -252,6 +252,9 @@ class OperationCount:
         """What is done when a loop runs so many times."""
         return self if self.iteration is None else self._plus(self.iteration, times - 1)
 
+    def __add__(self, o: OperationCount) -> OperationCount:
+        return self._plus(o, 1)
+
     def __sub__(self, o: OperationCount) -> OperationCount:
         return self._plus(o, -1)
 

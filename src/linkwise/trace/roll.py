@@ -5,8 +5,8 @@ Its size does not depend on the number of links.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from linkwise.model.joints import Free, Spherical
 from linkwise.model.tree import Tree
@@ -16,8 +16,9 @@ from linkwise.trace.classes import Classes, classes_of
 from linkwise.trace.expr import Expr, Graph, summed
 from linkwise.trace.kept import divides
 from linkwise.trace.pairs import Pairs, write_matrix
-from linkwise.trace.program import BYTE, Output, Program, Slot
+from linkwise.trace.program import BYTE, Output, Port, Program, Slot
 from linkwise.trace.rolled import Step, loop
+from linkwise.trace.rolled_tangents import Places, carry_tangents
 from linkwise.trace.rolledtree import (
     Columns,
     Gathered,
@@ -34,19 +35,36 @@ from linkwise.trace.status import bad_pivots, bits, not_finite, not_unit
 from linkwise.trace.tracer import Task, flatten, run
 
 
-def trace_rolled(task: Task, tree: Tree) -> Program:
+class Rates(NamedTuple):
+    """At which rates a task's arguments change, and what is then wanted of its result."""
+
+    ports: Sequence[Port]  # of tangents
+    places: Places  # where tangents are in them, by the names of the ports that move
+    configurations: Sequence[str]  # those of them whose tangents are rates of the joints
+    size: int  # of the change
+    # (results, how their numbers change) -> the change, where that is not one number for each
+    finish: Callable[[list[Expr], list[Expr]], Sequence[Expr]] | None = None
+
+
+def trace_rolled(task: Task, tree: Tree, rates: Rates | None = None) -> Program:
     """The program of a task, every walk a loop; not yet guarded (see guard.py).
 
     It is traced twice: once to see what later walks read of what earlier ones know, and then with
-    only that kept.
+    only that kept. With ``rates`` the result is followed by how it changes, all as one vector
+    (``rolled_tangents.py``).
     """
     classes, notes = classes_of(tree), dict[str, Any]()
-    _, unread = _traced(task, tree, classes, frozenset(), notes)
-    return _traced(task, tree, classes, unread, notes)[0]
+    _, unread = _traced(task, tree, classes, frozenset(), notes, None)
+    return _traced(task, tree, classes, unread, notes, rates)[0]
 
 
 def _traced(
-    task: Task, tree: Tree, classes: Classes, unread: Slots, notes: dict[str, Any]
+    task: Task,
+    tree: Tree,
+    classes: Classes,
+    unread: Slots,
+    notes: dict[str, Any],
+    rates: Rates | None,
 ) -> tuple[Program, Slots]:
     """The program, and what it keeps in vain."""
     graph = Graph()
@@ -73,15 +91,26 @@ def _traced(
         results = [graph.lift(x) for x in flatten(result)]
         broken = summed(graph, (not_finite(graph, x) for x in results))
     pivots = list(dict.fromkeys(pivot for pivot, _ in graph.pivots))
-    status = [_status(rolled, task, broken)] if task.status else []
+    ports = task.ports(tree)
+    if rates is not None:
+        results = _with_changes(rolled, rates, slot, results)
+        ports, slot = (*ports, *rates.ports), Slot(slot.name, (slot.size + rates.size,))
+    status = [_status(rolled, ports, broken)] if task.status else []
     left = rolled.forget_unread([*results, *pivots, *status])
     regions, roots = assemble(graph, [*results, *pivots], status)
     end = len(results) + len(pivots)
     outputs = [Output(slot.name, slot.shape, tuple(roots[: len(results)]))]
     outputs += [Output("status", (), tuple(roots[end:]), BYTE)] if status else []
     watched = tuple(roots[len(results) : end])
-    ports, arrays = task.ports(tree), rolled.arrays()
-    return Program(task.name, ports, regions, tuple(outputs), watched, arrays), left
+    return Program(task.name, ports, regions, tuple(outputs), watched, rolled.arrays()), left
+
+
+def _with_changes(tree: RolledTree, rates: Rates, slot: Slot, results: list[Expr]) -> list[Expr]:
+    """Results that no loop writes, and their changes; loops write the changes of the others."""
+    if rates.finish is not None and not results:
+        raise TypeError("loops write numbers; expected rates without anything to finish")
+    changes = carry_tangents(tree, rates.places, rates.configurations, slot, results)
+    return [*results, *(rates.finish(results, changes) if rates.finish else changes)]
 
 
 def _write(tree: RolledTree, result: Gathered | PerLink, name: str, size: int) -> Expr:
@@ -161,14 +190,14 @@ def _write_columns(tree: RolledTree, columns: Columns, name: str) -> Expr:
     return broken
 
 
-def _status(tree: RolledTree, task: Task, broken: Expr) -> Expr:
+def _status(tree: RolledTree, inputs: Sequence[Port], broken: Expr) -> Expr:
     """The status of a state, by loops over what it depends on."""
     graph = tree.graph
 
     def count(step: Step, state: list[Expr], port: str) -> list[Expr]:
         return [state[0] + not_finite(graph, step.read(port, 0, 1))]
 
-    ports = [port for port in task.ports(tree) if port.size]
+    ports = [port for port in inputs if port.size]
     given = [
         loop(graph, port.size, [0.0], lambda step, s, name=port.name: count(step, s, name))[0]  # type: ignore[misc]
         for port in ports

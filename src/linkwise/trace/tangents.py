@@ -27,9 +27,11 @@ from linkwise.model.tree import Tree
 from linkwise.trace import diff
 from linkwise.trace.diff import Mode
 from linkwise.trace.expr import Expr, reachable, summed
+from linkwise.trace.implicit import Implicit
 
 Values = Sequence[Expr | float]
 MOST_WEIGHED = 8_000  # nodes up to which both modes are traced, to count the operations of each
+FEWER = 3  # times fewer rows than columns, with which systems are solved for rows
 
 
 class Space(ABC):
@@ -124,6 +126,29 @@ class Configurations(Space):
 
 
 @final
+class States(Space):
+    """A configuration and then as many numbers as it has rates."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.first, self.rest = Configurations(tree), Numbers((tree.nv,))
+        self.shape, self._nq = (2 * tree.nv,), tree.nq
+
+    def along(self, x: list[Expr], v: Values) -> Values:
+        raise NotImplementedError("no function takes a state as one argument")
+
+    def by_rate(self, x: list[Expr], slopes: list[Expr]) -> list[Expr]:
+        raise NotImplementedError("no function takes a state as one argument")
+
+    def rates(self, y: list[Expr], change: list[Expr]) -> list[Expr]:
+        n = self._nq
+        return [*self.first.rates(y[:n], change[:n]), *change[n:]]
+
+    def weights(self, y: list[Expr], w: Values) -> Values:
+        n = self.first.size
+        return [*self.first.weights(y[: self._nq], w[:n]), *w[n:]]
+
+
+@final
 class Poses(Space):
     """Poses (..., 4, 4), which move by twists: (angular, linear) of their origins, in base axes.
 
@@ -187,6 +212,7 @@ class Traced(NamedTuple):
     results: list[Expr]
     space: Space
     arguments: list[Argument]
+    implicit: Implicit | None = None  # whose unknowns the results depend on, if on some
 
     @property
     def rates(self) -> int:
@@ -200,10 +226,16 @@ class Traced(NamedTuple):
 
     def changes(self, values: list[Expr], directions: Sequence[Values]) -> list[Expr]:
         """How numbers change at given rates of each argument."""
-        inputs = [x for each in self.arguments for x in each.numbers]
         pairs = zip(self.arguments, directions, strict=True)
         moved = [x for each, v in pairs for x in each.space.along(each.numbers, v)]
-        return diff.jvp(values, inputs, moved)
+        if self.implicit is not None:
+            return self.implicit.changes(values, self._numbers, moved)
+        return diff.jvp(values, self._numbers, moved)
+
+    @property
+    def _numbers(self) -> list[Expr]:
+        """Of all arguments."""
+        return [x for each in self.arguments for x in each.numbers]
 
     def gradient(self, weights: Values) -> list[Expr]:
         """The derivative of the weighted sum of the result's rates, by each rate.
@@ -211,17 +243,25 @@ class Traced(NamedTuple):
         In reverse; forward where there are choices, among whose alternatives one that is not taken
         may have no finite derivative.
         """
-        if has_choices(self.results):
+        if self.has_choices():
             return [_dot(self.along(v), weights) for v in self.directions()]
-        by = diff.vjp(
-            self.results,
-            [x for each in self.arguments for x in each.numbers],
-            self.space.weights(self.results, weights),
-        )
+        own = self.space.weights(self.results, weights)
+        if self.implicit is not None:
+            by = self.implicit.gradient(self.results, self._numbers, own)
+        else:
+            by = diff.vjp(self.results, self._numbers, own)
         rest, found = iter(by), []
         for numbers, space in self.arguments:
             found += space.by_rate(numbers, [next(rest) for _ in numbers])
         return found
+
+    def has_choices(self) -> bool:
+        """Whether what is differentiated has choices between alternatives, or loops, which end by
+        one.
+        """
+        equations = [] if self.implicit is None else self.implicit.residual
+        nodes = reachable([*self.results, *equations])
+        return any(node.op in ("select", "carry") for node in nodes)
 
     def directions(self) -> list[list[Values]]:
         """Rates of all arguments of which one is 1 and all others are zero."""
@@ -244,8 +284,11 @@ class Traced(NamedTuple):
             return [[column[i] for column in columns] for i in range(self.space.size)]
         if mode == "reverse":
             return [self.gradient(e) for e in unit(self.space.size)]
-        if has_choices(self.results):
+        if self.has_choices():
             return self.jacobian("forward")
+        if self.implicit is not None:  # a system is solved for each row, or for each column
+            fewer = self.space.size * FEWER < self.rates
+            return self.jacobian("reverse" if fewer else "forward")
         fewest = min(self.space.size, self.rates)
         if len(reachable(self.results)) * fewest > MOST_WEIGHED:
             return self.jacobian("reverse" if self.space.size < self.rates else "forward")
@@ -282,8 +325,3 @@ class Traced(NamedTuple):
 def operations(rows: Rows) -> int:
     """Nodes that derivatives depend on."""
     return len(reachable(x for row in rows for x in row))
-
-
-def has_choices(results: Sequence[Expr]) -> bool:
-    """Whether results depend on a choice between alternatives."""
-    return any(node.op == "select" for node in reachable(results))

@@ -1,0 +1,152 @@
+"""Derivatives of large robots, by loops over the links."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.algorithms import FUNCTIONS
+from linkwise.algorithms.configurations import rate
+from linkwise.backends.reference import interpret
+from linkwise.differentiation.equations import function_of
+from linkwise.differentiation.plan import JVP, VJP, Asked, Plan
+from linkwise.engine.tasks import Key
+from linkwise.errors import ProgramTooLarge
+from linkwise.trace.guard import guard
+from linkwise.trace.roll import trace_rolled
+
+EPS = np.finfo(float).eps
+Step = Callable[[Plan, dict[str, Any]], np.ndarray]
+Small = Callable[[str], lw.Robot]
+
+
+def close(found: Any, expected: Any, limit: float) -> None:
+    assert found.shape == expected.shape
+    assert np.abs(found - expected).max() <= limit * np.abs(expected).max()
+
+
+def product(robot: lw.Robot, key: Key) -> tuple[np.ndarray, np.ndarray]:
+    """Value and change of a function, by loops, and by the equations written out."""
+    wrt = tuple(name for name, _ in FUNCTIONS[key.function][key.method].inputs)
+    wrt = (*wrt, "f_ext") if key.external else wrt
+    by_loops, written = (
+        Plan(x._calls.tasks, Asked(key, wrt, JVP, value=True))
+        for x in (robot.with_loops(True), robot.with_loops(False))
+    )
+    assert by_loops.task.rolled and not written.task.rolled
+    rng = np.random.default_rng(3)
+    values = {port.name: rng.normal(size=port.size) for port in (*written.ports, *written.more)}
+    if "q" in values:
+        values["q"] = robot.random_q(1)
+    rows = {name: x[None] for name, x in values.items()}
+    programs = (guard(function_of(plan, False).program()) for plan in (by_loops, written))
+    return tuple(interpret(program, rows)["result"][0] for program in programs)  # type: ignore[return-value]
+
+
+ROLLED = [
+    (function, method)
+    for function, methods in FUNCTIONS.items()
+    for method, x in methods.items()
+    if x.rolls is not None and not x.scans and x.output != ("nq",) and function != "link_poses"
+]
+ROBOTS = ("flying", "ball", "plane", "arm")
+PAIRS = [(robot, *x) for k, x in enumerate(ROLLED) for robot in (ROBOTS[k % 4],)]
+OTHERS = [(robot, *x) for robot in ROBOTS for x in ROLLED if (robot, *x) not in PAIRS]
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "method"),
+    [*PAIRS, *(pytest.param(*x, marks=pytest.mark.full) for x in OTHERS)],
+)
+def test_loops_carry_tangents(name: str, function: str, method: str, small: Small) -> None:
+    """Every function that is loops over the links, on every kind of joint."""
+    robot, algorithm = small(name), FUNCTIONS[function][method]
+    frame = robot.frame_names[-1] if algorithm.takes_frame else None
+    at = robot.tree.frames[frame] if frame else None
+    if algorithm.why_not(robot.tree, at) or not algorithm.can_roll(robot.tree):
+        pytest.skip("the robot has no such function, or none that is loops")
+    external = (robot.frame_names[-1],) if algorithm.takes_external else ()
+    found, expected = product(robot, Key(function, method, frame, external=external))
+    close(found, expected, 1e4 * EPS)
+
+
+@pytest.mark.parametrize("function", ["inverse_dynamics", "forward_dynamics"])
+@pytest.mark.parametrize("kind", ["random", "mixed"])
+def test_products_of_a_long_chain_are_complex_steps(kind: str, function: str) -> None:
+    robot, rng = lw.chain(130, kind=kind), np.random.default_rng(1)
+    task = robot._calls.tasks.task(Key(function))
+    assert task.rolled
+    q, v = robot.random_q(2), rng.normal(size=robot.nv)
+    qd, x = rng.normal(size=(2, robot.nv))
+    value, change = robot.jvp(function, (q, qd, x), (v, x, qd))
+    inputs = [np.asarray(y, complex)[None] for y in (q, qd, x)]
+    h = 1e-40
+    along = (np.array(rate(robot.tree, list(q), list(v)), float), x, qd)
+    for own, step in zip(inputs, along, strict=True):
+        own += 1j * h * step
+    names = [port.name for port in task.ports(robot.tree)]
+    found = interpret(trace_rolled(task, robot.tree), dict(zip(names, inputs, strict=True)))
+    close(value, found["result"][0].real, 1e7 * EPS)
+    close(change, found["result"][0].imag / h, 1e7 * EPS)
+
+
+def test_matrices_of_a_long_chain() -> None:
+    robot, rng = lw.chain(110, kind="random"), np.random.default_rng(1)
+    q, qd, tau, v = rng.uniform(-1, 1, (4, 2, 110))
+    (qdd, by_q, by_qd, Minv), bits = robot.forward_dynamics_derivatives(
+        q, qd, tau, value=True, status=True
+    )
+    assert bits.shape == (2,) and not bits.any()
+    close(qdd, robot.forward_dynamics(q, qd, tau), 1e-12)
+    close(Minv, robot.mass_matrix_inverse(q), 1e-9)
+    _, change = robot.jvp("forward_dynamics", (q, qd, tau), (v, None, None))
+    close(np.einsum("nij,nj->ni", by_q, v), change, 1e-11)
+    out = np.empty((2, 331, 110))
+    same = robot.forward_dynamics_derivatives(q, qd, tau, out=out)
+    assert np.shares_memory(same[1], out) and (same[1] == by_qd).all() and (out[:, -1] == qdd).all()
+    _, gradients = robot.vjp("forward_dynamics", (q, qd, tau), v)
+    for gradient, part in zip(gradients, (by_q, by_qd, Minv), strict=True):
+        close(gradient, np.einsum("ni,nij->nj", v, part), 1e-12)
+    tau2, by_q, by_qd, M = robot.inverse_dynamics_derivatives(q, qd, qdd, value=True)
+    close(tau2, tau, 1e-8)
+    close(M, robot.mass_matrix(q), 1e-12)
+    energy = robot.derivative("kinetic_energy", value=True)
+    T, (_, momentum) = energy(q, qd)
+    close(momentum, np.einsum("nij,nj->ni", M, qd), 1e-12)
+    close(T, robot.kinetic_energy(q, qd), 1e-14)
+    tip = robot.frame_names[-1]
+    J = robot.derivative("forward_kinematics", "q", frame=tip)
+    close(J(q), robot.jacobian(q, tip), 1e-12)
+    out = np.empty((2, 6, 110))
+    assert J(q, out=out) is out and (out == J(q)).all()
+    assert energy.operation_count.total < 400 * 110 * 230
+
+
+def test_products_of_a_long_chain_in_float32_and_without_an_answer() -> None:
+    robot = lw.chain(110, kind="random")
+    q = np.zeros((2, 110), np.float32)
+    value, change = robot.jvp("bias", (q, q), (q + 1, None))
+    assert value.dtype == change.dtype == np.float32
+    bad = np.ones((2, 110))
+    bad[1, 5] = np.nan
+    (value, change), bits = robot.jvp("bias", (bad * 0 + 1, bad * 0 + 1), (bad, None), status=True)
+    assert np.isfinite(change[0]).all() and np.isnan(change[1]).all()
+    assert list(bits) == [0, lw.Status.NOT_FINITE]
+
+
+def test_what_loops_do_not_write_is_written_out() -> None:
+    """Rates of a configuration are not numbers one by one."""
+    robot = lw.chain(60, kind="random").with_loops(True)
+    assert not Plan(robot._calls.tasks, Asked(Key("integrate"), None, JVP)).task.rolled
+    assert not Plan(robot._calls.tasks, Asked(Key("bias"), None, VJP)).task.rolled
+
+
+def test_columns_beyond_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    robot = lw.chain(110, kind="random")
+    monkeypatch.setattr("linkwise.differentiation.columns.free_memory", lambda: 1_000_000)
+    with pytest.raises(ProgramTooLarge, match=r"220 columns of 3 state\(s\) .* robot\.jvp"):
+        robot.derivative("bias")(np.zeros((3, 110)), np.zeros(110))
