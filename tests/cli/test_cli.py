@@ -297,7 +297,11 @@ def test_unknown_method() -> None:
 
 
 def test_unwritable_output() -> None:
-    fails(run("source", "puma560", "bias", "-o", "/nowhere/at/all.c"), "/nowhere/at/all.c: ")
+    """A folder that is missing is told before the work, not after it."""
+    for words in (("source", "puma560", "bias"), ("report", "puma560"), ("convert", "puma560")):
+        result = run(*words, "-o", "/nowhere/at/all.c")
+        assert result.exit_code == 2
+        assert 'there is no folder "/nowhere/at"; expected one that exists' in result.output
 
 
 @pytest.mark.parametrize(
@@ -426,7 +430,8 @@ def test_cache_off(monkeypatch: pytest.MonkeyPatch) -> None:
 # -- bench ---------------------------------------------------------------------------------------
 
 
-def test_bench_prints_a_table() -> None:
+def test_bench_prints_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LINKWISE_PROGRESS", "on")
     result = run("bench", "puma560", *TINY)
     assert result.exit_code == 0
     for word in ("machine", "versions", "forward_dynamics", "crba *", "jacobian", "ns per state"):
@@ -528,7 +533,7 @@ def test_every_line_of_the_suite_has_a_goal(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("linkwise.bench.suite.first_calls", lambda *_: (4e8, 1e7))
     monkeypatch.setattr("linkwise.bench.suite.import_time", lambda: 3e8)
     table = Suite(Settings(batch=16, seconds=0.001))
-    lines = list(table.rows(lambda _: None))
+    lines = list(table.rows(lambda *_: None))
     assert [line.what for line in lines] == list(GOALS)
     assert "pinocchio: not installed." in table.text(lines)
     met = [row["met"] for row in table.facts(lines)["rows"]]
@@ -587,7 +592,7 @@ def test_demo_passes_its_self_check(
 ) -> None:
     checks: list[Check] = []
 
-    def checked(robot: lw.Robot) -> list[Check]:
+    def checked(robot: lw.Robot, report: object) -> list[Check]:
         checks.extend(self_check(robot))
         return checks
 
@@ -605,7 +610,7 @@ def test_demo_passes_its_self_check(
 
 def test_demo_fails_when_a_check_does(monkeypatch: pytest.MonkeyPatch, pendulum: str) -> None:
     bad = [Check("bias", "nothing", 1.0), Check("bias", "nothing", float("nan"))]
-    monkeypatch.setattr("linkwise.report.findings.self_check", lambda robot: bad)
+    monkeypatch.setattr("linkwise.report.findings.self_check", lambda robot, report: bad)
     result = run("demo", pendulum, "--seconds", "0.001")
     assert result.exit_code == 1
     assert "2 of 2 checks FAILED" in result.stdout

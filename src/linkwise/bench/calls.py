@@ -105,8 +105,9 @@ class Calls:
 
     def rows(self, report: Report) -> Iterator[CallRow]:
         """Measure everything, function by function."""
-        for function in (*DYNAMICS, *OF_A_FRAME):
-            report(f"timing calls of {function}")
+        functions = (*DYNAMICS, *OF_A_FRAME)
+        for k, function in enumerate(functions):
+            report(f"timing calls of {function}", k, len(functions))
             styles = OF_FRAMES if function in OF_A_FRAME else STYLES
             yield from beyond_states(
                 [self.row(function, style) for style in styles if style.applies(function)]
