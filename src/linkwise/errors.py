@@ -113,7 +113,9 @@ class Problem:
     def message(self) -> str:
         """What is wrong, and what was expected."""
         text = printable(_WORDS.vformat(self.code.text, (), self.facts))
-        return f"{text}: {self.outcome}" if self.outcome else text
+        if self.outcome:
+            return f"{text}: {self.outcome}"
+        return f"{text}; {self.code.ways_out}" if self.code.ways_out else text
 
     @property
     def suggestion(self) -> str:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
@@ -29,9 +30,11 @@ from linkwise.bench.states import tip
 from linkwise.bench.suite import GOALS, XARM7, Goal, Line, Suite, find_robot, suite_table
 from linkwise.bench.timing import Way, one_core
 from linkwise.cli.main import INTERRUPTED, main
+from linkwise.cli.output import as_options, say_json
+from linkwise.models import BUNDLED
 from linkwise.study.counts import compare
 from linkwise.study.generic import generic_chain
-from linkwise.text import aligned, duration, file_size
+from linkwise.text import Progress, aligned, duration, file_size
 
 LINK = """<link name="{name}"><inertial><origin xyz="0.1 0.2 0.3"/><mass value="{mass}"/>
 <inertia ixx="{ixx}" iyy="0.2" izz="0.25" ixy="0.01" ixz="0" iyz="0.02"/></inertial></link>"""
@@ -713,3 +716,109 @@ def test_a_robot_without_joints_has_nothing_to_measure(tmp_path: Path, command: 
     assert result.exit_code == 2
     assert "box has no joint that moves: there is nothing to count or to measure" in result.output
     assert CliRunner().invoke(main, ["info", str(path)]).exit_code == 0
+
+
+# -- manners -------------------------------------------------------------------------------------
+
+
+def test_ways_out_are_written_as_options(tmp_path: Path) -> None:
+    text = Path(branching(tmp_path, ixx=0.9)).read_text()
+    (tmp_path / "bad.urdf").write_text(text)
+    told = run("info", str(tmp_path / "bad.urdf")).stderr
+    assert "--repair nearest takes the nearest physically consistent body, --no-strict this" in told
+    assert "strict=False" not in told
+    taken = run("info", str(tmp_path / "bad.urdf"), "--no-strict").stderr
+    assert "the sum of the other two: taken as written" in taken and "--no-strict" not in taken
+    assert as_options("declare package_dirs=['/a', '/b'] or\npackage_dirs=") == (
+        "declare --package-dir '/a', '/b' or --package-dir "
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (("inf",), "info"),
+        (("info", "iiwa41"), "iiwa14"),
+        (("sim", "iiwa14", "--integrator", "rk5"), "rk4"),
+        (("source", "iiwa14", "bias", "--method", "rnae"), "rnea"),
+        (("source", "iiwa14", "jacobain"), "jacobian"),
+        (("cache", "--cler"), "--clear"),
+    ],
+)
+def test_what_was_meant(words: tuple[str, ...], meant: str) -> None:
+    result = run(*words)
+    assert result.exit_code != 0
+    assert re.search(rf"[Dd]id you mean '{meant}'", result.output), result.output
+
+
+def test_a_file_beside_is_what_was_meant(pendulum: str) -> None:
+    near = pendulum.replace("pendulum.urdf", "pendulm.urdf")
+    fails(run("info", near), f"{near}: no such file", f"did you mean '{pendulum}'?")
+
+
+@pytest.mark.parametrize("name", ["puma560", "iiwa14"])
+def test_a_bundled_robot_says_whose_numbers_it_has_and_what_they_lack(
+    name: str, tmp_path: Path
+) -> None:
+    known = BUNDLED[name]
+    text = " ".join(run("info", name).output.split())
+    assert known.source in text and all(note in text for note in known.notes)
+    assert any("no joint limits" in note for note in known.notes)
+    assert not np.isfinite(lw.load(name).position_limits).any()
+    result = run("convert", name, "-o", str(tmp_path / "out.urdf"))
+    assert result.exit_code == 0 and "taken as written" in result.stderr
+
+
+def test_colours_are_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = run("info", "nowhere.urdf").stderr
+    assert "\x1b" not in plain
+    coloured = CliRunner().invoke(main, ["info", "nowhere.urdf"], color=True).stderr
+    assert coloured.startswith("\x1b[31m") and click.unstyle(coloured) == plain
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert CliRunner().invoke(main, ["info", "nowhere.urdf"], color=True).stderr == plain
+
+
+def test_progress_is_a_bar_on_a_terminal_and_a_line_in_a_log(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("LINKWISE_PROGRESS", "on")
+    told = Progress()
+    for k in range(3):
+        told(f"step {k}", k, 3)
+    told.end()
+    assert capsys.readouterr().err == "linkwise: step 0\n"  # the others are within ten seconds
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    for k in range(3):
+        told(f"step {k}", k, 3)
+    assert "\r[########................] 1/3 0 s left, step 1 " in capsys.readouterr().err
+    told.end()
+    assert capsys.readouterr().err.strip() == ""
+    monkeypatch.setenv("LINKWISE_PROGRESS", "off")
+    told("nothing")
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("linkwise inf", "plain,info"),
+        ("linkwise info i", "plain,iiwa14"),
+        ("linkwise info i", "file,i"),
+        ("linkwise ik iiwa14 link", "plain,link7"),
+        ("linkwise source iiwa14 gravity", "plain,gravity_torque"),
+        ("linkwise sim iiwa14 --integrator ", "plain,rk4"),
+    ],
+)
+def test_shells_complete(words: str, expected: str) -> None:
+    at = str(len(words.split(" ")) - 1)
+    env = {"_LINKWISE_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": at}
+    result = CliRunner().invoke(main, [], prog_name="linkwise", env=env)
+    assert expected in result.output.split()
+
+
+def test_json_has_only_what_json_has() -> None:
+    given = {"a": np.array([1.0, np.nan]), "b": (np.inf, np.int64(3)), "c": {"d": np.bool_(True)}}
+    with CliRunner().isolation() as (out, *_):
+        say_json(given)
+        text = out.getvalue().decode()
+    assert json.loads(text) == {"a": [1.0, None], "b": [None, 3], "c": {"d": True}}

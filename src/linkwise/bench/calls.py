@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from time import perf_counter_ns
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 
@@ -151,6 +150,8 @@ class Calls:
 
     def _first(self, states: Sequence[Array], call: Callable[[Robot], Any]) -> tuple[float, float]:
         """Nanoseconds of a batch's first call, and of a first call of another kind after it."""
+        from unittest.mock import patch  # takes long to import, and every command imports this
+
         times = []
         for k in range(REPEATS):
             robot = self.robot.with_gravity(self.robot.gravity * (1 + 1e-6 * (k + 1)))  # a new one

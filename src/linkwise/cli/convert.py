@@ -9,7 +9,7 @@ import click
 
 from linkwise.cli.options import NewFile, json_option, load_robot, robot_argument, robot_options
 from linkwise.cli.output import answer, say
-from linkwise.load import load
+from linkwise.load import bundled, load
 
 
 @click.command()
@@ -30,7 +30,8 @@ def convert(robot: str, output: str, force: bool, as_json: bool, **loading: Any)
         raise FileExistsError(f"{output} exists; expected a new name, or --force")
     loaded = load_robot(robot, **loading)
     loaded.save(output)
-    strict = bool(loading.get("strict", True))
+    known = bundled(robot)
+    strict = loading["strict"] and (known is None or known.strict)
     again = load(output, strict=strict, gravity=[float(x) for x in loaded.gravity])
     same = again.joint_names == loaded.joint_names
     facts = {"written": output, "joints": again.nv, "links": len(again.link_names)}

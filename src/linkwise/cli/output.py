@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from typing import IO, Any
@@ -20,6 +21,14 @@ from linkwise.text import progress
 
 SHOWN = 5  # warnings about a file that are printed one by one
 GOOD, BAD, DOUBTFUL, HINTED = "green", "red", "yellow", "cyan"
+# options of `load` that messages name as ways out, as a command has them
+AS_OPTIONS = {
+    "strict=False": "--no-strict",
+    'repair="nearest"': "--repair nearest",
+    'base="free"': "--base free",
+    'mimic="free"': "--mimic free",
+    'loops="open"': "--loops open",
+}
 
 
 def say(
@@ -71,6 +80,14 @@ def heading(title: str) -> None:
     say(f"{title}\n{'=' * len(title)}", bold=True)
 
 
+def as_options(message: str) -> str:
+    """A message of the library as one line, with options of the command for those of `load`."""
+    for written, option in AS_OPTIONS.items():
+        message = message.replace(written, option)
+    message = re.sub(r"package_dirs=(\[(.*?)\])?", r"--package-dir \2", message)
+    return " ".join(message.splitlines())
+
+
 class Failure(click.ClickException):
     """An error that the user can do something about: one line, exit code 1."""
 
@@ -81,7 +98,7 @@ class Failure(click.ClickException):
         if isinstance(error, OSError) and error.strerror:
             place = f"{error.filename}: " if error.filename is not None else ""
             message = f"{place}{error.strerror}"
-        super().__init__(printable(" ".join(message.splitlines())))
+        super().__init__(printable(as_options(message)))
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print the error."""
@@ -109,8 +126,8 @@ class WarningReporter:
         """Take the place of `warnings.showwarning`."""
         self._count += 1
         if self._count <= SHOWN:
-            text = " ".join(str(message).splitlines())
-            say(f"linkwise: warning: {text}", err=True, colour=DOUBTFUL)
+            text = f"linkwise: warning: {as_options(str(message))}"
+            say(text, err=True, colour=DOUBTFUL)
 
     def close(self) -> None:
         """Say how many were not printed."""
