@@ -1,4 +1,5 @@
 # make run   sets up and runs the main job on a bundled robot; all of it is also in report.html
+#            (PYTHON=python3.13 takes another Python; VENV=folder another environment)
 # make test  sets up and runs the tests; make quick, a minute's worth of them; make full, all
 # make reliability  puts thousands of faults into files, states and caches, and prints a card
 PYTHON ?= python3
@@ -8,7 +9,7 @@ BIN = $(VENV)/bin
 PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n auto --dist worksteal
 ROBOT ?= iiwa14
 
-.PHONY: docs closed-chains run test quick full bits search mutation gpu lint bench reliability identities agreement chains rollouts operational-space derivatives chain-accuracy pictures accuracy costs clean
+.PHONY: docs closed-chains reaching run test quick full bits search mutation gpu lint bench reliability identities agreement chains rollouts operational-space derivatives chain-accuracy pictures accuracy costs clean
 
 run: $(VENV)/.ready
 	$(BIN)/linkwise demo $(ROBOT) --report report.html
@@ -81,15 +82,15 @@ agreement: $(VENV)/.ready
 
 # docs/long_chains.md: one long chain, and the peers where they can (the lengths at which they fail
 # are kept from `tools/long_chains.py peers`, which takes half an hour)
-chains: $(VENV)/.pages
+chains: $(VENV)/.ready
 	$(BIN)/python tools/long_chains.py
 
 # docs/chain_accuracy.md: errors of forward dynamics of chains of up to ten million links
-chain-accuracy: $(VENV)/.pages
+chain-accuracy: $(VENV)/.ready
 	$(BIN)/python tools/chain_accuracy.py
 
 # pictures of docs/scan.md and docs/derivatives.md, and of a falling tether of 100,000 links
-pictures: $(VENV)/.pages
+pictures: $(VENV)/.ready
 	$(BIN)/python tools/scan_pictures.py
 	$(BIN)/python tools/tangent_picture.py
 	$(BIN)/python examples/07_whip.py 100000 docs/pictures/whip.png docs/pictures/whip.gif
@@ -104,12 +105,11 @@ costs: $(VENV)/.ready
 	$(BIN)/python tools/cost_model.py fit --json costs.json
 
 $(VENV)/.ready: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
+		"linkwise needs Python 3.11 or later: make PYTHON=python3.12 ...; this is " + sys.version)'
+	@echo "Setting up $(VENV), once: a minute or two, most of it downloads"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
-	touch $@
-
-$(VENV)/.pages: $(VENV)/.ready
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[pages]"
 	touch $@
 
 clean:

@@ -33,6 +33,7 @@ class Kind(NamedTuple):
     text: str  # the message, with the names of facts in braces
     advice: str  # what to do about it, likewise
     otherwise: str = ""  # what becomes of it with strict=False, where it is a warning then
+    ways_out: str = ""  # options that take such a file all the same; said where it is refused
 
 
 def error(text: str, advice: str = "") -> Kind:
@@ -40,9 +41,9 @@ def error(text: str, advice: str = "") -> Kind:
     return Kind(ERROR, text, advice)
 
 
-def doubtful(text: str, otherwise: str, advice: str = "") -> Kind:
+def doubtful(text: str, otherwise: str, advice: str = "", ways_out: str = "") -> Kind:
     """A kind of problem that makes a file unusable, unless it is loaded with ``strict=False``."""
-    return Kind(ERROR, text, advice, otherwise)
+    return Kind(ERROR, text, advice, otherwise, ways_out)
 
 
 def told(text: str, advice: str = "") -> Kind:
@@ -71,8 +72,11 @@ def hint(text: str, advice: str = "") -> Kind:
 class Code(Enum):
     """Kinds of problem, by name."""
 
-    def __init__(self, severity: str, text: str, advice: str, otherwise: str) -> None:
-        self.severity, self.text, self.advice, self.otherwise = severity, text, advice, otherwise
+    def __init__(
+        self, severity: str, text: str, advice: str, otherwise: str, ways_out: str
+    ) -> None:
+        self.severity, self.text, self.advice = severity, text, advice
+        self.otherwise, self.ways_out = otherwise, ways_out
 
     OTHER = error("{message}", "{advice}")  # robots that come from no file, in words of their own
     OTHER_TOLD = told("{message}", "{advice}")
@@ -390,12 +394,13 @@ class Code(Enum):
         INERTIAS + "; expected each at least {least:g}: their products would vanish", UNITS
     )
     NEGATIVE_INERTIA = doubtful(
-        INERTIAS + "; expected none negative; " + WAYS_OUT, "taken as written", ONE_SOURCE
+        INERTIAS + "; expected none negative", "taken as written", ONE_SOURCE, WAYS_OUT
     )
     TRIANGLE = doubtful(
-        INERTIAS + "; expected each at most the sum of the other two; " + WAYS_OUT,
+        INERTIAS + "; expected each at most the sum of the other two",
         "taken as written",
         ONE_SOURCE,
+        WAYS_OUT,
     )
     TRIANGLE_NEARLY = told(
         INERTIAS + ", the largest {percent:.2g} % above the sum of the other two: taken as written",

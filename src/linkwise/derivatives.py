@@ -6,13 +6,23 @@ convention of ``qd``; docs/derivatives.md has a picture.
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.differentiation.calls import dynamics_in_columns
-from linkwise.engine.calls import Calls, Options, Wrenches
+from linkwise.engine.calls import (
+    Array,
+    Calls,
+    Options,
+    PlainDynamics,
+    ToldDynamics,
+    Wrenches,
+)
+
+Three = tuple[Array, Array, Array]  # matrices
+Four = tuple[Array, Array, Array, Array]  # the value before them
 
 
 class Derivatives:
@@ -20,6 +30,30 @@ class Derivatives:
 
     __slots__ = ()
     _calls: Calls
+
+    @overload
+    def inverse_dynamics_derivatives(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *, value: Literal[False] = ...,
+        **options: Unpack[PlainDynamics],
+    ) -> Three: ...  # fmt: skip
+
+    @overload
+    def inverse_dynamics_derivatives(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *, value: Literal[True],
+        **options: Unpack[PlainDynamics],
+    ) -> Four: ...  # fmt: skip
+
+    @overload
+    def inverse_dynamics_derivatives(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *, value: Literal[False] = ...,
+        **options: Unpack[ToldDynamics],
+    ) -> tuple[Three, Array]: ...  # fmt: skip
+
+    @overload
+    def inverse_dynamics_derivatives(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *, value: Literal[True],
+        **options: Unpack[ToldDynamics],
+    ) -> tuple[Four, Array]: ...  # fmt: skip
 
     def inverse_dynamics_derivatives(
         self,
@@ -58,6 +92,30 @@ class Derivatives:
         """
         values = (q, qd, qdd)
         return self._dynamics("inverse_dynamics", values, method, f_ext, value, options)
+
+    @overload
+    def forward_dynamics_derivatives(
+        self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, *, value: Literal[False] = ...,
+        **options: Unpack[PlainDynamics],
+    ) -> Three: ...  # fmt: skip
+
+    @overload
+    def forward_dynamics_derivatives(
+        self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, *, value: Literal[True],
+        **options: Unpack[PlainDynamics],
+    ) -> Four: ...  # fmt: skip
+
+    @overload
+    def forward_dynamics_derivatives(
+        self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, *, value: Literal[False] = ...,
+        **options: Unpack[ToldDynamics],
+    ) -> tuple[Three, Array]: ...  # fmt: skip
+
+    @overload
+    def forward_dynamics_derivatives(
+        self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, *, value: Literal[True],
+        **options: Unpack[ToldDynamics],
+    ) -> tuple[Four, Array]: ...  # fmt: skip
 
     def forward_dynamics_derivatives(
         self,

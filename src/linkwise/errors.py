@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -113,7 +113,9 @@ class Problem:
     def message(self) -> str:
         """What is wrong, and what was expected."""
         text = printable(_WORDS.vformat(self.code.text, (), self.facts))
-        return f"{text}: {self.outcome}" if self.outcome else text
+        if self.outcome:
+            return f"{text}: {self.outcome}"
+        return f"{text}; {self.code.ways_out}" if self.code.ways_out else text
 
     @property
     def suggestion(self) -> str:
@@ -304,6 +306,12 @@ def suggestion(word: str, known: frozenset[str]) -> str | None:
     swapped = [k for k in lower if sorted(k) == sorted(folded)]
     close = swapped or get_close_matches(folded, lower, n=1, cutoff=0.8)
     return lower[close[0]] if close else None
+
+
+def meant(word: object, known: Iterable[str], most: int = 2) -> str:
+    """``; did you mean 'aba'?``, to end a message with; nothing where no word is like it."""
+    near = get_close_matches(str(word)[:100], list(known), most)
+    return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
 class NoProgram(ValueError):

@@ -7,7 +7,7 @@ their place: see `announce`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Unpack, overload
+from typing import Any, Literal, NamedTuple, Unpack, overload
 
 from numpy.typing import ArrayLike
 
@@ -69,7 +69,13 @@ class Functions(Derivatives, Differentiation):
         """
         return self._calls.run("difference", (q0, q1), options)
 
-    def normalize(self, q: ArrayLike, **options: Unpack[Options]) -> Result:
+    @overload
+    def normalize(self, q: ArrayLike, **options: Unpack[Plain]) -> Array: ...
+
+    @overload
+    def normalize(self, q: ArrayLike, **options: Unpack[Told]) -> Pair: ...
+
+    def normalize(self, q: ArrayLike, **options: Unpack[Options]) -> Any:
         """The configuration ``q`` (..., nq) with every quaternion scaled to unit length.
 
         NaN where a quaternion is zero, or so long or short that its square leaves the range of
@@ -235,9 +241,19 @@ class Functions(Derivatives, Differentiation):
         """
         return self._calls.run("mass_matrix", (q,), options, method=method)
 
+    @overload
+    def mass_matrix_inverse(
+        self, q: ArrayLike, *, method: str = ..., **options: Unpack[Plain]
+    ) -> Array: ...
+
+    @overload
+    def mass_matrix_inverse(
+        self, q: ArrayLike, *, method: str = ..., **options: Unpack[Told]
+    ) -> Pair: ...
+
     def mass_matrix_inverse(
         self, q: ArrayLike, *, method: str = "auto", **options: Unpack[Options]
-    ) -> Result:
+    ) -> Any:
         """Inverse ``M⁻¹`` (..., nv, nv) of the mass matrix at ``q`` (..., nq).
 
         Entry (i, j) is the acceleration of joint i per unit torque of joint j. For ``M⁻¹`` times a
@@ -411,7 +427,13 @@ class Functions(Derivatives, Differentiation):
         """
         return self._calls.run("joint_wrenches", (q, qd, qdd), options, f_ext=f_ext)
 
-    def kinetic_energy(self, q: ArrayLike, qd: ArrayLike, **options: Unpack[Options]) -> Result:
+    @overload
+    def kinetic_energy(self, q: ArrayLike, qd: ArrayLike, **options: Unpack[Plain]) -> Array: ...
+
+    @overload
+    def kinetic_energy(self, q: ArrayLike, qd: ArrayLike, **options: Unpack[Told]) -> Pair: ...
+
+    def kinetic_energy(self, q: ArrayLike, qd: ArrayLike, **options: Unpack[Options]) -> Any:
         """Kinetic energy (...) in J, the rotors of motors included.
 
         ``q`` (..., nq) in rad or m, ``qd`` (..., nv) in rad/s or m/s.
@@ -423,7 +445,13 @@ class Functions(Derivatives, Differentiation):
         """
         return self._calls.run("kinetic_energy", (q, qd), options)
 
-    def potential_energy(self, q: ArrayLike, **options: Unpack[Options]) -> Result:
+    @overload
+    def potential_energy(self, q: ArrayLike, **options: Unpack[Plain]) -> Array: ...
+
+    @overload
+    def potential_energy(self, q: ArrayLike, **options: Unpack[Told]) -> Pair: ...
+
+    def potential_energy(self, q: ArrayLike, **options: Unpack[Options]) -> Any:
         """Potential energy (...) in J of the moving links in gravity, at ``q`` (..., nq).
 
         Zero where their centre of mass is at the height of the base.
@@ -436,9 +464,19 @@ class Functions(Derivatives, Differentiation):
         """
         return self._calls.run("potential_energy", (q,), options)
 
+    @overload
+    def coriolis_matrix(
+        self, q: ArrayLike, qd: ArrayLike, *, method: str = ..., **options: Unpack[Plain]
+    ) -> Array: ...
+
+    @overload
+    def coriolis_matrix(
+        self, q: ArrayLike, qd: ArrayLike, *, method: str = ..., **options: Unpack[Told]
+    ) -> Pair: ...
+
     def coriolis_matrix(
         self, q: ArrayLike, qd: ArrayLike, *, method: str = "auto", **options: Unpack[Options]
-    ) -> Result:
+    ) -> Any:
         """Coriolis matrix ``C`` (..., nv, nv): ``C qd`` is `bias` without gravity and friction.
 
         ``q`` (..., nq) in rad or m, ``qd`` (..., nv) in rad/s or m/s. Of all such matrices, this is
@@ -494,9 +532,19 @@ class Functions(Derivatives, Differentiation):
 
     # -- inertial parameters --------------------------------------------------------------------
 
+    @overload
+    def regressor(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, **options: Unpack[Plain]
+    ) -> Array: ...
+
+    @overload
+    def regressor(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, **options: Unpack[Told]
+    ) -> Pair: ...
+
     def regressor(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, **options: Unpack[Options]
-    ) -> Result:
+    ) -> Any:
         """Regressor ``Y`` (..., nv, 10 n): joint torques per unit of the inertial parameters.
 
         ``tau = Y π``: the torques of `inverse_dynamics` without rotors and friction, with π
@@ -529,7 +577,13 @@ class Functions(Derivatives, Differentiation):
 
     # -- centre of mass -------------------------------------------------------------------------
 
-    def center_of_mass(self, q: ArrayLike, **options: Unpack[Options]) -> Result:
+    @overload
+    def center_of_mass(self, q: ArrayLike, **options: Unpack[Plain]) -> Array: ...
+
+    @overload
+    def center_of_mass(self, q: ArrayLike, **options: Unpack[Told]) -> Pair: ...
+
+    def center_of_mass(self, q: ArrayLike, **options: Unpack[Options]) -> Any:
         """Centre of mass (..., 3) in m of the moving links, in base axes, at ``q`` (..., nq).
 
         Links that are fixed to the base do not count.
@@ -541,7 +595,13 @@ class Functions(Derivatives, Differentiation):
         """
         return self._calls.run("center_of_mass", (q,), options)
 
-    def com_jacobian(self, q: ArrayLike, **options: Unpack[Options]) -> Result:
+    @overload
+    def com_jacobian(self, q: ArrayLike, **options: Unpack[Plain]) -> Array: ...
+
+    @overload
+    def com_jacobian(self, q: ArrayLike, **options: Unpack[Told]) -> Pair: ...
+
+    def com_jacobian(self, q: ArrayLike, **options: Unpack[Options]) -> Any:
         """Jacobian of the centre of mass (..., 3, nv): its velocity per joint rate, in base axes.
 
         ``com_jacobian(q) @ qd`` is in m/s; ``q`` (..., nq).
@@ -597,9 +657,15 @@ class Functions(Derivatives, Differentiation):
         """
         return self._calls.run("centroidal_momentum_matrix_rate", (q, qd), options)
 
+    @overload
     def centroidal_momentum(
-        self, q: ArrayLike, qd: ArrayLike, **options: Unpack[Options]
-    ) -> Result:
+        self, q: ArrayLike, qd: ArrayLike, **options: Unpack[Plain]
+    ) -> Array: ...
+
+    @overload
+    def centroidal_momentum(self, q: ArrayLike, qd: ArrayLike, **options: Unpack[Told]) -> Pair: ...
+
+    def centroidal_momentum(self, q: ArrayLike, qd: ArrayLike, **options: Unpack[Options]) -> Any:
         """Momentum (..., 6) of the moving links: angular about their centre of mass, then linear.
 
         In kg m²/s and kg m/s, in base axes, without the rotors of motors. ``q`` (..., nq), ``qd``
@@ -821,7 +887,13 @@ class Functions(Derivatives, Differentiation):
             return self._calls.run("forward_kinematics", (q,), options, method=method, frame=frame)
         return poses_of(self._calls, q, frame, relative_to, method, options)
 
-    def link_poses(self, q: ArrayLike, **options: Unpack[Options]) -> Result:
+    @overload
+    def link_poses(self, q: ArrayLike, **options: Unpack[Plain]) -> Array: ...
+
+    @overload
+    def link_poses(self, q: ArrayLike, **options: Unpack[Told]) -> Pair: ...
+
+    def link_poses(self, q: ArrayLike, **options: Unpack[Options]) -> Any:
         """Poses (..., links, 4, 4) of all moving links, in the order of `link_names`, in m.
 
         Each takes coordinates of the frame of the link's joint (that of its child link in the file)
@@ -834,6 +906,40 @@ class Functions(Derivatives, Differentiation):
         True
         """
         return self._calls.run("link_poses", (q,), options)
+
+    @overload
+    def inverse_kinematics(
+        self,
+        target: ArrayLike,
+        frame: str | Sequence[str],
+        q0: ArrayLike | None = ...,
+        directions: str | Sequence[bool] = ...,
+        restarts: int = ...,
+        tol: float = ...,
+        *,
+        limits: bool = ...,
+        out: Any = ...,
+        threads: int | None = ...,
+        status: Literal[False] = ...,
+        device: str | None = ...,
+    ) -> Array: ...
+
+    @overload
+    def inverse_kinematics(
+        self,
+        target: ArrayLike,
+        frame: str | Sequence[str],
+        q0: ArrayLike | None = ...,
+        directions: str | Sequence[bool] = ...,
+        restarts: int = ...,
+        tol: float = ...,
+        *,
+        limits: bool = ...,
+        out: Any = ...,
+        threads: int | None = ...,
+        status: Literal[True],
+        device: str | None = ...,
+    ) -> Pair: ...
 
     def inverse_kinematics(
         self,
@@ -849,7 +955,7 @@ class Functions(Derivatives, Differentiation):
         threads: int | None = None,
         status: bool = False,
         device: str | None = None,
-    ) -> Result:
+    ) -> Any:
         """Configurations (..., nq) that bring a frame to target poses (..., 4, 4) in base axes.
 
         >>> import linkwise as lw
@@ -927,6 +1033,16 @@ class Functions(Derivatives, Differentiation):
         """
         return self._calls.run("generalized_jacobian", (q,), options, frame=frame, axes=axes)
 
+    @overload
+    def jacobian_dot_qd(
+        self, q: ArrayLike, qd: ArrayLike, frame: str, *, axes: str = ..., **options: Unpack[Plain]
+    ) -> Array: ...
+
+    @overload
+    def jacobian_dot_qd(
+        self, q: ArrayLike, qd: ArrayLike, frame: str, *, axes: str = ..., **options: Unpack[Told]
+    ) -> Pair: ...
+
     def jacobian_dot_qd(
         self,
         q: ArrayLike,
@@ -935,7 +1051,7 @@ class Functions(Derivatives, Differentiation):
         *,
         axes: str = "base",
         **options: Unpack[Options],
-    ) -> Result:
+    ) -> Any:
         """``J̇ qd`` (..., 6): acceleration of a frame at constant joint rates, without gravity.
 
         (Angular, linear) in rad/s² and m/s², in base axes, or with ``axes="body"`` in the frame's
@@ -951,6 +1067,16 @@ class Functions(Derivatives, Differentiation):
         """
         return self._calls.run("jacobian_dot_qd", (q, qd), options, frame=frame, axes=axes)
 
+    @overload
+    def frame_velocity(
+        self, q: ArrayLike, qd: ArrayLike, frame: str, *, axes: str = ..., **options: Unpack[Plain]
+    ) -> Array: ...
+
+    @overload
+    def frame_velocity(
+        self, q: ArrayLike, qd: ArrayLike, frame: str, *, axes: str = ..., **options: Unpack[Told]
+    ) -> Pair: ...
+
     def frame_velocity(
         self,
         q: ArrayLike,
@@ -959,7 +1085,7 @@ class Functions(Derivatives, Differentiation):
         *,
         axes: str = "base",
         **options: Unpack[Options],
-    ) -> Result:
+    ) -> Any:
         """Velocity (..., 6) of a frame, ``J qd``: angular, then that of its origin.
 
         In rad/s and m/s; in base axes, or with ``axes="body"`` in the frame's own. ``q`` (..., nq),
@@ -972,6 +1098,30 @@ class Functions(Derivatives, Differentiation):
         """
         return self._calls.run("frame_velocity", (q, qd), options, frame=frame, axes=axes)
 
+    @overload
+    def frame_acceleration(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        frame: str,
+        *,
+        axes: str = ...,
+        **options: Unpack[Plain],
+    ) -> Array: ...
+
+    @overload
+    def frame_acceleration(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        frame: str,
+        *,
+        axes: str = ...,
+        **options: Unpack[Told],
+    ) -> Pair: ...
+
     def frame_acceleration(
         self,
         q: ArrayLike,
@@ -981,7 +1131,7 @@ class Functions(Derivatives, Differentiation):
         *,
         axes: str = "base",
         **options: Unpack[Options],
-    ) -> Result:
+    ) -> Any:
         """Acceleration (..., 6) of a frame, ``J qdd + J̇ qd``, without gravity.
 
         (Angular, linear) in rad/s² and m/s²; ``q`` (..., nq), ``qd`` and ``qdd`` (..., nv);
@@ -995,6 +1145,28 @@ class Functions(Derivatives, Differentiation):
         """
         return self._calls.run("frame_acceleration", (q, qd, qdd), options, frame=frame, axes=axes)
 
+    @overload
+    def position_inertia(
+        self,
+        q: ArrayLike,
+        frame: str,
+        *,
+        method: str = ...,
+        axes: str = ...,
+        **options: Unpack[Plain],
+    ) -> Array: ...
+
+    @overload
+    def position_inertia(
+        self,
+        q: ArrayLike,
+        frame: str,
+        *,
+        method: str = ...,
+        axes: str = ...,
+        **options: Unpack[Told],
+    ) -> Pair: ...
+
     def position_inertia(
         self,
         q: ArrayLike,
@@ -1003,7 +1175,7 @@ class Functions(Derivatives, Differentiation):
         method: str = "auto",
         axes: str = "base",
         **options: Unpack[Options],
-    ) -> Result:
+    ) -> Any:
         """Inertia ``(J_v M⁻¹ J_vᵀ)⁻¹`` (..., 3, 3) in kg that a force at a frame's origin feels.
 
         J_v are the linear rows of `jacobian`: the frame is free to turn. ``q`` (..., nq). Needs
@@ -1082,6 +1254,28 @@ class Functions(Derivatives, Differentiation):
             "operational_inertia", (q,), options, method=method, frame=frame, axes=axes, damping=d
         )
 
+    @overload
+    def operational_inertia_inverse(
+        self,
+        q: ArrayLike,
+        frame: str,
+        *,
+        method: str = ...,
+        axes: str = ...,
+        **options: Unpack[Plain],
+    ) -> Array: ...
+
+    @overload
+    def operational_inertia_inverse(
+        self,
+        q: ArrayLike,
+        frame: str,
+        *,
+        method: str = ...,
+        axes: str = ...,
+        **options: Unpack[Told],
+    ) -> Pair: ...
+
     def operational_inertia_inverse(
         self,
         q: ArrayLike,
@@ -1090,7 +1284,7 @@ class Functions(Derivatives, Differentiation):
         method: str = "auto",
         axes: str = "base",
         **options: Unpack[Options],
-    ) -> Result:
+    ) -> Any:
         """``J M⁻¹ Jᵀ`` (..., 6, 6) of a frame: its acceleration per unit wrench at its origin.
 
         Exists at every pose ``q`` (..., nq) and for any number of joints; rows, columns and
@@ -1153,7 +1347,13 @@ class Functions(Derivatives, Differentiation):
         pair = (qdd, inverse.reshape(*rows.shape[:-1], 6, 6))
         return (pair, bits) if status else pair
 
-    def manipulability(self, q: ArrayLike, frame: str, **options: Unpack[Options]) -> Result:
+    @overload
+    def manipulability(self, q: ArrayLike, frame: str, **options: Unpack[Plain]) -> Array: ...
+
+    @overload
+    def manipulability(self, q: ArrayLike, frame: str, **options: Unpack[Told]) -> Pair: ...
+
+    def manipulability(self, q: ArrayLike, frame: str, **options: Unpack[Options]) -> Any:
         """Yoshikawa's manipulability ``√det(J Jᵀ)`` (...) of a frame: zero at singular poses.
 
         ``q`` (..., nq); J has angular rows in rad/s and linear ones in m/s. Where fewer than six

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, TypedDict, Unpack
 
 from linkwise.engine.build import progress
 from linkwise.engine.calls import show_options
-from linkwise.errors import RobotFileError, one_warning_per_kind, printable, quote, strictness
+from linkwise.errors import (
+    RobotFileError,
+    meant,
+    one_warning_per_kind,
+    printable,
+    quote,
+    strictness,
+)
 from linkwise.interop.package import package
 from linkwise.io.dh import Row, describe_dh
 from linkwise.io.mjequality import Reading
@@ -23,7 +30,7 @@ from linkwise.model.closures import AnyLoop, Coupling, Loop
 from linkwise.model.description import LoopDescription, RobotDescription
 from linkwise.model.joints import FIXED
 from linkwise.model.order import reorder
-from linkwise.models import BUNDLED
+from linkwise.models import BUNDLED, Bundled
 from linkwise.robot import Robot
 
 DESCRIPTION = re.compile(r"[a-z0-9_]+_description")  # a name of the package robot_descriptions
@@ -61,7 +68,9 @@ def load(
     >>> robot.nv, robot.joint_names[0]
     (6, 'joint1')
 
-    ``source`` may also be a name of the package robot_descriptions, such as
+    Bundled robots, ``"puma560"`` and ``"iiwa14"``, are published sets of parameters, taken as
+    published: ``linkwise info NAME`` has their sources, and where they break rules of this function
+    or lack limits. ``source`` may also be a name of the package robot_descriptions, such as
     ``"panda_description"``, which fetches the file (``pip install 'linkwise[descriptions]'``). The
     format is recognised by content, not by the ending of the name; MJCF is compiled by MuJoCo, an
     extra (``pip install 'linkwise[mujoco]'``).
@@ -95,14 +104,13 @@ def load(
     are refused.
     """
     told = checked("load", options)
-    if isinstance(source, str) and source in BUNDLED and not os.path.exists(os.fspath(source)):
-        return _bundled(source, told)
+    known = bundled(source)
+    if known is not None:
+        return _bundled(known, told)
     if isinstance(source, str) and DESCRIPTION.fullmatch(source) and not os.path.exists(source):
         source, package_dirs = _described_elsewhere(source, package_dirs)
     if not is_text(source) and not os.path.exists(os.fspath(source)):
-        names = ", ".join(sorted(BUNDLED))
-        place = printable(str(source)) or repr(source)
-        raise RobotFileError(f"{place}: no such file; bundled robots are {names}")
+        raise _no_such_file(str(source))
     what = "a robot from its text" if is_text(source) else quote(str(source))
     with progress(f"loading {what}"):
         return make(lambda: read(source, package_dirs, told["loops"], told["mimic"]), told)
@@ -211,7 +219,8 @@ def policy_of(options: Options, quiet: bool = False) -> Policy:
 def checked(function: str, options: Options) -> Options:
     """All options, with the usual values of those not given; unknown names and values raise."""
     for name in options.keys() - USUAL.keys():
-        raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
+        hint = meant(name, USUAL)
+        raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")
     check_words(options)
     return USUAL | options
 
@@ -233,8 +242,7 @@ def _described_elsewhere(
     try:
         found = import_module(f"{known.__name__}.{name}")
     except ModuleNotFoundError as error:
-        near = get_close_matches(name, getattr(known, "DESCRIPTIONS", ()), 3)
-        hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+        hint = meant(name, getattr(known, "DESCRIPTIONS", ()), 3)
         raise RobotFileError(f"{name}: robot_descriptions has no such robot{hint}") from error
     path = getattr(found, "URDF_PATH", None) or getattr(found, "MJCF_PATH", None)
     if path is None:
@@ -243,11 +251,32 @@ def _described_elsewhere(
     return str(path), (*package_dirs, *folders)
 
 
-def _bundled(name: str, options: Options) -> Robot:
-    """A bundled robot; where its published numbers break a rule, models/ says so, not a warning."""
-    bundled = BUNDLED[name]
-    strict = options["strict"] and bundled.strict
-    return make(bundled.describe, options | Options(strict=strict), quiet=True)
+def bundled(source: str | os.PathLike[str]) -> Bundled | None:
+    """The bundled robot that a name stands for; None where it is a file or something else."""
+    if isinstance(source, str) and source in BUNDLED and not os.path.exists(source):
+        return BUNDLED[source]
+    return None
+
+
+def _bundled(known: Bundled, options: Options) -> Robot:
+    """A bundled robot; where its published numbers break a rule, its notes say so, no warning."""
+    strict = options["strict"] and known.strict
+    return make(known.describe, options | Options(strict=strict), quiet=True)
+
+
+def _no_such_file(source: str) -> RobotFileError:
+    """The error for a name that is neither a file nor a robot, with names like it."""
+    names, place = ", ".join(sorted(BUNDLED)), printable(source) or repr(source)
+    hint = meant(source, [*BUNDLED, *_robot_files(os.path.dirname(source))])
+    return RobotFileError(f"{place}: no such file; bundled robots are {names}{hint}")
+
+
+def _robot_files(folder: str) -> Iterator[str]:
+    """Paths of the files of a folder that may be robots, going by their names."""
+    with suppress(OSError):
+        for name in os.listdir(folder or "."):
+            if name.endswith((".urdf", ".xml", ".mjcf")):
+                yield os.path.join(folder, name)
 
 
 for way in (load, from_mujoco, from_pinocchio, from_dh):

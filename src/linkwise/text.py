@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
+from shutil import get_terminal_size
 from textwrap import TextWrapper
+from time import monotonic
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +15,8 @@ from numpy.typing import ArrayLike
 from linkwise.errors import printable
 
 LINE = 100  # columns that prose fills; tables may be wider
+BAR = 24  # characters of a bar of progress
+LOG = 10.0  # seconds between two lines about one piece of work in a log
 
 
 def aligned(head: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> str:
@@ -79,6 +84,63 @@ def file_size(size: int) -> str:
     return f"{size / 1024:.1f} KiB"
 
 
-def progress(message: str) -> None:
-    """Say on stderr what is going on, for work that takes a while."""
+def note(message: str) -> None:
+    """Say on stderr what a user needs to know."""
     print(f"linkwise: {printable(message)}", file=sys.stderr, flush=True)
+
+
+class Progress:
+    """What is going on, on stderr: a line per message; of many steps, a bar.
+
+    In a log the bar is a line when the work begins and one every ten seconds.
+    ``LINKWISE_PROGRESS=off`` keeps it quiet.
+    """
+
+    def __init__(self) -> None:
+        self._began = self._told = 0.0
+        self._first, self._total = 0, -1  # steps that were done when the work began, and all
+        self._drawn = False
+
+    def __call__(self, message: str, done: int = 0, total: int = 0) -> None:
+        """Say what is done next; ``done`` of ``total`` steps are behind it."""
+        if os.environ.get("LINKWISE_PROGRESS", "").lower() in ("off", "0") or sys.stderr is None:
+            return
+        now, begins = monotonic(), not done or total != self._total
+        if begins:
+            self._began, self._first, self._total = now, done, total
+        if total and sys.stderr.isatty():
+            self._draw(f"{bar(done, total)} {self._left(now, done, total)}{printable(message)}")
+        elif begins or now - self._told >= LOG:
+            self._told = now
+            self.end()
+            count = f", {done:,} of {total:,}" if done else ""
+            note(f"{message}{count}")
+
+    def end(self) -> None:
+        """Take the bar away, where one is drawn."""
+        if self._drawn and sys.stderr is not None:
+            print(f"\r{'':<{_columns()}}\r", end="", file=sys.stderr, flush=True)
+        self._drawn = False
+
+    def _draw(self, text: str) -> None:
+        self._drawn, width = True, _columns()
+        print(f"\r{text[:width]:<{width}}", end="", file=sys.stderr, flush=True)
+
+    def _left(self, now: float, done: int, total: int) -> str:
+        """Seconds left, once it is known how long a step takes."""
+        steps = done - self._first
+        return f"{(now - self._began) * (total - done) / steps:,.0f} s left, " if steps else ""
+
+
+def _columns() -> int:
+    """Columns of a line that changes, one less than the terminal has."""
+    return min(get_terminal_size().columns, LINE) - 1
+
+
+progress = Progress()
+
+
+def bar(done: int, total: int) -> str:
+    """How many of the steps are done, as a bar of text and as numbers."""
+    full = BAR * done // total
+    return f"[{'#' * full}{'.' * (BAR - full)}] {done:,}/{total:,}"

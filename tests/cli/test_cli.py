@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
@@ -29,9 +30,11 @@ from linkwise.bench.states import tip
 from linkwise.bench.suite import GOALS, XARM7, Goal, Line, Suite, find_robot, suite_table
 from linkwise.bench.timing import Way, one_core
 from linkwise.cli.main import INTERRUPTED, main
+from linkwise.cli.output import as_options, say_json
+from linkwise.models import BUNDLED
 from linkwise.study.counts import compare
 from linkwise.study.generic import generic_chain
-from linkwise.text import aligned, duration, file_size
+from linkwise.text import Progress, aligned, duration, file_size
 
 LINK = """<link name="{name}"><inertial><origin xyz="0.1 0.2 0.3"/><mass value="{mass}"/>
 <inertia ixx="{ixx}" iyy="0.2" izz="0.25" ixy="0.01" ixz="0" iyz="0.02"/></inertial></link>"""
@@ -297,7 +300,11 @@ def test_unknown_method() -> None:
 
 
 def test_unwritable_output() -> None:
-    fails(run("source", "puma560", "bias", "-o", "/nowhere/at/all.c"), "/nowhere/at/all.c: ")
+    """A folder that is missing is told before the work, not after it."""
+    for words in (("source", "puma560", "bias"), ("report", "puma560"), ("convert", "puma560")):
+        result = run(*words, "-o", "/nowhere/at/all.c")
+        assert result.exit_code == 2
+        assert 'there is no folder "/nowhere/at"; expected one that exists' in result.output
 
 
 @pytest.mark.parametrize(
@@ -426,7 +433,8 @@ def test_cache_off(monkeypatch: pytest.MonkeyPatch) -> None:
 # -- bench ---------------------------------------------------------------------------------------
 
 
-def test_bench_prints_a_table() -> None:
+def test_bench_prints_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LINKWISE_PROGRESS", "on")
     result = run("bench", "puma560", *TINY)
     assert result.exit_code == 0
     for word in ("machine", "versions", "forward_dynamics", "crba *", "jacobian", "ns per state"):
@@ -528,7 +536,7 @@ def test_every_line_of_the_suite_has_a_goal(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("linkwise.bench.suite.first_calls", lambda *_: (4e8, 1e7))
     monkeypatch.setattr("linkwise.bench.suite.import_time", lambda: 3e8)
     table = Suite(Settings(batch=16, seconds=0.001))
-    lines = list(table.rows(lambda _: None))
+    lines = list(table.rows(lambda *_: None))
     assert [line.what for line in lines] == list(GOALS)
     assert "pinocchio: not installed." in table.text(lines)
     met = [row["met"] for row in table.facts(lines)["rows"]]
@@ -587,7 +595,7 @@ def test_demo_passes_its_self_check(
 ) -> None:
     checks: list[Check] = []
 
-    def checked(robot: lw.Robot) -> list[Check]:
+    def checked(robot: lw.Robot, report: object) -> list[Check]:
         checks.extend(self_check(robot))
         return checks
 
@@ -605,7 +613,7 @@ def test_demo_passes_its_self_check(
 
 def test_demo_fails_when_a_check_does(monkeypatch: pytest.MonkeyPatch, pendulum: str) -> None:
     bad = [Check("bias", "nothing", 1.0), Check("bias", "nothing", float("nan"))]
-    monkeypatch.setattr("linkwise.report.findings.self_check", lambda robot: bad)
+    monkeypatch.setattr("linkwise.report.findings.self_check", lambda robot, report: bad)
     result = run("demo", pendulum, "--seconds", "0.001")
     assert result.exit_code == 1
     assert "2 of 2 checks FAILED" in result.stdout
@@ -708,3 +716,109 @@ def test_a_robot_without_joints_has_nothing_to_measure(tmp_path: Path, command: 
     assert result.exit_code == 2
     assert "box has no joint that moves: there is nothing to count or to measure" in result.output
     assert CliRunner().invoke(main, ["info", str(path)]).exit_code == 0
+
+
+# -- manners -------------------------------------------------------------------------------------
+
+
+def test_ways_out_are_written_as_options(tmp_path: Path) -> None:
+    text = Path(branching(tmp_path, ixx=0.9)).read_text()
+    (tmp_path / "bad.urdf").write_text(text)
+    told = run("info", str(tmp_path / "bad.urdf")).stderr
+    assert "--repair nearest takes the nearest physically consistent body, --no-strict this" in told
+    assert "strict=False" not in told
+    taken = run("info", str(tmp_path / "bad.urdf"), "--no-strict").stderr
+    assert "the sum of the other two: taken as written" in taken and "--no-strict" not in taken
+    assert as_options("declare package_dirs=['/a', '/b'] or\npackage_dirs=") == (
+        "declare --package-dir '/a', '/b' or --package-dir "
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (("inf",), "info"),
+        (("info", "iiwa41"), "iiwa14"),
+        (("sim", "iiwa14", "--integrator", "rk5"), "rk4"),
+        (("source", "iiwa14", "bias", "--method", "rnae"), "rnea"),
+        (("source", "iiwa14", "jacobain"), "jacobian"),
+        (("cache", "--cler"), "--clear"),
+    ],
+)
+def test_what_was_meant(words: tuple[str, ...], meant: str) -> None:
+    result = run(*words)
+    assert result.exit_code != 0
+    assert re.search(rf"[Dd]id you mean '{meant}'", result.output), result.output
+
+
+def test_a_file_beside_is_what_was_meant(pendulum: str) -> None:
+    near = pendulum.replace("pendulum.urdf", "pendulm.urdf")
+    fails(run("info", near), f"{near}: no such file", f"did you mean '{pendulum}'?")
+
+
+@pytest.mark.parametrize("name", ["puma560", "iiwa14"])
+def test_a_bundled_robot_says_whose_numbers_it_has_and_what_they_lack(
+    name: str, tmp_path: Path
+) -> None:
+    known = BUNDLED[name]
+    text = " ".join(run("info", name).output.split())
+    assert known.source in text and all(note in text for note in known.notes)
+    assert any("no joint limits" in note for note in known.notes)
+    assert not np.isfinite(lw.load(name).position_limits).any()
+    result = run("convert", name, "-o", str(tmp_path / "out.urdf"))
+    assert result.exit_code == 0 and "taken as written" in result.stderr
+
+
+def test_colours_are_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = run("info", "nowhere.urdf").stderr
+    assert "\x1b" not in plain
+    coloured = CliRunner().invoke(main, ["info", "nowhere.urdf"], color=True).stderr
+    assert coloured.startswith("\x1b[31m") and click.unstyle(coloured) == plain
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert CliRunner().invoke(main, ["info", "nowhere.urdf"], color=True).stderr == plain
+
+
+def test_progress_is_a_bar_on_a_terminal_and_a_line_in_a_log(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("LINKWISE_PROGRESS", "on")
+    told = Progress()
+    for k in range(3):
+        told(f"step {k}", k, 3)
+    told.end()
+    assert capsys.readouterr().err == "linkwise: step 0\n"  # the others are within ten seconds
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    for k in range(3):
+        told(f"step {k}", k, 3)
+    assert "\r[########................] 1/3 0 s left, step 1 " in capsys.readouterr().err
+    told.end()
+    assert capsys.readouterr().err.strip() == ""
+    monkeypatch.setenv("LINKWISE_PROGRESS", "off")
+    told("nothing")
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("linkwise inf", "plain,info"),
+        ("linkwise info i", "plain,iiwa14"),
+        ("linkwise info i", "file,i"),
+        ("linkwise ik iiwa14 link", "plain,link7"),
+        ("linkwise source iiwa14 gravity", "plain,gravity_torque"),
+        ("linkwise sim iiwa14 --integrator ", "plain,rk4"),
+    ],
+)
+def test_shells_complete(words: str, expected: str) -> None:
+    at = str(len(words.split(" ")) - 1)
+    env = {"_LINKWISE_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": at}
+    result = CliRunner().invoke(main, [], prog_name="linkwise", env=env)
+    assert expected in result.output.split()
+
+
+def test_json_has_only_what_json_has() -> None:
+    given = {"a": np.array([1.0, np.nan]), "b": (np.inf, np.int64(3)), "c": {"d": np.bool_(True)}}
+    with CliRunner().isolation() as (out, *_):
+        say_json(given)
+        text = out.getvalue().decode()
+    assert json.loads(text) == {"a": [1.0, None], "b": [None, 3], "c": {"d": True}}

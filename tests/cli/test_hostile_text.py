@@ -122,7 +122,7 @@ def test_commands_print_only_what_is_seen(
     command: tuple[str, ...], hostile: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "linkwise.report.findings.self_check", lambda robot: [Check(WORST, WORST, 0.0, 1.0)]
+        "linkwise.report.findings.self_check", lambda robot, report: [Check(WORST, WORST, 0.0, 1.0)]
     )
     result = run(command[0], hostile, *command[1:])
     assert result.exit_code in (0, 1, 2)

@@ -35,7 +35,7 @@ ARM = """<robot name="{name}">
 def quick(monkeypatch):
     """The checks are tested elsewhere: two of them, one that failed."""
     checks = [Check("bias", "something", 1e-16), Check("jacobian", "other", 1.0)]
-    monkeypatch.setattr("linkwise.report.findings.self_check", lambda robot: checks)
+    monkeypatch.setattr("linkwise.report.findings.self_check", lambda robot, report: checks)
 
 
 def sections(page):

@@ -38,8 +38,26 @@ def pairs(robot: lw.Robot) -> None:
     assert_type(bits, Array)
     qdd, _ = robot.forward_dynamics(q, qd, tau, status=True)
     assert_type(qdd, Array)
+    energy, told = robot.kinetic_energy(q, qd, status=True)
+    assert_type(energy, Array)
+    assert_type(told, Array)
+    reached, _ = robot.inverse_kinematics(np.eye(4), "link6", status=True)
+    assert_type(reached, Array)
+    twist, _ = robot.frame_velocity(q, qd, "link6", axes="body", status=True)
+    assert_type(twist, Array)
     pose, _ = robot.forward_kinematics(q, "link6", status=True)
     print(pose.shape, lw.Status(int(bits)))
+
+
+def derivatives(robot: lw.Robot) -> None:
+    q, qd = robot.neutral(), np.zeros(robot.nv)
+    by_q, by_qd, M = robot.inverse_dynamics_derivatives(q, qd, qd)
+    assert_type(by_q, Array)
+    qdd, *_, Minv = robot.forward_dynamics_derivatives(q, qd, qd, value=True)
+    assert_type(qdd, Array)
+    (_, _, _), bits = robot.forward_dynamics_derivatives(q, qd, qd, method="forward", status=True)
+    assert_type(bits, Array)
+    print(by_qd @ M, Minv)
 
 
 def robots() -> None:
@@ -65,6 +83,6 @@ def mistakes(robot: lw.Robot) -> None:
     q = robot.neutral()
     robot.gravity_torque(q, treads=2)  # type: ignore[call-overload]  # pyright: ignore
     robot.mass_matrix(q, method=3)  # type: ignore[call-overload]  # pyright: ignore
-    robot.coriolis_matrix(q, q, out=None, ststus=True)  # type: ignore[call-arg]  # pyright: ignore
+    robot.coriolis_matrix(q, q, out=None, ststus=True)  # type: ignore[call-overload]  # pyright: ignore
     lw.load("puma560", gravty=(0, 0, 0))  # type: ignore[call-arg]  # pyright: ignore
     print(robot.gravity_torque(q).no_such_attribute)  # type: ignore[attr-defined]  # pyright: ignore

@@ -236,3 +236,15 @@ def test_a_grasp_shows_its_arms_its_object_and_the_forces_of_all_contacts():
     assert [made.frames[p.frame].name for p in made.pushes] == ["arm0/link6", "arm1/link6"]
     shown = np.array([p.wrenches[0] for p in made.pushes])
     assert np.allclose(shown, forces) and np.allclose(shown[:, 3:].sum(0), [0, 0, 2.0 * 9.81])
+
+
+def test_sliders_reach_what_is_shown_where_there_is_no_limit() -> None:
+    turning = lw.load("iiwa14").with_joint("joint2", limits=(-1.0, 1.0))
+    shown = np.zeros((2, 7))
+    shown[1, :3] = -7.0, 2.0, np.nan
+    sliders = scene.sliders_of(turning.tree, 1.0, shown)
+    assert [(s.lower, s.upper) for s in sliders[:3]] == [
+        (pytest.approx(-3 * np.pi), pytest.approx(np.pi)),
+        (-1.0, 1.0),
+        (pytest.approx(-np.pi), pytest.approx(np.pi)),
+    ]

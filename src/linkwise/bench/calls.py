@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from time import perf_counter_ns
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 
@@ -105,8 +104,9 @@ class Calls:
 
     def rows(self, report: Report) -> Iterator[CallRow]:
         """Measure everything, function by function."""
-        for function in (*DYNAMICS, *OF_A_FRAME):
-            report(f"timing calls of {function}")
+        functions = (*DYNAMICS, *OF_A_FRAME)
+        for k, function in enumerate(functions):
+            report(f"timing calls of {function}", k, len(functions))
             styles = OF_FRAMES if function in OF_A_FRAME else STYLES
             yield from beyond_states(
                 [self.row(function, style) for style in styles if style.applies(function)]
@@ -150,6 +150,8 @@ class Calls:
 
     def _first(self, states: Sequence[Array], call: Callable[[Robot], Any]) -> tuple[float, float]:
         """Nanoseconds of a batch's first call, and of a first call of another kind after it."""
+        from unittest.mock import patch  # takes long to import, and every command imports this
+
         times = []
         for k in range(REPEATS):
             robot = self.robot.with_gravity(self.robot.gravity * (1 + 1e-6 * (k + 1)))  # a new one

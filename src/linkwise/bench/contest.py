@@ -20,7 +20,17 @@ from linkwise.text import pairs
 OURS = "linkwise"
 Measured = TypeVar("Measured")
 WIDTH = 96  # columns of text below a table
-Report = Callable[[str], None]  # is told what is measured next
+
+
+class Report(Protocol):
+    """Is told what is measured next, and how many of how many steps are done."""
+
+    def __call__(self, message: str, done: int = 0, total: int = 0) -> None:
+        """Take a message."""
+
+
+def unheard(message: str, done: int = 0, total: int = 0) -> None:
+    """Tell nobody."""
 
 
 @dataclass(frozen=True)

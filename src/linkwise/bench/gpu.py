@@ -133,10 +133,10 @@ class Gpu:
 
     def rows(self, report: Report) -> Iterator[Row]:
         """Measure one function after another, in both number types."""
-        for function in MEASURED:
-            for dtype in LANES:
-                report(f"{function}, {dtype}: compiling and timing")
-                yield self._row(function, dtype)
+        planned = [(function, dtype) for function in MEASURED for dtype in LANES]
+        for k, (function, dtype) in enumerate(planned):
+            report(f"{function}, {dtype}: compiling and timing", k, len(planned))
+            yield self._row(function, dtype)
 
     def _row(self, function: str, dtype: str) -> Row:
         task = self.robot._calls.tasks.task(Key(function), dtype, "cuda")

@@ -84,7 +84,12 @@ def _numbers(c: OperationCount) -> tuple[str, ...]:
 
 def operation_facts(robot: Robot) -> list[dict[str, Any]]:
     """The counts of every function and method, for JSON."""
+    return counted_facts(count_all(robot))
+
+
+def counted_facts(counts: Iterable[Counted]) -> list[dict[str, Any]]:
+    """Counts for JSON."""
     return [
         {"function": c.function, "method": c.method, "chosen": c.chosen, **asdict(c.count)}
-        for c in count_all(robot)
+        for c in counts
     ]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.algorithms import FUNCTIONS, Algorithm
+from linkwise.bench.contest import Report, unheard
 from linkwise.bench.states import algorithms_of, any_method, exists, frame_for, random_states, tip
 from linkwise.engine.calls import Array
 from linkwise.model import configuration
@@ -50,12 +51,12 @@ def check_table(checks: list[Check]) -> str:
     return aligned(("function", "against", "error", "limit", "<result"), rows, 2)
 
 
-def self_check(robot: Robot) -> list[Check]:
+def self_check(robot: Robot, report: Report = unheard) -> list[Check]:
     """All checks, on random states; identities are those of the robot with its loops open."""
     checker = _Checker(robot.open)
     groups = (checker.dynamics, checker.kinematics, checker.batches)
     checks = [check for group in groups for check in group()]
-    return [*_Checker(robot).uncompiled(), *checks]
+    return [*_Checker(robot).uncompiled(report), *checks]
 
 
 class _Checker:
@@ -84,11 +85,12 @@ class _Checker:
         """The limit on errors of functions that solve with ``J Jᵀ``."""
         return max(self.solving, 1e-13 * float(np.linalg.cond(self.J @ _transposed(self.J)).max()))
 
-    def uncompiled(self) -> Iterator[Check]:
+    def uncompiled(self, report: Report) -> Iterator[Check]:
         """The compiled function against its equations run on Python floats."""
-        for algorithm in algorithms_of(self.robot):
-            if algorithm.function == "project":
-                continue  # a random state may be far from any in which the loops are closed
+        # of project, a random state may be far from any in which the loops are closed
+        several = [x for x in algorithms_of(self.robot) if x.function != "project"]
+        for k, algorithm in enumerate(several):
+            report(f"checking {algorithm.function} ({algorithm.method})", k, len(several))
             error = max(self._uncompiled(algorithm, k) for k in range(STATES))
             limit = max(self.solving, ITERATED if algorithm.iterates else 0.0)
             if algorithm.function == "operational_inertia":

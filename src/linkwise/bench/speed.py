@@ -88,17 +88,22 @@ class Speed:
 
     def rows(self, report: Report) -> Iterator[Row]:
         """Measure everything, one row at a time."""
-        for function in self.functions:
-            auto = self.auto(function)
-            others = [
-                m
-                for m, algorithm in FUNCTIONS[function].items()
-                if (self.settings.methods or m in USUAL) and algorithm.exists_for(self.robot.tree)
-            ]
-            for method in [auto, *(m for m in others if m != auto)]:
-                report(f"timing {function} ({method})")
-                yield self.row(function, method, BATCH)
-            yield self.row(function, auto, CALL)
+        planned = [way for function in self.functions for way in self._ways(function)]
+        for k, (function, method, mode) in enumerate(planned):
+            report(f"timing {function} ({method})", k, len(planned))
+            yield self.row(function, method, mode)
+
+    def _ways(self, function: str) -> Iterator[tuple[str, str, str]]:
+        """The rows of a function: batches by several methods, single states by auto's."""
+        auto = self.auto(function)
+        others = [
+            m
+            for m, algorithm in FUNCTIONS[function].items()
+            if (self.settings.methods or m in USUAL) and algorithm.exists_for(self.robot.tree)
+        ]
+        for method in [auto, *(m for m in others if m != auto)]:
+            yield function, method, BATCH
+        yield function, auto, CALL
 
     def row(self, function: str, method: str, mode: str) -> Row:
         """Measure ours and the peers' in turns; a state alone is float64, by auto's method."""

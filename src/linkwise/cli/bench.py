@@ -13,30 +13,37 @@ from linkwise.bench.gpu import Gpu
 from linkwise.bench.speed import MEASURED, SEVERAL, Speed
 from linkwise.bench.states import exists, tip
 from linkwise.bench.suite import Suite
-from linkwise.cli.options import load_moving, refuse_robot_options, robot_options
-from linkwise.cli.output import say, say_json
+from linkwise.cli.options import (
+    Words,
+    json_option,
+    load_moving,
+    refuse_robot_options,
+    robot_argument,
+    robot_options,
+)
+from linkwise.cli.output import answer, say
 from linkwise.robot import Robot
 from linkwise.text import progress
 
 
 @click.command()
-@click.argument("robot", required=False)
+@robot_argument(required=False)
 @click.option("--suite", is_flag=True,
               help="Instead: the reference table of xarm7, talos_reduced and start-up. No ROBOT."
               )  # fmt: skip
 @click.option("--calls", is_flag=True,
               help="Instead: every way of calling, such as lists, views and small batches."
               )  # fmt: skip
-@click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True,
+@click.option("--device", type=Words(["cpu", "cuda"]), default="cpu", show_default=True,
               help="Where to run: cuda is the first NVIDIA GPU.")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @click.option("--batch", type=click.IntRange(min=1), default=4096, show_default=True,
               help="States in a batch.")  # fmt: skip
 @click.option("--seconds", type=click.FloatRange(min=0, min_open=True), default=0.3,
               show_default=True, help="Seconds spent on each row.")  # fmt: skip
 @click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True,
               help="Threads for a batch, of linkwise and of the peers.")  # fmt: skip
-@click.option("--dtype", type=click.Choice(["float64", "float32"]), default="float64",
+@click.option("--dtype", type=Words(["float64", "float32"]), default="float64",
               show_default=True,
               help="Number type of a batch; peers always use float64.")  # fmt: skip
 @click.option("--methods", is_flag=True,
@@ -86,11 +93,11 @@ def _tree(name: str, options: dict[str, Any]) -> Robot:
 
 
 def _run(table: Bench[Measured], as_json: bool) -> None:
-    if as_json:
-        say_json(table.facts(list(table.rows(progress))))
-    else:
+    def show() -> None:
         say(table.head())
         say(table.text(list(table.rows(progress))))
+
+    answer(as_json, lambda: table.facts(list(table.rows(progress))), show)
 
 
 def _refuse_others(settings: Settings, what: str, *used: str) -> None:

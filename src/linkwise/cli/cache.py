@@ -6,14 +6,15 @@ from typing import Any
 
 import click
 
-from linkwise.cli.output import say, say_json
+from linkwise.cli.options import json_option
+from linkwise.cli.output import answer, say
 from linkwise.engine.cache import KernelCache, default_cache
 from linkwise.text import file_size, pairs
 
 
 @click.command()
 @click.option("--clear", is_flag=True, help="Delete every entry.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def cache(clear: bool, as_json: bool) -> None:
     """Show or clear the cache of compiled kernels.
 
@@ -24,12 +25,7 @@ def cache(clear: bool, as_json: bool) -> None:
     found = default_cache()
     removed = found.clear() if found and clear else 0
     facts = _facts(found) | {"removed": removed}
-    if as_json:
-        say_json(facts)
-        return
-    if clear:
-        say(f"removed {removed} {'entry' if removed == 1 else 'entries'}")
-    say(_shown(facts))
+    answer(as_json, lambda: facts, lambda: _show(facts, clear))
 
 
 def _facts(found: KernelCache | None) -> dict[str, Any]:
@@ -42,6 +38,12 @@ def _facts(found: KernelCache | None) -> dict[str, Any]:
         "bytes": sum(entry.size for entry in entries),
         "limit": found.limit if found else None,
     }
+
+
+def _show(facts: dict[str, Any], cleared: bool) -> None:
+    if cleared:
+        say(f"removed {facts['removed']} {'entry' if facts['removed'] == 1 else 'entries'}")
+    say(_shown(facts))
 
 
 def _shown(facts: dict[str, Any]) -> str:

@@ -11,18 +11,19 @@ import click
 
 from linkwise.checking.collect import check as problems_of
 from linkwise.checking.mend import Repaired, repair
-from linkwise.cli.options import reading_options
-from linkwise.cli.output import say, say_json
+from linkwise.cli.options import NewFile, json_option, reading_options
+from linkwise.cli.output import BAD, DOUBTFUL, GOOD, HINTED, answer, say
 from linkwise.codes import ERROR, HINT, WARNING
 from linkwise.errors import Problem
 
 MOST = 100  # problems that are printed
+COLOURS = {ERROR: BAD, WARNING: DOUBTFUL, HINT: HINTED}
 
 
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--repair", "out", type=click.Path(dir_okay=False), metavar="OUT",
+@json_option
+@click.option("--repair", "out", type=NewFile(), metavar="OUT",
               help="Write a repaired copy of the file here, and list every change.")  # fmt: skip
 @reading_options
 @click.pass_context
@@ -38,12 +39,13 @@ def check(ctx: click.Context, /, file: str, as_json: bool, out: str | None, **op
     """
     problems = problems_of(file, **options)
     repaired, left = (None, None) if out is None else _write(file, out, options)
-    if as_json:
-        say_json(_facts(problems, out, repaired, left))
-    else:
+
+    def show() -> None:
         _show(problems)
         if out is not None:
             _show_repair(file, out, repaired, left)
+
+    answer(as_json, lambda: _facts(problems, out, repaired, left), show)
     ctx.exit(1 if count(problems if left is None else left, ERROR) else 0)
 
 
@@ -62,10 +64,10 @@ def _write(
 
 def _show(problems: list[Problem]) -> None:
     for problem in problems[:MOST]:
-        say(problem)
+        say(problem, colour=COLOURS[problem.severity])
     if len(problems) > MOST:
         say(f"{len(problems) - MOST} more problems")
-    say(summary(problems))
+    say(summary(problems), colour=BAD if count(problems, ERROR) else GOOD)
 
 
 def _show_repair(

@@ -7,17 +7,17 @@ from typing import Any
 
 import click
 
-from linkwise.cli.options import load_robot, robot_options
-from linkwise.cli.output import say, say_json
-from linkwise.load import load
+from linkwise.cli.options import NewFile, json_option, load_robot, robot_argument, robot_options
+from linkwise.cli.output import answer, say
+from linkwise.load import bundled, load
 
 
 @click.command()
-@click.argument("robot")
-@click.option("-o", "--output", type=click.Path(dir_okay=False), required=True,
+@robot_argument()
+@click.option("-o", "--output", type=NewFile(), required=True,
               help="The URDF file to write.")  # fmt: skip
 @click.option("--force", is_flag=True, help="Overwrite the file if it is there.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @robot_options
 def convert(robot: str, output: str, force: bool, as_json: bool, **loading: Any) -> None:
     """Write ROBOT as a URDF: from MJCF, a bundled robot, or a URDF with options applied.
@@ -30,13 +30,15 @@ def convert(robot: str, output: str, force: bool, as_json: bool, **loading: Any)
         raise FileExistsError(f"{output} exists; expected a new name, or --force")
     loaded = load_robot(robot, **loading)
     loaded.save(output)
-    strict = bool(loading.get("strict", True))
+    known = bundled(robot)
+    strict = loading["strict"] and (known is None or known.strict)
     again = load(output, strict=strict, gravity=[float(x) for x in loaded.gravity])
     same = again.joint_names == loaded.joint_names
-    if as_json:
-        facts = {"written": output, "joints": again.nv, "links": len(again.link_names)}
-        say_json({**facts, "same_order": same})
-        return
-    say(f"{output}: {again.nv} degrees of freedom, {len(again.link_names)} moving links")
+    facts = {"written": output, "joints": again.nv, "links": len(again.link_names)}
+    answer(as_json, lambda: {**facts, "same_order": same}, lambda: _show(facts, same))
+
+
+def _show(facts: dict[str, Any], same: bool) -> None:
+    say(f"{facts['written']}: {facts['joints']} degrees of freedom, {facts['links']} moving links")
     if not same:
         say("joints are in another order in the file: robot.reorder restores it")

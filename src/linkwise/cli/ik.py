@@ -9,8 +9,15 @@ import click
 import numpy as np
 
 from linkwise import se3
-from linkwise.cli.options import load_moving, robot_options
-from linkwise.cli.output import say, say_json
+from linkwise.cli.options import (
+    Words,
+    complete_frame,
+    json_option,
+    load_moving,
+    robot_argument,
+    robot_options,
+)
+from linkwise.cli.output import answer, say
 from linkwise.io.rpy import rpy_rotation
 from linkwise.motion.trajectory import names_of
 from linkwise.robot import Robot
@@ -20,12 +27,12 @@ UNREACHED = 1  # exit code where a pose was not reached
 
 
 @click.command()
-@click.argument("robot")
-@click.argument("frame")
+@robot_argument()
+@click.argument("frame", shell_complete=complete_frame)
 @click.option("--xyz", type=float, nargs=3, help="Position of the frame, in metres.")
 @click.option("--rpy", type=float, nargs=3,
               help="Roll, pitch and yaw, in radians; any orientation if not given.")  # fmt: skip
-@click.option("--free-axis", type=click.Choice(["x", "y", "z"]),
+@click.option("--free-axis", type=Words(["x", "y", "z"]),
               help="An axis of the target that the frame may turn about freely.")  # fmt: skip
 @click.option("--restarts", type=click.IntRange(0, 10_000), default=100, show_default=True,
               help="How often a search may start again elsewhere.")  # fmt: skip
@@ -36,7 +43,7 @@ UNREACHED = 1  # exit code where a pose was not reached
 @click.option("--poses", type=click.IntRange(1, 10_000_000), default=1000, show_default=True,
               help="Without --xyz and --rpy: number of random reachable poses.")  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random poses.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @robot_options
 def ik(robot: str, frame: str, as_json: bool, poses: int, seed: int, **asked: Any) -> None:
     """Find the joint positions q that bring FRAME of ROBOT to a pose, and print them.
@@ -52,10 +59,7 @@ def ik(robot: str, frame: str, as_json: bool, poses: int, seed: int, **asked: An
     else:
         facts = _one(moving, frame, *_target(xyz, rpy, free_axis), options)
     facts = {"robot": moving.name, "frame": frame, **facts}
-    if as_json:
-        say_json(facts)
-    else:
-        say(pairs(_lines(moving, facts)))
+    answer(as_json, lambda: facts, lambda: say(pairs(_lines(moving, facts))))
     if facts.get("solved") is False:
         raise click.exceptions.Exit(UNREACHED)
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from math import isfinite
 from typing import Any
 
 import click
 
 from linkwise.bench.operations import operation_facts, operation_table
-from linkwise.cli.options import load_robot, robot_options
-from linkwise.cli.output import say, say_json
+from linkwise.cli.facts import bundled_facts, robot_facts
+from linkwise.cli.options import json_option, load_robot, robot_argument, robot_options
+from linkwise.cli.output import answer, say
+from linkwise.load import bundled
 from linkwise.robot import Robot
 from linkwise.summary import drawn
 from linkwise.text import pairs
@@ -22,52 +23,38 @@ FUNCTIONS = (
 
 
 @click.command()
-@click.argument("robot")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@robot_argument()
+@json_option
 @robot_options
 def info(robot: str, as_json: bool, **loading: Any) -> None:
-    """Show what was loaded from ROBOT: joints, limits, masses, tree, frames, operation counts."""
+    """Show what was loaded from ROBOT: joints, limits, masses, tree, frames, operation counts.
+
+    Of a bundled robot also whose numbers they are, and what these lack.
+    """
     loaded = load_robot(robot, **loading)
-    if as_json:
-        say_json(_facts(loaded))
-        return
+    answer(as_json, lambda: _facts(loaded, robot), lambda: _show(loaded, robot))
+
+
+def _show(loaded: Robot, robot: str) -> None:
     say(loaded)
     say()
     say(drawn(loaded.tree))
     say()
-    say(pairs(_lines(loaded)))
+    say(pairs(_lines(loaded, robot)))
     say()
     say(operation_table(loaded, only_chosen=True, functions=FUNCTIONS))
     say(f"Every function and method: linkwise ops {robot}")
 
 
-def _lines(robot: Robot) -> list[tuple[str, str]]:
-    massless = [link.name for link in robot.tree.links if link.mass == 0.0]
+def _lines(loaded: Robot, robot: str) -> list[tuple[str, str]]:
+    massless = [link.name for link in loaded.tree.links if link.mass == 0.0]
     without = [("links without mass", ", ".join(massless))] if massless else []
-    frames = ", ".join(robot.frame_names)
-    return [("frames", frames), *without, ("digest", robot.tree.digest)]
+    known = bundled(robot)
+    told = [("source", known.source), *(("note", x) for x in known.notes)] if known else []
+    frames = ", ".join(loaded.frame_names)
+    return [*told, ("frames", frames), *without, ("digest", loaded.tree.digest)]
 
 
-def _finite(x: float) -> float | None:
-    """A number that JSON has; None for no limit."""
-    return x if isfinite(x) else None
-
-
-def _facts(robot: Robot) -> dict[str, Any]:
-    return {
-        "name": robot.name,
-        "nq": robot.nq,
-        "nv": robot.nv,
-        "mass": robot.mass,
-        "gravity": [float(x) for x in robot.gravity],
-        "digest": robot.tree.digest,
-        "frames": list(robot.frame_names),
-        "joints": [
-            {"name": k.joint_name, "type": k.kind, "parent": k.parent, "link": k.name,
-             "axis": list(k.axis), "mass": k.mass, "rotor": max(k.armature),
-             **{name: _finite(getattr(k.limits, name))
-                for name in ("lower", "upper", "velocity", "effort")}}
-            for k in robot.tree.links
-        ],
-        "operations": operation_facts(robot),
-    }  # fmt: skip
+def _facts(loaded: Robot, robot: str) -> dict[str, Any]:
+    operations = {"operations": operation_facts(loaded)}
+    return robot_facts(loaded) | bundled_facts(robot) | operations

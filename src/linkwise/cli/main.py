@@ -29,7 +29,7 @@ from linkwise.cli.source import source
 from linkwise.cli.study import study
 from linkwise.cli.view import view
 from linkwise.engine.cache import CacheWarning
-from linkwise.errors import BackendUnavailable, RobotFileWarning
+from linkwise.errors import BackendUnavailable, RobotFileWarning, meant
 
 # what users can do something about
 FAILURES = (ValueError, TypeError, OSError, ImportError, MemoryError, BackendUnavailable)
@@ -38,6 +38,18 @@ INTERRUPTED = 130  # what a shell reports for a process ended by SIGINT
 
 class Commands(click.Group):
     """A group whose commands end with a message, never with a traceback."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command; of one that does not exist, say which may have been meant."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            hint = meant(args[0], self.commands)
+            if not hint or "Did you mean" in error.format_message():
+                raise
+            raise click.UsageError(error.message.rstrip(".") + hint, ctx) from None  # older click
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
@@ -88,7 +100,7 @@ EPILOG = """ROBOT is the path of a URDF or MJCF file, or a bundled robot (puma56
 
 \b
 Exit codes: 0 success; 1 wrong input or a failed check; 2 wrong usage; 130 interrupted.
-Shell completion (bash; zsh and fish alike):
+Shell completion, in ~/.bashrc or ~/.zshrc (zsh_source); fish: docs/command_line.md
   eval "$(_LINKWISE_COMPLETE=bash_source linkwise)"
 """
 

@@ -8,8 +8,15 @@ import click
 
 from linkwise.bench.operations import operation_facts, operation_table
 from linkwise.bench.states import tip
-from linkwise.cli.options import load_moving, refuse_robot_options, robot_options
-from linkwise.cli.output import say, say_json
+from linkwise.cli.options import (
+    Words,
+    json_option,
+    load_moving,
+    refuse_robot_options,
+    robot_argument,
+    robot_options,
+)
+from linkwise.cli.output import answer, say
 from linkwise.errors import printable
 from linkwise.robot import Robot
 from linkwise.study.claims import LENGTHS
@@ -23,7 +30,7 @@ SLOW = 20  # joints from which on counting takes long enough to say so
 
 
 @click.command()
-@click.argument("robot", required=False)
+@robot_argument(required=False)
 @click.option("--generic", metavar="N", type=click.IntRange(1, LONGEST),
               help="Instead of ROBOT: an arm of N joints without special geometry, and what papers "
                    "claim for one.")  # fmt: skip
@@ -32,9 +39,9 @@ SLOW = 20  # joints from which on counting takes long enough to say so
               )  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0),
               help="Seed of the random numbers of such an arm; 0 unless given.")  # fmt: skip
-@click.option("--kind", type=click.Choice([*KINDS, "mixed"]),
+@click.option("--kind", type=Words([*KINDS, "mixed"]),
               help="Joints of such an arm; revolute unless given.")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @robot_options
 def ops(robot: str | None, as_json: bool, **options: Any) -> None:
     """Count the operations of every function and method of ROBOT, exactly.
@@ -69,11 +76,11 @@ def _check(robot: str | None, generic: int | None, papers: bool, arm: bool) -> N
 
 
 def _one_robot(robot: Robot, as_json: bool) -> None:
-    if as_json:
-        counts = {"operations": operation_facts(robot)}
-        say_json({"name": robot.name, "frame": tip(robot), **counts})
-    else:
-        say(f"{printable(robot.name)}\n\n{operation_table(robot)}")
+    answer(
+        as_json,
+        lambda: {"name": robot.name, "frame": tip(robot), "operations": operation_facts(robot)},
+        lambda: say(f"{printable(robot.name)}\n\n{operation_table(robot)}"),
+    )
 
 
 def _one_arm(n: int, arm: dict[str, Any], as_json: bool) -> None:
@@ -82,18 +89,16 @@ def _one_arm(n: int, arm: dict[str, Any], as_json: bool) -> None:
         progress(f"counting an arm of {n} joints")
     robot = Robot(generic_chain(n, arm["seed"], kind=arm["kind"]))
     rows = list(compare((n,), **arm))
-    if as_json:
-        counts = {"operations": operation_facts(robot), "papers": claims_facts(rows)}
-        say_json({"joints": n, **arm, **counts})
-    else:
-        title = f"A general arm of {n} joints ({arm['kind']}, seed {arm['seed']})"
-        say(f"{title}\n\n{operation_table(robot)}\n\n{claims_table(rows)}")
+    title = f"A general arm of {n} joints ({arm['kind']}, seed {arm['seed']})"
+    answer(
+        as_json,
+        lambda: {"joints": n, **arm, "operations": operation_facts(robot),
+                 "papers": claims_facts(rows)},
+        lambda: say(f"{title}\n\n{operation_table(robot)}\n\n{claims_table(rows)}"),
+    )  # fmt: skip
 
 
 def _compare_with_papers(arm: dict[str, Any], as_json: bool) -> None:
     progress(f"counting arms of up to {max(LENGTHS)} joints")
     rows = list(compare(LENGTHS, **arm))
-    if as_json:
-        say_json({**arm, "papers": claims_facts(rows)})
-    else:
-        say(claims_table(rows))
+    answer(as_json, lambda: {**arm, "papers": claims_facts(rows)}, lambda: say(claims_table(rows)))

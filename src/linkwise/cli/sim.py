@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from time import perf_counter
 from typing import Any
 
@@ -11,8 +12,15 @@ import numpy as np
 
 from linkwise import control
 from linkwise.bench.states import tip
-from linkwise.cli.options import load_moving, robot_options
-from linkwise.cli.output import say, say_json
+from linkwise.cli.options import (
+    NewFile,
+    Words,
+    json_option,
+    load_moving,
+    robot_argument,
+    robot_options,
+)
+from linkwise.cli.output import answer, say
 from linkwise.motion.integrators import INTEGRATORS
 from linkwise.motion.setup import SOLVERS
 from linkwise.motion.simulate import simulate
@@ -30,27 +38,27 @@ LAWS = ("none", "gravity", "pd", "hold")
 
 
 @click.command()
-@click.argument("robot")
+@robot_argument()
 @click.option("--duration", type=click.FloatRange(min=0, min_open=True), default=5.0,
               show_default=True, help="Seconds to simulate.")  # fmt: skip
 @click.option("--dt", type=click.FloatRange(min=0, min_open=True), default=1e-3, show_default=True,
               help="Length of a step, in seconds.")  # fmt: skip
-@click.option("--integrator", type=click.Choice([*INTEGRATORS, *SOLVERS]), default="rk4",
+@click.option("--integrator", type=Words([*INTEGRATORS, *SOLVERS]), default="rk4",
               show_default=True, help="Method; names in capitals are solvers of SciPy."
               )  # fmt: skip
-@click.option("--law", type=click.Choice(LAWS), default="none", show_default=True,
+@click.option("--law", type=Words(LAWS), default="none", show_default=True,
               help="Torques: none; gravity compensation; pd, by computed torque to the neutral "
                    "configuration; hold, the same to the start.")  # fmt: skip
-@click.option("--start", type=click.Choice(["neutral", "random"]), default="random",
+@click.option("--start", type=Words(["neutral", "random"]), default="random",
               show_default=True, help="Initial configuration.")  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random start.")
-@click.option("--limits", type=click.Choice(["ignore", "stop", "event"]), default="ignore",
+@click.option("--limits", type=Words(["ignore", "stop", "event"]), default="ignore",
               show_default=True,
               help="At joint limits: nothing, soft stops, or the end of the motion.")  # fmt: skip
 @click.option("--friction", is_flag=True, help="Include the joints' damping and friction.")
-@click.option("--plot", type=click.Path(dir_okay=False), help="Save a picture (needs matplotlib).")
-@click.option("--save", type=click.Path(dir_okay=False), help="Save the trajectory (.npz).")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--plot", type=NewFile(), help="Save a picture (needs matplotlib).")
+@click.option("--save", type=NewFile(), help="Save the trajectory (.npz).")
+@json_option
 @robot_options
 def sim(
     robot: str,
@@ -85,13 +93,15 @@ def sim(
         traj.plot(frame=tip(moving)).savefig(plot, dpi=120)
     if save is not None:
         traj.save(save)
-    if as_json:
-        say_json(_facts(traj, took))
-        return
+    saved = {"picture": plot, "trajectory": save}
+    answer(as_json, lambda: _facts(traj, took), lambda: _show(traj, took, saved))
+
+
+def _show(traj: Trajectory, took: float, saved: Mapping[str, str | None]) -> None:
     say(pairs(_lines(traj, took)))
     say()
     say(_curves(traj))
-    for what, path in (("picture", plot), ("trajectory", save)):
+    for what, path in saved.items():
         if path is not None:
             say(f"{what} saved to {path}")
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import sys
+from functools import partial
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 import click
 import numpy as np
 
-from linkwise.cli.output import say, say_json
+from linkwise.cli.options import json_option
+from linkwise.cli.output import answer, say
 from linkwise.sampling.chunks import loaded
 from linkwise.sampling.run import run
 from linkwise.sampling.spec import read_spec
 from linkwise.sampling.store import Store
-from linkwise.text import aligned, file_size
+from linkwise.text import aligned, file_size, progress
 
 
 @click.command()
@@ -25,7 +25,7 @@ from linkwise.text import aligned, file_size
 @click.option("--scheduler", help="Address of a Dask scheduler, such as tcp://host:8786.")
 @click.option("--workers", type=click.IntRange(min=1),
               help="Worker processes on this machine; one per core unless given.")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def study(
     spec: str, output: str, scheduler: str | None, workers: int | None, as_json: bool
 ) -> None:
@@ -37,46 +37,19 @@ def study(
     """
     wanted = read_spec(spec)
     store = Store.opened(output, wanted)
-    bar = Bar(wanted.states, wanted.chunk)
     with np.errstate(all="ignore"):
-        computed = run(store, scheduler, workers, bar.tell)
-    bar.close()
+        computed = run(
+            store, scheduler, workers, partial(progress, f"chunks of {wanted.chunk:,} states")
+        )
     found = store.read()
-    facts = _facts(store, found, computed)
-    if as_json:
-        say_json(facts)
-        return
+    answer(as_json, lambda: _facts(store, found, computed), lambda: _show(store, found, output))
+
+
+def _show(store: Store, found: dict[str, Any], output: str) -> None:
     say(_table(store, found))
     size = sum(p.stat().st_size for p in Path(output).rglob("*") if p.is_file())
     failed = f"{int(found['failed']):,} without an answer"
     say(f"\n{int(found['count']):,} states, {failed}; {output}: {file_size(size)}")
-
-
-class Bar:
-    """How far a study is, and how long it will take, on a terminal or in a log."""
-
-    def __init__(self, states: int, chunk: int) -> None:
-        self._states, self._chunk, self._began = states, chunk, monotonic()
-        self._first: int | None = None
-        self._told = 0.0
-
-    def tell(self, done: int, chunks: int) -> None:
-        """Say it, at most twice a second on a terminal, and every ten seconds in a log."""
-        if self._first is None:
-            self._first = done - 1
-        now, live = monotonic(), sys.stderr.isatty()
-        if done < chunks and now - self._told < (0.5 if live else 10.0):
-            return
-        self._told = now
-        each = (now - self._began) / max(done - self._first, 1)
-        left = f"{each * (chunks - done):,.0f} s left" if done < chunks else "done"
-        text = f"{min(done * self._chunk, self._states):,} of {self._states:,} states, {left}"
-        click.echo(f"\r{text:<78}" if live else text, nl=not live, err=True)
-
-    def close(self) -> None:
-        """End the line of a terminal."""
-        if sys.stderr.isatty() and self._told:
-            click.echo(err=True)
 
 
 def _labels(store: Store, count: int) -> list[str]:

@@ -7,18 +7,25 @@ from typing import Any
 import click
 import numpy as np
 
-from linkwise.cli.options import load_robot, robot_options
+from linkwise.cli.options import (
+    NewFile,
+    complete_frame,
+    load_robot,
+    robot_argument,
+    robot_options,
+)
 from linkwise.cli.output import say
 from linkwise.text import file_size
 
 
 @click.command()
-@click.argument("robot")
-@click.option("--save", type=click.Path(dir_okay=False, writable=True), metavar="FILE",
+@robot_argument()
+@click.option("--save", type=NewFile(), metavar="FILE",
               help="Write one self-contained HTML file instead of opening a viewer.")  # fmt: skip
 @click.option("--q", "numbers", metavar="NUMBERS",
               help="Initial configuration: numbers separated by commas.")  # fmt: skip
-@click.option("--frame", help="The frame whose pose is shown; the tip unless given.")
+@click.option("--frame", shell_complete=complete_frame,
+              help="The frame whose pose is shown; the tip unless given.")  # fmt: skip
 @click.option("--swing", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
               help="Simulate the robot falling for this long, and play the motion.")  # fmt: skip
 @click.option("--port", type=click.IntRange(1, 65535), default=8080, show_default=True,

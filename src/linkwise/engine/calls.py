@@ -33,6 +33,7 @@ from linkwise.engine import arrays, columns, devices, iterative, lazy
 from linkwise.engine.kernels import Kernels, cached
 from linkwise.engine.parameters import Parameters
 from linkwise.engine.tasks import GRASPS, Key, Tasks
+from linkwise.errors import meant
 from linkwise.model.parameters import KINDS, Parameter
 from linkwise.model.tree import Tree
 from linkwise.trace.tracer import Task, evaluate, flatten
@@ -449,7 +450,7 @@ def unpacked(function: str, options: Options) -> tuple[Any, int | None, bool, st
     if not OPTIONS.issuperset(options):
         wrong = next(name for name in options if name not in OPTIONS)
         title = TITLES.get(function, function)
-        asked = f"; robot.parametric({wrong!r}) has it" if wrong in KINDS else ""
+        asked = f"; robot.parametric({wrong!r}) has it" if wrong in KINDS else meant(wrong, OPTIONS)
         raise TypeError(f"Robot.{title}() got an unexpected keyword argument {wrong!r}{asked}")
     status, device = bool(options.get("status")), options.get("device")
     return options.get("out"), options.get("threads"), status, device

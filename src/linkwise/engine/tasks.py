@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from linkwise.algorithms import Algorithm, functions_of, wrong_kind
 from linkwise.engine.auto import MOST_PIECES, choose_method, in_loops
+from linkwise.errors import meant
 from linkwise.model.parameters import Parameter
 from linkwise.model.tree import Frame, Tree
 from linkwise.model.values import unknown
@@ -72,6 +73,7 @@ class Tasks:
             title = GRASPS.get(function, function)
             raise ValueError(
                 f"method {method!r}: {why + '; ' if why else ''}{title} expects one of {names}"
+                + ("" if why else meant(method, methods, 1))
             )
         return methods[method]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -127,7 +128,7 @@ def check_body(body: Moments, joint: str, where: Where, policy: Policy) -> Momen
         return body
     code, facts = found
     if code in REPAIRABLE and policy.repair == "nearest":
-        return _repaired(body, Problem(code, where, facts))
+        return _repaired(body, code, where, facts)
     if policy.quiet and (code in REPAIRABLE or code.severity != ERROR):
         return body
     with strictness(policy.strict):
@@ -174,12 +175,11 @@ def nearest(body: Moments) -> Moments:
     return Moments(body.mass, body.first, body.second + axes @ np.diag(clipped - values) @ axes.T)
 
 
-def _repaired(body: Moments, problem: Problem) -> Moments:
+def _repaired(body: Moments, code: Code, where: Where, facts: Mapping[str, Any]) -> Moments:
     """The nearest body that can exist; the change is logged."""
     repaired = nearest(body)
     size = float(np.linalg.norm(body.central()))
     change = float(np.linalg.norm(repaired.second - body.second)) / size
-    log.warning(
-        "%s: %s; repaired, second moments changed by %.2g", problem.where, problem.message, change
-    )
+    outcome = f"repaired, second moments changed by {change:.2g}"
+    log.warning("%s: %s", where, Problem(code, where, facts, outcome).message)
     return repaired

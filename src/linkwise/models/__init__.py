@@ -11,12 +11,18 @@ from linkwise.models import iiwa14, puma560
 
 @dataclass(frozen=True)
 class Bundled:
-    """A robot's table, and whether its published inertias hold up to the checks of `load`."""
+    """A robot's table, its sources, and what its published numbers leave to be desired.
+
+    Where they break a rule of `load`, the robot is taken as written (``strict=False``), and
+    ``notes`` says so; `linkwise info` prints sources and notes.
+    """
 
     name: str
     rows: tuple[DHRow, ...]
     convention: str
     strict: bool
+    source: str
+    notes: tuple[str, ...]
 
     def describe(self) -> RobotDescription:
         """The robot as a description."""
@@ -24,6 +30,9 @@ class Bundled:
 
 
 BUNDLED = {
-    "puma560": Bundled("puma560", puma560.ROWS, "standard", strict=False),
-    "iiwa14": Bundled("iiwa14", iiwa14.ROWS, "modified", strict=False),
+    each.name: each
+    for each in (
+        Bundled("puma560", puma560.ROWS, "standard", False, puma560.SOURCE, puma560.NOTES),
+        Bundled("iiwa14", iiwa14.ROWS, "modified", False, iiwa14.SOURCE, iiwa14.NOTES),
+    )
 }

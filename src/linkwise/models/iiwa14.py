@@ -1,10 +1,4 @@
-"""KUKA LBR iiwa 14 R820.
-
-Source: Y. R. Stürz, L. M. Affolter and R. S. Smith, "Parameter identification of the KUKA LBR iiwa
-robot including constraints on physical feasibility", IFAC 2017. Modified DH. Links 4 and 7 of the
-published set break the inertia triangle inequality, so the robot is loaded as written
-(``strict=False``); its mass matrix is positive definite.
-"""
+"""KUKA LBR iiwa 14 R820: modified DH; `SOURCE` says whose numbers, `NOTES` what they lack."""
 
 from __future__ import annotations
 
@@ -12,6 +6,16 @@ from math import pi
 
 from linkwise.io.dh import DHRow
 
+SOURCE = (
+    "Y. R. Stürz, L. M. Affolter and R. S. Smith, Parameter identification of the KUKA LBR iiwa "
+    "robot including constraints on physical feasibility, IFAC 2017"
+)
+NOTES = (
+    "the published inertias of links 4 and 7 break the triangle inequality; they are taken as "
+    "published, and the mass matrix is positive definite",
+    "no joint limits, rates or torques: the parameter set has none, and none are made up; "
+    "with_joint sets those of your robot",
+)
 ROWS = (
     DHRow(alpha=0.0, d=0.36, mass=3.9781, com=(-0.00351, 0.00016, -0.03139),
           inertia=(0.00455, 0.0, 0.0, 0.00454, 0.00001, 0.00029)),

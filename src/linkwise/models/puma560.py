@@ -1,11 +1,7 @@
-"""Unimation PUMA 560.
+"""Unimation PUMA 560: standard DH; `SOURCE` says whose numbers, `NOTES` what they lack.
 
-Sources: B. Armstrong, O. Khatib and J. Burdick, "The explicit dynamic model and inertial parameters
-of the PUMA 560 arm", ICRA 1986; P. Corke and B. Armstrong-Hélouvry, "A search for consensus among
-model parameters reported for the PUMA 560 robot", ICRA 1994. Standard DH. d1 is 26.45 inches. Rotor
-inertia on the mass matrix is gear² times motor inertia. Link 1 has only Iyy published, for its mass
-does not move; joint 1's rotor lets it load all the same. Link 3 as published breaks the inertia
-triangle inequality (0.0125 + 0.066 < 0.086), so the robot is loaded as written (``strict=False``).
+d1 is 26.45 inches. Rotor inertia on the mass matrix is gear² times motor inertia. Link 3's
+published moments are 0.0125 + 0.066 < 0.086.
 """
 
 from __future__ import annotations
@@ -14,6 +10,18 @@ from math import pi
 
 from linkwise.io.dh import DHRow
 
+SOURCE = (
+    "B. Armstrong, O. Khatib and J. Burdick, The explicit dynamic model and inertial parameters of "
+    "the PUMA 560 arm, ICRA 1986; P. Corke and B. Armstrong-Hélouvry, A search for consensus among "
+    "model parameters reported for the PUMA 560 robot, ICRA 1994"
+)
+NOTES = (
+    "of link 1 only Iyy is published, for its mass does not move; the rotor of joint 1 lets it "
+    "load all the same",
+    "the published inertia of link 3 breaks the triangle inequality; it is taken as published",
+    "no joint limits, rates or torques: the parameter set has none, and none are made up; "
+    "with_joint sets those of your robot",
+)
 ROWS = (
     DHRow(d=0.67183, a=0.0, alpha=pi / 2, mass=0.0, com=(0.0, 0.0, 0.0),
           inertia=(0.0, 0.35, 0.0), motor_inertia=200e-6, gear=-62.6111),

@@ -16,6 +16,7 @@ from linkwise.engine import devices
 from linkwise.engine.arrays import broadcast, check_count, read, wrenches
 from linkwise.engine.build import free_memory
 from linkwise.engine.tasks import Key
+from linkwise.errors import meant
 from linkwise.motion.integrators import INTEGRATORS, PROJECT
 from linkwise.motion.laws import CONSTANT, Law, Numbered, PerStep, Term, zero
 from linkwise.motion.limits import Limits, read_limits
@@ -141,7 +142,8 @@ def _refuse_choices(robot: Any, integrator: Any, every: Any, hold: Any) -> None:
         raise TypeError(f"simulate: robot is a {type(robot).__name__}; expected a Robot")
     if not isinstance(integrator, str) or integrator not in (*INTEGRATORS, *SOLVERS):
         known = ", ".join(map(repr, (*INTEGRATORS, *SOLVERS)))
-        raise ValueError(f"simulate: integrator {integrator!r}; expected one of {known}")
+        hint = meant(integrator, (*INTEGRATORS, *SOLVERS), 1)
+        raise ValueError(f"simulate: integrator {integrator!r}; expected one of {known}{hint}")
     if not isinstance(hold, bool | np.bool_):
         raise ValueError(f"simulate: hold is {hold!r}; expected True or False")
     check_count("simulate: every", every)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 
-from linkwise.bench.contest import Settings
+from linkwise.bench.contest import Report, Settings, unheard
 from linkwise.bench.operations import Counted, count_all
 from linkwise.bench.selfcheck import Check, self_check
 from linkwise.bench.speed import Row, Speed
@@ -37,13 +37,12 @@ class Findings:
     source: str = ""  # the file, or the name of a bundled robot
     problems: list[Problem] | None = None  # of a file
     seconds: float = 0.25  # for each row of the table of speeds; 0: no such table
-    report: Callable[[str], None] = field(default=lambda _: None)  # told what is computed next
+    report: Report = unheard  # told what is computed next
 
     @cached_property
     def checks(self) -> list[Check]:
         """Every function against an independent evaluation."""
-        self.report("checking every function and method")
-        return self_check(self.robot)
+        return self_check(self.robot, self.report)
 
     @cached_property
     def counts(self) -> list[Counted]:
@@ -53,9 +52,9 @@ class Findings:
     @cached_property
     def speed(self) -> tuple[Speed, list[Row]]:
         """Functions timed beside the peers."""
-        self.report("comparing with the peers and timing")
+        self.report("comparing with the peers")
         speed = Speed(self.robot.open, Settings(seconds=self.seconds), FUNCTIONS)
-        return speed, list(speed.rows(lambda _: None))
+        return speed, list(speed.rows(self.report))
 
     @cached_property
     def swing(self) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import resources
 from math import isinf
@@ -13,6 +13,7 @@ import numpy as np
 
 from linkwise import plots
 from linkwise.errors import printable
+from linkwise.load import bundled
 from linkwise.model.tree import Link
 from linkwise.report import html, treepicture
 from linkwise.report.findings import OFFSET, RATE, SECONDS, Findings, attempt
@@ -157,14 +158,23 @@ def _body(name: str, p: Any) -> tuple[str, ...]:
 
 def _problems(f: Findings) -> str:
     if f.problems is None:
-        return html.section(
-            "Problems found", html.paragraph("Not a file: a bundled robot.", "soft")
-        )
+        return html.section("Published parameters", *_published(f.source))
     if not f.problems:
         return html.section("Problems found", html.paragraph("None.", "good"))
     rows = [(x.severity, x.line or "", x.element or "", x.message) for x in f.problems[:MOST_ROWS]]
     table = html.table(("severity", "line", "element", "problem"), rows, 4)
     return html.section("Problems found", table)
+
+
+def _published(name: str) -> Iterator[str]:
+    """Whose numbers a bundled robot has, and what they lack."""
+    known = bundled(name)
+    if known is None:
+        yield html.paragraph("Not a file.", "soft")
+        return
+    yield html.paragraph(f"A bundled robot, as published: {known.source}.")
+    for note in known.notes:
+        yield html.paragraph(f"{note[0].upper()}{note[1:]}.", "soft")
 
 
 def _agreement(f: Findings) -> str:

@@ -47,7 +47,7 @@ def scene_of(
         shapes=shapes,
         meshes=tuple(meshes.found),
         frames=frames,
-        sliders=scene.sliders_of(tree, bones.reach),
+        sliders=scene.sliders_of(tree, bones.reach, tracks if len(t) else rows),
         ties=scene.ties_of(tree),
         tip=names.index(frame or scene.tip_of(robot)),
         reach=bones.reach,

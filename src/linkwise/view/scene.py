@@ -199,13 +199,21 @@ def check_shown(robot: Viewed) -> None:
             )
 
 
-def sliders_of(tree: Tree, reach: float) -> tuple[Slider, ...]:
-    """A slider for each number that a joint of its own may have."""
+def sliders_of(tree: Tree, reach: float, shown: ArrayLike = ()) -> tuple[Slider, ...]:
+    """A slider for each number that a joint of its own may have.
+
+    Where a joint has no limit, its slider reaches as far as the configurations (..., nq) that are
+    ``shown``.
+    """
     own = (link for link in tree.links if link.follows is None)
-    return tuple(slider for link in own for slider in _sliders(link, reach))
+    seen = np.zeros((1, tree.nq))
+    if np.size(shown):
+        seen = np.nan_to_num(np.reshape(shown, (-1, tree.nq)), posinf=0.0, neginf=0.0)
+    ends = seen.min(axis=0), seen.max(axis=0)
+    return tuple(slider for link in own for slider in _sliders(link, reach, *ends))
 
 
-def _sliders(link: Link, reach: float) -> list[Slider]:
+def _sliders(link: Link, reach: float, least: Array, most: Array) -> list[Slider]:
     name, kind, k, v = link.joint_name, KINDS[type(link.joint)], link.q_index, link.v_index
     low, high = link.limits.lower, link.limits.upper
     if kind in ("spherical", "free"):
@@ -216,21 +224,26 @@ def _sliders(link: Link, reach: float) -> list[Slider]:
             )
         ]
         shifts = [
-            Slider(f"{name} {axis}", SHIFT, -reach, reach, k + 4 + i)
+            Slider(
+                f"{name} {axis}", SHIFT, *_wide(reach, least[k + 4 + i], most[k + 4 + i]), k + 4 + i
+            )
             for i, axis in enumerate("xyz" if kind == "free" else "")
         ]
         return angles + shifts
     units = {"prismatic": (SHIFT,), "universal": (TURN, TURN), "planar": (SHIFT, SHIFT, TURN)}
     found = []
     for i, unit in enumerate(units.get(kind, (TURN,))):
-        wide = np.pi if unit == TURN else max(reach, 0.1)
+        wide = _wide(np.pi if unit == TURN else max(reach, 0.1), least[k + i], most[k + i])
         ends = (low, high) if link.joint.nq == 1 else (-np.inf, np.inf)
-        lower, upper = (
-            x if np.isfinite(x) else d for x, d in zip(ends, (-wide, wide), strict=True)
-        )
+        lower, upper = (x if np.isfinite(x) else d for x, d in zip(ends, wide, strict=True))
         label = name if link.joint.nq == 1 else f"{name}[{i}]"
         found.append(Slider(label, unit, min(lower, upper), max(lower, upper), k + i, dof=v + i))
     return found
+
+
+def _wide(half: float, least: float, most: float) -> tuple[float, float]:
+    """Ends at whole multiples of ``half``, at least one to each side, with all seen in between."""
+    return min(-half, half * np.floor(least / half)), max(half, half * np.ceil(most / half))
 
 
 def values_of(sliders: Sequence[Slider], q: ArrayLike) -> Array:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from linkwise.errors import printable
 from linkwise.interop.package import package
-from linkwise.text import progress
+from linkwise.text import note
 from linkwise.view import readings
 from linkwise.view.scene import (
     AXES,
@@ -330,6 +330,6 @@ def serve(make: Callable[[], Viewer], open_browser: bool, block: bool | None) ->
     if open_browser:
         viewer.open()
     if waits:
-        progress(f"{viewer._robot.name} at {viewer.url}; Ctrl-C ends it")
+        note(f"{viewer._robot.name} at {viewer.url}; Ctrl-C ends it")
         viewer.wait()
     return viewer

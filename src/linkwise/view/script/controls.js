@@ -80,7 +80,8 @@ function table() {
   }
   for (const t of data.ties) {
     const [a, b] = tieEnds(state.read.T, t);
-    out.push([t.name, `open by ${significant(1000 * norm(sub(a, b)))} mm`]);
+    const gap = 1000 * norm(sub(a, b));
+    out.push([t.name, gap < 1e-6 ? "closed" : `open by ${significant(gap)} mm`]);
   }
   $("pose").replaceChildren(...out.map(([name, text, shade]) => {
     const tr = make("tr"), left = make("td", name);

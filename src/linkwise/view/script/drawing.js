@@ -147,8 +147,8 @@ function extent(wanted) {  // of what is shown, in upright axes: low and high co
   const low = [1e30, 1e30, 1e30], high = [-1e30, -1e30, -1e30];
   const seen = tracks.times ? [0, 0.25, 0.5, 0.75, 1].map(x => tracks.at(0, Math.round(x * (tracks.times - 1)))) : [state.q];
   for (const q of [...seen, ...state.ghosts]) {
-    const T = poses(q);
-    for (const s of data.shapes) if (wanted.includes(s.layer)) {
+    const T = poses(q), of = state.ghosts.includes(q) ? wanted.filter(x => x !== "inertia") : wanted;
+    for (const s of data.shapes) if (of.includes(s.layer)) {
       const pose = mul(mul(upright, bodyPose(T, s.body)), fromRows(s.pose));
       const ends = s.kind === "mesh" ? meshEnds(data.meshes[s.mesh]) : boxEnds(s);
       for (const e of ends) point(pose, e).forEach((x, i) => { low[i] = Math.min(low[i], x); high[i] = Math.max(high[i], x); });
