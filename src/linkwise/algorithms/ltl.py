@@ -6,7 +6,7 @@ touched only between a degree of freedom and its ancestors, as M itself is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from linkwise.algorithms.dense import dot
@@ -47,7 +47,8 @@ def factor(M: Matrix, parent: Sequence[int]) -> Factors:
 
 def solve(factors: Factors, b: Sequence[Scalar]) -> list[Scalar]:
     """``x`` with ``M x = b``: inward with Lᵀ, scale, outward with L."""
-    return outward(factors, [x * d for x, d in zip(inward(factors, b), factors.inv_d, strict=True)])
+    scaled = (x * d for x, d in zip(inward(factors, b), factors.inv_d, strict=True))
+    return outward(factors, scaled)
 
 
 def inward(factors: Factors, b: Sequence[Scalar]) -> list[Scalar]:
@@ -60,13 +61,14 @@ def inward(factors: Factors, b: Sequence[Scalar]) -> list[Scalar]:
     return x
 
 
-def outward(factors: Factors, b: Sequence[Scalar]) -> list[Scalar]:
-    """``L⁻¹ b``."""
+def outward(factors: Factors, b: Iterable[Scalar]) -> list[Scalar]:
+    """``L⁻¹ b``; each number of b is taken when its turn comes."""
     L, _, parent = factors
-    x = list(b)
-    for k in range(len(x)):
+    x: list[Scalar] = []
+    for k, own in enumerate(b):
         for i in ancestors(parent, k):
-            x[k] = x[k] - L[k][i] * x[i]
+            own = own - L[k][i] * x[i]
+        x.append(own)
     return x
 
 
