@@ -11,10 +11,10 @@ import click
 import numpy as np
 
 from linkwise.cli.output import say, say_json
-from linkwise.sampling.chunks import loaded
+from linkwise.sampling.reduction import Kept, quantiles
 from linkwise.sampling.run import run
 from linkwise.sampling.spec import read_spec
-from linkwise.sampling.store import Store
+from linkwise.sampling.store import SHARES, Store
 from linkwise.text import aligned, file_size
 
 
@@ -38,38 +38,40 @@ def study(
     wanted = read_spec(spec)
     store = Store.opened(output, wanted)
     bar = Bar(wanted.states, wanted.chunk)
-    with np.errstate(all="ignore"):
-        computed = run(store, scheduler, workers, bar.tell)
+    computed = run(store, scheduler, workers, bar.tell)
     bar.close()
-    found = store.read()
+    found = store.finish()
     facts = _facts(store, found, computed)
     if as_json:
         say_json(facts)
         return
     say(_table(store, found))
     size = sum(p.stat().st_size for p in Path(output).rglob("*") if p.is_file())
-    failed = f"{int(found['failed']):,} without an answer"
-    say(f"\n{int(found['count']):,} states, {failed}; {output}: {file_size(size)}")
+    text = f"{int(found['count']):,} states, {int(found['failed']):,} without an answer"
+    if wanted.keep["limit"] is not None:
+        text += f", {int(found['beyond_any']):,} beyond a limit"
+    say(f"\n{text}; {output}: {file_size(size)}")
 
 
 class Bar:
     """How far a study is, and how long it will take, on a terminal or in a log."""
 
     def __init__(self, states: int, chunk: int) -> None:
-        self._states, self._chunk, self._began = states, chunk, monotonic()
-        self._first: int | None = None
+        self._states, self._chunk = states, chunk
+        self._first: tuple[int, float] | None = None  # chunks done, and when
         self._told = 0.0
 
     def tell(self, done: int, chunks: int) -> None:
         """Say it, at most twice a second on a terminal, and every ten seconds in a log."""
-        if self._first is None:
-            self._first = done - 1
         now, live = monotonic(), sys.stderr.isatty()
+        if self._first is None:  # workers have begun
+            self._first = done, now
         if done < chunks and now - self._told < (0.5 if live else 10.0):
             return
         self._told = now
-        each = (now - self._began) / max(done - self._first, 1)
-        left = f"{each * (chunks - done):,.0f} s left" if done < chunks else "done"
+        each = (now - self._first[1]) / max(done - self._first[0], 1)
+        left = f"{each * (chunks - done):,.0f} s left" if done > self._first[0] else "begun"
+        left = left if done < chunks else "done"
         text = f"{min(done * self._chunk, self._states):,} of {self._states:,} states, {left}"
         click.echo(f"\r{text:<78}" if live else text, nl=not live, err=True)
 
@@ -79,34 +81,32 @@ class Bar:
             click.echo(err=True)
 
 
-def _labels(store: Store, count: int) -> list[str]:
-    robot = loaded(store.spec)
-    if store.spec.measure == "workspace":
-        return ["x", "y", "z"]
-    if count == robot.nv and robot.nv == len(robot.joint_names):
-        return list(robot.joint_names)
-    return [str(k) for k in range(count)]
-
-
-def _table(store: Store, found: dict[str, Any]) -> str:
+def _table(store: Store, found: Kept) -> str:
     deviation = np.sqrt(found["spread"] / max(int(found["count"]), 1))
-    labels = _labels(store, len(deviation))
-    columns = (found["mean"], deviation, found["least"], found["most"], found["worst"][:, 0])
-    rows = [(name, *(f"{c[k]:.5g}" for c in columns)) for k, name in enumerate(labels)]
-    head = (store.spec.measure, "mean", "deviation", "least", "most", "largest |.|")
-    return aligned(head, rows)
+    middle, _ = quantiles(found, store.ranges, (0.01, 0.99))
+    columns = [found["mean"], deviation, found["least"], *middle.T, found["most"]]
+    head = [store.spec.measure, "mean", "deviation", "least", "1 %", "99 %", "most"]
+    cells = [[f"{x:.5g}" for x in column] for column in (*columns, found["worst"][:, 0])]
+    head.append("largest |.|")
+    if store.spec.keep["limit"] is not None:
+        head.append("beyond the limit")
+        cells.append([f"{x:,}" for x in found["beyond"]])
+    return aligned(head, [(name, *(c[k] for c in cells)) for k, name in enumerate(store.labels)])
 
 
-def _facts(store: Store, found: dict[str, Any], computed: int) -> dict[str, Any]:
-    names = ("mean", "least", "most")
+def _facts(store: Store, found: Kept, computed: int) -> dict[str, Any]:
+    values, errors = quantiles(found, store.ranges, SHARES)
+    names = ("mean", "least", "most", "beyond", "beyond_any", "worst", "worst_states",
+             "least_states", "most_states")  # fmt: skip
     return {
         "measure": store.spec.measure,
-        "labels": _labels(store, len(found["mean"])),
+        "labels": store.labels,
+        "columns": store.columns,
         "states": int(found["count"]),
         "failed": int(found["failed"]),
         "chunks_computed": computed,
-        **{name: found[name].tolist() for name in names},
         "deviation": np.sqrt(found["spread"] / max(int(found["count"]), 1)).tolist(),
-        "worst": found["worst"].tolist(),
-        "worst_states": found["worst_states"].tolist(),
+        **{name: found[name].tolist() for name in names},
+        "quantiles": {f"{share:g}": values[:, k].tolist() for k, share in enumerate(SHARES)},
+        "quantile_errors": errors.max(1).tolist(),
     }
