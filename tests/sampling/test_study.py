@@ -19,7 +19,7 @@ from linkwise.cli.main import main
 from linkwise.cli.study import Bar
 from linkwise.sampling import chunks
 from linkwise.sampling.draws import PIECE, Draws
-from linkwise.sampling.measures import measured
+from linkwise.sampling.measures import Measure
 from linkwise.sampling.reduction import Kept, Reduction, merged, quantiles
 from linkwise.sampling.run import run
 from linkwise.sampling.spec import Spec, read_spec, spec_of
@@ -40,7 +40,7 @@ def all_at_once(spec: Spec) -> tuple[Any, Any]:
     robot, states, found = spec.load(), [], []
     for k in range(spec.chunks):
         for state in Draws(spec, robot).chunk(k):
-            found.append(np.array(measured(spec, robot, state)))
+            found.append(np.array(Measure(spec, robot)(state)))
             states.append(np.concatenate(list(state.values()), 1))
     return np.concatenate(states), np.concatenate(found)
 

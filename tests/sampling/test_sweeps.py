@@ -11,7 +11,7 @@ import pytest
 import linkwise as lw
 from linkwise.sampling import chunks
 from linkwise.sampling.draws import Draws
-from linkwise.sampling.measures import measured
+from linkwise.sampling.measures import Measure
 from linkwise.sampling.spec import Spec, read_spec, spec_of
 
 SPECS = sorted((Path(__file__).resolve().parents[2] / "examples" / "studies").glob("*.toml"))
@@ -23,7 +23,7 @@ def few(change: dict[str, Any]) -> tuple[Spec, lw.Robot, dict[str, Any], Any]:
     spec = spec_of(base | change)
     robot = spec.load()
     state = next(iter(Draws(spec, robot).chunk(0)))
-    return spec, lw.load("puma560", strict=False), state, measured(spec, robot, state)
+    return spec, lw.load("puma560", strict=False), state, Measure(spec, robot)(state)
 
 
 def test_payloads_are_points_of_mass() -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from linkwise.robot import Robot
 from linkwise.sampling.draws import Draws
-from linkwise.sampling.measures import measured
+from linkwise.sampling.measures import Measure
 from linkwise.sampling.reduction import Kept, Reduction, merged
 from linkwise.sampling.spec import ROLLOUT, Spec, limits_of
 
@@ -40,7 +40,8 @@ def pilot(spec: Spec) -> Array:
     robot = loaded(spec)
     count = min(spec.states, PILOT_MOTIONS if spec.measure == ROLLOUT else PILOT)
     pieces = Draws(spec, robot).pieces(PILOT_STREAM, 0, count)
-    found = np.concatenate([measured(spec, robot, state) for state in pieces]).astype(float)
+    measure = Measure(spec, robot)
+    found = np.concatenate([measure(state).astype(float) for state in pieces])
     _check_limits(spec, robot, found.shape[1])
     found = found[np.isfinite(found).all(1)]
     low, high = (found.min(0), found.max(0)) if len(found) else np.zeros((2, found.shape[1]))
@@ -60,12 +61,12 @@ def _check_limits(spec: Spec, robot: Robot, m: int) -> None:
 def computed(spec: Spec, index: int, ranges: Array, robot: bytes | None = None) -> Kept:
     """What is kept of a chunk."""
     model = loaded(spec, robot)
-    draws = Draws(spec, model)
+    draws, measure = Draws(spec, model), Measure(spec, model)
     limits = limits_of("study", spec, model)
     kept = Reduction(len(ranges), len(draws.columns), spec.keep, ranges, limits)
     with np.errstate(all="ignore"):  # states without an answer are counted
         for state in draws.chunk(index):
-            kept.add(measured(spec, model, state), state)
+            kept.add(measure(state), state)
     return kept.result()
 
 

@@ -15,6 +15,16 @@ from linkwise.sampling.store import Store
 
 AHEAD = 2  # chunks that wait for each thread of the workers
 AGAIN = 5.0  # seconds after which workers are counted again: some may have come or gone
+# Dask looks after itself less often: with its usual intervals that takes a tenth of a core
+QUIET = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.worker.memory.monitor-interval": "1s",
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.tick.limit": "1h",
+    "distributed.admin.system-monitor.interval": "5s",
+    "distributed.admin.system-monitor.gil.enabled": False,
+    "distributed.scheduler.work-stealing-interval": "1s",
+}
 Tell = Callable[[int, int], None]  # (chunks done, of how many)
 
 
@@ -89,7 +99,9 @@ def _client(scheduler: str | None, workers: int | None) -> Iterator[Any]:
             yield client
         return
     count = workers or len(os.sched_getaffinity(0))
+    dask = package("dask", "a study", "study")
     with (
+        dask.config.set(QUIET),
         distributed.LocalCluster(
             n_workers=count,
             threads_per_worker=1,

@@ -61,7 +61,7 @@ Array = NDArray[Any]
 WORKSPACE, ROLLOUT, EFFORT = "workspace", "rollout", "effort"
 SEQUENCES = ("random", "lattice")
 LAWS = ("computed_torque", "pd", "pd+gravity", "none")
-MOST_CHUNK = 10_000_000
+MOST_CHUNK = 1_000_000_000
 KNOWN = ("robot", "measure", "states", "chunk", "seed", "sequence", "frame", "dtype", "draw",
          "rollout", "keep", "strict", "base")  # fmt: skip
 OF_PAYLOAD = ("link", "mass", "com")
