@@ -46,9 +46,9 @@ RESULTS = ROOT / "benchmarks" / "results" / "big_study.json"
 PICTURE = DOCS / "pictures" / "worst_torques.png"
 WORKERS = 2
 KILL_WORKER, KILL_ALL = 0.25, 0.55  # of the chunks
-AGAIN = 8  # chunks of the result that are computed once more and compared
-RACE, ROUNDS = 20, 8  # chunks of a heat, and heats
-ECHOES = 2000  # chunks without states
+AGAIN = 4  # chunks of the result that are computed once more and compared
+RACE, ROUNDS = 6, 5  # chunks of a heat, and heats
+ECHOES = 500  # chunks without states
 
 
 # -- the study, killed and resumed ----------------------------------------------------------------
