@@ -544,8 +544,8 @@ class Robot(Functions, Conversions):
 
         Physically inconsistent bodies (whose pseudo-inertia has a negative eigenvalue) are computed
         like others; ``status=True`` says `Status.NOT_RIGID`. `simulate` takes them by
-        ``parameters=``; inverse kinematics uses the robot's own values. ``robot.parametric()`` is the
-        robot without parameters again.
+        ``parameters=``; inverse kinematics uses the robot's own values. ``robot.parametric()`` is
+        the robot without parameters again.
         """
         names = (*names, *(["payload"] if payload and "payload" not in names else []))
         for name in names:
