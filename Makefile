@@ -9,7 +9,7 @@ BIN = $(VENV)/bin
 PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n auto --dist worksteal
 ROBOT ?= iiwa14
 
-.PHONY: docs closed-chains reaching run test quick full bits search mutation gpu lint bench reliability identities agreement chains rollouts operational-space derivatives chain-accuracy pictures accuracy costs clean
+.PHONY: docs study closed-chains reaching run test quick full bits search mutation gpu lint bench reliability identities agreement chains rollouts operational-space derivatives chain-accuracy pictures accuracy costs clean
 
 run: $(VENV)/.ready
 	$(BIN)/linkwise demo $(ROBOT) --report report.html
@@ -74,6 +74,10 @@ reaching: $(VENV)/.ready
 # the tables of docs/closed_chains.md: closed loops beside Pinocchio's, and their drift
 closed-chains: $(VENV)/.ready
 	$(BIN)/python tools/closed_chains.py --page
+
+# the tables of docs/studies.md: a study of 10^9 states, killed and resumed, and its overheads
+study: $(VENV)/.ready
+	$(BIN)/python tools/big_study.py run race costs page
 
 # docs/agreement.md and docs/compile_time.md
 agreement: $(VENV)/.ready

@@ -617,8 +617,9 @@ class Robot(Functions, Conversions):
           (rotation vector, rad) and a shift (m) in the axes of that frame: for calibration
 
         Physically inconsistent bodies (whose pseudo-inertia has a negative eigenvalue) are computed
-        like others; ``status=True`` says `Status.NOT_RIGID`. Simulations and inverse kinematics use
-        the robot's own values. ``robot.parametric()`` is the robot without parameters again.
+        like others; ``status=True`` says `Status.NOT_RIGID`. `simulate` takes them by
+        ``parameters=``; inverse kinematics uses the robot's own values. ``robot.parametric()`` is
+        the robot without parameters again.
         """
         names = (*names, *(["payload"] if payload and "payload" not in names else []))
         for name in names:

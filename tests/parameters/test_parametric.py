@@ -291,3 +291,12 @@ def test_messages(arm: lw.Robot) -> None:
         arm.bias(q, q, gravity=np.zeros(3))
     with pytest.raises(ValueError, match=r"leading axes do not broadcast: .*inertia"):
         free.bias(np.zeros((3, 7)), q, inertia=np.zeros((2, 7, 10)))
+
+
+def test_a_payload_is_carried_whichever_parameter_is_named_first():
+    arm, q = lw.load("puma560", strict=False), np.full(6, 0.3)
+    body = [2.0, 0.2, 0.0, 0.1, 0.005, 0.0, 0.025, -0.01, 0.0, 0.02]
+    expected = arm.with_payload("link6", 2.0, (0.1, 0.0, 0.05)).gravity_torque(q)
+    for names in (("payload", "inertia"), ("inertia", "payload")):
+        found = arm.parametric(*names, payload="link6").gravity_torque(q, payload=body)
+        assert np.allclose(found, expected, rtol=1e-12, atol=1e-12), names

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,30 +15,39 @@ from typing import Any
 import numpy as np
 import pytest
 
-import linkwise as lw
 from linkwise.cli.main import main
+from linkwise.cli.study import Bar
 from linkwise.sampling import chunks
-from linkwise.sampling.spec import read_spec, spec_of
+from linkwise.sampling.draws import PIECE, Draws
+from linkwise.sampling.measures import Measure
+from linkwise.sampling.reduction import Kept, Reduction, merged, quantiles
+from linkwise.sampling.run import run
+from linkwise.sampling.spec import Spec, read_spec, spec_of
 from linkwise.sampling.store import Store
 
-pytest.importorskip("zarr")
+zarr = pytest.importorskip("zarr")
+distributed = pytest.importorskip("distributed")
 
 BASE: dict[str, Any] = {
     "robot": "puma560", "measure": "inverse_dynamics", "states": 2500, "chunk": 1000, "seed": 3,
     "draw": {"q": "limits", "qd": {"normal": 1.0}, "qdd": {"uniform": [-2, 2]}},
-    "keep": {"worst": 4, "bins": 16},
+    "keep": {"worst": 4, "bins": 16, "limit": [8, 30, 8, 0.3, 0.3, 0.1]},
 }  # fmt: skip
 
 
-def all_at_once(spec: Any) -> tuple[Any, Any]:
+def all_at_once(spec: Spec) -> tuple[Any, Any]:
     """Every state of a study, and what it measures."""
     robot, states, found = spec.load(), [], []
     for k in range(spec.chunks):
-        rng = np.random.default_rng([spec.seed, k])
-        state = chunks.drawn(spec, robot, rng, spec.size(k))
-        found.append(chunks.measured(spec, robot, state))
-        states.append(np.concatenate(list(state.values()), 1))
+        for state in Draws(spec, robot).chunk(k):
+            found.append(np.array(Measure(spec, robot)(state)))
+            states.append(np.concatenate(list(state.values()), 1))
     return np.concatenate(states), np.concatenate(found)
+
+
+def same(a: Kept, b: Kept) -> bool:
+    """Whether two results are the same to the last bit."""
+    return a.keys() == b.keys() and all(a[k].tobytes() == b[k].tobytes() for k in a)
 
 
 def test_chunks_are_what_all_states_at_once_are(tmp_path: Path) -> None:
@@ -46,53 +56,114 @@ def test_chunks_are_what_all_states_at_once_are(tmp_path: Path) -> None:
     store = Store.opened(tmp_path / "s.zarr", spec)
     for k in (2, 0, 1):  # in any order
         store.write(k, chunks.computed(spec, k, store.ranges))
-    found = Store.opened(tmp_path / "s.zarr").read()
+    found = Store.opened(tmp_path / "s.zarr").finish()
     states, numbers = all_at_once(spec)
-    assert int(found["count"]) == 2500
+    assert int(found["count"]) == len(numbers) == 2500
     assert np.allclose(found["mean"], numbers.mean(0), rtol=1e-12, atol=1e-12)
     assert np.allclose(found["spread"] / 2500, numbers.var(0), rtol=1e-12)
-    assert np.array_equal(found["least"], numbers.min(0))
-    assert found["histogram"].sum(1).tolist() == [2500] * 6
     order = np.argsort(-np.abs(numbers), axis=0)[:4]
-    for joint in range(6):
-        assert np.array_equal(found["worst"][joint], np.abs(numbers[order[:, joint], joint]))
-        assert np.array_equal(found["worst_states"][joint], states[order[:, joint]])
+    for j in range(6):
+        assert found["least"][j] == numbers[:, j].min()
+        assert np.array_equal(found["least_states"][j], states[numbers[:, j].argmin()])
+        assert np.array_equal(found["most_states"][j], states[numbers[:, j].argmax()])
+        assert np.array_equal(found["worst"][j], np.abs(numbers[order[:, j], j]))
+        assert np.array_equal(found["worst_states"][j], states[order[:, j]])
+        low, high = store.ranges[j]
+        edges = np.linspace(low, high, 17)
+        inside = np.histogram(np.clip(numbers[:, j], low, np.nextafter(high, low)), edges)[0]
+        assert found["histogram"][j].tolist() == inside.tolist()
+    over = np.abs(numbers) > BASE["keep"]["limit"]
+    assert 0 < over.sum() < over.size
+    assert found["beyond"].tolist() == over.sum(0).tolist()
+    assert int(found["beyond_any"]) == over.any(1).sum()
+    values, errors = quantiles(found, store.ranges, (0.1, 0.5, 0.99))
+    exact = np.quantile(numbers, (0.1, 0.5, 0.99), axis=0, method="inverted_cdf").T
+    assert (np.abs(values - exact) <= errors).all()
+
+
+def test_the_result_is_arrays_with_names(tmp_path: Path) -> None:
+    spec = spec_of(BASE | {"draw": {**BASE["draw"], "payload": {"mass": 2.0}}})
+    store = Store.opened(tmp_path / "s.zarr", spec)
+    for k in range(3):
+        assert "result" not in store.finish() and not (tmp_path / "s.zarr" / "result").exists()
+        store.write(k, chunks.computed(spec, k, store.ranges))
+    found = store.finish()
+    group = zarr.open_group(str(tmp_path / "s.zarr"), mode="r")["result"]
+    assert np.array_equal(group["mean"][:], found["mean"])
+    assert group["worst_states"].metadata.dimension_names == ("number", "rank", "column")
+    assert group.attrs["number"] == list(spec.load().joint_names)
+    assert group.attrs["column"][0] == "q[0]" and group.attrs["column"][18] == "payload mass"
+    assert group["worst_states"].shape == (6, 4, len(group.attrs["column"]))
+    assert (group["worst_states"][..., 18] == 2.0).all()
 
 
 def test_rows_without_an_answer_are_counted() -> None:
-    spec = spec_of(BASE)
-    numbers = np.array([[1.0, np.nan], [2.0, 3.0]])
-    kept = chunks.reduced(spec, numbers, {"q": np.eye(2)}, np.array([[0.0, 4.0], [0.0, 4.0]]))
-    assert (int(kept["count"]), int(kept["failed"])) == (1, 1)
-    assert kept["mean"].tolist() == [2.0, 3.0]
-    none = chunks.reduced(spec, numbers * np.nan, {"q": np.eye(2)}, np.array([[0.0, 4.0]] * 2))
-    both = chunks.merged([kept, none])
-    assert both["mean"].tolist() == [2.0, 3.0]
-    assert both["worst"][0, 0] == 2.0
+    keep = {"bins": 4, "worst": 3}
+    ranges = np.array([[0.0, 4.0], [0.0, 4.0]])
+    one, none = (Reduction(2, 2, keep, ranges, None) for _ in range(2))
+    numbers = np.array([[1.0, np.nan], [2.0, 3.0], [np.inf, 0.0]])
+    one.add(numbers, {"q": np.arange(6.0).reshape(3, 2)})
+    none.add(numbers * np.nan, {"q": np.zeros((3, 2))})
+    kept = one.result()
+    assert (int(kept["count"]), int(kept["failed"])) == (1, 2)
+    assert kept["most_states"].tolist() == [[2.0, 3.0]] * 2
+    for parts in ([one.result(), none.result()], [none.result(), one.result()]):
+        both = merged(parts)
+        assert (int(both["count"]), int(both["failed"])) == (1, 5)
+        assert both["mean"].tolist() == [2.0, 3.0] and both["spread"].tolist() == [0.0, 0.0]
+        assert both["worst"][:, 0].tolist() == [2.0, 3.0]
 
 
-@pytest.mark.parametrize("measure", ["workspace", "rollout", "manipulability"])
-def test_other_measures(measure: str) -> None:
-    spec = spec_of({
-        "robot": "puma560", "measure": measure, "states": 40, "chunk": 40, "draw": {"q": "limits"},
-        "rollout": {"duration": 0.5, "dt": 5e-3},
-    })  # fmt: skip
-    kept = chunks.computed(spec, 0, chunks.pilot(spec))
-    assert int(kept["count"]) == 40
-    reach = {"workspace": 2.0, "rollout": 3.2, "manipulability": 5.0}
-    assert 0.0 < np.abs(kept["most"]).max() < reach[measure]
+def test_pieces_of_a_chunk_are_one() -> None:
+    """More states than a piece has, and numbers far from zero beside their spread."""
+    rng, n = np.random.default_rng(0), PIECE + 1000
+    x = 1e6 + rng.normal(size=(n, 1))
+    kept = Reduction(1, 1, {"bins": 8, "worst": 2}, np.array([[1e6 - 2, 1e6 + 2]]), None)
+    for a in (0, PIECE):
+        kept.add(x[a : a + PIECE], {"q": x[a : a + PIECE]})
+    found = kept.result()
+    assert np.allclose(found["mean"], x.mean(0), rtol=1e-15)
+    assert np.allclose(found["spread"] / n, x.var(0), rtol=1e-9)
+    assert found["histogram"].sum() == n and found["worst"][0, 0] == x.max()
 
 
-def test_payloads_are_points_of_mass() -> None:
-    payload = {"link": "link6", "mass": {"uniform": [1, 2]}, "com": 0.1}
-    draw = {"q": "limits", "payload": payload}
-    spec = spec_of(BASE | {"measure": "gravity_torque", "draw": draw})
-    robot, rng = spec.load(), np.random.default_rng(0)
-    state = chunks.drawn(spec, robot, rng, 3)
-    found = chunks.measured(spec, robot, state)
-    for q, body, tau in zip(state["q"], state["payload"], found, strict=True):
-        one = lw.load("puma560", strict=False).with_payload("link6", body[0], body[1:4] / body[0])
-        assert np.allclose(one.gravity_torque(q), tau, rtol=1e-10, atol=1e-10)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_states_are_drawn_as_asked(dtype: str) -> None:
+    draw = {"q": "limits", "qd": {"normal": [1.0, 0.5]}, "qdd": {"uniform": [-2, 3]}}
+    wanted = {"robot": "iiwa14", "draw": draw, "dtype": dtype, "keep": {}}
+    spec = spec_of(BASE | wanted | {"states": 20_000, "chunk": 20_000})
+    robot = spec.load()
+    state: dict[str, list[Any]] = {name: [] for name in draw}
+    for piece in Draws(spec, robot).chunk(0):
+        for name, x in piece.items():
+            state[name].append(x.copy())
+    q, qd, qdd = (np.concatenate(x) for x in state.values())
+    assert q.shape == (20_000, 7) and q.dtype == dtype
+    low, high = np.full((2, 7), [[-np.pi], [np.pi]])  # it has no limits
+    assert (q >= low - 1e-6).all() and (q <= high + 1e-6).all()
+    assert np.allclose(q.mean(0), (low + high) / 2, atol=0.1)
+    assert np.allclose([qd.mean(), qd.std(), qdd.mean(), qdd.std()], [1, 0.5, 0.5, 5 / 12**0.5],
+                       atol=0.02)  # fmt: skip
+    again = next(iter(Draws(spec, robot).chunk(0)))
+    assert np.array_equal(again["qd"], qd[:PIECE])
+    other = next(iter(Draws(spec_of(BASE | wanted | {"seed": 4}), robot).chunk(0)))
+    assert not np.array_equal(other["qd"][:100], qd[:100])
+
+
+def test_a_lattice_is_even_and_knows_each_state_by_its_number() -> None:
+    wanted = {"robot": "iiwa14", "draw": {"q": "limits"}, "measure": "gravity_torque",
+              "sequence": "lattice", "keep": {}}  # fmt: skip
+    long = spec_of(BASE | wanted | {"states": 4000, "chunk": 4000})
+    short = spec_of(BASE | wanted | {"states": 4000, "chunk": 1000})
+    robot = long.load()
+    whole = next(iter(Draws(long, robot).chunk(0)))["q"].copy()
+    parts = [next(iter(Draws(short, robot).chunk(k)))["q"].copy() for k in range(4)]
+    assert np.array_equal(whole, np.concatenate(parts))
+    low, high = np.full((2, 7), [[-np.pi], [np.pi]])  # it has no limits
+    u = np.sort((whole - low) / (high - low), axis=0)
+    even = np.abs(u - (np.arange(4000)[:, None] + 0.5) / 4000).max(0)
+    assert (even < 0.003).all()  # random draws would be ten times further off
+    assert abs(np.corrcoef(whole.T) - np.eye(7)).max() < 0.05
 
 
 @pytest.mark.parametrize(
@@ -103,12 +174,22 @@ def test_payloads_are_points_of_mass() -> None:
         ({"states": 0}, r"states is 0; expected a whole number 1 to"),
         (
             {"draw": {"tau": 1.0}},
-            r"\[draw\] has no 'tau'; inverse_dynamics takes q, qd, qdd, payload",
+            r"\[draw\] has no 'tau'; inverse_dynamics takes q, qd, qdd, payload, parameters",
         ),
         ({"draw": {"qd": {"gauss": 1}}}, r"qd is drawn by .*; expected a number, \{uniform"),
+        ({"draw": {"qd": {"uniform": [1, "x"]}}}, r"qd is drawn by .*; expected a number"),
         ({"keep": {"best": 3}}, r"\[keep\] has no 'best'; did you mean 'worst'|expected worst"),
+        ({"keep": {"bins": 1}}, r"\[keep\] bins is 1; expected a whole number 2 to"),
+        ({"keep": {"limit": "torque"}}, r"\[keep\] limit is 'torque'; expected a number"),
+        ({"robot": "iiwa14", "keep": {"limit": "effort"}}, r"'iiwa14' has no effort limits"),
         ({"frame": "link9"}, r"frame 'link9': robot 'puma560' has no such frame"),
         ({"dtype": "half"}, r"dtype is 'half'; expected 'float32' or 'float64'"),
+        ({"sequence": "sobol"}, r"sequence is 'sobol'; expected 'random' or 'lattice'"),
+        ({"sequence": "lattice"}, r"qd is drawn by .* has uniform draws only"),
+        ({"rollout": {"law": "lqr"}}, r"\[rollout\] law is 'lqr'; expected 'computed_torque'"),
+        ({"draw": {"parameters": {"mass": 1}}}, r"\[draw.parameters\] has no 'mass'"),
+        ({"draw": {"payload": {"mass": {"normal": 1}}}}, r"payload mass .* may be negative"),
+        ({"draw": {"payload": {"mass": -1}}}, r"payload mass .* may be negative"),
     ],
 )
 def test_messages(change: dict[str, Any], message: str) -> None:
@@ -123,58 +204,142 @@ def test_a_study_is_not_taken_for_another(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     with pytest.raises(ValueError, match=r"other: holds no study"):
         Store.opened(tmp_path / "other", spec_of(BASE))
+    with pytest.raises(FileNotFoundError, match=r"none\.zarr: no such study"):
+        Store.opened(tmp_path / "none.zarr")
+    with pytest.raises(ValueError, match=r"limit has 2 numbers, and inverse_dynamics has 6"):
+        Store.opened(tmp_path / "t.zarr", spec_of(BASE | {"keep": {"limit": [1, 2]}}))
     broken = tmp_path / "broken.toml"
     broken.write_text("robot = ")
     with pytest.raises(ValueError, match=r"broken\.toml: not TOML"):
         read_spec(broken)
 
 
+def test_a_robot_whose_file_was_changed_is_noticed(tmp_path: Path) -> None:
+    one = """<robot name="r"><link name="a"/><link name="b"><inertial><mass value="MASS"/>
+      <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+      <joint name="j" type="continuous"><parent link="a"/><child link="b"/><axis xyz="1 0 0"/>
+      </joint></robot>"""
+    file, wanted = tmp_path / "r.urdf", {"robot": "r.urdf", "measure": "bias", "states": 10}
+    file.write_text(one.replace("MASS", "1"))
+    Store.opened(tmp_path / "s.zarr", spec_of(wanted, folder=tmp_path))
+    file.write_text(one.replace("MASS", "2"))
+    chunks._loaded.clear()  # as in another process
+    with pytest.raises(ValueError, match=r"differs in the robot's file, which was changed"):
+        Store.opened(tmp_path / "s.zarr", spec_of(wanted, folder=tmp_path))
+
+
+def test_a_study_killed_before_it_was_one_is_begun_anew(tmp_path: Path) -> None:
+    zarr.open_group(str(tmp_path / "s.zarr"), mode="w-").create_array(
+        "done", shape=(3,), chunks=(1,), dtype="u1"
+    )
+    store = Store.opened(tmp_path / "s.zarr", spec_of(BASE))
+    assert not store.done.any() and len(store.done) == 3
+
+
+def test_progress_has_an_estimate(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = iter([0.0, 100.0, 120.0, 140.0])
+    monkeypatch.setattr("linkwise.cli.study.monotonic", lambda: next(now))
+    bar = Bar(states=5500, chunk=1000)
+    for done in (3, 4, 5, 6):  # two were there before
+        bar.tell(done, 6)
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == "4,000 of 5,500 states, 200 s left"
+    assert said[1] == "5,000 of 5,500 states, 60 s left" and "5,500 states, done" in said[2]
+
+
 SPEC = """robot = "puma560"
 measure = "gravity_torque"
-states = 60_000
+states = 60_500
 chunk = 1_000
 [draw]
 q = "limits"
 """
 
 
-def started(folder: Path) -> subprocess.Popen[str]:
-    command = [
-        sys.executable,
-        "-m",
-        "linkwise",
-        "study",
-        "s.toml",
-        "-o",
-        "s.zarr",
-        "--workers",
-        "1",
-    ]
-    return subprocess.Popen(
-        [*command, "--json"], cwd=folder, text=True, stdout=subprocess.PIPE, start_new_session=True
-    )
+def test_workers_of_any_number_and_a_resumed_run_give_the_same_bits(tmp_path: Path) -> None:
+    spec = spec_of({"robot": "puma560", "measure": "gravity_torque", "states": 9500,
+                    "chunk": 1000, "draw": {"q": "limits"}})  # fmt: skip
+    alone = Store.opened(tmp_path / "alone.zarr", spec)
+    for k in range(spec.chunks):
+        alone.write(k, chunks.computed(spec, k, alone.ranges))
+    with distributed.LocalCluster(n_workers=3, threads_per_worker=1, processes=False,
+                                  dashboard_address=None) as cluster:  # fmt: skip
+        many = Store.opened(tmp_path / "many.zarr", spec)
+        assert run(many, scheduler=cluster.scheduler_address) == 10
+        part = Store.opened(tmp_path / "part.zarr", spec)
+        for k in (7, 1, 9):
+            part.write(k, chunks.computed(spec, k, part.ranges))
+        told: list[tuple[int, int]] = []
+        assert run(part, cluster.scheduler_address, tell=lambda *x: told.append(x)) == 7
+        assert told == [(k, 10) for k in range(4, 11)]
+        assert run(part, cluster.scheduler_address) == 0
+    assert same(alone.finish(), many.finish()) and same(alone.finish(), part.finish())
+
+
+def command(folder: Path, name: str, workers: int) -> subprocess.Popen[str]:
+    words = ["-m", "linkwise", "study", "s.toml", "-o", name, "--workers", str(workers), "--json"]
+    return subprocess.Popen([sys.executable, *words], cwd=folder, text=True,
+                            stdout=subprocess.PIPE, start_new_session=True)  # fmt: skip
+
+
+def until_done(path: Path, count: int) -> int:
+    """Wait until some chunks of a study are done; returns how many are."""
+    done, until = 0, time.monotonic() + 120
+    while done < count and time.monotonic() < until:
+        time.sleep(0.02)
+        done = len([p for p in (path / "done" / "c").glob("*") if p.name.isdigit()])
+    return done
 
 
 @pytest.mark.full
 def test_a_study_goes_on_after_kill_9(tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text(SPEC)
-    first = started(tmp_path)
-    done, until = 0, time.monotonic() + 120
-    while done < 5 and time.monotonic() < until:
-        time.sleep(0.05)
-        if (tmp_path / "s.zarr" / "zarr.json").exists():
-            with_attributes = "digest" in (tmp_path / "s.zarr" / "zarr.json").read_text()
-            done = int(Store.opened(tmp_path / "s.zarr").done.sum()) if with_attributes else 0
+    first = command(tmp_path, "s.zarr", 1)
+    until_done(tmp_path / "s.zarr", 5)
     os.killpg(first.pid, signal.SIGKILL)
     first.communicate()
     before = int(Store.opened(tmp_path / "s.zarr").done.sum())
-    assert 5 <= before < 60
-    facts = json.loads(started(tmp_path).communicate()[0])
-    assert facts["chunks_computed"] == 60 - before
-    assert facts["states"] == 60_000
+    assert 5 <= before < 61
+    facts = json.loads(command(tmp_path, "s.zarr", 1).communicate()[0])
+    assert facts["chunks_computed"] == 61 - before
+    assert facts["states"] == 60_500
     _, numbers = all_at_once(read_spec(tmp_path / "s.toml"))
     assert np.allclose(facts["mean"], numbers.mean(0), atol=1e-9)
     assert np.allclose([w[0] for w in facts["worst"]], np.abs(numbers).max(0))
+
+
+def workers_of(parent: int) -> list[int]:
+    """Processes of Dask's workers below a process: those whose own parent is not that process."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            number, parent_of = path.parent.name, int(path.read_text().rsplit(")", 1)[1].split()[1])
+            words = (path.parent / "cmdline").read_bytes().decode().replace("\0", " ")
+        except (OSError, IndexError):
+            continue
+        if parent_of == parent and re.search(r"spawn_main", words):
+            found.append(int(number))
+    return found
+
+
+@pytest.mark.full
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are found in /proc")
+def test_a_killed_worker_loses_nothing_and_doubles_nothing(tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text(SPEC)
+    study = command(tmp_path, "s.zarr", 2)
+    until_done(tmp_path / "s.zarr", 5)
+    killed = workers_of(study.pid)
+    assert len(killed) == 2
+    os.kill(killed[0], signal.SIGKILL)
+    facts = json.loads(study.communicate()[0])
+    assert facts["chunks_computed"] == 61 and facts["states"] == 60_500
+    spec = read_spec(tmp_path / "s.toml")
+    alone = Store.opened(tmp_path / "alone.zarr", spec)
+    for k in range(spec.chunks):
+        alone.write(k, chunks.computed(spec, k, alone.ranges))
+    assert same(alone.finish(), Store.opened(tmp_path / "s.zarr").read())
 
 
 def test_the_command_has_help() -> None:

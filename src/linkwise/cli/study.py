@@ -11,10 +11,10 @@ import numpy as np
 
 from linkwise.cli.options import json_option
 from linkwise.cli.output import answer, say
-from linkwise.sampling.chunks import loaded
+from linkwise.sampling.reduction import Kept, quantiles
 from linkwise.sampling.run import run
 from linkwise.sampling.spec import read_spec
-from linkwise.sampling.store import Store
+from linkwise.sampling.store import SHARES, Store
 from linkwise.text import aligned, file_size, progress
 
 
@@ -37,49 +37,47 @@ def study(
     """
     wanted = read_spec(spec)
     store = Store.opened(output, wanted)
-    with np.errstate(all="ignore"):
-        computed = run(
-            store, scheduler, workers, partial(progress, f"chunks of {wanted.chunk:,} states")
-        )
-    found = store.read()
+    told = partial(progress, f"chunks of {wanted.chunk:,} states")
+    computed = run(store, scheduler, workers, told)
+    found = store.finish()
     answer(as_json, lambda: _facts(store, found, computed), lambda: _show(store, found, output))
 
 
-def _show(store: Store, found: dict[str, Any], output: str) -> None:
+def _show(store: Store, found: Kept, output: str) -> None:
     say(_table(store, found))
     size = sum(p.stat().st_size for p in Path(output).rglob("*") if p.is_file())
-    failed = f"{int(found['failed']):,} without an answer"
-    say(f"\n{int(found['count']):,} states, {failed}; {output}: {file_size(size)}")
+    text = f"{int(found['count']):,} states, {int(found['failed']):,} without an answer"
+    if store.spec.keep["limit"] is not None:
+        text += f", {int(found['beyond_any']):,} beyond a limit"
+    say(f"\n{text}; {output}: {file_size(size)}")
 
 
-def _labels(store: Store, count: int) -> list[str]:
-    robot = loaded(store.spec)
-    if store.spec.measure == "workspace":
-        return ["x", "y", "z"]
-    if count == robot.nv and robot.nv == len(robot.joint_names):
-        return list(robot.joint_names)
-    return [str(k) for k in range(count)]
-
-
-def _table(store: Store, found: dict[str, Any]) -> str:
+def _table(store: Store, found: Kept) -> str:
     deviation = np.sqrt(found["spread"] / max(int(found["count"]), 1))
-    labels = _labels(store, len(deviation))
-    columns = (found["mean"], deviation, found["least"], found["most"], found["worst"][:, 0])
-    rows = [(name, *(f"{c[k]:.5g}" for c in columns)) for k, name in enumerate(labels)]
-    head = (store.spec.measure, "mean", "deviation", "least", "most", "largest |.|")
-    return aligned(head, rows)
+    middle, _ = quantiles(found, store.ranges, (0.01, 0.99))
+    columns = [found["mean"], deviation, found["least"], *middle.T, found["most"]]
+    head = [store.spec.measure, "mean", "deviation", "least", "1 %", "99 %", "most"]
+    cells = [[f"{x:.5g}" for x in column] for column in (*columns, found["worst"][:, 0])]
+    head.append("largest |.|")
+    if store.spec.keep["limit"] is not None:
+        head.append("beyond the limit")
+        cells.append([f"{x:,}" for x in found["beyond"]])
+    return aligned(head, [(name, *(c[k] for c in cells)) for k, name in enumerate(store.labels)])
 
 
-def _facts(store: Store, found: dict[str, Any], computed: int) -> dict[str, Any]:
-    names = ("mean", "least", "most")
+def _facts(store: Store, found: Kept, computed: int) -> dict[str, Any]:
+    values, errors = quantiles(found, store.ranges, SHARES)
+    names = ("mean", "least", "most", "beyond", "beyond_any", "worst", "worst_states",
+             "least_states", "most_states")  # fmt: skip
     return {
         "measure": store.spec.measure,
-        "labels": _labels(store, len(found["mean"])),
+        "labels": store.labels,
+        "columns": store.columns,
         "states": int(found["count"]),
         "failed": int(found["failed"]),
         "chunks_computed": computed,
-        **{name: found[name].tolist() for name in names},
         "deviation": np.sqrt(found["spread"] / max(int(found["count"]), 1)).tolist(),
-        "worst": found["worst"].tolist(),
-        "worst_states": found["worst_states"].tolist(),
+        **{name: found[name].tolist() for name in names},
+        "quantiles": {f"{share:g}": values[:, k].tolist() for k, share in enumerate(SHARES)},
+        "quantile_errors": errors.max(1).tolist(),
     }

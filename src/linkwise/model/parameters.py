@@ -14,7 +14,7 @@ own (frames.py), so that ten numbers are carried from one to the other, over any
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, NamedTuple
@@ -63,6 +63,16 @@ class Parameter:
         if self.name not in ("inertia", "payload"):
             return []
         return [body_of(numbers[k : k + TEN]) for k in range(0, len(numbers), TEN)]
+
+
+def put_all(tree: Tree, given: Iterable[tuple[Parameter, Sequence[Scalar]]]) -> Tree:
+    """The tree with other numbers of some parameters.
+
+    A payload is added to its link after inertias are replaced, whichever is named first.
+    """
+    for each, numbers in sorted(given, key=lambda pair: pair[0].name == "payload"):
+        tree = each.put(tree, numbers)
+    return tree
 
 
 def body_of(numbers: Sequence[Scalar]) -> RigidInertia:

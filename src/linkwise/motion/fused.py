@@ -46,7 +46,7 @@ class Fused:
         hold = setup.hold and law.depends_on_state
         plan = Rollout(setup.dynamics, setup.integrator, law.forms, per_step, hold, UNSAMPLED,
                        setup.limits.joints, setup.limits.stop, setup.drift,
-                       setup.law_is_open)  # fmt: skip
+                       setup.law_is_open, tuple(each for each, _ in setup.parameters))  # fmt: skip
         if setup.every is None or setup.controller is not None:
             return plan
         sampled = replace(plan, every=setup.every)
@@ -118,7 +118,8 @@ class Fused:
         limits = [self._wide(setup.limits.numbers[name]) for name in self.plan.limit_names]
         wrenches = [x for _, x in setup.f_ext]
         same = (self._wide(np.array([x])) for x in (dt, steps))
-        return [record.q, record.qd, *same, *law, *wrenches, *limits]
+        constants = [x for _, x in setup.parameters]
+        return [record.q, record.qd, *same, *law, *wrenches, *limits, *constants]
 
     def _wide(self, x: Array) -> Array:
         typed = np.asarray(x, self.setup.dtype)

@@ -138,6 +138,10 @@ class Record:
             held=self._held(),
             events=self._events() if setup.limits.event else None,
             limits=setup.limits if setup.limits.joints else None,
+            parameters={
+                each.name: x.reshape(*leading, *each.shape(setup.robot.tree))
+                for each, x in setup.parameters
+            },
         )
 
     def _held(self) -> bool:
@@ -156,7 +160,8 @@ class Record:
         """What went wrong with each row, as bits of `Status`."""
         setup, bits = self.setup, self.fault.copy()
         lost = np.zeros(self.rows, bool)
-        for x in (setup.q, setup.qd, *(x for _, x in setup.f_ext)):
+        constants = [x for _, x in setup.parameters]
+        for x in (setup.q, setup.qd, *(x for _, x in setup.f_ext), *constants):
             lost |= ~np.isfinite(x).all(-1)
         for numbers in setup.law.inputs if setup.controller is None else ():
             axes = (-2, -1) if numbers.per_step else -1

@@ -1,6 +1,6 @@
 """A simulation as one program: a counted loop around one step, its state carried in registers.
 
-    inputs    q, qd, dt, how many steps to take, numbers of the law, external wrenches
+    inputs    q, qd, dt, how many steps to take, numbers of the law, external wrenches, parameters
     outputs   every k-th state, the last state, how many steps were healthy, and what failed
 
 The steps of the loop are the phases of an integrator (integrators.py), which share one copy of the
@@ -27,6 +27,7 @@ from linkwise.algorithms.crba import crba
 from linkwise.algorithms.implicit import implicit_change
 from linkwise.algorithms.momentum import lagrangian, pulled, pushed
 from linkwise.engine.recipes import Recipe
+from linkwise.model.parameters import Parameter, put_all
 from linkwise.model.regroup import regroup
 from linkwise.model.tree import Tree
 from linkwise.motion.integrators import INTEGRATORS, PROJECT, Phase, State
@@ -67,6 +68,7 @@ class Rollout:
     # of closed loops: PROJECT after each step, a time constant of Baumgarte's, or nothing
     drift: str | float | None = None
     open_law: bool = False  # the law is one of the robot without its closed loops
+    parameters: tuple[Parameter, ...] = ()  # of the robot, that are inputs; the law has none
 
     def samples(self, tree: Tree) -> int:
         """States that one run can write; 0: only its last one is of interest."""
@@ -95,8 +97,9 @@ class Rollout:
         law = [replace(p, size=room * p.size) if steps else p for p, steps in pairs]
         wrenches = [Port(f"f_ext[{k}]", 6) for k in range(len(self.dynamics.external))]
         limits = [Port(name, len(self.limited)) for name in self.limit_names]
+        constants = [Port(f"parameter {x.name}", x.size(tree)) for x in self.parameters]
         return (Port("q", tree.nq), Port("qd", tree.nv), Port("dt", 1), Port("steps", 1),
-                *law, *wrenches, *limits)  # fmt: skip
+                *law, *wrenches, *limits, *constants)  # fmt: skip
 
     @property
     def limit_names(self) -> tuple[str, ...]:
@@ -142,7 +145,7 @@ class Rollout:
         law = tuple(form.key for form in self.forms)
         task = (self.dynamics.algorithm.method, self.dynamics.external)
         key = ("rollout", self.integrator, law, self.per_step, self.hold, self.every, *task,
-               self.limited, self.stop, self.drift, self.open_law)  # fmt: skip
+               self.limited, self.stop, self.drift, self.open_law, self.parameters)  # fmt: skip
         return Recipe("simulate", key, signature, partial(trace_rollout, self, tree))
 
 
@@ -156,9 +159,11 @@ class Traced:
         law: Sequence[Vector],
         wrenches: Sequence[Vector],
         limits: Sequence[Vector] = (),
+        constants: Sequence[Vector] = (),
     ) -> None:
         self.plan, self.tree, self.law, self.limits = plan, tree, law, limits
-        self.grouped = regroup(tree)
+        self.constants = constants
+        self.grouped = regroup(put_all(tree, zip(plan.parameters, constants, strict=True)))
         self.controlled = tree.opened() if plan.open_law else tree
         self.wrenches = wrenches
         self.external = tuple(zip(plan.dynamics.external, wrenches, strict=True))
@@ -183,7 +188,8 @@ class Traced:
             way = WAYS[self.plan.dynamics.algorithm.method]
             found = stabilized(way, self.tree, q, v, tau, self.external, self.plan.drift)
             return Numbers(found)
-        return Numbers(evaluate(self.plan.dynamics, self.tree, q, v, tau, *self.wrenches))
+        return Numbers(evaluate(self.plan.dynamics, self.tree, q, v, tau, *self.wrenches,
+                                *self.constants))  # fmt: skip
 
     def projected(self, q: Numbers, v: Numbers) -> tuple[Numbers, Numbers]:
         """The state with its closed loops closed, but for errors of second order."""
@@ -287,7 +293,8 @@ class _Writer:
         ]
         wrenches = [self.inputs[f"f_ext[{k}]"] for k in range(len(self.plan.dynamics.external))]
         limits = [self.inputs[name] for name in self.plan.limit_names]
-        return Traced(self.plan, self.tree, law, wrenches, limits)
+        constants = [self.inputs[f"parameter {x.name}"] for x in self.plan.parameters]
+        return Traced(self.plan, self.tree, law, wrenches, limits, constants)
 
     def split(self, carried: Sequence[Expr]) -> tuple[State, list[Expr], list[Expr]]:
         """The integrator's state, torques that are held, and the health."""

@@ -17,6 +17,8 @@ from linkwise.engine.arrays import broadcast, check_count, read, wrenches
 from linkwise.engine.build import free_memory
 from linkwise.engine.tasks import Key
 from linkwise.errors import meant
+from linkwise.model.parameters import Parameter
+from linkwise.motion.constants import read_parameters
 from linkwise.motion.integrators import INTEGRATORS, PROJECT
 from linkwise.motion.laws import CONSTANT, Law, Numbered, PerStep, Term, zero
 from linkwise.motion.limits import Limits, read_limits
@@ -54,6 +56,8 @@ class Setup:
     drift: str | float | None = None  # what is done about that of closed loops
     rtol: float = RTOL  # of adaptive solvers
     atol: float = ATOL
+    # of a robot with parameters: the numbers (batch, size) of each, where any is given
+    parameters: tuple[tuple[Parameter, Array], ...] = ()
 
     @property
     def adaptive(self) -> bool:
@@ -109,12 +113,14 @@ def prepare(
     atol: Any,
     device: Any,
     drift: Any = PROJECT,
+    parameters: Any = None,
 ) -> Setup:
     """Check every argument."""
     _refuse_choices(robot, integrator, every, hold)
     steps = _steps(duration, dt)
     law, function = _controller(robot, controller, steps)
-    start = _start(robot, q0, qd0, f_ext, law)
+    constants = read_parameters(robot, parameters)
+    start = _start(robot, q0, qd0, f_ext, law, constants)
     number = None if device is None else devices.number(device)
     machine = cpu() if number is None else gpu(number)
     key = Key("forward_dynamics", external=tuple(name for name, _ in start.f_ext))
@@ -126,6 +132,7 @@ def prepare(
         None if every is None else int(every), integrator, bool(hold), start.f_ext,
         read_limits(robot, limits), task, machine, _drift(robot, integrator, drift),
         *_tolerances(integrator, rtol, atol),
+        tuple(zip(task.parameters, start.parameters, strict=True)) if constants else (),
     )  # fmt: skip
     _refuse_open_loops(made)
     _refuse_too_large(made)
@@ -156,9 +163,12 @@ class Start(NamedTuple):
     qd: Array
     f_ext: tuple[tuple[str, Array], ...]
     leading: tuple[int, ...]  # axes of the batch
+    parameters: tuple[Array, ...]
 
 
-def _start(robot: Robot, q0: Any, qd0: Any, f_ext: Any, law: Law) -> Start:
+def _start(
+    robot: Robot, q0: Any, qd0: Any, f_ext: Any, law: Law, constants: dict[str, Array]
+) -> Start:
     """The states, the wrenches and the numbers of the law share their leading axes."""
     frames, forces = wrenches(f_ext)
     for name, wrench in zip(frames, forces, strict=True):
@@ -174,6 +184,7 @@ def _start(robot: Robot, q0: Any, qd0: Any, f_ext: Any, law: Law) -> Start:
     dtype = np.result_type(q, qd)
     given = [("q0", q.shape), ("qd0", qd.shape)]
     given += [(f"f_ext[{name!r}]", x.shape) for name, x in zip(frames, pushes, strict=True)]
+    given += [(name, x.shape) for name, x in constants.items()]
     given += [(f"controller: {x.name}", (*x.leading, x.values.shape[-1])) for x in law.inputs]
     named = [(name, shape[-1]) for name, shape in given]
     leading = broadcast("simulate", named, [shape for _, shape in given])
@@ -184,7 +195,7 @@ def _start(robot: Robot, q0: Any, qd0: Any, f_ext: Any, law: Law) -> Start:
         return wide.reshape(prod(leading), x.shape[-1])
 
     forced = tuple((name, rows(x)) for name, x in zip(frames, pushes, strict=True))
-    return Start(rows(q), rows(qd), forced, leading)
+    return Start(rows(q), rows(qd), forced, leading, tuple(map(rows, constants.values())))
 
 
 def _refuse_device(setup: Setup, device: Any) -> None:
@@ -332,6 +343,17 @@ def _refuse_with_loops(robot: Robot, integrator: str, limits: Any, device: Any) 
 
 def _refuse_steps_in_python(setup: Setup) -> None:
     """Raise where a function of Python would have to be asked within a step, and cannot be."""
+    if setup.parameters and (setup.stepped or setup.adaptive):
+        raise ValueError(
+            "simulate: parameters are for simulations whose steps are one kernel; expected a "
+            f"method of {', '.join(map(repr, INTEGRATORS))}, and hold=True or a law of "
+            "linkwise.control"
+        )
+    if setup.integrator == "implicit" and any(x.name == "friction" for x, _ in setup.parameters):
+        raise ValueError(
+            "simulate: integrator 'implicit' takes friction from the robot, not from parameters; "
+            "expected 'rk4', 'euler' or 'midpoint'"
+        )
     if not setup.stepped:
         return
     why = "hold=False asks a function of Python at every stage"

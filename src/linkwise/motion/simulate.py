@@ -34,6 +34,7 @@ def simulate(
     threads: int | None = None,
     device: str | None = None,
     drift: str | float | None = "project",
+    parameters: Mapping[str, ArrayLike] | None = None,
 ) -> Trajectory:
     """The motion of a robot from a state, (nq) and (nv), or from a batch (..., nq), (..., nv).
 
@@ -65,6 +66,11 @@ def simulate(
     them after every step; a number T is Baumgarte's way, in which errors decay in about T seconds
     and never vanish; None does nothing, and solvers of SciPy never project.
 
+    ``parameters`` are those of a robot made by `Robot.parametric`, one value for the batch or one
+    for each row: ``{"payload": numbers}`` (..., 10). They act on the motion only; a law of
+    `linkwise.control` computes with the robot's own values, as a controller does that has not been
+    told. For steps that are one kernel, of arrays of NumPy.
+
     ``device="cuda"`` takes the steps on a GPU, from and to arrays of NumPy. Arrays of CuPy, PyTorch
     or JAX on a GPU are simulated there; the trajectory's ``q``, ``qd`` and what follows from them
     are such arrays too, and so is what a controller of Python is given (`Trajectory.numpy` has
@@ -80,9 +86,11 @@ def simulate(
     if guest is None:
         setup = prepare(
             robot, q0, qd0, controller, duration, dt, integrator, every, hold, f_ext, limits, rtol,
-            atol, device, drift,
+            atol, device, drift, parameters,
         )  # fmt: skip
         return run(setup, threads)
+    if parameters:
+        raise TypeError("simulate: parameters are for states in arrays of NumPy")
     pushes = f_ext if f_ext is None else {name: guest.fetched(x) for name, x in f_ext.items()}
     setup = prepare(
         robot, guest.fetched(q0), guest.fetched(qd0), guest.asked(controller), duration, dt,

@@ -90,6 +90,8 @@ class Trajectory:
     held: bool = False  # torques are the same from each step to the next
     events: Event | None = None  # of a simulation that ends at the limits of joints
     limits: Limits | None = None  # with the numbers of soft stops, where there were any
+    # of a robot made by `Robot.parametric`, where any were given: (..., shape of the parameter)
+    parameters: dict[str, Array] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         rows = "×".join(map(str, self.q.shape[:-2])) or "one"
@@ -141,14 +143,21 @@ class Trajectory:
         True
         """
         robot = self._needs_robot("energy")
-        kinetic = robot.kinetic_energy(self.q, self.qd)
-        potential = robot.potential_energy(self.q)
+        times = (slice(None),) * (self.q.ndim - 2) + (None,)
+        own: dict[str, Any] = {name: x[times] for name, x in self.parameters.items()}
+        kinetic = robot.kinetic_energy(self.q, self.qd, **own)
+        potential = robot.potential_energy(self.q, **own)
         return Energy(kinetic, potential, kinetic + potential)
 
     @cached_property
     def balance(self) -> Balance:
         """Where the energy went (..., T) in J: the work of everything that acts on the robot."""
         robot = self._needs_robot("balance")
+        if "friction" in self.parameters:
+            raise ValueError(
+                "Trajectory.balance: friction was a parameter of the simulation, and its work is "
+                "not known; expected friction by robot.with_friction()"
+            )
         gained = self.energy.total - self.energy.total[..., :1]
         by_controller = self._work(self.tau, self.held)
         pushes = np.zeros_like(self.qd)
@@ -225,7 +234,7 @@ class Trajectory:
             self.steps, self.dt, self.integrator, self.controller,
             {name: x[row] for name, x in self.f_ext.items()}, tau, self.interrupted,
             self.held, None if self.events is None else Event(*(x[row] for x in self.events)),
-            self.limits,
+            self.limits, {name: x[row] for name, x in self.parameters.items()},
         )  # fmt: skip
 
     def _needs_robot(self, what: str) -> Robot:
@@ -314,11 +323,13 @@ class Trajectory:
             "interrupted": self.interrupted,
             "held": self.held,
             "frames": list(self.f_ext),
+            "parameters": list(self.parameters),
             "stops": self._stop_facts(),
         }
         own = self.numpy()
         arrays: dict[str, Any] = {name: getattr(own, name) for name in SAVED}
         arrays |= {f"f_ext{k}": x for k, x in enumerate(self.f_ext.values())}
+        arrays |= {f"parameter {name}": x for name, x in self.parameters.items()}
         if self.events is not None:
             arrays |= {f"event_{name}": x for name, x in self.events._asdict().items()}
         with open(path, "wb") as file:
@@ -402,6 +413,7 @@ def _made_of(facts: dict[str, Any], arrays: dict[str, Array]) -> Trajectory:
         None, t, q, qd, status, failed_at, steps, float(facts["dt"]), facts["integrator"], None,
         f_ext, tau, bool(facts["interrupted"]), bool(facts["held"]), events,
         _stops_of(facts["stops"]),
+        {name: arrays[f"parameter {name}"] for name in facts.get("parameters", ())},
     )  # fmt: skip
 
 

@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import os
+import pickle
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from time import monotonic
 from typing import Any
 
 from linkwise.interop.package import package
-from linkwise.sampling.chunks import computed
+from linkwise.sampling.chunks import computed, loaded
 from linkwise.sampling.store import Store
 
-AHEAD = 2  # chunks that wait for each worker
+AHEAD = 2  # chunks that wait for each thread of the workers
+AGAIN = 5.0  # seconds after which workers are counted again: some may have come or gone
+# Dask looks after itself less often: with its usual intervals that takes a tenth of a core
+QUIET = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.worker.memory.monitor-interval": "1s",
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.tick.limit": "1h",
+    "distributed.admin.system-monitor.interval": "5s",
+    "distributed.admin.system-monitor.gil.enabled": False,
+    "distributed.scheduler.work-stealing-interval": "1s",
+}
 Tell = Callable[[int, int], None]  # (chunks done, of how many)
 
 
@@ -23,29 +36,58 @@ def run(
     before = store.spec.chunks - len(missing)
     if not missing:
         return 0
-    finished = 0
     with _client(scheduler, workers) as client:
-        ways = max(1, len(client.scheduler_info()["workers"])) * AHEAD
-        left = iter(missing)
-        waiting = package("distributed", "a study", "study").as_completed(with_results=True)
-        index_of: dict[Any, int] = {}
-
-        def send() -> None:
-            index = next(left, None)
-            if index is not None:
-                future = client.submit(computed, store.spec, index, store.ranges, pure=False)
-                index_of[future.key] = index
-                waiting.add(future)
-
-        for _ in range(ways):
-            send()
-        for future, kept in waiting:
-            store.write(index_of.pop(future.key), kept)
+        finished = 0
+        for index, kept in Sent(client, store, missing):
+            store.write(index, kept)
             finished += 1
             if tell is not None:
                 tell(before + finished, store.spec.chunks)
-            send()
     return finished
+
+
+class Sent:
+    """Chunks on their way to workers and back; a few for each wait, and no more."""
+
+    def __init__(self, client: Any, store: Store, missing: list[int]) -> None:
+        self._client, self._store = client, store
+        self._left = iter(missing)
+        self._robot = pickle.dumps(loaded(store.spec))  # workers need not have the robot's file
+        self._index_of: dict[Any, int] = {}
+        self._counted, self._ways = -AGAIN, 0
+        distributed = package("distributed", "a study", "study")
+        self._waiting = distributed.as_completed(with_results=True, raise_errors=True)
+        self._killed = distributed.KilledWorker
+
+    def __iter__(self) -> Iterator[tuple[int, Any]]:
+        """The number of each chunk and what is kept of it, as they come."""
+        self._send()
+        while self._index_of:
+            try:
+                future, kept = next(self._waiting)
+            except self._killed as error:
+                raise RuntimeError(
+                    f"study: {error}; workers may have too little memory. What was computed is "
+                    f"in {self._store.path}: the same command goes on from there"
+                ) from error
+            yield self._index_of.pop(future.key), kept
+            self._send()
+
+    def _send(self) -> None:
+        """Send chunks until enough of them wait."""
+        store, now = self._store, monotonic()
+        if now - self._counted > AGAIN:
+            self._counted = now
+            self._ways = max(1, sum(self._client.nthreads().values())) * AHEAD
+        while len(self._index_of) < self._ways:
+            index = next(self._left, None)
+            if index is None:
+                return
+            future = self._client.submit(
+                computed, store.spec, index, store.ranges, self._robot, pure=False
+            )
+            self._index_of[future.key] = index
+            self._waiting.add(future)
 
 
 @contextmanager
@@ -57,7 +99,9 @@ def _client(scheduler: str | None, workers: int | None) -> Iterator[Any]:
             yield client
         return
     count = workers or len(os.sched_getaffinity(0))
+    dask = package("dask", "a study", "study")
     with (
+        dask.config.set(QUIET),
         distributed.LocalCluster(
             n_workers=count,
             threads_per_worker=1,

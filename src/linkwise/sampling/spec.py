@@ -5,20 +5,29 @@ measure = "inverse_dynamics"    # a function of the robot, "workspace" or "rollo
 states = 1_000_000
 chunk = 100_000                 # states that are computed at once
 seed = 0
+sequence = "random"             # or "lattice": evenly spread draws, for means that converge sooner
 frame = "link7"                 # where the function takes one
 
-[draw]                          # of each state; what is not named is zero, q neutral
+[draw]                          # of each state; what is not named is zero, q and target neutral
 q = "limits"                    # uniform within the joints' limits, ±pi or ±1 m without
-qd = { normal = 1.0 }           # standard deviation
-qdd = { uniform = [-5, 5] }
+qd = { normal = 1.0 }           # standard deviation, or [mean, standard deviation]
+qdd = { uniform = [-5, 5] }     # either may be a list, a number for each degree of freedom
 
-[draw.payload]                  # a body on a link, or on the last one
+[draw.payload]                  # a point of mass on a link, or on the last one
 link = "link7"
 mass = { uniform = [0, 5] }     # kg
 com = { uniform = [-0.1, 0.1] } # m, each of three numbers
 
+[draw.parameters]               # what is uncertain about the robot
+inertia = { uniform = [0.9, 1.1] }   # times the file's, a number for each body
+gravity = { normal = 0.1 }           # m/s² more than the file's, three numbers
+rotor = { uniform = [0, 0.1] }       # kg m² or kg, for each degree of freedom
+viscous = { uniform = [0, 2] }       # N m s/rad or N s/m, for each degree of freedom
+coulomb = { uniform = [0, 2] }       # N m or N, for each degree of freedom
+
 [rollout]                       # of measure = "rollout": how far from the target joints end
-kp = 100.0
+law = "computed_torque"         # or "pd", "pd+gravity", "none"; it knows nothing of parameters
+kp = 100.0                      # these two may be drawn instead, one number for each state
 kd = 20.0
 duration = 2.0
 dt = 1e-3
@@ -26,6 +35,7 @@ dt = 1e-3
 [keep]
 worst = 10                      # states with the largest value of each number
 bins = 64                       # of histograms
+limit = [320, 320, 176, 176, 110, 40, 40]  # counts numbers beyond it; "effort": the robot's own
 """
 
 from __future__ import annotations
@@ -39,18 +49,27 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from linkwise.algorithms import functions_of
 from linkwise.bench.states import tip
 from linkwise.load import load
 from linkwise.robot import Robot
 
-WORKSPACE, ROLLOUT = "workspace", "rollout"
-MOST_CHUNK = 10_000_000
-KNOWN = ("robot", "measure", "states", "chunk", "seed", "frame", "dtype", "draw", "rollout", "keep",
-         "strict", "base")  # fmt: skip
+Array = NDArray[Any]
+WORKSPACE, ROLLOUT, EFFORT = "workspace", "rollout", "effort"
+SEQUENCES = ("random", "lattice")
+LAWS = ("computed_torque", "pd", "pd+gravity", "none")
+MOST_CHUNK = 1_000_000_000
+KNOWN = ("robot", "measure", "states", "chunk", "seed", "sequence", "frame", "dtype", "draw",
+         "rollout", "keep", "strict", "base")  # fmt: skip
 OF_PAYLOAD = ("link", "mass", "com")
-OF_ROLLOUT = {"kp": 100.0, "kd": 20.0, "duration": 1.0, "dt": 1e-3}
-OF_KEEP = {"worst": 10, "bins": 64}
+# what is drawn of each parameter of a study: the robot's parameter that it belongs to
+OF_PARAMETERS = {"inertia": "inertia", "gravity": "gravity", "rotor": "rotor",
+                 "viscous": "friction", "coulomb": "friction"}  # fmt: skip
+OF_ROLLOUT = {"law": LAWS[0], "kp": 100.0, "kd": 20.0, "duration": 1.0, "dt": 1e-3}
+OF_KEEP = {"worst": 10, "bins": 64, "limit": None}
 
 
 @dataclass(frozen=True)
@@ -62,13 +81,14 @@ class Spec:
     states: int
     chunk: int = 100_000
     seed: int = 0
+    sequence: str = SEQUENCES[0]
     frame: str = ""
     dtype: str = "float64"
     base: str = "fixed"
     strict: bool = True
     draw: Mapping[str, Any] = field(default_factory=dict)
-    rollout: Mapping[str, float] = field(default_factory=dict)
-    keep: Mapping[str, int] = field(default_factory=dict)
+    rollout: Mapping[str, Any] = field(default_factory=dict)
+    keep: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def chunks(self) -> int:
@@ -84,13 +104,20 @@ class Spec:
         """What makes one study differ from another."""
         return hashlib.sha256(json.dumps(self.__dict__, sort_keys=True).encode()).hexdigest()
 
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The robot's parameters that are drawn, as `Robot.parametric` names them."""
+        drawn = [OF_PARAMETERS[name] for name in self.draw.get("parameters", {})]
+        return tuple(dict.fromkeys((*drawn, *(["payload"] if "payload" in self.draw else []))))
+
     def load(self) -> Robot:
-        """The robot, with a payload as an argument where one is drawn."""
+        """The robot, with those of its constants as arguments that are drawn."""
         robot = load(self.robot, base=self.base, strict=self.strict)
-        if "payload" in self.draw:
-            link = self.draw["payload"].get("link", robot.link_names[-1])
-            return robot.parametric("payload", payload=link)
-        return robot
+        if not self.parameters:
+            return robot
+        link = self.draw.get("payload", {}).get("link", robot.link_names[-1])
+        rest = [name for name in self.parameters if name != "payload"]
+        return robot.parametric(*rest, payload=link if "payload" in self.draw else None)
 
 
 def read_spec(path: str | Path) -> Spec:
@@ -114,20 +141,30 @@ def spec_of(found: Mapping[str, Any], where: str = "study", folder: Path = Path(
     if (folder / robot).is_file():
         values["robot"] = str((folder / robot).resolve())
     for name, least, most in (("states", 1, 10**15), ("chunk", 1, MOST_CHUNK), ("seed", 0, 2**63)):
-        x = values.get(name, least)
-        if not isinstance(x, int) or isinstance(x, bool) or not least <= x <= most:
-            raise ValueError(
-                f"{where}: {name} is {x!r}; expected a whole number {least:,} to {most:,}"
-            )
-    if values.get("dtype", "float64") not in ("float32", "float64"):
-        raise ValueError(f"{where}: dtype is {values['dtype']!r}; expected 'float32' or 'float64'")
+        _whole(where, name, values.get(name, least), least, most)
+    _one_of(where, "dtype", values.get("dtype", "float64"), ("float32", "float64"))
+    _one_of(where, "sequence", values.get("sequence", SEQUENCES[0]), SEQUENCES)
     for name, usual in (("rollout", OF_ROLLOUT), ("keep", OF_KEEP)):
         own = values.get(name, {})
         _known(where, f"[{name}]", own, usual)
         values[name] = {**usual, **own}
+    _one_of(where, "[rollout] law", values["rollout"]["law"], LAWS)
+    for name, least, most in (("worst", 1, 10_000), ("bins", 2, 100_000)):
+        _whole(where, f"[keep] {name}", values["keep"][name], least, most)
     spec = Spec(**values)
     _check(where, spec)
     return spec
+
+
+def _whole(where: str, name: str, x: Any, least: int, most: int) -> None:
+    if not isinstance(x, int) or isinstance(x, bool) or not least <= x <= most:
+        raise ValueError(f"{where}: {name} is {x!r}; expected a whole number {least:,} to {most:,}")
+
+
+def _one_of(where: str, name: str, x: Any, words: tuple[str, ...]) -> None:
+    if x not in words:
+        expected = f"{', '.join(map(repr, words[:-1]))} or {words[-1]!r}"
+        raise ValueError(f"{where}: {name} is {x!r}; expected {expected}")
 
 
 def _known(where: str, what: str, found: Any, words: Any) -> None:
@@ -142,6 +179,9 @@ def _known(where: str, what: str, found: Any, words: Any) -> None:
 
 def _check(where: str, spec: Spec) -> None:
     """That the robot has the function, and the function what is drawn."""
+    if "payload" in spec.draw:
+        _check_payload(where, spec.draw["payload"])
+    _known(where, "[draw.parameters]", spec.draw.get("parameters", {}), OF_PARAMETERS)
     robot = spec.load()
     known = functions_of(robot.tree)
     if spec.measure not in (*known, WORKSPACE, ROLLOUT):
@@ -150,30 +190,69 @@ def _check(where: str, spec: Spec) -> None:
         raise ValueError(f"{where}: measure is {spec.measure!r}; {hint}")
     if spec.frame:
         robot.frame(spec.frame)  # says what frames there are
+    taken = arguments(spec, robot)
     for name, how in spec.draw.items():
-        if name == "payload":
-            _known(where, "[draw.payload]", how, OF_PAYLOAD)
-            for part in ("mass", "com"):
-                if part in how:
-                    _drawn(where, f"payload {part}", how[part])
-        elif name not in arguments(spec, robot):
-            words = ", ".join((*arguments(spec, robot), "payload"))
+        if name not in (*taken, "payload", "parameters"):
+            words = ", ".join((*taken, "payload", "parameters"))
             raise ValueError(f"{where}: [draw] has no {name!r}; {spec.measure} takes {words}")
-        else:
-            _drawn(where, name, how)
+        if name in taken:
+            _drawn(where, spec.sequence, name, how, taken[name])
+    for name, how in spec.draw.get("parameters", {}).items():
+        _drawn(where, spec.sequence, f"parameters {name}", how, sizes_of(robot)[name])
+    if spec.sequence == "lattice" and spec.draw.get("q") == "limits" and robot.nq != robot.nv:
+        raise ValueError(
+            f'{where}: q = "limits" of {robot.name!r}, which has quaternions, is not drawn from a '
+            'lattice; expected sequence = "random"'
+        )
+    limits_of(where, spec, robot)
 
 
-def _drawn(where: str, name: str, how: Any) -> None:
+def _check_payload(where: str, how: Any) -> None:
+    _known(where, "[draw.payload]", how, OF_PAYLOAD)
+    for part in ("mass", "com"):
+        if part in how:
+            _drawn(where, SEQUENCES[0], f"payload {part}", how[part], 3 if part == "com" else 1)
+    mass = how.get("mass", 1.0)
+    least = mass.get("uniform", -1.0) if isinstance(mass, Mapping) else mass
+    if np.min(least) < 0:
+        raise ValueError(
+            f"{where}: payload mass is drawn by {mass!r}, which may be negative; expected a number "
+            "or {uniform = [low, high]}, none below zero"
+        )
+
+
+def _drawn(where: str, sequence: str, name: str, how: Any, size: int) -> None:
+    """That an argument of some length can be drawn so."""
+
+    def numbers(x: Any) -> bool:
+        many = isinstance(x, list) and len(x) == size and all(map(_number, x))
+        return _number(x) or many
+
     pair = isinstance(how, Mapping) and len(how) == 1
     key, value = next(iter(how.items())) if pair else (None, None)
-    interval = isinstance(value, list) and len(value) == 2
-    good = (key == "uniform" and interval) or (key == "normal" and isinstance(value, int | float))
-    limits = how == "limits" and name == "q"
-    if not (good or limits or isinstance(how, int | float)):
+    interval = isinstance(value, list) and len(value) == 2 and all(map(numbers, value))
+    good = (key == "uniform" and interval) or (key == "normal" and (interval or _number(value)))
+    words = {"q": ("limits", "neutral"), "target": ("limits", "neutral")}.get(name, ())
+    if not (good or how in words or numbers(how)):
         raise ValueError(
             f"{where}: {name} is drawn by {how!r}; expected a number, {{uniform = [low, high]}}, "
-            '{normal = deviation}, or for q "limits"'
+            f"{{normal = deviation}}, {{normal = [mean, deviation]}}, lists of {size} in place of "
+            'such numbers, or for q "limits"'
         )
+    if key == "normal" and sequence == "lattice":
+        raise ValueError(
+            f'{where}: {name} is drawn by {how!r}, and sequence = "lattice" has uniform draws '
+            "only; expected {uniform = [low, high]}"
+        )
+
+
+def _number(x: Any) -> bool:
+    return isinstance(x, int | float) and not isinstance(x, bool)
+
+
+def sizes_of(robot: Robot) -> dict[str, int]:
+    """How many numbers are drawn of each parameter."""
+    return dict.fromkeys(OF_PARAMETERS, robot.nv) | {"inertia": len(robot.body_names), "gravity": 3}
 
 
 def arguments(spec: Spec, robot: Robot) -> dict[str, int]:
@@ -181,7 +260,7 @@ def arguments(spec: Spec, robot: Robot) -> dict[str, int]:
     if spec.measure == WORKSPACE:
         return {"q": robot.nq}
     if spec.measure == ROLLOUT:
-        return {"q": robot.nq, "qd": robot.nv}
+        return {"q": robot.nq, "qd": robot.nv, "target": robot.nq, "kp": 1, "kd": 1}
     algorithm = next(iter(functions_of(robot.tree)[spec.measure].values()))
     return dict(algorithm.input_sizes(robot.tree))
 
@@ -189,3 +268,24 @@ def arguments(spec: Spec, robot: Robot) -> dict[str, int]:
 def frame_of(spec: Spec, robot: Robot) -> str:
     """The frame that is measured."""
     return spec.frame or tip(robot)
+
+
+def limits_of(where: str, spec: Spec, robot: Robot) -> Array | None:
+    """The size beyond which each number (m) is counted; one for all of them is (1)."""
+    limit = spec.keep["limit"]
+    if limit is None:
+        return None
+    if limit == EFFORT:
+        if not np.isfinite(robot.effort_limits).any():
+            raise ValueError(
+                f"{where}: [keep] limit is 'effort', and robot {robot.name!r} has no effort "
+                f"limits; expected a number, or one for each of {robot.nv} joints"
+            )
+        return robot.effort_limits
+    found = limit if isinstance(limit, list) else [limit]
+    if not found or not all(_number(x) and x >= 0 for x in found):
+        raise ValueError(
+            f"{where}: [keep] limit is {limit!r}; expected a number not below zero, one for each "
+            "number that is measured, or 'effort'"
+        )
+    return np.array(found, float)

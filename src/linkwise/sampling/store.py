@@ -1,4 +1,8 @@
-"""Results of a study in Zarr: a row per chunk, and which rows are done.
+"""Results of a study in Zarr: a row per chunk, which rows are done, and all of them as one.
+
+    rows    (chunks, width)  what is kept of each chunk, packed (reduction.py)
+    done    (chunks)         1 where a row is whole
+    result  count, mean ...  of all chunks, merged in their order, once all are done
 
 A row is written before it is marked as done, so that a process may be killed at any time: what is
 marked is whole, and what is not is computed again.
@@ -7,7 +11,9 @@ marked is whole, and what is not is computed again.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterator, Mapping
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -15,40 +21,61 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.interop.package import package
-from linkwise.sampling.chunks import merged, pilot
+from linkwise.sampling.chunks import loaded, pilot
+from linkwise.sampling.draws import Draws
+from linkwise.sampling.measures import labels
+from linkwise.sampling.reduction import Kept, merged, packed, quantiles, shapes, unpacked
 from linkwise.sampling.spec import Spec, spec_of
 
 Array = NDArray[Any]
-DONE = "done"
-VERSION = 1
+ROWS, DONE, RESULT = "rows", "done", "result"
+AT_ONCE = 256  # rows that are read at once
+SHARES = (0.001, 0.01, 0.05, 0.5, 0.95, 0.99, 0.999)  # of the quantiles in the result
+VERSION = 2
+# axes of what is kept, by name
+AXES = {"mean": "number", "spread": "number", "least": "number", "most": "number",
+        "least_states": "number column", "most_states": "number column",
+        "histogram": "number bin", "beyond": "number", "worst": "number rank",
+        "worst_states": "number rank column", "edges": "number edge",
+        "quantiles": "number share", "quantile_errors": "number share"}  # fmt: skip
 
 
 class Store:
     """The results of one study."""
 
-    def __init__(self, path: str | Path, group: Any, spec: Spec, ranges: Array) -> None:
-        self.path, self.spec, self.ranges = Path(path), spec, ranges
-        self._group = group
+    def __init__(self, path: str | Path, group: Any, spec: Spec, told: Mapping[str, Any]) -> None:
+        self.path, self.spec, self._group = Path(path), spec, group
+        self.ranges = np.array(told["ranges"])  # (m, 2) of histograms
+        self.labels, self.columns = list(told["labels"]), list(told["columns"])
+        self.shapes = shapes(len(self.labels), len(self.columns), spec.keep)
 
     @classmethod
     def opened(cls, path: str | Path, spec: Spec | None = None) -> Store:
         """The results at a path; made for a study, where there are none yet."""
         zarr = package("zarr", "a study", "study")
         if Path(path).exists():
-            return cls._found(zarr, path, spec)
+            if spec is None or not _unfinished(Path(path)):
+                return cls._found(zarr, path, spec)
+            shutil.rmtree(path)  # killed before it was a study
         if spec is None:
             raise FileNotFoundError(f"{path}: no such study; expected the folder of its results")
+        return cls._made(zarr, path, spec)
+
+    @classmethod
+    def _made(cls, zarr: Any, path: str | Path, spec: Spec) -> Store:
+        robot, ranges = loaded(spec), pilot(spec)
+        told = {
+            "version": VERSION, "spec": json.dumps(spec.__dict__), "digest": spec.digest,
+            "robot": robot.tree.digest, "ranges": ranges.tolist(),
+            "labels": labels(spec, robot, len(ranges)), "columns": Draws(spec, robot).columns,
+        }  # fmt: skip
         group = zarr.open_group(str(path), mode="w-")
-        ranges = pilot(spec)
+        made = cls(path, group, spec, told)
+        width = sum(prod(shape) for shape in made.shapes.values())
         group.create_array(DONE, shape=(spec.chunks,), chunks=(1,), dtype="u1", fill_value=0)
-        # last, so that a folder with them is whole
-        group.attrs.update(
-            version=VERSION,
-            spec=json.dumps(spec.__dict__),
-            digest=spec.digest,
-            ranges=ranges.tolist(),
-        )
-        return cls(path, group, spec, ranges)
+        group.create_array(ROWS, shape=(spec.chunks, width), chunks=(1, width), dtype="f8")
+        group.attrs.update(told)  # last, so that a folder with them is whole
+        return made
 
     @classmethod
     def _found(cls, zarr: Any, path: str | Path, spec: Spec | None) -> Store:
@@ -56,44 +83,78 @@ class Store:
             group = zarr.open_group(str(path), mode="r+")
             told = dict(group.attrs)
             kept = spec_of(json.loads(told["spec"]), str(path))
-            ranges = np.array(told["ranges"])
+            found = cls(path, group, kept, told)
         except (KeyError, FileNotFoundError, ValueError) as error:
             raise ValueError(f"{path}: holds no study ({error}); expected a new name") from error
-        if spec is not None and spec.digest != told["digest"]:
-            names = [k for k, v in spec.__dict__.items() if kept.__dict__[k] != v]
+        if spec is None:
+            return found
+        names = [k for k, v in spec.__dict__.items() if kept.__dict__[k] != v]
+        if not names and loaded(spec).tree.digest != told["robot"]:
+            names = ["the robot's file, which was changed since then"]
+        if names:
             raise ValueError(
                 f"{path}: holds another study, which differs in {', '.join(names)}; expected a new "
                 "name, or the study that was begun"
             )
-        return cls(path, group, kept, ranges)
+        return found
 
     @property
     def done(self) -> Array:
         """Whether each chunk is done (chunks,)."""
         return np.asarray(np.asarray(self._group[DONE][:]) == 1)
 
-    def write(self, index: int, kept: Mapping[str, Array]) -> None:
+    def write(self, index: int, kept: Kept) -> None:
         """Keep a chunk."""
-        for name, x in kept.items():
-            if name not in self._group:
-                self._group.create_array(
-                    name,
-                    shape=(self.spec.chunks, *x.shape),
-                    chunks=(1, *x.shape),
-                    dtype=x.dtype,
-                )
-            self._group[name][index] = x
+        self._group[ROWS][index] = packed(kept)
         self._group[DONE][index] = 1
 
-    def read(self) -> dict[str, Array]:
-        """All chunks that are done as one; empty where none is."""
-        done = np.flatnonzero(self.done)
-        names = [name for name in self._group.array_keys() if name != DONE]
-        if not len(done):
-            return {}
-        columns = {name: self._group[name] for name in names}
-        total: dict[str, Array] | None = None
-        for index in done:
-            part = {name: np.asarray(x[int(index)]) for name, x in columns.items()}
-            total = part if total is None else merged([total, part])
-        return total or {}
+    def chunks(self) -> Iterator[Kept]:
+        """What is kept of each chunk that is done, in order."""
+        rows, done = self._group[ROWS], self.done
+        for a in range(0, len(done), AT_ONCE):
+            if done[a : a + AT_ONCE].any():
+                some = np.asarray(rows[a : a + AT_ONCE])
+                for row in some[done[a : a + AT_ONCE]]:
+                    yield unpacked(row, self.shapes)
+
+    def read(self) -> Kept:
+        """All chunks that are done as one, merged in their order; empty where none is."""
+        total: Kept = {}
+        for part in self.chunks():
+            total = merged([total, part]) if total else part
+        return total
+
+    def finish(self) -> Kept:
+        """All chunks as one; written, once all are done, as arrays with names."""
+        found = self.read()
+        if self.done.all():
+            group = self._group.require_group(RESULT)
+            group.attrs.update(number=self.labels, column=self.columns)
+            for name, x in self.described(found).items():
+                axes = AXES.get(name, "").split()
+                dims = axes if len(axes) == x.ndim else None
+                made = group.create_array(
+                    name, shape=x.shape, dtype=x.dtype, dimension_names=dims, overwrite=True
+                )
+                made[...] = x
+        return found
+
+    def described(self, found: Kept) -> dict[str, Array]:
+        """What is kept, with the histograms' edges, and quantiles with their largest errors."""
+        lows, highs = self.ranges.T
+        edges = np.linspace(lows, highs, self.spec.keep["bins"] + 1, axis=-1)
+        values, errors = quantiles(found, self.ranges, SHARES)
+        return {
+            **{name: np.asarray(x) for name, x in found.items()},
+            "edges": edges, "quantiles": values, "quantile_errors": errors,
+            "share": np.array(SHARES),
+        }  # fmt: skip
+
+
+def _unfinished(path: Path) -> bool:
+    """Whether a folder is a study's whose process was killed before anything was kept."""
+    if not path.is_dir():
+        return False
+    known = {"zarr.json", DONE, ROWS}
+    own = {p.name for p in path.iterdir()}
+    return bool(own) and own <= known and "digest" not in (path / "zarr.json").read_text()

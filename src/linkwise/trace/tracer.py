@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from linkwise.algorithms import Algorithm
-from linkwise.model.parameters import Parameter
+from linkwise.model.parameters import Parameter, put_all
 from linkwise.model.regroup import regroup
 from linkwise.model.tree import Frame, Tree
 from linkwise.trace.assemble import assemble
@@ -55,9 +55,8 @@ class Task:
 
     def tree(self, tree: Tree, given: Mapping[str, Sequence[Any]]) -> Tree:
         """The tree as this task's algorithm uses it, with the constants that are given."""
-        for each in self.parameters:
-            if each.name in given:
-                tree = each.put(tree, given[each.name])
+        own = [(each, given[each.name]) for each in self.parameters if each.name in given]
+        tree = put_all(tree, own)
         return regroup(tree) if self.algorithm.regrouped else tree
 
     @property
