@@ -113,7 +113,7 @@ class Progress:
         elif begins or now - self._told >= LOG:
             self._told = now
             self.end()
-            count = f", {done:,} of {total:,}" if done else ""
+            count = f": {self._left(now, done, total)}{done:,} of {total:,} done" if done else ""
             note(f"{message}{count}")
 
     def end(self) -> None:

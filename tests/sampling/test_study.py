@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 
 from linkwise.cli.main import main
-from linkwise.cli.study import Bar
 from linkwise.sampling import chunks
 from linkwise.sampling.draws import PIECE, Draws
 from linkwise.sampling.measures import Measure
@@ -234,19 +233,6 @@ def test_a_study_killed_before_it_was_one_is_begun_anew(tmp_path: Path) -> None:
     )
     store = Store.opened(tmp_path / "s.zarr", spec_of(BASE))
     assert not store.done.any() and len(store.done) == 3
-
-
-def test_progress_has_an_estimate(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    now = iter([0.0, 100.0, 120.0, 140.0])
-    monkeypatch.setattr("linkwise.cli.study.monotonic", lambda: next(now))
-    bar = Bar(states=5500, chunk=1000)
-    for done in (3, 4, 5, 6):  # two were there before
-        bar.tell(done, 6)
-    said = capsys.readouterr().err.splitlines()
-    assert said[0] == "4,000 of 5,500 states, 200 s left"
-    assert said[1] == "5,000 of 5,500 states, 60 s left" and "5,500 states, done" in said[2]
 
 
 SPEC = """robot = "puma560"
