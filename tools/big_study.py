@@ -386,7 +386,7 @@ def picture(facts: dict[str, Any], output: Path) -> None:
     last = axes.flat[7]
     last.axis("off")
     last.text(0, 0.5, f"{int(found['count']):,} states\nblue: density of torques, 1/(N m)\n"
-              "orange: least and most\ndashed: limits of the data sheet", va="center")  # fmt: skip
+              "orange: least and most\ndashed: limits as published", va="center")  # fmt: skip
     figure.savefig(PICTURE, dpi=110)
 
 

@@ -1,6 +1,6 @@
 """Derivatives of the dynamics beside Pinocchio's: docs/derivatives.md, or a terminal.
 
-Operation counts are exact. The clock is processor time of one core, the ways in turns; ratios are
+Operation counts are exact. The clock runs on one core, the ways in turns; ratios are
 the ones to quote. Pinocchio has no batch of derivatives: one Python call for each state, of which
 an empty call (one that computes nothing) is the cost of Python. It writes all states to the same
 three matrices, which stay in the cache; ours are new arrays of all states. A first call is one in

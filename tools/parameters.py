@@ -1,6 +1,6 @@
 """What parameters cost, and regressors beside Pinocchio's: docs/parameters.md, or a terminal.
 
-Operation counts are exact. The clock is processor time of one core, the ways in turns; ratios are
+Operation counts are exact. The clock runs on one core, the ways in turns; ratios are
 the ones to quote. Pinocchio has no batch of regressors: one Python call for each state, of which an
 empty call (one that computes nothing) is the cost of Python. It writes all states to one and the
 same matrix, which stays in the cache; ours are an array of all states, given as ``out``. Writing as
