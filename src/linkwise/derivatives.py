@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.differentiation.calls import dynamics_in_columns
+from linkwise.engine.arrays import check_out
 from linkwise.engine.calls import (
     Array,
     Calls,
@@ -167,8 +168,9 @@ class Derivatives:
         found = wide(*values, f_ext=f_ext, **rest)  # type: ignore[arg-type]
         (first, parts), bits = found if status else (found, None)
         if out is not None:
-            below = [*parts, first[..., None, :]]
-            out[...] = np.concatenate(below, -2)
+            whole = np.concatenate([*parts, first[..., None, :]], -2)
+            check_out(out, whole.shape, whole.dtype.name)
+            out[...] = whole
             return _parted((out, bits) if status else out, n, status, value)
         parts = (first, *parts) if value else parts
         return (parts, bits) if status else parts

@@ -1227,6 +1227,20 @@ def test_zeros_in_the_long_row_of_one_state_are_written_by_a_loop(dtype: str) ->
         assert np.isnan(expected).all() == np.isinf(x).any()
 
 
+def test_rows_too_long_for_the_stack_are_on_the_heap() -> None:
+    """A tile of them would be twice what a thread has; the kernel asks for memory instead."""
+    size = (1 << 24) // 8 // host().lanes(8) + 5
+    graph = Graph()
+    x, y = graph.input("x", 0), graph.input("x", 1)
+    values = [x + y if k % 3000 else x * y for k in range(size)]
+    kernel = compiled(program_of(values, Port("x", 2)), host(), "float64")
+    assert kernel.needs_memory
+    given = np.random.default_rng(5).normal(size=(kernel.width + 1, 2))
+    found = run_kernel(kernel, given)
+    expected = np.where(np.arange(size) % 3000, given.sum(1)[:, None], given.prod(1)[:, None])
+    assert same_bits(found, expected)
+
+
 # -- rows that compete for the cache ------------------------------------------------------------
 
 

@@ -31,7 +31,7 @@ each_target = pytest.mark.parametrize(
 )
 
 
-def collatz_like(marked: bool) -> Program:
+def collatz_like(marked: bool, copies: int = 1) -> Program:
     """Steps of Newton's square root and a turning angle, ``n`` of them: blocks before, in and after
     the loop use inputs, what was made before, carried values, and sines. Two outputs.
     """
@@ -46,19 +46,20 @@ def collatz_like(marked: bool) -> Program:
 
     x, angle, count = repeat(step, [graph.one, a, graph.zero], 40.0)
     s, c = sincos(angle)
-    values = [x + s, scale * c, count, graph.input("more", 2) * count]
+    values = [x + s, scale * c, count, graph.input("more", 2) * count] * copies
     regions, roots = assemble(graph, values, [graph.node("flag", count - 3.0)])
     regions = tuple(replace(r, uneven=marked) if isinstance(r, Repeat) else r for r in regions)
     outputs = (
-        Output("result", (4,), tuple(roots[:4])), Output("status", (), (roots[4],), BYTE),
+        Output("result", (4 * copies,), tuple(roots[:-1])),
+        Output("status", (), (roots[-1],), BYTE),
     )  # fmt: skip
     ports = (Port("a", 1), Port("more", 3), Port("n", 1))
     return verify(Program("collatz", ports, regions, outputs))
 
 
 def run(kernel: LlvmKernel, *inputs: np.ndarray, threads: int = 1) -> tuple[np.ndarray, np.ndarray]:
-    rows = len(inputs[0])
-    out = np.full((rows, 4), 7.0, inputs[0].dtype), np.full((rows, 1), 77, np.uint8)
+    rows, size = len(inputs[0]), kernel.signature.outputs[0].size
+    out = np.full((rows, size), 7.0, inputs[0].dtype), np.full((rows, 1), 77, np.uint8)
     kernel(inputs, out, threads)
     return out
 
@@ -83,6 +84,18 @@ def test_rows_have_the_bits_that_waiting_lanes_give_them(target: Target, dtype: 
             given = states(rows, dtype)
             for one, other in zip(run(plain, *given), run(refilled, *given), strict=True):
                 assert one.tobytes() == other.tobytes(), rows
+
+
+def test_long_rows_leave_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of many numbers are put together from columns where all of a tile leave at once."""
+    given = states(100, "float64")
+    expected = run(Llvm().compile(together(collatz_like(True, 15)), "float64", BATCH), *given)
+    monkeypatch.setattr("linkwise.backends.llvm.columns.MANY", 3)
+    for marked in (True, False):
+        program = together(collatz_like(marked, 15))
+        assert ("@rows" in Llvm().render(program, "float64", BATCH)) != marked
+        found = run(Llvm().compile(program, "float64", BATCH), *given)
+        assert all(x.tobytes() == y.tobytes() for x, y in zip(expected, found, strict=True))
 
 
 def test_rows_are_what_the_interpreter_says() -> None:

@@ -31,6 +31,7 @@ from linkwise.differentiation.plan import (
     options_of,
 )
 from linkwise.engine import devices
+from linkwise.engine.arrays import check_out
 from linkwise.engine.calls import Calls, Options, Wrenches
 from linkwise.engine.served import Served
 from linkwise.engine.tasks import GRASPS, Key, frames_of
@@ -164,8 +165,10 @@ class Derivative:
     def _put(self, out: Any, parts: list[Any]) -> list[Any]:
         """Parts, written to ``out``."""
         target = self._target(out)
-        lead = target.shape[:-1]
-        target[...] = np.concatenate([np.reshape(x, (*lead, -1)) for x in parts], -1)
+        lead = parts[0].shape[: parts[0].ndim - len(self._plan.parts[0].shape)]
+        whole = np.concatenate([np.reshape(x, (*lead, -1)) for x in parts], -1)
+        check_out(target, whole.shape, whole.dtype.name)
+        target[...] = whole
         return _cut(target, self._plan.parts)
 
     def _with_unit_weights(self, given: list[Any]) -> list[Any]:

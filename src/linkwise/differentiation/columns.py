@@ -78,11 +78,14 @@ def weighted(plan: Plan, parts: Sequence[Any], cotangent: Any) -> list[Any]:
     """The value and the gradients of its weighted sum, from the value and its derivatives;
     ``cotangent`` (..., numbers of the result).
     """
-    found = [parts[0]]
+    gradients = []
     for part, name in zip(parts[1:], plan.wrt, strict=True):
         shape = plan.shape_of(name)
         lead = tuple(part.shape[: len(part.shape) - len(shape) - len(plan.result.shape)])
         matrix = part.reshape((*lead, plan.result.size, -1))
         row = (cotangent[..., None, :] @ matrix)[..., 0, :]
-        found.append(row.reshape((*row.shape[:-1], *shape)))
-    return found
+        gradients.append(row.reshape((*row.shape[:-1], *shape)))
+    value, own = parts[0], plan.task.algorithm.output_shape(plan.tree)
+    if isinstance(value, np.ndarray):  # for each of the weights, as products of small robots are
+        value = np.broadcast_to(value, (*row.shape[:-1], *own)).copy()
+    return [value, *gradients]

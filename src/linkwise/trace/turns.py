@@ -19,8 +19,12 @@ Element = tuple[int, int, str]  # of each link: where a number of it is
 
 def left_by(program: Program) -> frozenset[Element]:
     """The angles whose sine and cosine a program computes for every link."""
-    return frozenset(at[:3] for loop in _loops(program) for case in loop.cases
-                     for _, at in _turned(case))  # fmt: skip
+    sines, cosines = (
+        {at[:3] for loop in _loops(program) for case in loop.cases
+         for node, at in _turned(case) if node.op == op}
+        for op in BOTH
+    )  # fmt: skip
+    return frozenset(sines & cosines)
 
 
 def found_in(graph: Graph, left: frozenset[Element]) -> None:

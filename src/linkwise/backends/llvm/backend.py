@@ -14,6 +14,7 @@ from linkwise.backends.llvm.compile import (
 )
 from linkwise.backends.llvm.front import LlvmFront
 from linkwise.backends.llvm.loops import render_batch, render_one
+from linkwise.backends.llvm.memory import takes_heap
 from linkwise.backends.llvm.refill import render_refill, uneven
 from linkwise.backends.llvm.render import Renderer
 from linkwise.backends.llvm.run import LlvmKernel
@@ -66,7 +67,8 @@ class Llvm:
             code = [render_refill(program, lanes, register, self.target.fused)]
         else:
             renderer = Renderer(program, lanes, register, self.target.fused)
-            beside = renderer.memory.globals() if program.arrays else ""
+            heap = takes_heap(program.signature, lanes)
+            beside = renderer.memory.globals() if heap else ""
             code = [beside, renderer.tile(), wrap(program, lanes)]
         return "\n".join(
             (
@@ -90,11 +92,11 @@ class Llvm:
 
     def load(self, code: bytes, signature: Signature, dtype: str, form: str) -> LlvmKernel:
         """Object code -> a kernel."""
-        width = self.lanes(dtype, form).width
-        beside = ["tables", "short"] if signature.rolled else []
+        lanes = self.lanes(dtype, form)
+        beside = ["tables", "short"] if takes_heap(signature, lanes) else []
         beside += [] if form == ONE else ["stream"]
         loaded = Loaded(code, self.target, [form, *beside])
-        return LlvmKernel(loaded, signature, dtype, form, width)
+        return LlvmKernel(loaded, signature, dtype, form, lanes.width)
 
     def compile(self, program: Program, dtype: str, form: str) -> LlvmKernel:
         """A kernel of a program, all three steps."""

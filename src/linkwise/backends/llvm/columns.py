@@ -31,7 +31,8 @@ REPEATED = 16  # registers full of one value from which a loop writes them in a 
 
 def by_columns(output: Output, lanes: Lanes) -> bool:
     """Whether the rows of an output are put together from columns."""
-    return output.kind != BYTE and lanes.width > 1 and len(output.values) > MANY
+    many = max(MANY, 2 * lanes.width)  # a group at either end, at least
+    return output.kind != BYTE and lanes.width > 1 and len(output.values) > many
 
 
 class Run(NamedTuple):
@@ -43,7 +44,9 @@ class Run(NamedTuple):
 
 
 class Columns:
-    """The columns of one output, and how its rows are made of them."""
+    """The columns of one output, and how its rows are made of them; the index names its arrays and
+    functions in the loops over tiles.
+    """
 
     def __init__(self, index: int, output: Output, lanes: Lanes) -> None:
         self.index, self.lanes, self.size = index, lanes, len(output.values)
@@ -62,10 +65,9 @@ class Columns:
         """Of all columns."""
         return len(self.places) * self.column_bytes
 
-    def store(self, out: Lines, value: Expr, register: str) -> None:
+    def store(self, out: Lines, base: str, value: Expr, register: str) -> None:
         """Write a value to its column."""
-        place = self.places[value]
-        out.store(self.lanes.type, register, f"%out{self.index}", place, self.column_bytes)
+        out.store(self.lanes.type, register, base, self.places[value], self.column_bytes)
 
     def functions(self, *, stream: bool) -> str:
         """The functions that write the rows of a tile, and their lists."""

@@ -25,7 +25,6 @@ LONG = 2048  # bytes of a row from which that is worth a copy
 SPARSE = 0.5  # share of a row's numbers in holes from which they are left out
 
 Holes = tuple[tuple[int, int], ...]
-Table = tuple[str, Holes]  # a constant by its name
 
 
 def holes(values: Sequence[Expr], lanes: Lanes) -> Holes:

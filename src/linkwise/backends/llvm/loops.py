@@ -18,7 +18,7 @@ from copy import copy
 
 from linkwise.backends.llvm.columns import Columns, by_columns
 from linkwise.backends.llvm.copies import LONG, copy_function, holes, table
-from linkwise.backends.llvm.memory import Rooms
+from linkwise.backends.llvm.memory import Rooms, takes_heap
 from linkwise.backends.llvm.rows import pitch
 from linkwise.backends.llvm.types import Lanes, Lines
 from linkwise.trace.program import BYTE, Output, Port, Program
@@ -72,7 +72,7 @@ def _loop(name: str, program: Program, lanes: Lanes, outputs: list[Out]) -> str:
     sizes = {f"%pad{i}": W * p.size * b for i, p in enumerate(inputs) if not p.tiled}
     for x in outputs:
         sizes |= x.rooms(W)
-    rooms = Rooms(sizes, heap=program.signature.rolled)
+    rooms = Rooms(sizes, heap=takes_heap(program.signature, lanes))
     rest = [f"%end{i}" if p.tiled else f"%pad{i}" for i, p in enumerate(inputs)]
     rest += [f"%end{x.i}" if x.tiled else f"%pad{x.i}" for x in outputs]
     return f"""
@@ -114,11 +114,12 @@ done:
 class Out:
     """Where a tile writes one output: straight to its rows, or to scratch that is copied."""
 
-    def __init__(self, i: int, output: Output, lanes: Lanes) -> None:
+    def __init__(self, i: int, output: Output, lanes: Lanes, *, whole_tiles: bool = True) -> None:
         slot, byte = output.slot, output.kind == BYTE
         self.i, self.size = i, slot.size
         self.T, self.bytes = ("i8", 1) if byte else (lanes.number.llvm, lanes.number.bytes)
-        self.columns = Columns(i, output, lanes) if by_columns(output, lanes) else None
+        columns = whole_tiles and by_columns(output, lanes)
+        self.columns = Columns(i, output, lanes) if columns else None
         self.tiled = output.tiled
         plain = byte or self.tiled or self.columns is not None
         self.pitch = slot.size if plain else pitch(lanes, slot.size)

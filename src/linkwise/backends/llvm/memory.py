@@ -12,9 +12,10 @@ from __future__ import annotations
 from linkwise.backends.llvm.rows import pack, pitch, transpose, unpack
 from linkwise.backends.llvm.types import Lanes, Lines
 from linkwise.trace.expr import At, Whole, Write
-from linkwise.trace.program import BYTE, Program
+from linkwise.trace.program import BYTE, Program, Signature
 
 MOST_SCRATCH = 256 * 1024  # bytes on the stack
+MOST_ROWS = 1 << 20  # bytes of rows on the stack, where a program has no loops
 MALLOC, FREE = 0, 1  # where their addresses are in @tables; tables come after
 FIRST_TABLE = 2
 
@@ -147,6 +148,17 @@ class Memory:
         base, size = self._rows[array]
         rows = range(self.lanes.width)
         return base, [self.out.let(f"add i64 {index}, {row * size}") for row in rows]
+
+
+def takes_heap(signature: Signature, lanes: Lanes) -> bool:
+    """Whether the code of a kernel may take memory that is not on the stack: scratch of loops, or
+    rows of a tile, those of results twice (`columns.py`).
+    """
+    if signature.rolled or lanes.width == 1:
+        return signature.rolled
+    inputs = sum(port.size for port in signature.inputs)
+    numbers = inputs + 2 * sum(slot.size for slot in signature.outputs)
+    return numbers * lanes.width * lanes.number.bytes > MOST_ROWS
 
 
 class Rooms:

@@ -76,7 +76,7 @@ class _Parts:
         return [*kept, *(carry.value for carry in self.loop.carries)]
 
     def _new(self) -> Renderer:
-        return Renderer(*self._renderer)
+        return Renderer(*self._renderer, whole_tiles=False)
 
     def _function(self, part: Renderer, head: str, end: str) -> str:
         rooms, reduction = part.large_angles()
@@ -146,7 +146,10 @@ def _batch(program: Program, lanes: Lanes, values: int) -> str:
     """The loop over rows: lanes that are done hand their row over and take the next one."""
     W, T, bits = lanes.width, lanes.number.llvm, f"i{lanes.width}"
     inputs = program.inputs
-    outputs = [Out(k, output, lanes) for k, output in enumerate(program.outputs, len(inputs))]
+    outputs = [
+        Out(k, output, lanes, whole_tiles=False)
+        for k, output in enumerate(program.outputs, len(inputs))
+    ]
     pads = [W * port.size * lanes.number.bytes for port in inputs]
     pads += [W * x.pitch * x.bytes for x in outputs]
     rooms = [(name, W * values * lanes.number.bytes) for name in (READY, WORK, DONE)]

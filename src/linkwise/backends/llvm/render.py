@@ -39,7 +39,15 @@ class Stepped(NamedTuple):
 class Renderer:
     """Renders one program for one lane layout."""
 
-    def __init__(self, program: Program, lanes: Lanes, register: Lanes, fused: bool) -> None:
+    def __init__(
+        self,
+        program: Program,
+        lanes: Lanes,
+        register: Lanes,
+        fused: bool,
+        *,
+        whole_tiles: bool = True,  # rows leave tile by tile, not one by one
+    ) -> None:
         self.program, self.lanes, self.fused = program, lanes, fused
         self.register = register  # for one state, angles go side by side in a full register
         self.out = Lines()
@@ -56,7 +64,7 @@ class Renderer:
         self.memory, self.step = Memory(program, lanes, self.out), ""
         self.out.current = self.memory.rooms.block
         outputs = enumerate(program.outputs)
-        self.stores = [_Stores(k, output, lanes, register) for k, output in outputs]
+        self.stores = [_Stores(k, output, lanes, register, whole_tiles) for k, output in outputs]
 
     def tile(self) -> str:
         """IR of the tile function."""
@@ -175,7 +183,7 @@ class Renderer:
             for start, values in into.ready(result):
                 where = (self.out, self.lanes, into.base, into.pitch, start)
                 if into.columns is not None:
-                    into.columns.store(self.out, result, self.value(result))
+                    into.columns.store(self.out, into.base, result, self.value(result))
                 elif into.kind == BYTE:
                     store_bytes(*where, self.value(values[0]))
                 else:
@@ -354,10 +362,13 @@ COMPOSED: dict[str, Callable[..., str]] = {
 class _Stores:
     """The stores of one output: groups of neighbours, each written once all its values exist."""
 
-    def __init__(self, index: int, output: Output, lanes: Lanes, register: Lanes) -> None:
+    def __init__(
+        self, index: int, output: Output, lanes: Lanes, register: Lanes, whole_tiles: bool
+    ) -> None:
         self.base, self.size, self.kind = f"%out{index}", len(output.values), output.kind
         self.pitch = self.size if output.kind == BYTE else pitch(lanes, self.size)
-        self.columns = Columns(index, output, lanes) if by_columns(output, lanes) else None
+        columns = whole_tiles and by_columns(output, lanes)
+        self.columns = Columns(index, output, lanes) if columns else None
         self.repeated = Repeated(index, output, lanes, register)
         self._width = 1 if output.kind == BYTE else lanes.width
         self._values = output.values

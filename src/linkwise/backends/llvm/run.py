@@ -38,7 +38,7 @@ class LlvmKernel:
     ) -> None:
         self.signature, self.dtype, self.form, self.width = signature, dtype, form, width
         self._loaded, self.address = loaded, loaded.address[form]
-        self._short = self._give_tables() if signature.rolled else None
+        self._short = self._give_tables() if "tables" in loaded.address else None
         self._one, self._batch = _ONE_TYPE(self.address), _BATCH_TYPE(self.address)
         streams = loaded.address.get("stream", self.address)
         self._stream = _BATCH_TYPE(streams) if streams != self.address else None
@@ -142,7 +142,7 @@ class LlvmKernel:
     def needs_memory(self) -> bool:
         """Whether a call may find that there is not enough memory, and has to be asked about it."""
         if not self.signature.rolled:
-            return False
+            return self._short is not None
         rows = sum(size for _, _, size in (*self._inputs, *self._outputs))
         numbers = self.signature.scratch + (rows if self.form != ONE else 0)
         return numbers * self.width * np.dtype(self.dtype).itemsize > MOST_SCRATCH // 2
