@@ -318,5 +318,9 @@ class NoProgram(ValueError):
     """A method that is several programs, so that no one can be shown or counted."""
 
 
+class StudyStopped(RuntimeError):
+    """A study's workers were lost; the message says where what was computed is kept."""
+
+
 class ProgramTooLarge(MemoryError):
     """A program has more operations than this machine has the memory to compile."""

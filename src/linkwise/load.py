@@ -107,6 +107,11 @@ def load(
     known = bundled(source)
     if known is not None:
         return _bundled(known, told)
+    if not isinstance(source, (str, bytes, os.PathLike)):
+        raise TypeError(
+            f"load: source is a {type(source).__name__}; expected a path, the text of a file, or "
+            "the name of a robot (lw.from_pinocchio and lw.from_mujoco take models in memory)"
+        )
     if isinstance(source, str) and DESCRIPTION.fullmatch(source) and not os.path.exists(source):
         source, package_dirs = _described_elsewhere(source, package_dirs)
     if not is_text(source) and not os.path.exists(os.fspath(source)):

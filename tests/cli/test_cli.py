@@ -816,9 +816,44 @@ def test_shells_complete(words: str, expected: str) -> None:
     assert expected in result.output.split()
 
 
+def test_without_a_robot_no_frame_completes() -> None:
+    words = "linkwise view --frame "
+    env = {"_LINKWISE_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": "3"}
+    result = CliRunner().invoke(main, [], prog_name="linkwise", env=env)
+    assert result.exit_code == 0 and not result.output.strip()
+
+
 def test_json_has_only_what_json_has() -> None:
     given = {"a": np.array([1.0, np.nan]), "b": (np.inf, np.int64(3)), "c": {"d": np.bool_(True)}}
     with CliRunner().isolation() as (out, *_):
         say_json(given)
         text = out.getvalue().decode()
     assert json.loads(text) == {"a": [1.0, None], "b": [None, 3], "c": {"d": True}}
+
+
+@pytest.mark.parametrize("option", [["--duration", "inf"], ["--duration", "nan"], ["--dt", "nan"]])
+def test_a_simulation_takes_a_finite_time(option: list[str]) -> None:
+    result = CliRunner().invoke(main, ["sim", "iiwa14", *option])
+    assert result.exit_code == 2
+    assert f"{option[0]} {option[1]}" in result.stderr
+    assert "expected finite numbers of seconds" in result.stderr
+
+
+def test_a_repair_never_overwrites_a_file(tmp_path: Path) -> None:
+    bad, other = tmp_path / "bad.urdf", tmp_path / "other.urdf"
+    bad.write_text('<robot name="r"><link name="a"/><lnk name="b"/></robot>')
+    other.write_text("mine")
+    result = CliRunner().invoke(main, ["check", str(bad), "--repair", str(other)])
+    assert result.exit_code == 1 and "exists; expected the name of a new file" in result.stderr
+    assert other.read_text() == "mine"
+
+
+def test_a_model_in_memory_is_not_a_file() -> None:
+    with pytest.raises(TypeError, match=r"load: source is a dict; expected .*from_pinocchio"):
+        lw.load({})  # type: ignore[arg-type]
+
+
+def test_a_misspelt_frame_is_told_without_a_chain_of_errors() -> None:
+    with pytest.raises(ValueError, match="frame 'lnk7'") as told:
+        lw.load("iiwa14", strict=False).jacobian([0.0] * 7, "lnk7")
+    assert told.value.__context__ is None

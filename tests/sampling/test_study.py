@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import json
+import math
 import os
+import pickle
 import re
 import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from linkwise.cli.main import main
 from linkwise.sampling import chunks
 from linkwise.sampling.draws import PIECE, Draws
 from linkwise.sampling.measures import Measure
 from linkwise.sampling.reduction import Kept, Reduction, merged, quantiles
-from linkwise.sampling.run import run
+from linkwise.sampling.run import Sent, run
 from linkwise.sampling.spec import Spec, read_spec, spec_of
 from linkwise.sampling.store import Store
 
@@ -189,6 +194,21 @@ def test_a_lattice_is_even_and_knows_each_state_by_its_number() -> None:
         ({"draw": {"parameters": {"mass": 1}}}, r"\[draw.parameters\] has no 'mass'"),
         ({"draw": {"payload": {"mass": {"normal": 1}}}}, r"payload mass .* may be negative"),
         ({"draw": {"payload": {"mass": -1}}}, r"payload mass .* may be negative"),
+        (
+            {"sequence": "lattice", "draw": {"payload": {"com": {"normal": 0.1}}}},
+            r"payload com is drawn by .* has uniform draws only",
+        ),
+        ({"draw": {"q": {"uniform": [-math.inf, 1]}}}, r"q is drawn by .*; expected finite"),
+        ({"draw": {"qd": math.nan}}, r"qd is drawn by nan; expected finite numbers"),
+        ({"draw": {"qd": {"uniform": [0, 10**400]}}}, r"qd is drawn by .*; expected finite"),
+        ({"draw": {"q": {"uniform": [1, -1]}}}, r"q .*expected \[low, high\], low not above"),
+        ({"draw": {"q": {"uniform": [-1e308, 1e308]}}}, r"q .* and their difference finite"),
+        ({"draw": {"qd": {"normal": -1}}}, r"qd .* has a negative deviation; expected"),
+        ({"draw": {"qd": {"normal": [0, [1, 1, 1, 1, 1, -1]]}}}, r"qd .* negative deviation"),
+        ({"rollout": {"duration": 0}}, r"\[rollout\] duration is 0; expected a number of seconds"),
+        ({"rollout": {"dt": -1e-3}}, r"\[rollout\] dt is -0.001; expected a number of seconds"),
+        ({"rollout": {"kp": "high"}}, r"\[rollout\] kp is 'high'; expected a finite number"),
+        ({"rollout": {"kd": math.inf}}, r"\[rollout\] kd is inf; expected a finite number"),
     ],
 )
 def test_messages(change: dict[str, Any], message: str) -> None:
@@ -213,26 +233,126 @@ def test_a_study_is_not_taken_for_another(tmp_path: Path) -> None:
         read_spec(broken)
 
 
+SLIDE = """<robot name="r"><link name="a"/><link name="b"><inertial><mass value="MASS"/>
+  <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="j" type="prismatic"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/>
+  <limit lower="-1" upper="1" effort="1" velocity="1"/></joint></robot>"""
+
+
+def slide(folder: Path, mass: float) -> Spec:
+    """A study of the mass matrix of one prismatic joint, which is a mass, in a file."""
+    (folder / "r.urdf").write_text(SLIDE.replace("MASS", f"{mass:g}"))
+    return spec_of({"robot": "r.urdf", "measure": "mass_matrix", "states": 10}, folder=folder)
+
+
 def test_a_robot_whose_file_was_changed_is_noticed(tmp_path: Path) -> None:
-    one = """<robot name="r"><link name="a"/><link name="b"><inertial><mass value="MASS"/>
-      <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
-      <joint name="j" type="continuous"><parent link="a"/><child link="b"/><axis xyz="1 0 0"/>
-      </joint></robot>"""
-    file, wanted = tmp_path / "r.urdf", {"robot": "r.urdf", "measure": "bias", "states": 10}
-    file.write_text(one.replace("MASS", "1"))
-    Store.opened(tmp_path / "s.zarr", spec_of(wanted, folder=tmp_path))
-    file.write_text(one.replace("MASS", "2"))
-    chunks._loaded.clear()  # as in another process
+    store = Store.opened(tmp_path / "s.zarr", slide(tmp_path, 1.0))
+    changed = slide(tmp_path, 2.0)
     with pytest.raises(ValueError, match=r"differs in the robot's file, which was changed"):
-        Store.opened(tmp_path / "s.zarr", spec_of(wanted, folder=tmp_path))
+        Store.opened(tmp_path / "s.zarr", changed)
+    with pytest.raises(ValueError, match=r"differs in the robot's file, which was changed"):
+        Sent(None, store, [0])  # changed after it was opened
 
 
-def test_a_study_killed_before_it_was_one_is_begun_anew(tmp_path: Path) -> None:
-    zarr.open_group(str(tmp_path / "s.zarr"), mode="w-").create_array(
-        "done", shape=(3,), chunks=(1,), dtype="u1"
-    )
+def test_chunks_are_of_the_robot_they_come_with(tmp_path: Path) -> None:
+    ranges = np.array([[0.0, 10.0]])
+    for mass in (1.0, 7.0):
+        spec = slide(tmp_path, mass)
+        robot = pickle.dumps(spec.load())
+        for kept in (chunks.computed(spec, 0, ranges, robot), chunks.computed(spec, 0, ranges)):
+            assert kept["mean"].tolist() == [mass]
+
+
+@pytest.mark.parametrize("mass", [1.0, 5e3, 2e4, 1e9])
+def test_numbers_that_are_constant_have_a_histogram(tmp_path: Path, mass: float) -> None:
+    spec = slide(tmp_path, mass)
+    kept = chunks.computed(spec, 0, chunks.pilot(spec))
+    assert kept["mean"].tolist() == [mass] and kept["histogram"].sum() == 10
+
+
+def test_rounding_puts_nothing_outside_the_bins() -> None:
+    low = 20_000.0
+    high = np.nextafter(low, np.inf)
+    kept = Reduction(1, 1, {"bins": 4, "worst": 1}, np.array([[low, high]]), None)
+    kept.add(np.array([[low], [high]]), {"q": np.zeros((2, 1))})
+    assert kept.result()["histogram"].tolist() == [[1, 0, 0, 1]]
+
+
+def test_results_are_read_without_the_file_of_the_robot(tmp_path: Path) -> None:
+    spec = slide(tmp_path, 3.0)
+    store = Store.opened(tmp_path / "s.zarr", spec)
+    store.write(0, chunks.computed(spec, 0, store.ranges))
+    (tmp_path / "r.urdf").unlink()
+    again = Store.opened(tmp_path / "s.zarr")
+    assert again.finish()["mean"].tolist() == [3.0]
+    with pytest.raises((ValueError, OSError), match=r"r\.urdf"):
+        again.load()
+
+
+def test_a_store_of_another_version_is_refused(tmp_path: Path) -> None:
+    Store.opened(tmp_path / "s.zarr", spec_of(BASE))
+    zarr.open_group(str(tmp_path / "s.zarr"), mode="r+").attrs["version"] = 1
+    with pytest.raises(ValueError, match=r"study in version 1 of the format, .* has version 2;"):
+        Store.opened(tmp_path / "s.zarr")
+
+
+def test_a_study_killed_before_it_was_one_is_begun_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(zarr.Group, "create_array", killed)
+        Store.opened(tmp_path / "s.zarr", spec_of(BASE))
+    with pytest.raises(ValueError, match=r"it is of one that ended before anything was kept"):
+        Store.opened(tmp_path / "s.zarr")
     store = Store.opened(tmp_path / "s.zarr", spec_of(BASE))
     assert not store.done.any() and len(store.done) == 3
+
+
+def test_nothing_that_is_not_ours_is_removed(tmp_path: Path) -> None:
+    own = zarr.open_group(str(tmp_path / "mine"), mode="w-", attributes={"owner": "me"})
+    own.create_array("rows", shape=(3,), dtype="f8")[:] = 1.0
+    with pytest.raises(ValueError, match=r"holds no study of linkwise: it is a Zarr group of some"):
+        Store.opened(tmp_path / "mine", spec_of(BASE))
+    assert zarr.open_group(str(tmp_path / "mine"), mode="r")["rows"][:].tolist() == [1.0] * 3
+    (tmp_path / "bare" / "rows").mkdir(parents=True)
+    with pytest.raises(ValueError, match=r"it is a folder of rows; expected a name that is not"):
+        Store.opened(tmp_path / "bare", spec_of(BASE))
+    (tmp_path / "file").write_text("text")
+    with pytest.raises(ValueError, match=r"it is a file; expected a name that is not taken"):
+        Store.opened(tmp_path / "file", spec_of(BASE))
+    assert (tmp_path / "bare" / "rows").is_dir() and (tmp_path / "file").read_text() == "text"
+
+
+def test_lost_workers_are_a_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Lost:
+        """Chunks whose workers are killed again and again."""
+
+        def __init__(self, **_: Any) -> None: ...
+
+        def add(self, _: Any) -> None: ...
+
+        def __next__(self) -> None:
+            raise distributed.KilledWorker("computed", SimpleNamespace(address="tcp://w"), 3)
+
+    class Client:
+        """A client of no workers."""
+
+        def nthreads(self) -> dict[str, int]:
+            return {}
+
+        def submit(self, *_: Any, **__: Any) -> Any:
+            return SimpleNamespace(key="k")
+
+    monkeypatch.setattr(distributed, "as_completed", Lost)
+    monkeypatch.setattr("linkwise.sampling.run._client", lambda *_: nullcontext(Client()))
+    (tmp_path / "s.toml").write_text(SPEC)
+    words = ["study", str(tmp_path / "s.toml"), "-o", str(tmp_path / "s.zarr")]
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 1 and isinstance(result.exception, SystemExit)
+    assert "too little memory" in result.output and "goes on from there" in result.output
 
 
 SPEC = """robot = "puma560"

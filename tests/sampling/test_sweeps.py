@@ -119,6 +119,9 @@ def test_free_bodies_are_drawn_over_all_turns() -> None:
     assert np.abs(state["q"][:, 4:7]).max() <= 1.0 < np.abs(state["q"][:, 7:]).max() <= np.pi
     with pytest.raises(ValueError, match=r"has quaternions, is not drawn from a lattice"):
         spec_of({**spec.__dict__, "sequence": "lattice"})
+    wanted = {"measure": "rollout", "sequence": "lattice", "draw": {"target": "limits"}}
+    with pytest.raises(ValueError, match=r'target = "limits" of .* not drawn from a lattice'):
+        spec_of({**spec.__dict__, **wanted})
 
 
 @pytest.mark.parametrize("path", SPECS, ids=lambda p: p.stem)

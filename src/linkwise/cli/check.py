@@ -55,6 +55,8 @@ def _write(
     """Write the repaired file; returns what was changed and what is still wrong with it."""
     if Path(out).exists() and Path(out).samefile(file):
         raise click.UsageError("--repair: give another file than FILE, which is never changed")
+    if Path(out).exists():
+        raise FileExistsError(f"--repair: {out} exists; expected the name of a new file")
     repaired = repair(file, **options)
     if repaired is None:
         return None, None

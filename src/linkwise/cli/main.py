@@ -29,10 +29,11 @@ from linkwise.cli.source import source
 from linkwise.cli.study import study
 from linkwise.cli.view import view
 from linkwise.engine.cache import CacheWarning
-from linkwise.errors import BackendUnavailable, RobotFileWarning, meant
+from linkwise.errors import BackendUnavailable, RobotFileWarning, StudyStopped, meant
 
 # what users can do something about
-FAILURES = (ValueError, TypeError, OSError, ImportError, MemoryError, BackendUnavailable)
+FAILURES = (ValueError, TypeError, OSError, ImportError, MemoryError, BackendUnavailable,
+            StudyStopped)  # fmt: skip
 INTERRUPTED = 130  # what a shell reports for a process ended by SIGINT
 
 

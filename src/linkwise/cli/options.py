@@ -31,8 +31,11 @@ def complete_robot(_: click.Context, __: click.Parameter, begun: str) -> list[Co
 
 def complete_frame(ctx: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
     """The frames of the robot that stands before; none where it cannot be loaded."""
+    robot = ctx.params.get("robot")
+    if robot is None:
+        return []
     with suppress(ValueError, OSError, ImportError), warnings.catch_warnings(action="ignore"):
-        names = load(ctx.params["robot"]).frame_names
+        names = load(robot).frame_names
         return [CompletionItem(name) for name in names if name.startswith(begun)]
     return []
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from math import isfinite
 from time import perf_counter
 from typing import Any
 
@@ -76,6 +77,10 @@ def sim(
     **loading: Any,
 ) -> None:
     """Simulate ROBOT: print the range of each joint, the energy balance, and curves of both."""
+    if not (isfinite(duration) and isfinite(dt)):
+        raise click.UsageError(
+            f"--duration {duration:g}, --dt {dt:g}: expected finite numbers of seconds"
+        )
     moving = load_moving(robot, **loading)
     moving = moving.with_friction() if friction else moving
     q = moving.neutral() if start == "neutral" else moving.random_q(seed)

@@ -186,9 +186,10 @@ class Calls:
         values = (*values, *constants)
         key = (function, method, frame, axes, external, damping is not None, status)
         try:
-            call = self._calls[key]
-        except (KeyError, TypeError):  # a new kind of call, or a name that is no text
-            call = self.call(key)
+            known = self._calls.get(key)
+        except TypeError:  # a name that is no text
+            known = None
+        call = self.call(key) if known is None else known  # a new kind of call is made
         result: Result
         if device is not None:
             result = self._moved(call, values, out, threads, devices.number(device))

@@ -7,6 +7,7 @@ computes it, when, or how often.
 from __future__ import annotations
 
 import pickle
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -23,21 +24,23 @@ PILOT, PILOT_MOTIONS = 20_000, 200  # states, and motions, that tell the range o
 PILOT_STREAM = 2**32 - 1  # of random numbers, which no chunk has
 BEYOND = 1.25  # how much further histograms go than these
 
-_loaded: dict[str, Robot] = {}  # by the digest of a study, once per worker
+FLOOR, SMALLEST = 1e-9, 1e-12  # least half ranges, beside the middle and at all
 
 
 def loaded(spec: Spec, robot: bytes | None = None) -> Robot:
-    """The robot of a study; where it is not loaded yet, from its pickle or from its file."""
-    found = _loaded.get(spec.digest)
-    if found is None:
-        found = spec.load() if robot is None else pickle.loads(robot)
-        _loaded[spec.digest] = found
+    """The robot of a study: of its pickle, or of its file as that is now."""
+    return spec.load() if robot is None else _unpickled(robot)
+
+
+@lru_cache(maxsize=1)  # a worker gets the same bytes with every chunk
+def _unpickled(robot: bytes) -> Robot:
+    found: Robot = pickle.loads(robot)
     return found
 
 
-def pilot(spec: Spec) -> Array:
+def pilot(spec: Spec, robot: Robot | None = None) -> Array:
     """The range (m, 2) of histograms, from some states of a study of the same kind."""
-    robot = loaded(spec)
+    robot = loaded(spec) if robot is None else robot
     count = min(spec.states, PILOT_MOTIONS if spec.measure == ROLLOUT else PILOT)
     pieces = Draws(spec, robot).pieces(PILOT_STREAM, 0, count)
     measure = Measure(spec, robot)
@@ -45,7 +48,9 @@ def pilot(spec: Spec) -> Array:
     _check_limits(spec, robot, found.shape[1])
     found = found[np.isfinite(found).all(1)]
     low, high = (found.min(0), found.max(0)) if len(found) else np.zeros((2, found.shape[1]))
-    middle, half = (low + high) / 2, np.maximum((high - low) / 2, 1e-12) * BEYOND
+    middle = (low + high) / 2
+    least = np.maximum(SMALLEST, FLOOR * np.abs(middle))  # of numbers that are constant
+    half = np.maximum((high - low) / 2, least) * BEYOND
     return np.stack([middle - half, middle + half], -1)
 
 

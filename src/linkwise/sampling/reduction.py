@@ -91,7 +91,7 @@ class Reduction:
         least, most = x[each, lowest], x[each, highest]
         kept["count"] += x.shape[1]
         self._moments.append(self._moment(x))
-        self._histograms(x, least, most)
+        self._histograms(x)
         self._extremes("least", least, -least, lowest, state, rows)
         self._extremes("most", most, most, highest, state, rows)
         size = np.maximum(-least, most)
@@ -104,13 +104,12 @@ class Reduction:
         np.subtract(x, mean[:, None], out=away)
         return n, mean, np.einsum("ij,ij->i", away, away)
 
-    def _histograms(self, x: Array, least: Array, most: Array) -> None:
+    def _histograms(self, x: Array) -> None:
         low, high = self.ranges.T
         place, whole = self._scaled[:, : x.shape[1]], self._places[:, : x.shape[1]]
         np.subtract(x, low[:, None], out=place)
         place *= (self.bins / (high - low))[:, None]
-        if (least <= low).any() or (most >= high).any():
-            np.clip(place, 0, self.bins - 1, out=place)
+        np.clip(place, 0, self.bins - 1, out=place)  # also what rounding puts outside
         np.copyto(whole, place, casting="unsafe")
         for own, places in zip(self._kept["histogram"], whole, strict=True):
             own += np.bincount(places, minlength=self.bins)

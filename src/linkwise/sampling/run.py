@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import Any
 
+from linkwise.errors import StudyStopped
 from linkwise.interop.package import package
-from linkwise.sampling.chunks import computed, loaded
+from linkwise.sampling.chunks import computed
 from linkwise.sampling.store import Store
 
 AHEAD = 2  # chunks that wait for each thread of the workers
@@ -52,7 +53,7 @@ class Sent:
     def __init__(self, client: Any, store: Store, missing: list[int]) -> None:
         self._client, self._store = client, store
         self._left = iter(missing)
-        self._robot = pickle.dumps(loaded(store.spec))  # workers need not have the robot's file
+        self._robot = pickle.dumps(store.load())  # workers need not have the robot's file
         self._index_of: dict[Any, int] = {}
         self._counted, self._ways = -AGAIN, 0
         distributed = package("distributed", "a study", "study")
@@ -66,7 +67,7 @@ class Sent:
             try:
                 future, kept = next(self._waiting)
             except self._killed as error:
-                raise RuntimeError(
+                raise StudyStopped(
                     f"study: {error}; workers may have too little memory. What was computed is "
                     f"in {self._store.path}: the same command goes on from there"
                 ) from error

@@ -42,6 +42,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -149,6 +150,7 @@ def spec_of(found: Mapping[str, Any], where: str = "study", folder: Path = Path(
         _known(where, f"[{name}]", own, usual)
         values[name] = {**usual, **own}
     _one_of(where, "[rollout] law", values["rollout"]["law"], LAWS)
+    _check_rollout(where, values["rollout"])
     for name, least, most in (("worst", 1, 10_000), ("bins", 2, 100_000)):
         _whole(where, f"[keep] {name}", values["keep"][name], least, most)
     spec = Spec(**values)
@@ -177,10 +179,18 @@ def _known(where: str, what: str, found: Any, words: Any) -> None:
             raise ValueError(f"{where}: {what} has no {name!r}; {hint}")
 
 
+def _check_rollout(where: str, how: Mapping[str, Any]) -> None:
+    for name in ("kp", "kd", "duration", "dt"):
+        x, positive = how[name], name in ("duration", "dt")
+        if not _number(x) or not _finite(x) or (positive and x <= 0):
+            expected = "a number of seconds above zero" if positive else "a finite number"
+            raise ValueError(f"{where}: [rollout] {name} is {x!r}; expected {expected}")
+
+
 def _check(where: str, spec: Spec) -> None:
     """That the robot has the function, and the function what is drawn."""
     if "payload" in spec.draw:
-        _check_payload(where, spec.draw["payload"])
+        _check_payload(where, spec.sequence, spec.draw["payload"])
     _known(where, "[draw.parameters]", spec.draw.get("parameters", {}), OF_PARAMETERS)
     robot = spec.load()
     known = functions_of(robot.tree)
@@ -199,22 +209,24 @@ def _check(where: str, spec: Spec) -> None:
             _drawn(where, spec.sequence, name, how, taken[name])
     for name, how in spec.draw.get("parameters", {}).items():
         _drawn(where, spec.sequence, f"parameters {name}", how, sizes_of(robot)[name])
-    if spec.sequence == "lattice" and spec.draw.get("q") == "limits" and robot.nq != robot.nv:
-        raise ValueError(
-            f'{where}: q = "limits" of {robot.name!r}, which has quaternions, is not drawn from a '
-            'lattice; expected sequence = "random"'
-        )
+    for name in ("q", "target"):
+        turns = spec.draw.get(name) == "limits" and robot.nq != robot.nv
+        if turns and spec.sequence == "lattice":
+            raise ValueError(
+                f'{where}: {name} = "limits" of {robot.name!r}, which has quaternions, is not '
+                'drawn from a lattice; expected sequence = "random"'
+            )
     limits_of(where, spec, robot)
 
 
-def _check_payload(where: str, how: Any) -> None:
+def _check_payload(where: str, sequence: str, how: Any) -> None:
     _known(where, "[draw.payload]", how, OF_PAYLOAD)
     for part in ("mass", "com"):
         if part in how:
-            _drawn(where, SEQUENCES[0], f"payload {part}", how[part], 3 if part == "com" else 1)
+            _drawn(where, sequence, f"payload {part}", how[part], 3 if part == "com" else 1)
     mass = how.get("mass", 1.0)
     least = mass.get("uniform", -1.0) if isinstance(mass, Mapping) else mass
-    if np.min(least) < 0:
+    if min(_flat(least)) < 0:
         raise ValueError(
             f"{where}: payload mass is drawn by {mass!r}, which may be negative; expected a number "
             "or {uniform = [low, high]}, none below zero"
@@ -239,6 +251,7 @@ def _drawn(where: str, sequence: str, name: str, how: Any, size: int) -> None:
             f"{{normal = deviation}}, {{normal = [mean, deviation]}}, lists of {size} in place of "
             'such numbers, or for q "limits"'
         )
+    _check_numbers(where, name, how)
     if key == "normal" and sequence == "lattice":
         raise ValueError(
             f'{where}: {name} is drawn by {how!r}, and sequence = "lattice" has uniform draws '
@@ -246,8 +259,41 @@ def _drawn(where: str, sequence: str, name: str, how: Any, size: int) -> None:
         )
 
 
+def _check_numbers(where: str, name: str, how: Any) -> None:
+    """That the numbers of a draw, whose form is right, are finite, and no deviation negative."""
+    value = next(iter(how.values())) if isinstance(how, Mapping) else how
+    if not all(map(_finite, _flat(value))):
+        raise ValueError(f"{where}: {name} is drawn by {how!r}; expected finite numbers")
+    if isinstance(how, Mapping) and "uniform" in how and isinstance(value, list):
+        low, high = (np.asarray(x, float) for x in value)
+        with np.errstate(over="ignore"):
+            widths = np.atleast_1d(high - low)
+        if not ((widths >= 0.0) & np.isfinite(widths)).all():
+            raise ValueError(
+                f"{where}: {name} is drawn by {how!r}; expected [low, high], low not above high, "
+                "and their difference finite"
+            )
+    normal = isinstance(how, Mapping) and "normal" in how
+    if normal and min(_flat(value[1] if isinstance(value, list) else value)) < 0:
+        raise ValueError(
+            f"{where}: {name} is drawn by {how!r}, which has a negative deviation; expected "
+            "deviations not below zero"
+        )
+
+
+def _flat(x: Any) -> list[Any]:
+    """The numbers of a number, or of lists of them; words are none."""
+    if isinstance(x, list):
+        return [number for own in x for number in _flat(own)]
+    return [x] if _number(x) else []
+
+
 def _number(x: Any) -> bool:
     return isinstance(x, int | float) and not isinstance(x, bool)
+
+
+def _finite(x: float) -> bool:
+    return abs(x) <= sys.float_info.max  # also of whole numbers that no float holds
 
 
 def sizes_of(robot: Robot) -> dict[str, int]:

@@ -21,17 +21,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.interop.package import package
-from linkwise.sampling.chunks import loaded, pilot
+from linkwise.robot import Robot
+from linkwise.sampling.chunks import pilot
 from linkwise.sampling.draws import Draws
 from linkwise.sampling.measures import labels
 from linkwise.sampling.reduction import Kept, merged, packed, quantiles, shapes, unpacked
-from linkwise.sampling.spec import Spec, spec_of
+from linkwise.sampling.spec import Spec
 
 Array = NDArray[Any]
 ROWS, DONE, RESULT = "rows", "done", "result"
 AT_ONCE = 256  # rows that are read at once
 SHARES = (0.001, 0.01, 0.05, 0.5, 0.95, 0.99, 0.999)  # of the quantiles in the result
 VERSION = 2
+MARK = "linkwise"  # an attribute from the beginning on: a group without it is not ours
 # axes of what is kept, by name
 AXES = {"mean": "number", "spread": "number", "least": "number", "most": "number",
         "least_states": "number column", "most_states": "number column",
@@ -46,6 +48,7 @@ class Store:
     def __init__(self, path: str | Path, group: Any, spec: Spec, told: Mapping[str, Any]) -> None:
         self.path, self.spec, self._group = Path(path), spec, group
         self.ranges = np.array(told["ranges"])  # (m, 2) of histograms
+        self._robot = str(told["robot"])  # digest of the robot when the study was begun
         self.labels, self.columns = list(told["labels"]), list(told["columns"])
         self.shapes = shapes(len(self.labels), len(self.columns), spec.keep)
 
@@ -63,13 +66,14 @@ class Store:
 
     @classmethod
     def _made(cls, zarr: Any, path: str | Path, spec: Spec) -> Store:
-        robot, ranges = loaded(spec), pilot(spec)
+        robot = spec.load()
+        ranges = pilot(spec, robot)
         told = {
             "version": VERSION, "spec": json.dumps(spec.__dict__), "digest": spec.digest,
             "robot": robot.tree.digest, "ranges": ranges.tolist(),
             "labels": labels(spec, robot, len(ranges)), "columns": Draws(spec, robot).columns,
         }  # fmt: skip
-        group = zarr.open_group(str(path), mode="w-")
+        group = zarr.open_group(str(path), mode="w-", attributes={MARK: "study"})
         made = cls(path, group, spec, told)
         width = sum(prod(shape) for shape in made.shapes.values())
         group.create_array(DONE, shape=(spec.chunks,), chunks=(1,), dtype="u1", fill_value=0)
@@ -79,24 +83,36 @@ class Store:
 
     @classmethod
     def _found(cls, zarr: Any, path: str | Path, spec: Spec | None) -> Store:
+        if not Path(path).is_dir():
+            raise _no_study(path)
         try:
             group = zarr.open_group(str(path), mode="r+")
             told = dict(group.attrs)
-            kept = spec_of(json.loads(told["spec"]), str(path))
-            found = cls(path, group, kept, told)
-        except (KeyError, FileNotFoundError, ValueError) as error:
-            raise ValueError(f"{path}: holds no study ({error}); expected a new name") from error
-        if spec is None:
-            return found
-        names = [k for k, v in spec.__dict__.items() if kept.__dict__[k] != v]
-        if not names and loaded(spec).tree.digest != told["robot"]:
-            names = ["the robot's file, which was changed since then"]
-        if names:
+            written = int(told["version"])
+        except (KeyError, TypeError, FileNotFoundError, ValueError) as error:
+            raise _no_study(path) from error
+        if written != VERSION:
             raise ValueError(
-                f"{path}: holds another study, which differs in {', '.join(names)}; expected a new "
-                "name, or the study that was begun"
+                f"{path}: holds a study in version {written} of the format, and this linkwise has "
+                f"version {VERSION}; expected a new name, or the linkwise that began the study"
             )
+        try:  # it was checked when it was begun, and its robot's file may be gone
+            found = cls(path, group, Spec(**json.loads(told["spec"])), told)
+        except (KeyError, TypeError, ValueError) as error:
+            raise _no_study(path) from error
+        if spec is not None:
+            names = [k for k, v in spec.__dict__.items() if found.spec.__dict__[k] != v]
+            if names:
+                raise _another(path, names)
+            found.load()
         return found
+
+    def load(self) -> Robot:
+        """The robot from its file, which must still be that of the study's beginning."""
+        robot = self.spec.load()
+        if robot.tree.digest != self._robot:
+            raise _another(self.path, ["the robot's file, which was changed since then"])
+        return robot
 
     @property
     def done(self) -> Array:
@@ -153,8 +169,36 @@ class Store:
 
 def _unfinished(path: Path) -> bool:
     """Whether a folder is a study's whose process was killed before anything was kept."""
-    if not path.is_dir():
+    own = _entries(path)
+    if "zarr.json" not in own or not set(own) <= {"zarr.json", DONE, ROWS}:
         return False
-    known = {"zarr.json", DONE, ROWS}
-    own = {p.name for p in path.iterdir()}
-    return bool(own) and own <= known and "digest" not in (path / "zarr.json").read_text()
+    try:
+        told = json.loads((path / "zarr.json").read_text(encoding="utf-8"))["attributes"]
+        return MARK in told and "digest" not in told
+    except (KeyError, TypeError, OSError, ValueError):
+        return False
+
+
+def _entries(path: Path) -> list[str]:
+    return sorted(p.name for p in path.iterdir()) if path.is_dir() else []
+
+
+def _no_study(path: str | Path) -> ValueError:
+    own = _entries(Path(path))
+    some = f"{', '.join(own[:4])}{' ...' if len(own) > 4 else ''}"
+    what = f"a folder of {some}" if own else "an empty folder" if Path(path).is_dir() else "a file"
+    if "zarr.json" in own:
+        what = f"a Zarr group of something else ({some})"
+    if _unfinished(Path(path)):
+        what = "of one that ended before anything was kept, and is begun anew by its command"
+    return ValueError(
+        f"{path}: holds no study of linkwise: it is {what}; expected a name that is not taken, or "
+        "the folder of a study"
+    )
+
+
+def _another(path: str | Path, names: list[str]) -> ValueError:
+    return ValueError(
+        f"{path}: holds another study, which differs in {', '.join(names)}; expected a new name, "
+        "or the study that was begun"
+    )

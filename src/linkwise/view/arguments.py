@@ -100,7 +100,7 @@ def _motion(robot: Viewed, motion: Any) -> tuple[Array, Array]:
     else:
         raise TypeError(
             f"a motion is a {type(motion).__name__}; expected a linkwise.Trajectory, or a pair of "
-            "times (T) and configurations (..., T, nq)"
+            "times (T) and configurations (..., T, nq); for one configuration, give q="
         )
     if t.ndim != 1 or q.ndim < 2 or q.shape[-2:] != (len(t), nq) or not len(t):
         raise ValueError(
