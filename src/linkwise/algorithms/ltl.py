@@ -47,8 +47,7 @@ def factor(M: Matrix, parent: Sequence[int]) -> Factors:
 
 def solve(factors: Factors, b: Sequence[Scalar]) -> list[Scalar]:
     """``x`` with ``M x = b``: inward with Lᵀ, scale, outward with L."""
-    scaled = (x * d for x, d in zip(inward(factors, b), factors.inv_d, strict=True))
-    return outward(factors, scaled)
+    return outward(factors, (x * d for x, d in zip(inward(factors, b), factors.inv_d, strict=True)))
 
 
 def inward(factors: Factors, b: Sequence[Scalar]) -> list[Scalar]:
