@@ -72,15 +72,8 @@ class Kernels:
         return backend.load(code, task.signature(self.tree), dtype, form)
 
     def _new_rolled(self, task: Task, dtype: str, form: str, backend: Backend) -> Kernel:
-        """Code of loops is the same for all robots of as many links of the same classes, so that
-        it is kept by its text.
-        """
         program = self.ready(task, partial(backend.ordered, dtype=dtype, form=form), backend.effort)
-        text = backend.render(program, dtype, form)
-        code = cached(
-            backend, (text, dtype, form), lambda: built(backend, program, dtype, form, self.name)
-        )
-        return backend.load(code, program.signature, dtype, form)
+        return kept_by_text(backend, program, dtype, form, self.name)
 
     def _new_scan(self, task: Task, dtype: str, backend: Backend) -> Kernel:
         """All kernels of an algorithm that scans; code is the same for any number of pieces."""
@@ -159,6 +152,16 @@ def cached(backend: Backend, parts: tuple[Any, ...], make: Callable[[], bytes]) 
         code = make()
         cache.put(key.hexdigest(), code)
     return code
+
+
+def kept_by_text(backend: Backend, program: Program, dtype: str, form: str, robot: str) -> Kernel:
+    """The kernel of a program of loops, in the order of its form; its code is kept by its text: it
+    is the same for all robots of as many links of the same classes, and tables come with the
+    program.
+    """
+    text = backend.render(program, dtype, form)
+    code = cached(backend, (text, dtype, form), lambda: built(backend, program, dtype, form, robot))
+    return backend.load(code, program.signature, dtype, form)
 
 
 def _content(task: Task) -> tuple[Any, ...]:

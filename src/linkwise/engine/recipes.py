@@ -11,7 +11,7 @@ from linkwise.backends.choice import cpu
 from linkwise.backends.process import build_lock
 from linkwise.engine.build import built, progress
 from linkwise.engine.identity import source_digest
-from linkwise.engine.kernels import Kernels, cached
+from linkwise.engine.kernels import Kernels, cached, kept_by_text
 from linkwise.errors import quote
 from linkwise.trace.program import Program, Signature
 
@@ -57,9 +57,7 @@ def kernel_of(
 def kernel_of_loops(
     kernels: Kernels, recipe: Recipe, dtype: str, form: str, machine: Backend | None = None
 ) -> Kernel:
-    """The kernel of a recipe whose program is loops over links; its code is kept by its text: it is
-    the same for all robots of as many links of the same classes, and tables come with the program.
-    """
+    """The kernel of a recipe whose program is loops over links."""
     backend = machine or cpu()
     with build_lock:
         own = _made.setdefault(kernels, {})
@@ -67,11 +65,5 @@ def kernel_of_loops(
         if place not in own:
             with progress(f"tracing {recipe.name} of {quote(kernels.name)}"):
                 program = backend.ordered(recipe.trace(), dtype, form)
-            text = backend.render(program, dtype, form)
-            code = cached(
-                backend,
-                (text, dtype, form),
-                lambda: built(backend, program, dtype, form, kernels.name),
-            )
-            own[place] = backend.load(code, program.signature, dtype, form)
+            own[place] = kept_by_text(backend, program, dtype, form, kernels.name)
         return own[place]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
 from typing import Any
 
+from linkwise.backends.process import available_cores
 from linkwise.errors import StudyStopped
 from linkwise.interop.package import package
 from linkwise.sampling.chunks import computed
@@ -99,7 +99,7 @@ def _client(scheduler: str | None, workers: int | None) -> Iterator[Any]:
         with distributed.Client(scheduler) as client:
             yield client
         return
-    count = workers or len(os.sched_getaffinity(0))
+    count = workers or available_cores()
     dask = package("dask", "a study", "study")
     with (
         dask.config.set(QUIET),
