@@ -76,6 +76,7 @@ class PieceTree(RolledTree):
     stage: int
     met: int  # scans met so far
     inputs: dict[str, int]  # of each link: how many numbers of them
+    seen: frozenset[str]  # arrays that earlier stages have read
     common: list[Expr]  # inputs that are the same for all pieces
 
     @staticmethod
@@ -84,7 +85,8 @@ class PieceTree(RolledTree):
         own = object.__new__(PieceTree)
         own.__dict__.update(RolledTree.of(tree, layout.classes, graph, unread).__dict__)
         numbers = {NUMBERS: np.arange(float(layout.length))}
-        own.__dict__.update(layout=layout, stage=stage, met=0, inputs={}, common=[], tables=numbers)
+        own.__dict__.update(layout=layout, stage=stage, met=0, inputs={}, common=[])
+        own.__dict__.update(seen=frozenset(), tables=numbers)
         own.lists.update(_counts(layout.length, 0, layout.anew))
         return own
 

@@ -125,8 +125,8 @@ def _(tree: PieceTree, empty: Any, given: Any) -> Any:
 def _grown(tree: PieceTree, law: Law, per_link: Sequence[Any]) -> Any:
     """The whole piece, link by link.
 
-    Where every input has been read by now, the piece is NaN if one of them is not finite, or a
-    pivot not positive, as in guard.py; what is joined with it then is NaN too.
+    The piece is NaN if an input that this stage is the first to read is not finite, or a pivot not
+    positive, as in guard.py; what is joined with it then is NaN too.
     """
     graph = tree.graph
     template = mapped(lambda _: unknown(graph), law.nothing)
@@ -138,16 +138,19 @@ def _grown(tree: PieceTree, law: Law, per_link: Sequence[Any]) -> Any:
 
     def checked(visit: Visit, state: list[Expr]) -> list[Expr]:
         *numbers, total = state
-        for x in tree.read_all(visit):
-            total = graph.node("fma", x, graph.zero, total)
+        for name in new:
+            for x in tree.read_of(name, visit):
+                total = graph.node("fma", x, graph.zero, total)
         return [*grown(visit, numbers), total]
 
     way, start = (tree.all.backward() if law.inward else tree.all), leaves(law.nothing)
     traced(tree, way, lambda visit: grown(visit, [unknown(graph, k) for k in range(len(start))]))
-    if not set(tree.inputs) <= {n.value[0] for n in graph.nodes if n.op == "read"}:
+    read = {n.value[0] for n in graph.nodes if n.op == "read"}
+    new = [name for name in tree.inputs if name in read - tree.seen]
+    if not new:
         return filled(template, tree.walk(way, start, grown))
     *numbers, total = tree.walk(way, [*start, 0.0], checked)
-    for x in tree.common:
+    for x in () if tree.seen else tree.common:
         total = graph.node("fma", x, graph.zero, total)
     for pivot in dict.fromkeys(pivot for pivot, _ in graph.pivots):
         total = graph.lift(select(pivot, total, graph.const(float("nan"))))
@@ -176,14 +179,30 @@ class Joined:
 def trace_stages(task: Task, tree: Tree, layout: Layout, joined: Joined) -> list[Stage]:
     """The programs of a task on pieces of a chain."""
     stages: list[Stage] = []
-    left: frozenset[turns.Element] = frozenset()
     while not stages or stages[-1].joints:
-        sizes = [stage.found for stage in stages]
-        _, unread = _traced(task, tree, layout, sizes, frozenset(), joined, left)
-        stages += _traced(task, tree, layout, sizes, unread, joined, left)[0]
-        if not layout.anew:
-            left = turns.left_by(stages[0].program)
+        before = _Before.of(stages, layout)
+        _, unread = _traced(task, tree, layout, before, frozenset(), joined)
+        stages += _traced(task, tree, layout, before, unread, joined)[0]
     return _with_turns(stages, layout)
+
+
+class _Before(NamedTuple):
+    """What earlier stages leave: numbers that each piece was given by their scans and numbers of
+    the totals, angles whose sines and cosines are there, and the arrays that were read.
+    """
+
+    found: list[tuple[int, int]]
+    left: frozenset[turns.Element]
+    seen: frozenset[str]
+
+    @staticmethod
+    def of(stages: Sequence[Stage], layout: Layout) -> _Before:
+        """What these stages leave."""
+        turned = stages and not layout.anew
+        left: frozenset[turns.Element] = turns.left_by(stages[0].program) if turned else frozenset()
+        nodes = (node for stage in stages for node in stage.program.nodes())
+        seen = frozenset(node.value[0] for node in nodes if node.op == "read")
+        return _Before([stage.found for stage in stages], left, seen)
 
 
 def _with_turns(stages: list[Stage], layout: Layout) -> list[Stage]:
@@ -204,15 +223,15 @@ def _traced(
     task: Task,
     tree: Tree,
     layout: Layout,
-    found: Sequence[tuple[int, int]],
+    before: _Before,
     unread: Slots,
     joined: Joined,
-    left: frozenset[turns.Element],
 ) -> tuple[list[Stage], Slots]:
-    """The next stage, or the last two, after scans that found so many numbers."""
-    graph = Graph()
-    turns.found_in(graph, left)
+    """The next stage, or the last two."""
+    graph, found = Graph(), before.found
+    turns.found_in(graph, before.left)
     own = PieceTree.cut(tree, layout, graph, len(found), unread)
+    own.seen = before.seen
     sizes = dict(task.algorithm.inputs)
     own.inputs = {n: own.slots(size) for n, size in sizes.items() if isinstance(size, str)}
     values: list[Any] = [

@@ -116,6 +116,7 @@ def _declarations(*layouts: Lanes) -> str:
         "declare double @llvm.fabs.f64(double)",
         "declare i64 @llvm.smin.i64(i64, i64)",
         "declare i64 @llvm.smax.i64(i64, i64)",
+        "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
     }
     return "\n".join(sorted(lines))
 

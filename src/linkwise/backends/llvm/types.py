@@ -121,6 +121,11 @@ class Lines:
         at = self.element(kind, base, index)
         self.add(f"  store {kind} {value}, ptr {at}" + (f", align {align}" if align else ""))
 
+    def prefetch(self, kind: str, base: str, index: int | str) -> None:
+        """Send for an element that will be read soon; there need not be one."""
+        at = self.element(kind, base, index)
+        self.add(f"  call void @llvm.prefetch.p0(ptr {at}, i32 0, i32 3, i32 1)")
+
     @contextmanager
     def counting(self, count: int | str, first: str = "0", step: int = 1) -> Iterator[str]:
         """A loop around what is written inside, over ``first, first + step ...`` below a count."""
