@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwise.backends.base import Kernel
+from linkwise.engine import pool
 
 Array = NDArray[Any]
 FLOATS = (np.dtype("float32"), np.dtype("float64"))
@@ -63,7 +64,7 @@ class Batch:
 
     def _new(self, outputs: Outputs, out: Any) -> list[Array]:
         (first, _), *rest = outputs
-        more = [np.empty((*self.shape, *shape), dtype) for shape, dtype in rest]
+        more = [pool.empty((*self.shape, *shape), dtype) for shape, dtype in rest]
         return [target(out, (*self.shape, *first), self), *more]
 
 
@@ -179,12 +180,12 @@ def _rows(array: Array, shape: tuple[int, ...], dtype: np.dtype) -> Array:
 def target(out: Any, shape: tuple[int, ...], batch: Batch) -> Array:
     """Where to write a result: ``out`` where that can be written as it comes, else a new array."""
     if out is None:
-        return np.empty(shape, batch.dtype)
+        return pool.empty(shape, batch.dtype)
     check_out(out, shape, batch.dtype)
     straight = type(out) is np.ndarray and out.flags.c_contiguous and out.flags.aligned
     if straight and not any(np.may_share_memory(out, a) for a in batch.rows):
         return out  # type: ignore[no-any-return]
-    return np.empty(shape, batch.dtype)
+    return pool.empty(shape, batch.dtype)
 
 
 def deliver(out: Array | None, result: Array) -> Any:
