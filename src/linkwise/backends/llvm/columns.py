@@ -11,7 +11,7 @@ a tile at the same time:
 So the code of a tile does not grow with the entries, and no register waits for its neighbours.
 Where rows are whole registers long, groups begin where an aligned register does in memory: no write
 touches two lines of the cache, and long results can be written past it (`copies.py`). The first and
-last group of a row may overlap others.
+last group of a row may overlap others; rows that begin with a line have none such.
 """
 
 from __future__ import annotations
@@ -189,9 +189,8 @@ class _Rows:
     def function(self, name: str) -> str:
         """Its IR."""
         out, (W, size) = self.out, (self.lanes.width, self.columns.size)
-        for edge_ in (0, size - W):
-            self._group(str(edge_), aligned=False)
         self._first = self._aligned_number() if self.columns.in_step else "0"
+        self._ends()
         self._last = self._down(str(size))
         with out.counting(self._count) as k:
             before, begin, end = self._run(k)
@@ -205,6 +204,14 @@ class _Rows:
                 with out.counting(far, near, W) as start:
                     self._put(start, lane, row, aligned=True)
         return out.function(f"{name}(ptr noalias %from, ptr noalias %to) #0")
+
+    def _ends(self) -> None:
+        """The first and the last group of a row, unless rows begin and end with a register."""
+        in_step = self.columns.in_step
+        off = self.out.let(f"icmp ne i64 {self._first}, 0") if in_step else "true"
+        with self.out.counting(self.out.let(f"zext i1 {off} to i64")):  # once, or not at all
+            for number in (0, self.columns.size - self.lanes.width):
+                self._group(str(number), aligned=False)
 
     def _run(self, k: str) -> list[str]:
         first = self.out.let(f"mul i64 {k}, 3")
