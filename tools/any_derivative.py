@@ -123,10 +123,13 @@ def of_closed() -> list[list[str]]:
     return rows
 
 
+MOST_OF_MATRICES = 1_000  # links
+
+
 def of_large() -> list[list[str]]:
     """Milliseconds of one state of long chains, and seconds of the first call."""
     rows = []
-    for n in (200, 1_000):
+    for n in (200, 1_000, 100_000):
         robot, rng = lw.chain(n, kind="random"), np.random.default_rng(0)
         q, qd, tau = 0.3 * rng.normal(size=(3, n))
         values = (q, qd, tau)
@@ -134,9 +137,12 @@ def of_large() -> list[list[str]]:
             ("forward_dynamics", lambda r=robot, x=values: r.forward_dynamics(*x)),
             ("its jvp", lambda r=robot, x=values: r.jvp("forward_dynamics", x, x)),
             ("its vjp", lambda r=robot, x=values: r.vjp("forward_dynamics", x, x[0])),
+            ("its hvp", lambda r=robot, x=values: r.hvp("forward_dynamics", x, x[0], {"q": x[0]})),
             ("forward_dynamics_derivatives",
              lambda r=robot, x=values: r.forward_dynamics_derivatives(*x)),
         ]  # fmt: skip
+        if n > MOST_OF_MATRICES:
+            ways.pop()
         for title, run in ways:
             began = perf_counter()
             run()

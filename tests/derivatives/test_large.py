@@ -13,11 +13,12 @@ from linkwise.algorithms import FUNCTIONS
 from linkwise.algorithms.configurations import rate
 from linkwise.backends.reference import interpret
 from linkwise.differentiation.equations import function_of
-from linkwise.differentiation.plan import JVP, VJP, Asked, Plan
+from linkwise.differentiation.plan import CURVATURE, HVP, IN_PLACE, JVP, VJP, Asked, Plan
 from linkwise.engine.tasks import Key
 from linkwise.errors import ProgramTooLarge
 from linkwise.trace.guard import guard
 from linkwise.trace.roll import trace_rolled
+from linkwise.trace.verify import verify
 
 EPS = np.finfo(float).eps
 Step = Callable[[Plan, dict[str, Any]], np.ndarray]
@@ -29,12 +30,12 @@ def close(found: Any, expected: Any, limit: float) -> None:
     assert np.abs(found - expected).max() <= limit * np.abs(expected).max()
 
 
-def product(robot: lw.Robot, key: Key) -> tuple[np.ndarray, np.ndarray]:
-    """Value and change of a function, by loops, and by the equations written out."""
+def product(robot: lw.Robot, key: Key, kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """Value, and change or gradients of a function, by loops, and by the equations written out."""
     wrt = tuple(name for name, _ in FUNCTIONS[key.function][key.method].inputs)
     wrt = (*wrt, "f_ext") if key.external else wrt
     by_loops, written = (
-        Plan(x._calls.tasks, Asked(key, wrt, JVP, value=True))
+        Plan(x._calls.tasks, Asked(key, wrt, kind, value=True))
         for x in (robot.with_loops(True), robot.with_loops(False))
     )
     assert by_loops.task.rolled and not written.task.rolled
@@ -43,7 +44,7 @@ def product(robot: lw.Robot, key: Key) -> tuple[np.ndarray, np.ndarray]:
     if "q" in values:
         values["q"] = robot.random_q(1)
     rows = {name: x[None] for name, x in values.items()}
-    programs = (guard(function_of(plan, False).program()) for plan in (by_loops, written))
+    programs = (verify(guard(function_of(p, False).program())) for p in (by_loops, written))
     return tuple(interpret(program, rows)["result"][0] for program in programs)  # type: ignore[return-value]
 
 
@@ -58,19 +59,24 @@ PAIRS = [(robot, *x) for k, x in enumerate(ROLLED) for robot in (ROBOTS[k % 4],)
 OTHERS = [(robot, *x) for robot in ROBOTS for x in ROLLED if (robot, *x) not in PAIRS]
 
 
+@pytest.mark.parametrize("kind", [JVP, VJP, HVP])
 @pytest.mark.parametrize(
     ("name", "function", "method"),
     [*PAIRS, *(pytest.param(*x, marks=pytest.mark.full) for x in OTHERS)],
 )
-def test_loops_carry_tangents(name: str, function: str, method: str, small: Small) -> None:
+def test_loops_carry_tangents_and_adjoints(
+    name: str, function: str, method: str, kind: str, small: Small
+) -> None:
     """Every function that is loops over the links, on every kind of joint."""
     robot, algorithm = small(name), FUNCTIONS[function][method]
     frame = robot.frame_names[-1] if algorithm.takes_frame else None
     at = robot.tree.frames[frame] if frame else None
     if algorithm.why_not(robot.tree, at) or not algorithm.can_roll(robot.tree):
         pytest.skip("the robot has no such function, or none that is loops")
+    if kind != JVP and method in IN_PLACE:
+        pytest.skip("its loops have no way back")
     external = (robot.frame_names[-1],) if algorithm.takes_external else ()
-    found, expected = product(robot, Key(function, method, frame, external=external))
+    found, expected = product(robot, Key(function, method, frame, external=external), kind)
     close(found, expected, 1e4 * EPS)
 
 
@@ -142,7 +148,10 @@ def test_what_loops_do_not_write_is_written_out() -> None:
     """Rates of a configuration are not numbers one by one."""
     robot = lw.chain(60, kind="random").with_loops(True)
     assert not Plan(robot._calls.tasks, Asked(Key("integrate"), None, JVP)).task.rolled
-    assert not Plan(robot._calls.tasks, Asked(Key("bias"), None, VJP)).task.rolled
+    assert not Plan(robot._calls.tasks, Asked(Key("bias"), None, CURVATURE)).task.rolled
+    by_blocks = Key("forward_dynamics", "schur")
+    assert Plan(robot._calls.tasks, Asked(by_blocks, None, JVP)).task.rolled
+    assert not Plan(robot._calls.tasks, Asked(by_blocks, None, VJP)).task.rolled
 
 
 def test_columns_beyond_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,3 +159,55 @@ def test_columns_beyond_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr("linkwise.differentiation.columns.free_memory", lambda: 1_000_000)
     with pytest.raises(ProgramTooLarge, match=r"220 columns of 3 state\(s\) .* robot\.jvp"):
         robot.derivative("bias")(np.zeros((3, 110)), np.zeros(110))
+
+
+@pytest.mark.parametrize("kind", ["random", "mixed"])
+@pytest.mark.parametrize("function", ["inverse_dynamics", "forward_dynamics"])
+def test_gradients_and_products_of_a_long_chain_are_transposed(kind: str, function: str) -> None:
+    """``wᵀ (J v) = (Jᵀ w)ᵀ v``, and the same of second derivatives, with a wrench on the way."""
+    robot, rng = lw.chain(150, kind=kind), np.random.default_rng(2)
+    q, w = robot.random_q(3), rng.normal(size=robot.nv)
+    rates = rng.normal(size=(5, robot.nv))
+    frame, force, push = robot.frame_names[77], rng.normal(size=6), rng.normal(size=6)
+    inputs, moved = (q, *rates[:2]), {"q": rates[2], "qd": rates[3], "f_ext": {frame: push}}
+    known = {"f_ext": {frame: force}}
+    value, change = robot.jvp(function, inputs, moved, **known)
+    wrt = ("q", "qd", "f_ext")
+    same, gradients = robot.vjp(function, inputs, w, wrt=wrt, **known)
+    close(same, value, 1e-13)
+    pairs = [(g.ravel(), v) for g, v in zip(gradients, (*rates[2:4], push), strict=True)]
+    scale = sum(np.abs(g) @ np.abs(v) for g, v in pairs)
+    assert abs(w @ change - sum(g @ v for g, v in pairs)) <= 1e-12 * scale
+    again, changes = robot.hvp(function, inputs, w, moved, **known)
+    for a, b in zip(again, gradients, strict=True):
+        close(a, b, 1e-12)
+    h = 1e-6
+    ends = []
+    for t in (h, -h):
+        there = (robot.integrate(q, rates[2], t), rates[0] + t * rates[3], rates[1])
+        pushed = {"f_ext": {frame: force + t * push}}
+        ends.append(robot.vjp(function, there, w, wrt=wrt, **pushed)[1])
+    for a, plus, minus in zip(changes, *ends, strict=True):
+        close(a, (plus - minus) / (2 * h), 1e-6)
+
+
+def test_gradients_of_a_batch_in_float32_and_without_an_answer() -> None:
+    robot = lw.chain(120, kind="mixed")
+    rng = np.random.default_rng(5)
+    q, v = np.array([robot.random_q(k) for k in range(5)]), rng.normal(size=(5, robot.nv))
+    weights = rng.normal(size=(5, robot.nv))
+    tau, (by_q, by_qd) = robot.vjp("bias", (q, v), weights)
+    for k in range(5):
+        alone = robot.vjp("bias", (q[k], v[k]), weights[k])
+        assert (alone[0] == tau[k]).all() and (alone[1][0] == by_q[k]).all()
+    narrow = robot.vjp("bias", (q.astype("f4"), v.astype("f4")), weights.astype("f4"))
+    assert narrow[1][0].dtype == np.float32
+    close(narrow[1][1], by_qd, 1e-2)
+    weighted = robot.derivative("bias", weighted=True)(q, v, weights)
+    assert (weighted[0] == by_q).all() and (weighted[1] == by_qd).all()
+    v[3, 7] = np.inf
+    (_, found), bits = robot.vjp("bias", (q, v), weights, status=True)
+    assert list(bits) == [0, 0, 0, lw.Status.NOT_FINITE, 0]
+    assert (
+        np.isnan(found[0][3]).all() and (np.delete(found[0], 3, 0) == np.delete(by_q, 3, 0)).all()
+    )

@@ -476,7 +476,7 @@ class Differentiation:
         if kind != JVP:
             weights = rows(plan, "cotangent", plan.result.shape, cotangent, given[0])
             given.append(weights)
-        wide = self._wide(made) if kind == VJP else None
+        wide = self._wide(made) if kind == VJP and not plan.task.rolled else None
         if wide is not None:
             parts, bits = columns(wide, plan, given[:-1], threads, status, device)
             return weighted(plan, parts, _like(weights, parts[0])), bits

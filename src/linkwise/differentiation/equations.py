@@ -24,7 +24,7 @@ from linkwise.spatial import select, sqrt
 from linkwise.trace.expr import Expr, Graph, TooManyNodes, summed
 from linkwise.trace.implicit import put_in
 from linkwise.trace.program import Program
-from linkwise.trace.roll import Rates, trace_rolled
+from linkwise.trace.roll import Rates, Weights, trace_rolled
 from linkwise.trace.status import not_finite, status_of
 from linkwise.trace.tangents import Argument, Rows, Traced
 from linkwise.trace.tracer import Task, evaluate, flatten
@@ -66,17 +66,31 @@ def function_of(plan: Plan, status: bool) -> Function:
 
 def rolled(plan: Plan, status: bool) -> Program:
     """A product with a vector as loops over the links."""
-    into = dict(zip(plan.wrt, plan.more, strict=True))
+    turned = [plan.ports[k].name for k in plan.chosen if not plan.space(k).flat]
+    task = replace(plan.task, status=status)
+    asked = _rates(plan, turned) if plan.asked.kind == JVP else _weights(plan, turned)
+    return replace(trace_rolled(task, plan.tree, asked), name=plan.title)
+
+
+def _weights(plan: Plan, turned: list[str]) -> Weights:
+    """Weights of the result, and the arguments by which the gradient is wanted."""
+    wrt = [plan.ports[k].name for k in plan.chosen]
+    spread = None if plan.result.flat else plan.result.weights
+    rates = _rates(plan, turned) if plan.asked.kind == HVP else None
+    return Weights(plan.more[0], wrt, turned, plan.asked.value, spread, rates)
+
+
+def _rates(plan: Plan, turned: list[str]) -> Rates:
+    """Rates of the arguments, and what is wanted of the result."""
+    ports = plan.more[-len(plan.wrt) :]
+    into = dict(zip(plan.wrt, ports, strict=True))
     places: dict[str, tuple[str, int]] = {}
     for k in plan.chosen:  # wrenches on all frames are one argument
         first = sum(plan.ports[j].size for j in plan.chosen[: plan.chosen.index(k)]
                     if plan.owners[j] == plan.owners[k])  # fmt: skip
         places[plan.ports[k].name] = (into[plan.owners[k]].name, first)
-    turned = [plan.ports[k].name for k in plan.chosen if not plan.space(k).flat]
     finish = None if plan.result.flat else plan.result.rates
-    rates = Rates(plan.more, places, turned, plan.result.size, finish)
-    found = trace_rolled(replace(plan.task, status=status), plan.tree, rates)
-    return replace(found, name=plan.title)
+    return Rates(ports, places, turned, plan.result.size, finish)
 
 
 def traced(plan: Plan, graph: Graph, inputs: list[list[Expr]]) -> list[Expr]:

@@ -14,7 +14,7 @@ A forward pass goes through a loop that ends by a test: the loop carries tangent
 and each step differentiates itself. Such a derivative is that of the steps that were taken; of an
 iteration that converges, it converges one step later than the value. A reverse pass, which would
 need all steps backward, has no rule for it, nor has any pass for what counted loops read: those
-have ``rolled_tangents.py``.
+have ``rolled_tangents.py`` and ``rolled_adjoints.py``.
 """
 
 from __future__ import annotations
@@ -157,22 +157,28 @@ def tangent_of(graph: Graph, node: Expr, tangents: dict[int, Expr]) -> Expr:
 
 
 def vjp(
-    outputs: Sequence[Expr], inputs: Sequence[Expr], weights: Sequence[Expr | float]
+    outputs: Sequence[Expr],
+    inputs: Sequence[Expr],
+    weights: Sequence[Expr | float],
+    *,
+    known: Sequence[str] = (),
 ) -> list[Expr]:
-    """The derivative of the weighted sum of the outputs by each input: a reverse pass."""
+    """The derivative of the weighted sum of the outputs by each input: a reverse pass.
+
+    Operations that are ``known`` are constants where they are no inputs.
+    """
     if not outputs:
         return [x.graph.zero for x in inputs]
     graph = outputs[0].graph
-    nodes = reachable(outputs)
-    _refuse(nodes)
+    nodes = reachable(outputs, frozenset(x.id for x in inputs))
+    _refuse(nodes, *known)
     moving = _depending_on(nodes, (x.id for x in inputs))
     adjoints: dict[int, Expr] = {}
     for y, w in zip(outputs, weights, strict=True):
         adjoints[y.id] = adjoints.get(y.id, graph.zero) + w
-    wanted = {x.id for x in inputs}
     for node in reversed(nodes):
         adjoint = adjoints.get(node.id, graph.zero)
-        if adjoint is graph.zero or node.id in wanted:
+        if adjoint is graph.zero or not node.args:
             continue
         for arg, part in zip(node.args, _parts(graph, node, adjoint), strict=False):
             if arg.id in moving:

@@ -13,12 +13,13 @@ from linkwise.model.tree import Tree
 from linkwise.trace import elimination, walks  # noqa: F401 - what they register for rolled trees
 from linkwise.trace.assemble import assemble
 from linkwise.trace.classes import Classes, classes_of
-from linkwise.trace.expr import Expr, Graph, summed
+from linkwise.trace.expr import Counted, Done, Expr, Graph, summed
 from linkwise.trace.kept import divides
 from linkwise.trace.pairs import Pairs, write_matrix
 from linkwise.trace.program import BYTE, Output, Port, Program, Slot
 from linkwise.trace.rolled import Step, loop
-from linkwise.trace.rolled_tangents import Places, carry_tangents
+from linkwise.trace.rolled_adjoints import copy_to, gradient
+from linkwise.trace.rolled_tangents import Places, carry_tangents, tangents_of
 from linkwise.trace.rolledtree import (
     Columns,
     Gathered,
@@ -46,16 +47,29 @@ class Rates(NamedTuple):
     finish: Callable[[list[Expr], list[Expr]], Sequence[Expr]] | None = None
 
 
-def trace_rolled(task: Task, tree: Tree, rates: Rates | None = None) -> Program:
+class Weights(NamedTuple):
+    """Weights of a task's results, whose sum is differentiated, and by what."""
+
+    port: Port  # of the weights
+    wrt: Sequence[str]  # ports, in the order of the gradients
+    configurations: Sequence[str]  # those of them whose derivatives are by rates of the joints
+    value: bool  # whether the result comes before the gradients
+    # (results, weights) -> weights of the results' numbers, where those are not the same
+    spread: Callable[[list[Expr], list[Expr]], Sequence[Expr | float]] | None = None
+    rates: Rates | None = None  # the changes of the gradients at these come after them
+
+
+def trace_rolled(task: Task, tree: Tree, more: Rates | Weights | None = None) -> Program:
     """The program of a task, every walk a loop; not yet guarded (see guard.py).
 
     It is traced twice: once to see what later walks read of what earlier ones know, and then with
-    only that kept. With ``rates`` the result is followed by how it changes, all as one vector
-    (``rolled_tangents.py``).
+    only that kept. With ``Rates`` the result is followed by how it changes
+    (``rolled_tangents.py``), with ``Weights`` by gradients (``rolled_adjoints.py``), all as one
+    vector.
     """
     classes, notes = classes_of(tree), dict[str, Any]()
     _, unread = _traced(task, tree, classes, frozenset(), notes, None)
-    return _traced(task, tree, classes, unread, notes, rates)[0]
+    return _traced(task, tree, classes, unread, notes, more)[0]
 
 
 def _traced(
@@ -64,7 +78,7 @@ def _traced(
     classes: Classes,
     unread: Slots,
     notes: dict[str, Any],
-    rates: Rates | None,
+    more: Rates | Weights | None,
 ) -> tuple[Program, Slots]:
     """The program, and what it keeps in vain."""
     graph = Graph()
@@ -92,9 +106,12 @@ def _traced(
         broken = summed(graph, (not_finite(graph, x) for x in results))
     pivots = list(dict.fromkeys(pivot for pivot, _ in graph.pivots))
     ports = task.ports(tree)
-    if rates is not None:
-        results = _with_changes(rolled, rates, slot, results)
-        ports, slot = (*ports, *rates.ports), Slot(slot.name, (slot.size + rates.size,))
+    if isinstance(more, Rates):
+        results = _with_changes(rolled, more, slot, results)
+        ports, slot = (*ports, *more.ports), Slot(slot.name, (slot.size + more.size,))
+    elif more is not None:
+        ports, slot = _with_gradients(rolled, more, ports, slot, results)
+        results = []
     status = [_status(rolled, ports, broken)] if task.status else []
     left = rolled.forget_unread([*results, *pivots, *status])
     regions, roots = assemble(graph, [*results, *pivots], status)
@@ -111,6 +128,46 @@ def _with_changes(tree: RolledTree, rates: Rates, slot: Slot, results: list[Expr
         raise TypeError("loops write numbers; expected rates without anything to finish")
     changes = carry_tangents(tree, rates.places, rates.configurations, slot, results)
     return [*results, *(rates.finish(results, changes) if rates.finish else changes)]
+
+
+def _with_gradients(
+    tree: RolledTree, asked: Weights, ports: Sequence[Port], slot: Slot, results: Sequence[Expr]
+) -> tuple[tuple[Port, ...], Slot]:
+    """Loops that write gradients, behind the results; returns all ports, and the larger output."""
+    weights = [tree.graph.input(asked.port.name, k) for k in range(asked.port.size)]
+    own: Sequence[Expr | float] = weights
+    if asked.spread is not None:
+        own = asked.spread(list(results), weights)
+    sizes = {port.name: port.size for port in ports if port.name in asked.wrt}
+    pairs = (results, own) if results else ((), ())
+    arrays = gradient(tree, sizes, asked.configurations, slot.name, asked.port.name, pairs)
+    if asked.value:
+        _write_beside(tree, results, slot)
+    else:
+        _leave_out(tree, slot.name)
+    rates = {name: tree.nv if name in asked.configurations else n for name, n in sizes.items()}
+    found = dict(zip(sizes, zip(arrays, rates.values(), strict=True), strict=True))
+    parts, more = [found[name] for name in asked.wrt], [asked.port]
+    if asked.rates is not None:
+        changed = tangents_of(tree, *asked.rates[1:3], dict(parts))
+        parts += zip(changed, [n for _, n in parts], strict=True)
+        more += asked.rates.ports
+    at = slot.size if asked.value else 0
+    for room, size in parts:
+        copy_to(tree, room, size, slot.name, at)
+        at += size
+    return (*ports, *more), Slot(slot.name, (at,))
+
+
+def _leave_out(tree: RolledTree, output: str) -> None:
+    """Let no loop write to an output."""
+
+    def case(own: Done) -> Done:
+        return own._replace(writes=[w for w in own.writes if w.array != output])
+
+    loops = tree.graph.loops
+    loops[:] = [x._replace(cases=[case(c) for c in x.cases]) if isinstance(x, Counted) else x
+                for x in loops]  # fmt: skip
 
 
 def _write(tree: RolledTree, result: Gathered | PerLink, name: str, size: int) -> Expr:

@@ -29,7 +29,7 @@ class Moving:
 
     def __init__(self, graph: Graph, arrays: Iterable[str]) -> None:
         self.arrays, self.carries = set(arrays), set[int]()
-        loops = [_counted(each) for each in graph.loops]
+        loops = [counted(each) for each in graph.loops]
         while True:
             before = len(self.arrays), len(self.carries)
             for each in loops:
@@ -61,7 +61,8 @@ class Moving:
         self.arrays |= {write.array for write in writes if write.value.id in changing}
 
 
-def _counted(each: object) -> Counted:
+def counted(each: object) -> Counted:
+    """A counted loop; NotDifferentiable for any other."""
     if not isinstance(each, Counted):
         raise NotDifferentiable("a loop that ends by a test is among counted loops")
     return each
@@ -116,7 +117,8 @@ class Tangents:
 
     def _done(self, case: Done, moving: Sequence[int]) -> Done:
         nexts = [*case.nexts, *self.of([case.nexts[k] for k in moving])]
-        mine = [write for write in case.writes if write.array in self.moving.arrays]
+        kept = self.moving.arrays & {self.output, *self.places}
+        mine = [write for write in case.writes if write.array in kept]
         changes = self.of([write.value for write in mine])
         more = [self._write(write, x) for write, x in zip(mine, changes, strict=True)]
         return Done(nexts, [*case.writes, *more])
@@ -139,17 +141,30 @@ def carry_tangents(
     writes. ``rates``: where tangents are, by the ports whose numbers change; those of
     configurations are rates of the joints.
     """
+    return _carried(tree, rates, configurations, output).of(results)
+
+
+def tangents_of(
+    tree: RolledTree, rates: Places, configurations: Sequence[str], arrays: Mapping[str, int]
+) -> list[str]:
+    """The same for arrays in scratch, by their sizes: returns where their tangents are."""
+    found = _carried(tree, rates, configurations, Slot("")).places
+    return [found[name][0] if name in found else tree.cleared(n) for name, n in arrays.items()]
+
+
+def _carried(
+    tree: RolledTree, rates: Places, configurations: Sequence[str], output: Slot
+) -> Tangents:
     places, turned = dict(rates), [name for name in rates if name in configurations]
     for name in turned:
         places[name] = (tree.room(tree.nq), 0)
     tangents = Tangents(tree, places, output.name, output.size)
     loops = tree.graph.loops
-    loops[:] = [tangents.carried(_counted(each)) for each in loops]
-    changes = tangents.of(results)
+    loops[:] = [tangents.carried(counted(each)) for each in loops]
     for name in turned:
         _write_numbers(tree, name, rates[name][0], places[name][0])
         loops.insert(0, loops.pop())
-    return changes
+    return tangents
 
 
 def _write_numbers(tree: RolledTree, q: str, rates: str, into: str) -> None:
