@@ -134,13 +134,13 @@ def _with_gradients(
     tree: RolledTree, asked: Weights, ports: Sequence[Port], slot: Slot, results: Sequence[Expr]
 ) -> tuple[tuple[Port, ...], Slot]:
     """Loops that write gradients, behind the results; returns all ports, and the larger output."""
-    weights = [tree.graph.input(asked.port.name, k) for k in range(asked.port.size)]
+    # those of numbers that no loop writes; of the others, loops read them
+    weights = [tree.graph.input(asked.port.name, k) for k in range(asked.port.size) if results]
     own: Sequence[Expr | float] = weights
     if asked.spread is not None:
         own = asked.spread(list(results), weights)
     sizes = {port.name: port.size for port in ports if port.name in asked.wrt}
-    pairs = (results, own) if results else ((), ())
-    arrays = gradient(tree, sizes, asked.configurations, slot.name, asked.port.name, pairs)
+    arrays = gradient(tree, sizes, asked.configurations, slot.name, asked.port.name, (results, own))
     if asked.value:
         _write_beside(tree, results, slot)
     else:

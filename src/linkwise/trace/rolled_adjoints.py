@@ -42,7 +42,7 @@ class Adjoints:
         self.tree, self.graph, self.output, self.weights = tree, tree.graph, output, weights
         self.loops = [counted(each) for each in tree.graph.loops]
         self.moving = Moving(tree.graph, moving)
-        self._of: dict[int, Expr] = {}  # adjoints of inputs, and of what loops have ended with
+        self._of: dict[Expr, Expr] = {}  # adjoints of inputs, and of what loops have ended with
         self._rooms: dict[str, str] = {}  # where adjoints of arrays are
 
     def room(self, array: str, size: int) -> str:
@@ -54,10 +54,10 @@ class Adjoints:
     def of(self, port: str, size: int) -> str:
         """Where the adjoints of an input are, those of numbers that no loop reads too."""
         room = self.room(port, size)
-        own = {k: x for k in range(size) if (x := self._of.get(self.graph.input(port, k).id))}
+        own = [(x.value[1], to) for x, to in self._of.items() if x.value[0] == port]
 
         def body(step: Step) -> list[Expr]:
-            for k, x in own.items():
+            for k, x in own:
                 step.write(room, x, k, add=True)
             return []
 
@@ -72,7 +72,7 @@ class Adjoints:
             self._add(leaf, x)
 
     def _add(self, leaf: Expr, adjoint: Expr) -> None:
-        self._of[leaf.id] = self._of.get(leaf.id, self.graph.zero) + adjoint
+        self._of[leaf] = self._of.get(leaf, self.graph.zero) + adjoint
 
     def _outside(self, roots: Sequence[Expr], own: Iterable[Expr] = ()) -> list[Expr]:
         """Inputs and carried values that change, of those that nodes depend on."""
@@ -162,7 +162,7 @@ class Adjoints:
         def moved(case: Done) -> list[Write]:
             return [w for w in case.writes if w.value.id in changing]
 
-        starts = [self._of.get(each.carries[k].id, graph.zero) for k in own]
+        starts = [self._of.get(each.carries[k], graph.zero) for k in own]
         starts += [graph.zero] * len(sums)
         cases = [done(case) for case in each.cases]
         which = None if each.which is None else _backward(each.which, each.steps)
