@@ -26,7 +26,7 @@ from linkwise.backends.cstyle.render import render_c, word
 from linkwise.backends.llvm.backend import Llvm
 from linkwise.backends.llvm.target import host
 from linkwise.backends.reference import interpret
-from linkwise.engine import build, kernels
+from linkwise.engine import build, columns, kernels
 from linkwise.errors import ProgramTooLarge
 from linkwise.spatial import RigidInertia
 from linkwise.study.generic import generic_chain
@@ -319,6 +319,44 @@ def test_a_matrix_column_by_column_has_a_status() -> None:
     column = robot.operation_count("solve_mass").total
     assert robot.operation_count("mass_matrix_inverse").total == 5 * column
     assert "solve_mass" in robot.source("mass_matrix_inverse")
+
+
+@pytest.mark.parametrize(("name", "dtype"), [
+    ("kinds", "float64"), ("hand", "float64"), ("geared", "float64"), ("table", "float32"),
+])  # fmt: skip
+def test_symbols_matrix_by_matrix(name: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Christoffel's symbols by loops, C of unit rates: what the equations of Γ give, for spherical
+    and free joints, followers and rotors too; however many are computed at once.
+    """
+    robot = ROBOTS[name]()
+    rolled_, q = robot.with_loops(True), robot.random_q(0, size=(2, 2)).astype(dtype)
+    found, status = rolled_.christoffel(q, status=True)
+    assert found.shape == (2, 2, *3 * (robot.nv,)) and found.dtype == dtype and not status.any()
+    for k in np.ndindex(2, 2):
+        expected = np.array(robot.evaluate("christoffel", q[k].astype(float)))
+        assert (
+            np.abs(found[k] - expected).max() <= 40 * np.finfo(dtype).eps * np.abs(expected).max()
+        )
+    monkeypatch.setattr(columns, "MOST_NUMBERS", 3 * robot.nv**2)
+    monkeypatch.setattr(columns, "FEWEST", 1)
+    into = np.empty_like(found)
+    assert rolled_.christoffel(q, out=into, threads=2) is into and (into == found).all()
+    assert (rolled_.christoffel(q[1, 0]) == found[1, 0]).all()
+
+
+def test_symbols_of_large_robots(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No code grows with the robot; states without an answer are told, and what does not fit."""
+    robot = lw.chain(60, "random")
+    q, qd = robot.random_q(0, size=3), np.random.default_rng(0).normal(size=60)
+    q[1, 2] = np.nan
+    found, status = robot.christoffel(q, status=True)
+    assert status.tolist() == [0, lw.Status.NOT_FINITE, 0] and np.isnan(found[1]).all()
+    C = robot.coriolis_matrix(q[2], qd)
+    assert np.abs(found[2] @ qd - C).max() <= 1e-13 * np.abs(C).max()
+    assert "coriolis_matrix" in robot.source("christoffel")
+    monkeypatch.setattr(build, "free_memory", lambda: 2**30)
+    with pytest.raises(ProgramTooLarge, match=r"600 by 600 by 600 takes about 1\.6 GiB"):
+        lw.chain(600).christoffel(np.zeros(600))
 
 
 @pytest.mark.parametrize("method", ["ccg", "pcg"])

@@ -98,8 +98,9 @@ class Algorithm:
     scans: bool = False  # cuts a chain into pieces (`sweep.scan`)
     # why its walks cannot be loops over the links of a robot; None: of no robot
     rolls: Callable[[Tree], str] | None = None
-    # the function of (q, x) whose results for unit vectors x are the columns of this one's matrix:
-    # how the matrix of a large robot is computed, many columns side by side (engine/columns.py)
+    # the function of (q, x) whose results for unit vectors x are the columns of this one's matrix,
+    # or the matrices along the last axis of its array: how those of a large robot are computed,
+    # many columns side by side (engine/columns.py)
     columns: str = ""
     symmetric: bool = False  # that matrix; else a triangle
     # the functions of (q, x) that an iteration of a large robot calls in each step, the product
@@ -353,7 +354,7 @@ _TABLE = [
               ("composite", coriolis.coriolis_matrix, _rolls),
               ("mixed", mixed.coriolis_matrix, {})),
     Algorithm("christoffel", "composite", christoffel.christoffel, (_q,), (V, V, V), **_regrouped,
-              **_mass),
+              **_mass, columns="coriolis_matrix"),
     *_methods("inertial_power", (_q,), (V, V, V), _mass,
               ("augmented", augmented.augmented, {}),
               ("per-link", inertial_power.per_link, {})),

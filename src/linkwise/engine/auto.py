@@ -38,7 +38,7 @@ LIKE = {"position_inertia": "operational_inertia"}  # whose methods cost as thos
 # code is loops over the links, where a method can be: written out, it takes two seconds to compile.
 MOST_UNROLLED = {"cpu": {1: 44, 2: 40}, "cuda": {1: 40, 2: 40}}  # links, by vectors and matrices
 MOST_PAIRS = 650  # of matrices, on the processor
-MOST_PAIRS_OF = {"mass_matrix_inverse": 300, "coriolis_matrix": 220}
+MOST_PAIRS_OF = {"mass_matrix_inverse": 300, "coriolis_matrix": 220, "christoffel": 220}
 MOST_LINKS_OF = {"mass_matrix_inverse": 30}  # it has entries between branches too
 MOST_PIECES = 8  # links of a scan that is written out, each a piece of its own
 # degrees of freedom between some joint and the base from which on articulated bodies take fewer
