@@ -359,6 +359,40 @@ def test_symbols_of_large_robots(monkeypatch: pytest.MonkeyPatch) -> None:
         lw.chain(600).christoffel(np.zeros(600))
 
 
+@pytest.mark.parametrize(("name", "dtype"), [
+    ("kinds", "float64"), ("hand", "float64"), ("tree", "float32"), ("table", "float64"),
+])  # fmt: skip
+def test_regressors_by_loops(name: str, dtype: str) -> None:
+    """Compiled: what the equations give, zeros included; rows of followers are added up."""
+    robot, rng = ROBOTS[name](), np.random.default_rng(2)
+    q = robot.random_q(0, size=5).astype(dtype)
+    qd, qdd = rng.normal(size=(2, 5, robot.nv)).astype(dtype)
+    found = robot.with_loops(True).regressor(q, qd, qdd)
+    for k in range(5):
+        given = (x[k].astype(float) for x in (q, qd, qdd))
+        expected = np.array(robot.evaluate("regressor", *given))
+        assert (
+            np.abs(found[k] - expected).max() <= 200 * np.finfo(dtype).eps * np.abs(expected).max()
+        )
+        assert ((found[k] == 0.0) | (expected != 0.0)).all()
+
+
+def test_the_regressor_of_a_large_robot() -> None:
+    """Y π is inverse dynamics, of a tree in which joints follow others, in the file's frames; and
+    changes along a direction as the torques do.
+    """
+    robot = hand(60, {k: (f"j{k - 1}", 0.1, 0.0) for k in range(20, 50, 3)})
+    rng = np.random.default_rng(2)
+    q, x = robot.random_q(0), rng.normal(size=(3, robot.nv))
+    pi, bare = robot.inertial_parameters.ravel(), lw.Robot.from_tree(robot.tree.without_rotors())
+    expected = bare.inverse_dynamics(q, *x[:2])
+    found = robot.regressor(q, *x[:2])
+    assert np.abs(found @ pi - expected).max() <= 1e-12 * np.abs(expected).max()
+    _, change = bare.jvp("inverse_dynamics", (q, *x[:2]), {"q": x[2]})
+    _, rate = robot.jvp("regressor", (q, *x[:2]), {"q": x[2]})
+    assert np.abs(rate @ pi - change).max() <= 1e-12 * np.abs(change).max()
+
+
 @pytest.mark.parametrize("method", ["ccg", "pcg"])
 @pytest.mark.parametrize("name", ["kinds", "tree", "table", "tied"])
 def test_conjugate_gradients_with_products_by_loops(name: str, method: str) -> None:

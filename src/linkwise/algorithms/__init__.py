@@ -360,7 +360,7 @@ _TABLE = [
               ("per-link", inertial_power.per_link, {})),
     # torques and energies per unit of the inertial parameters
     Algorithm("regressor", "sweep", regressor.regressor, (_q, _qd, _qdd), (V, _ten_per_body),
-              **_kinematic),
+              **_kinematic, **_rolls),
     Algorithm("energy_regressor", "sweep", energy_regressor.energy_regressor, (_q, _qd),
               (2, _ten_per_body), **_kinematic),
     # the centre of mass, and the momentum about it

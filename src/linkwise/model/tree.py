@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from linkwise.model.description import IDENTITY, Limits
 from linkwise.model.joints import Joint, JointState
-from linkwise.model.projection import Index, Projection, Tensor
+from linkwise.model.projection import Index, Projection, Row, Tensor
 from linkwise.spatial import (
     Mat3,
     Matrix,
@@ -407,6 +407,20 @@ class Tree:
         for k, rotor in enumerate(self.rotors):
             M[k][k] = M[k][k] + rotor
         return M
+
+    def gather_rows(
+        self, met: Iterable[tuple[tuple[int, int], Sequence[Sequence[Scalar]]]], width: int
+    ) -> Matrix:
+        """A row per degree of freedom, from (joint, link) and the ``width`` numbers that the link
+        has of each of the joint's columns; zeros where there are none.
+        """
+        by_link: list[list[tuple[Index, Row]]] = [[] for _ in self.links]
+        for (j, i), numbers in met:
+            own = zip(self.column_numbers[j], numbers, strict=True)
+            by_link[i] += [((c,), Row(row)) for c, row in own]
+        sums = [self.projection.gathered(entries) for entries in by_link]
+        none = Row([0.0] * width)
+        return [[x for own in sums for x in own.get((k,), none)] for k in range(self.nv)]
 
     def gather_tensor(self, entries: Iterable[tuple[Index, Scalar]]) -> Tensor:
         """Entries by three columns -> a tensor over degrees of freedom."""

@@ -12,6 +12,7 @@ from linkwise.model.joints import Free, Spherical
 from linkwise.model.tree import Tree
 from linkwise.trace import elimination, walks  # noqa: F401 - what they register for rolled trees
 from linkwise.trace.assemble import assemble
+from linkwise.trace.beyond import Beyond, write_rows
 from linkwise.trace.classes import Classes, classes_of
 from linkwise.trace.expr import Expr, Graph, summed
 from linkwise.trace.kept import divides
@@ -81,6 +82,8 @@ def _traced(
     results: list[Expr] = []
     if isinstance(result, Pairs):
         broken = write_matrix(rolled, result, slot.name)
+    elif isinstance(result, Beyond):
+        broken = write_rows(rolled, result, slot.name)
     elif isinstance(result, Columns):
         broken = _write_columns(rolled, result, slot.name)
     elif isinstance(result, (Gathered, PerLink)):

@@ -399,6 +399,10 @@ class RolledTree(Tree):
         """What links meet at their ancestors, to be written as a matrix."""
         return met._replace(inner=inner, outer=outer, own=own)
 
+    def gather_rows(self, met: Any, width: int) -> Any:
+        """Numbers that links have of the joints inboard, to be written as rows."""
+        return met._replace(width=width)
+
     def with_rotors(self, M: Any) -> Any:
         """The matrix with rotors on its diagonal."""
         return M._replace(rotors=True)
