@@ -27,6 +27,7 @@ from linkwise.backends.llvm.backend import Llvm
 from linkwise.backends.llvm.target import host
 from linkwise.backends.reference import interpret
 from linkwise.engine import build, columns, kernels
+from linkwise.engine.auto import in_loops
 from linkwise.errors import ProgramTooLarge
 from linkwise.spatial import RigidInertia
 from linkwise.study.generic import generic_chain
@@ -186,7 +187,7 @@ def test_many_followers_are_written_out_or_refused(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(("function", "method"), [
     ("operational_inertia_inverse", "schur-bcr"), ("dynamics_and_inverse", "schur"),
     ("operational_inertia_inverse", "recursive"), ("jacobian", "sweep"),
-    ("jacobian_dot_qd", "sweep"), ("tip_acceleration", "fd3"),
+    ("jacobian_dot_qd", "sweep"), ("tip_acceleration", "fd3"), ("manipulability", "orthogonal"),
 ])  # fmt: skip
 def test_a_path_may_have_fewer_classes_than_the_robot(
     function: str, method: str, frame: str
@@ -391,6 +392,29 @@ def test_the_regressor_of_a_large_robot() -> None:
     _, change = bare.jvp("inverse_dynamics", (q, *x[:2]), {"q": x[2]})
     _, rate = robot.jvp("regressor", (q, *x[:2]), {"q": x[2]})
     assert np.abs(rate @ pi - change).max() <= 1e-12 * np.abs(change).max()
+
+
+def test_the_energies_regressor_of_a_large_robot() -> None:
+    robot, rng = branching(60), np.random.default_rng(2)
+    q, qd = robot.random_q(0, size=3), rng.normal(size=(3, robot.nv))
+    found = robot.energy_regressor(q, qd) @ robot.inertial_parameters.ravel()
+    assert found.shape == (3, 2) and in_loops("energy_regressor", robot.tree)
+    expected = np.stack([robot.kinetic_energy(q, qd), robot.potential_energy(q)], -1)
+    assert np.abs(found - expected).max() <= 1e-12 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("bend", [1.0, 1e-3, 1e-7, 0.0])
+def test_manipulability_by_loops_keeps_its_digits(bend: float) -> None:
+    """Near a pose in which a chain can hardly move in some direction: the error is a few roundings
+    of what J's other directions make of it.
+    """
+    robot = lw.chain(60, joints=("revolute",))
+    q = bend * robot.random_q(0)
+    J = robot.jacobian(q, "tip")
+    found, lengths = robot.manipulability(q, "tip"), np.linalg.svd(J, compute_uv=False)
+    assert abs(found - lengths.prod()) <= 1e-14 * lengths[:-1].prod() * lengths[0]
+    many = robot.manipulability(np.stack([q, q + 0.1]), "tip")
+    assert many[0] == found and many[1] != found
 
 
 @pytest.mark.parametrize("method", ["ccg", "pcg"])

@@ -362,7 +362,7 @@ _TABLE = [
     Algorithm("regressor", "sweep", regressor.regressor, (_q, _qd, _qdd), (V, _ten_per_body),
               **_kinematic, **_rolls),
     Algorithm("energy_regressor", "sweep", energy_regressor.energy_regressor, (_q, _qd),
-              (2, _ten_per_body), **_kinematic),
+              (2, _ten_per_body), **_kinematic, **_rolls),
     # the centre of mass, and the momentum about it
     Algorithm("center_of_mass", "sweep", centroidal.center_of_mass, (_q,), (3,), **_weighty),
     Algorithm("com_jacobian", "sweep", centroidal.com_jacobian, (_q,), (3, V), **_weighty),
@@ -387,7 +387,7 @@ _TABLE = [
     Algorithm("normalize", "length", configurations.normalize, (_q,), (Q,), **_kinematic,
               **_rolls),
     Algorithm("manipulability", "orthogonal", manipulability.manipulability, (_q,), (),
-              takes_frame=True, **_kinematic),
+              takes_frame=True, **_kinematic, **_rolls),
     Algorithm("manipulability_gradient", "orthogonal", manipulability.manipulability_gradient,
               (_q,), (V,), takes_frame=True, **_kinematic),
     Algorithm("kinematic_hessian", "sweep", kic.kinematic_hessian, (_q,), (6, V, V),

@@ -29,6 +29,16 @@ class Row(list[Scalar]):
     def __mul__(self, k: Scalar) -> Row:
         return Row(a * k for a in self)
 
+    def __sub__(self, o: list[Scalar]) -> Row:
+        return Row(a - b for a, b in zip(self, o, strict=True))
+
+    def dot(self, o: list[Scalar]) -> Scalar:
+        """The scalar product."""
+        total: Scalar = 0.0
+        for a, b in zip(self, o, strict=True):
+            total = total + a * b
+        return total
+
 
 @dataclass(frozen=True)
 class Projection:

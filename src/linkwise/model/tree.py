@@ -402,6 +402,15 @@ class Tree:
         zero = [0.0] * rows
         return [[columns.get(j, zero)[row] for j in range(self.nv)] for row in range(rows)]
 
+    def short_side(self, columns: Mapping[int, Sequence[Scalar]], rows: int) -> list[Row]:
+        """The rows of the matrix that has these columns, or where they are fewer, the columns."""
+        own = list(columns.values())
+        return [Row(x) for x in (own if len(own) < rows else zip(*own, strict=True))]
+
+    def side_by_side(self, per_link: Sequence[Matrix]) -> Matrix:
+        """A block of each link, side by side."""
+        return [[x for row in rows for x in row] for rows in zip(*per_link, strict=True)]
+
     def with_rotors(self, M: Matrix) -> Matrix:
         """Add the rotors' inertias to the diagonal of M."""
         for k, rotor in enumerate(self.rotors):
