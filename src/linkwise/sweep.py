@@ -6,6 +6,7 @@
     sum_links     a running sum over the links
     each_pair     a state that starts at each link meets that link and each of its ancestors
     to_base       the same from one link
+    each_beyond   a state that starts at each link meets that link and each one beyond it
     along_path    base to one frame's link
     on_path       each link between the base and one frame's link on its own
     of_link       what a walk has left of one link
@@ -121,6 +122,26 @@ def each_pair(
         for i, start in enumerate(starts)
         for j, out in to_base(tree, i, carry, meet, start, *per_link)
     )
+
+
+@singledispatch
+def each_beyond(
+    tree: Tree, carry: Body, meet: Body, starts: Sequence[Any], *per_link: PerLink
+) -> Any:
+    """Carry a state from every link outward; it meets that link and each one beyond it.
+
+    ``carry(link, state_of_parent, *inputs_of_link) -> state``;
+    ``meet(link, state, *inputs_of_link) -> out``. Yields (start, link met) and ``out``.
+    """
+    states: list[dict[int, Any]] = []
+    for i, link in enumerate(tree.links):
+        inputs, inboard = (
+            [x[i] for x in per_link],
+            {} if link.parent == BASE else states[link.parent],
+        )
+        states.append({j: carry(link, state, *inputs) for j, state in inboard.items()})
+        states[i][i] = starts[i]
+        yield from (((j, i), meet(link, state, *inputs)) for j, state in states[i].items())
 
 
 @singledispatch

@@ -26,7 +26,8 @@ from linkwise.backends.cstyle.render import render_c, word
 from linkwise.backends.llvm.backend import Llvm
 from linkwise.backends.llvm.target import host
 from linkwise.backends.reference import interpret
-from linkwise.engine import build, kernels
+from linkwise.engine import build, columns, kernels
+from linkwise.engine.auto import in_loops
 from linkwise.errors import ProgramTooLarge
 from linkwise.spatial import RigidInertia
 from linkwise.study.generic import generic_chain
@@ -186,7 +187,7 @@ def test_many_followers_are_written_out_or_refused(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(("function", "method"), [
     ("operational_inertia_inverse", "schur-bcr"), ("dynamics_and_inverse", "schur"),
     ("operational_inertia_inverse", "recursive"), ("jacobian", "sweep"),
-    ("jacobian_dot_qd", "sweep"), ("tip_acceleration", "fd3"),
+    ("jacobian_dot_qd", "sweep"), ("tip_acceleration", "fd3"), ("manipulability", "orthogonal"),
 ])  # fmt: skip
 def test_a_path_may_have_fewer_classes_than_the_robot(
     function: str, method: str, frame: str
@@ -319,6 +320,101 @@ def test_a_matrix_column_by_column_has_a_status() -> None:
     column = robot.operation_count("solve_mass").total
     assert robot.operation_count("mass_matrix_inverse").total == 5 * column
     assert "solve_mass" in robot.source("mass_matrix_inverse")
+
+
+@pytest.mark.parametrize(("name", "dtype"), [
+    ("kinds", "float64"), ("hand", "float64"), ("geared", "float64"), ("table", "float32"),
+])  # fmt: skip
+def test_symbols_matrix_by_matrix(name: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Christoffel's symbols by loops, C of unit rates: what the equations of Γ give, for spherical
+    and free joints, followers and rotors too; however many are computed at once.
+    """
+    robot = ROBOTS[name]()
+    rolled_, q = robot.with_loops(True), robot.random_q(0, size=(2, 2)).astype(dtype)
+    found, status = rolled_.christoffel(q, status=True)
+    assert found.shape == (2, 2, *3 * (robot.nv,)) and found.dtype == dtype and not status.any()
+    for k in np.ndindex(2, 2):
+        expected = np.array(robot.evaluate("christoffel", q[k].astype(float)))
+        assert (
+            np.abs(found[k] - expected).max() <= 40 * np.finfo(dtype).eps * np.abs(expected).max()
+        )
+    monkeypatch.setattr(columns, "MOST_NUMBERS", 3 * robot.nv**2)
+    monkeypatch.setattr(columns, "FEWEST", 1)
+    into = np.empty_like(found)
+    assert rolled_.christoffel(q, out=into, threads=2) is into and (into == found).all()
+    assert (rolled_.christoffel(q[1, 0]) == found[1, 0]).all()
+
+
+def test_symbols_of_large_robots(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No code grows with the robot; states without an answer are told, and what does not fit."""
+    robot = lw.chain(60, "random")
+    q, qd = robot.random_q(0, size=3), np.random.default_rng(0).normal(size=60)
+    q[1, 2] = np.nan
+    found, status = robot.christoffel(q, status=True)
+    assert status.tolist() == [0, lw.Status.NOT_FINITE, 0] and np.isnan(found[1]).all()
+    C = robot.coriolis_matrix(q[2], qd)
+    assert np.abs(found[2] @ qd - C).max() <= 1e-13 * np.abs(C).max()
+    assert "coriolis_matrix" in robot.source("christoffel")
+    monkeypatch.setattr(build, "free_memory", lambda: 2**30)
+    with pytest.raises(ProgramTooLarge, match=r"600 by 600 by 600 takes about 1\.6 GiB"):
+        lw.chain(600).christoffel(np.zeros(600))
+
+
+@pytest.mark.parametrize(("name", "dtype"), [
+    ("kinds", "float64"), ("hand", "float64"), ("tree", "float32"), ("table", "float64"),
+])  # fmt: skip
+def test_regressors_by_loops(name: str, dtype: str) -> None:
+    """Compiled: what the equations give, zeros included; rows of followers are added up."""
+    robot, rng = ROBOTS[name](), np.random.default_rng(2)
+    q = robot.random_q(0, size=5).astype(dtype)
+    qd, qdd = rng.normal(size=(2, 5, robot.nv)).astype(dtype)
+    found = robot.with_loops(True).regressor(q, qd, qdd)
+    for k in range(5):
+        given = (x[k].astype(float) for x in (q, qd, qdd))
+        expected = np.array(robot.evaluate("regressor", *given))
+        assert (
+            np.abs(found[k] - expected).max() <= 200 * np.finfo(dtype).eps * np.abs(expected).max()
+        )
+        assert ((found[k] == 0.0) | (expected != 0.0)).all()
+
+
+def test_the_regressor_of_a_large_robot() -> None:
+    """Y π is inverse dynamics, of a tree in which joints follow others, in the file's frames; and
+    changes along a direction as the torques do.
+    """
+    robot = hand(60, {k: (f"j{k - 1}", 0.1, 0.0) for k in range(20, 50, 3)})
+    rng = np.random.default_rng(2)
+    q, x = robot.random_q(0), rng.normal(size=(3, robot.nv))
+    pi, bare = robot.inertial_parameters.ravel(), lw.Robot.from_tree(robot.tree.without_rotors())
+    expected = bare.inverse_dynamics(q, *x[:2])
+    found = robot.regressor(q, *x[:2])
+    assert np.abs(found @ pi - expected).max() <= 1e-12 * np.abs(expected).max()
+    _, change = bare.jvp("inverse_dynamics", (q, *x[:2]), {"q": x[2]})
+    _, rate = robot.jvp("regressor", (q, *x[:2]), {"q": x[2]})
+    assert np.abs(rate @ pi - change).max() <= 1e-12 * np.abs(change).max()
+
+
+def test_the_energies_regressor_of_a_large_robot() -> None:
+    robot, rng = branching(60), np.random.default_rng(2)
+    q, qd = robot.random_q(0, size=3), rng.normal(size=(3, robot.nv))
+    found = robot.energy_regressor(q, qd) @ robot.inertial_parameters.ravel()
+    assert found.shape == (3, 2) and in_loops("energy_regressor", robot.tree)
+    expected = np.stack([robot.kinetic_energy(q, qd), robot.potential_energy(q)], -1)
+    assert np.abs(found - expected).max() <= 1e-12 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("bend", [1.0, 1e-3, 1e-7, 0.0])
+def test_manipulability_by_loops_keeps_its_digits(bend: float) -> None:
+    """Near a pose in which a chain can hardly move in some direction: the error is a few roundings
+    of what J's other directions make of it.
+    """
+    robot = lw.chain(60, joints=("revolute",))
+    q = bend * robot.random_q(0)
+    J = robot.jacobian(q, "tip")
+    found, lengths = robot.manipulability(q, "tip"), np.linalg.svd(J, compute_uv=False)
+    assert abs(found - lengths.prod()) <= 1e-14 * lengths[:-1].prod() * lengths[0]
+    many = robot.manipulability(np.stack([q, q + 0.1]), "tip")
+    assert many[0] == found and many[1] != found
 
 
 @pytest.mark.parametrize("method", ["ccg", "pcg"])

@@ -98,8 +98,9 @@ class Algorithm:
     scans: bool = False  # cuts a chain into pieces (`sweep.scan`)
     # why its walks cannot be loops over the links of a robot; None: of no robot
     rolls: Callable[[Tree], str] | None = None
-    # the function of (q, x) whose results for unit vectors x are the columns of this one's matrix:
-    # how the matrix of a large robot is computed, many columns side by side (engine/columns.py)
+    # the function of (q, x) whose results for unit vectors x are the columns of this one's matrix,
+    # or the matrices along the last axis of its array: how those of a large robot are computed,
+    # many columns side by side (engine/columns.py)
     columns: str = ""
     symmetric: bool = False  # that matrix; else a triangle
     # the functions of (q, x) that an iteration of a large robot calls in each step, the product
@@ -353,15 +354,15 @@ _TABLE = [
               ("composite", coriolis.coriolis_matrix, _rolls),
               ("mixed", mixed.coriolis_matrix, {})),
     Algorithm("christoffel", "composite", christoffel.christoffel, (_q,), (V, V, V), **_regrouped,
-              **_mass),
+              **_mass, columns="coriolis_matrix"),
     *_methods("inertial_power", (_q,), (V, V, V), _mass,
               ("augmented", augmented.augmented, {}),
               ("per-link", inertial_power.per_link, {})),
     # torques and energies per unit of the inertial parameters
     Algorithm("regressor", "sweep", regressor.regressor, (_q, _qd, _qdd), (V, _ten_per_body),
-              **_kinematic),
+              **_kinematic, **_rolls),
     Algorithm("energy_regressor", "sweep", energy_regressor.energy_regressor, (_q, _qd),
-              (2, _ten_per_body), **_kinematic),
+              (2, _ten_per_body), **_kinematic, **_rolls),
     # the centre of mass, and the momentum about it
     Algorithm("center_of_mass", "sweep", centroidal.center_of_mass, (_q,), (3,), **_weighty),
     Algorithm("com_jacobian", "sweep", centroidal.com_jacobian, (_q,), (3, V), **_weighty),
@@ -386,7 +387,7 @@ _TABLE = [
     Algorithm("normalize", "length", configurations.normalize, (_q,), (Q,), **_kinematic,
               **_rolls),
     Algorithm("manipulability", "orthogonal", manipulability.manipulability, (_q,), (),
-              takes_frame=True, **_kinematic),
+              takes_frame=True, **_kinematic, **_rolls),
     Algorithm("manipulability_gradient", "orthogonal", manipulability.manipulability_gradient,
               (_q,), (V,), takes_frame=True, **_kinematic),
     Algorithm("kinematic_hessian", "sweep", kic.kinematic_hessian, (_q,), (6, V, V),

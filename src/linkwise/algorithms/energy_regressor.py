@@ -49,4 +49,4 @@ def energy_regressor(tree: Tree, q: Vector, qd: Vector) -> Matrix:
     velocities = base_to_tip(tree, glide, Motion.zero(), J, tree.per_link_v(qd))
     heights = base_to_tip(tree, lift, Height(tree.base_acceleration, 0.0), J)
     found = each_link(tree, energies, velocities, heights, tree.joint_frames)
-    return [[x for own in found for x in own[k]] for k in (0, 1)]
+    return tree.side_by_side(found)

@@ -19,6 +19,7 @@ which does not exist at singular poses.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from linkwise.algorithms.dense import dot, transpose
 from linkwise.algorithms.kic import kinematic_hessian
@@ -30,13 +31,14 @@ from linkwise.spatial.scalar import reciprocal_or_zero
 
 def manipulability(tree: Tree, q: Vector, *, frame: Frame) -> Scalar:
     """The volume w."""
-    _, rows = _rows(tree, q, frame)
-    return _product(orthogonal(rows, reciprocal_or_zero)[1])
+    J = jacobian_columns(tree, q, frame, "base")
+    return _product(orthogonal(tree.short_side(J, 6), reciprocal_or_zero)[1])
 
 
 def manipulability_gradient(tree: Tree, q: Vector, *, frame: Frame) -> list[Scalar]:
     """How w changes along each degree of freedom."""
-    moving, rows = _rows(tree, q, frame)
+    J = jacobian_columns(tree, q, frame, "base")
+    moving, rows = list(J), tree.short_side(J, 6)
     inverses: list[Scalar] = []
 
     def kept(x: Scalar) -> Scalar:
@@ -54,37 +56,32 @@ def manipulability_gradient(tree: Tree, q: Vector, *, frame: Frame) -> list[Scal
     return out
 
 
-def _rows(tree: Tree, q: Vector, frame: Frame) -> tuple[list[int], Matrix]:
-    """The degrees of freedom that move the frame, and J by rows; by columns where it has fewer."""
-    columns = jacobian_columns(tree, q, frame, "base")
-    vectors = [list(column) for column in columns.values()]
-    return list(columns), vectors if len(vectors) < 6 else transpose(vectors)
-
-
 def orthogonal(
-    rows: Sequence[Vector], inverse: Callable[[Scalar], Scalar]
-) -> tuple[Matrix, list[Scalar], Matrix]:
-    """Orthonormal rows, lengths r, and L; ``inverse`` is what the reciprocal of a length is."""
-    rest = [list(row) for row in rows]
+    rows: Sequence[Any], inverse: Callable[[Scalar], Scalar]
+) -> tuple[list[Any], list[Scalar], Matrix]:
+    """Orthonormal rows, lengths r, and L; ``inverse`` is what the reciprocal of a length is.
+
+    Rows are vectors that know their sums, multiples and products (`Row`).
+    """
+    rest = list(rows)
     lengths: list[Scalar] = []
     L: Matrix = [[0.0] * len(rest) for _ in rest]
     for i, row in enumerate(rest):
-        lengths.append(sqrt(dot(row, row)))
-        k = inverse(lengths[i])
-        rest[i] = [x * k for x in row]
+        lengths.append(sqrt(row.dot(row)))
+        rest[i] = row * inverse(lengths[i])
         for j in range(i + 1, len(rest)):
-            L[j][i] = dot(rest[j], rest[i])
-            rest[j] = [y - L[j][i] * x for x, y in zip(rest[i], rest[j], strict=True)]
+            L[j][i] = rest[j].dot(rest[i])
+            rest[j] = rest[j] - rest[i] * L[j][i]
     return rest, lengths, L
 
 
-def _back(L: Matrix, inverses: Vector, Q: Matrix) -> Matrix:
+def _back(L: Matrix, inverses: Vector, Q: list[Any]) -> list[Any]:
     """``L⁻ᵀ Q``, by the inverses of the diagonal."""
-    X = [row[:] for row in Q]
+    X = list(Q)
     for i in reversed(range(len(X))):
-        X[i] = [x * inverses[i] for x in X[i]]
+        X[i] = X[i] * inverses[i]
         for j in range(i):
-            X[j] = [y - L[i][j] * x for x, y in zip(X[i], X[j], strict=True)]
+            X[j] = X[j] - X[i] * L[i][j]
     return X
 
 

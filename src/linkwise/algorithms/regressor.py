@@ -6,8 +6,8 @@
 in the axes that the file gives that frame (model/parameters.py).
 
     base -> tip   w, dw, a   motion of each link (rates.py)
-    base -> tip   s          the columns of all joints inboard, each carried to the link
-    each link     y          sᵀ A for each of them: the torque per unit of the ten parameters
+    each beyond   s          the columns of each joint, carried to every link that it moves
+                  y          sᵀ A there: the torque per unit of the link's ten parameters
 
 A body whose origin accelerates by a needs the force ``f = m a + U h`` and the moment
 ``n = h x a + I dw + w x I w``, U as in rates.py. A joint inboard feels ``s·(n, f)``, with s the
@@ -20,20 +20,30 @@ Hollerbach 1986].
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from linkwise.algorithms.rates import Rates, at_rest, move
-from linkwise.model.joints import JointState
-from linkwise.model.parameters import place_of
+from linkwise.model.parameters import TEN, place_of
 from linkwise.model.tree import Frame, Link, Tree
 from linkwise.spatial import Mat3, Matrix, Motion, Scalar, Vec3, Vector, cross, rate_matrix
-from linkwise.sweep import base_to_tip, each_link, joint_states
+from linkwise.spatial.transform import Transform
+from linkwise.sweep import base_to_tip, each_beyond, each_link
 
-Columns = dict[int, Motion]  # by number, of the joints inboard of a link
+
+class Felt(NamedTuple):
+    """What the ten numbers of a body are multiplied by, in the frame that they are in."""
+
+    X: Transform  # the link's own frame -> the file's
+    a: Vec3
+    U: Mat3  # transposed
+    D: list[Vec3]
 
 
-def carry(_link: Link, inboard: Columns, J: JointState, own: range) -> Columns:
-    """The columns of a link's joint, and of all joints inboard, at the link."""
-    return {c: J.X.motion(s) for c, s in inboard.items()} | dict(zip(own, J.S, strict=True))
+def felt(_link: Link, m: Rates, frame: Frame) -> Felt:
+    """How a link moves, as its ten numbers feel it."""
+    X = place_of(frame)
+    w, dw, a = X.rotate(m.w), X.rotate(m.dw), X.rotate(m.a + m.U @ X.r)
+    return Felt(X, a, rate_matrix(w, dw).T, parts(w, dw))
 
 
 def parts(w: Vec3, dw: Vec3) -> list[Vec3]:
@@ -50,17 +60,24 @@ def parts(w: Vec3, dw: Vec3) -> list[Vec3]:
     ]
 
 
-def rows(_link: Link, columns: Columns, m: Rates, frame: Frame) -> dict[int, list[Scalar]]:
+def own(_link: Link, m: Rates) -> list[Motion]:
+    """The columns of a link's joint."""
+    return list(m.J.S)
+
+
+def carry(_link: Link, columns: list[Motion], m: Rates, _body: Felt) -> list[Motion]:
+    """Columns of a joint inboard, one link further out."""
+    return [m.J.X.motion(s) for s in columns]
+
+
+def rows(_link: Link, columns: list[Motion], _m: Rates, body: Felt) -> list[list[Scalar]]:
     """Ten numbers of each column: what its joint feels per unit of the link's parameters."""
-    X = place_of(frame)  # the link's own frame -> the file's
-    w, dw, a = X.rotate(m.w), X.rotate(m.dw), X.rotate(m.a + m.U @ X.r)
-    U: Mat3 = rate_matrix(w, dw).T
-    D = parts(w, dw)
+    _, a, U, D = body
 
     def row(s: Motion) -> list[Scalar]:
         return [s.lin.dot(a), *(U @ s.lin + cross(a, s.ang)), *(s.ang.dot(x) for x in D)]
 
-    return {c: row(X.motion(s)) for c, s in columns.items()}
+    return [row(body.X.motion(s)) for s in columns]
 
 
 def regressor(tree: Tree, q: Vector, qd: Vector, qdd: Vector) -> Matrix:
@@ -72,19 +89,6 @@ def regressor_in(tree: Tree, frames: Sequence[Frame], q: Vector, qd: Vector, qdd
     """The regressor of bodies whose ten numbers are in given frames, one of each link."""
     q_, qd_, qdd_ = tree.per_link_q(q), tree.per_link_v(qd), tree.per_link_v(qdd)
     motions = base_to_tip(tree, move, at_rest(tree.base_acceleration), q_, qd_, qdd_)
-    joints = joint_states(tree, q)
-    columns = base_to_tip(tree, carry, {}, joints, tree.column_numbers)
-    found = each_link(tree, rows, columns, motions, frames)
-    by_body = [tree.projection.gathered(((c,), _Row(y)) for c, y in own.items()) for own in found]
-    none = _Row([0.0] * 10)
-    return [[x for sums in by_body for x in sums.get((i,), none)] for i in range(tree.nv)]
-
-
-class _Row(list[Scalar]):
-    """Numbers that are added and multiplied one by one, as followers' rows are."""
-
-    def __add__(self, o: list[Scalar]) -> _Row:
-        return _Row(a + b for a, b in zip(self, o, strict=True))
-
-    def __mul__(self, k: Scalar) -> _Row:
-        return _Row(a * k for a in self)
+    bodies = each_link(tree, felt, motions, frames)
+    met = each_beyond(tree, carry, rows, each_link(tree, own, motions), motions, bodies)
+    return tree.gather_rows(met, TEN)

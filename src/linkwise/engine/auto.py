@@ -38,7 +38,10 @@ LIKE = {"position_inertia": "operational_inertia"}  # whose methods cost as thos
 # code is loops over the links, where a method can be: written out, it takes two seconds to compile.
 MOST_UNROLLED = {"cpu": {1: 44, 2: 40}, "cuda": {1: 40, 2: 40}}  # links, by vectors and matrices
 MOST_PAIRS = 650  # of matrices, on the processor
-MOST_PAIRS_OF = {"mass_matrix_inverse": 300, "coriolis_matrix": 220}
+MOST_PAIRS_OF = {
+    "mass_matrix_inverse": 300, "coriolis_matrix": 220, "christoffel": 220,
+    "regressor": 100,  # ten numbers of each pair
+}  # fmt: skip
 MOST_LINKS_OF = {"mass_matrix_inverse": 30}  # it has entries between branches too
 MOST_PIECES = 8  # links of a scan that is written out, each a piece of its own
 # degrees of freedom between some joint and the base from which on articulated bodies take fewer
@@ -55,7 +58,7 @@ def in_loops(function: str, tree: Tree, device: str = "cpu") -> bool:
     order = 2 if sum(size == tree.nv for size in some.output_shape(tree)) > 1 else 1
     if tree.n_links > MOST_UNROLLED[device][order]:
         return True
-    if order == 1 or device != "cpu":
+    if (order == 1 and function not in MOST_PAIRS_OF) or device != "cpu":
         return False
     pairs = MOST_PAIRS_OF.get(function, MOST_PAIRS)
     return tree.n_links > MOST_LINKS_OF.get(function, tree.n_links) or sum(_depths(tree)) > pairs

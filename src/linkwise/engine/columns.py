@@ -1,12 +1,14 @@
-"""Matrices over the joints of large robots, many columns at a time.
+"""Arrays over the joints of large robots, many columns at a time.
 
-A column of M⁻¹ is ``solve_mass`` of a unit vector, one of F is ``apply_factor``. The kernel of that
-function takes the columns of a state as it takes the states of a batch: side by side in the lanes
-of the processor, and on its threads.
+A column of M⁻¹ is ``solve_mass`` of a unit vector, one of F is ``apply_factor``; of Christoffel's
+symbols, ``Γ[..., k]`` is ``coriolis_matrix`` of one. The kernel of that function takes the columns
+of a state as it takes the states of a batch: side by side in the lanes of the processor, and on its
+threads.
 """
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,8 @@ from linkwise.trace.tracer import Task
 
 Array = NDArray[Any]
 AT_ONCE = 1024  # columns, of one state or of several: enough to keep cores busy
+MOST_NUMBERS = 2**21  # of the columns at once, where these are matrices
+FEWEST = 16  # columns at once: lanes of a processor are not left empty
 
 
 def run(
@@ -32,41 +36,47 @@ def run(
     out: Any,
     threads: int | None,
 ) -> Any:
-    """The matrix of each state; with a status, the pair of both."""
-    product, nv = task.of_columns, kernels.tree.nv
+    """The result of each state; with a status, the pair of both."""
+    product, shape = task.of_columns, task.slots(kernels.tree)[0].shape
     assert product is not None
     assert isinstance(batch, arrays.Batch)  # a GPU has no such tasks
     refuse_large_matrix(task, kernels.tree, kernels.name, batch.states)
-    result = arrays.target(out, (*batch.shape, nv, nv), batch)
+    result = arrays.target(out, (*batch.shape, *shape), batch)
     status = np.zeros(batch.states, np.uint8)
     if batch.states:
         kernel = kernels.kernel(product, batch.dtype, BATCH, backend)
-        matrices = result.reshape(-1, nv, nv)
+        of_states = result.reshape(-1, *shape)
         with progress(f"computing {task.name} of {quote(kernels.name)}"):
-            for k in range(0, batch.states, states := max(AT_ONCE // nv, 1)):
+            for k in range(0, batch.states, states := max(_at_once(shape) // shape[-1], 1)):
                 some = slice(k, k + states)
                 rows = [x[some] for x in batch.rows]
-                status[some] = _filled(kernel, rows, matrices[some], task, threads)
+                status[some] = _filled(kernel, rows, of_states[some], task, threads)
     found = arrays.deliver(out, result)
     return (found, arrays.deliver(None, status.reshape(batch.shape))) if task.status else found
+
+
+def _at_once(shape: tuple[int, ...]) -> int:
+    """How many columns of results of a shape are computed at once."""
+    return min(max(MOST_NUMBERS // prod(shape[:-1]), FEWEST), AT_ONCE)
 
 
 def _filled(
     kernel: Kernel, rows: list[Array], into: Array, task: Task, threads: int | None
 ) -> Array:
-    """Fill the matrices of some states; returns their status."""
-    states, nv = into.shape[:2]
-    bits = np.zeros(states, np.uint8)
-    for start in range(0, nv, AT_ONCE):
-        count = min(AT_ONCE, nv - start)
+    """Fill the results of some states, by their last axis; returns their status."""
+    states, *of_column, nv = into.shape
+    bits, at_once = np.zeros(states, np.uint8), min(_at_once(into.shape[1:]), nv)
+    room = np.empty((states * at_once, prod(of_column)), into.dtype)
+    for start in range(0, nv, at_once):
+        count = min(at_once, nv - start)
         shape = (states, count)
         units = np.tile(np.eye(count, nv, start, dtype=into.dtype), (states, 1))
         given = [np.repeat(x, count, axis=0) if states > 1 else
                  np.broadcast_to(x, (count, x.shape[1])) for x in rows]  # fmt: skip
-        columns, status = np.empty_like(units), np.zeros((len(units), 1), np.uint8)
+        columns, status = room[: len(units)], np.zeros((len(units), 1), np.uint8)
         kernel([*given, units], [columns, status] if task.status else [columns], threads)
         bits |= np.bitwise_or.reduce(status.reshape(shape), axis=1)
-        into[..., start : start + count] = columns.reshape(*shape, nv).swapaxes(1, 2)
+        into[..., start : start + count] = np.moveaxis(columns.reshape(*shape, *of_column), 1, -1)
         if task.algorithm.symmetric:  # to the bit: entries beyond the diagonal are copied
             some = slice(start, start + count)
             into[:, some, :start] = into[:, :start, some].swapaxes(1, 2)

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from linkwise.model.frames import turns_of
 from linkwise.model.tree import Frame, Link, Tree
-from linkwise.spatial import RigidInertia, Rotation, Scalar, Sym3, Transform, Vec3
+from linkwise.spatial import Mat3, RigidInertia, Rotation, Scalar, Sym3, Transform, Vec3
 from linkwise.spatial.quaternion import Quaternion
 from linkwise.spatial.scalar import select, sincos, sqrt
 from linkwise.spatial.se3 import matrix_of
@@ -92,8 +92,13 @@ def numbers_of(body: RigidInertia) -> list[Scalar]:
 
 
 def place_of(frame: Frame) -> Transform:
-    """From a link's own frame to one that is fixed to it."""
-    return Transform(Vec3(*frame.origin), turns_of(np.array(frame.rotation)))
+    """From a link's own frame to one that is fixed to it; with a matrix where its numbers are
+    not known yet.
+    """
+    origin, R = Vec3(*frame.origin), frame.rotation
+    if all(isinstance(x, (int, float)) for row in R for x in row):
+        return Transform(origin, turns_of(np.array(R)))
+    return Transform(origin, (Rotation(Mat3(*(Vec3(*row) for row in R)).T),))
 
 
 def inertial_parameters(tree: Tree) -> Array:

@@ -20,6 +20,26 @@ Index = tuple[int, ...]
 Tensor = list[list[list[Scalar]]]
 
 
+class Row(list[Scalar]):
+    """Numbers that are added and multiplied one by one, as followers' rows are."""
+
+    def __add__(self, o: list[Scalar]) -> Row:
+        return Row(a + b for a, b in zip(self, o, strict=True))
+
+    def __mul__(self, k: Scalar) -> Row:
+        return Row(a * k for a in self)
+
+    def __sub__(self, o: list[Scalar]) -> Row:
+        return Row(a - b for a, b in zip(self, o, strict=True))
+
+    def dot(self, o: list[Scalar]) -> Scalar:
+        """The scalar product."""
+        total: Scalar = 0.0
+        for a, b in zip(self, o, strict=True):
+            total = total + a * b
+        return total
+
+
 @dataclass(frozen=True)
 class Projection:
     """``G``, by rows: (degree of freedom, factor) of each column."""

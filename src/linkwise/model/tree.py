@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from linkwise.model.description import IDENTITY, Limits
 from linkwise.model.joints import Joint, JointState
-from linkwise.model.projection import Index, Projection, Tensor
+from linkwise.model.projection import Index, Projection, Row, Tensor
 from linkwise.spatial import (
     Mat3,
     Matrix,
@@ -402,11 +402,34 @@ class Tree:
         zero = [0.0] * rows
         return [[columns.get(j, zero)[row] for j in range(self.nv)] for row in range(rows)]
 
+    def short_side(self, columns: Mapping[int, Sequence[Scalar]], rows: int) -> list[Row]:
+        """The rows of the matrix that has these columns, or where they are fewer, the columns."""
+        own = list(columns.values())
+        return [Row(x) for x in (own if len(own) < rows else zip(*own, strict=True))]
+
+    def side_by_side(self, per_link: Sequence[Matrix]) -> Matrix:
+        """A block of each link, side by side."""
+        return [[x for row in rows for x in row] for rows in zip(*per_link, strict=True)]
+
     def with_rotors(self, M: Matrix) -> Matrix:
         """Add the rotors' inertias to the diagonal of M."""
         for k, rotor in enumerate(self.rotors):
             M[k][k] = M[k][k] + rotor
         return M
+
+    def gather_rows(
+        self, met: Iterable[tuple[tuple[int, int], Sequence[Sequence[Scalar]]]], width: int
+    ) -> Matrix:
+        """A row per degree of freedom, from (joint, link) and the ``width`` numbers that the link
+        has of each of the joint's columns; zeros where there are none.
+        """
+        by_link: list[list[tuple[Index, Row]]] = [[] for _ in self.links]
+        for (j, i), numbers in met:
+            own = zip(self.column_numbers[j], numbers, strict=True)
+            by_link[i] += [((c,), Row(row)) for c, row in own]
+        sums = [self.projection.gathered(entries) for entries in by_link]
+        none = Row([0.0] * width)
+        return [[x for own in sums for x in own.get((k,), none)] for k in range(self.nv)]
 
     def gather_tensor(self, entries: Iterable[tuple[Index, Scalar]]) -> Tensor:
         """Entries by three columns -> a tensor over degrees of freedom."""

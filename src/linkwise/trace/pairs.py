@@ -2,8 +2,8 @@
 
 Its steps, for each link in turn: start there and meet the link itself; then for each ancestor,
 carry the state over the link before and meet the ancestor. What a step does is a case of the loop,
-by its role, the class of the link it is about, and the class of the link where the state started,
-which says how many columns it has.
+by its role, the class of the link it is about, and how many columns the link has where the state
+started.
 """
 
 from __future__ import annotations
@@ -148,28 +148,45 @@ class _Write:
 def _lists(tree: RolledTree) -> tuple[dict[str, np.ndarray], list[tuple[int, ...]]]:
     """Of each step its link, its case, and the entries it writes; and what the cases are."""
     link, role, start = _steps(tree)
-    kind, kinds = tree.classes.of_link, len(tree.classes.classes)
-    shape = (len((START, CARRY, MEET)), kinds, kinds)
-    key = np.ravel_multi_index((role, kind[link], kind[start]), shape)
-    present = np.flatnonzero(np.bincount(key))
-    which = np.zeros(int(np.prod(shape)), np.int16)
-    which[present] = np.arange(len(present))
-    cases = [tuple(map(int, case)) for case in np.transpose(np.unravel_index(present, shape))]
+    which, cases = cases_of(tree, role, link, start)
     small = np.int32 if tree.nv**2 < 2**31 else np.int64
     v = tree.v_indices.astype(small)
     lists = {
-        LINK: link, CASE: which[key],
+        LINK: link, CASE: which,
         ENTRY: v[link] * small(tree.nv) + v[start], MIRRORED: v[start] * small(tree.nv) + v[link],
     }  # fmt: skip
     return lists, cases
 
 
-def _steps(tree: RolledTree) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of each step: the link it is about, its role, and the link where its state started."""
+def cases_of(
+    tree: RolledTree, role: np.ndarray, link: np.ndarray, start: np.ndarray
+) -> tuple[np.ndarray, list[tuple[int, ...]]]:
+    """The case of each step, and what the cases are: role, class of the link, and the first class
+    with as many columns as the link where the state started.
+    """
+    kind, columns = tree.classes.of_link, [x.example.joint.nv for x in tree.classes.classes]
+    alike = np.array([columns.index(n) for n in columns])
+    shape = (int(role.max()) + 1, len(columns), len(columns))
+    key = np.ravel_multi_index((role, kind[link], alike[kind[start]]), shape)
+    present = np.flatnonzero(np.bincount(key))
+    which = np.zeros(int(np.prod(shape)), np.int16)
+    which[present] = np.arange(len(present))
+    cases = [tuple(map(int, case)) for case in np.transpose(np.unravel_index(present, shape))]
+    return which[key], cases
+
+
+def links_inward(tree: RolledTree) -> list[np.ndarray]:
+    """Of each link: itself and its ancestors, on the way to the base."""
     inward: list[np.ndarray] = []
     for i, parent in enumerate(tree.parent_numbers.tolist()):
         before = inward[parent] if parent != BASE else np.empty(0, np.int32)
         inward.append(np.concatenate([np.array([i], np.int32), before]))
+    return inward
+
+
+def _steps(tree: RolledTree) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of each step: the link it is about, its role, and the link where its state started."""
+    inward = links_inward(tree)
     counts = [2 * len(path) - 1 for path in inward]  # nothing is carried over the last link
     links = np.concatenate([np.repeat(path, 2)[:-1] for path in inward])
     turns = np.resize(np.array([MEET, CARRY], np.int8), max(counts))

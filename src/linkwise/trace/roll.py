@@ -12,6 +12,7 @@ from linkwise.model.joints import Free, Spherical
 from linkwise.model.tree import Tree
 from linkwise.trace import elimination, walks  # noqa: F401 - what they register for rolled trees
 from linkwise.trace.assemble import assemble
+from linkwise.trace.beyond import Beyond, write_rows
 from linkwise.trace.classes import Classes, classes_of
 from linkwise.trace.expr import Counted, Done, Expr, Graph, summed
 from linkwise.trace.kept import divides
@@ -21,6 +22,7 @@ from linkwise.trace.rolled import Step, loop
 from linkwise.trace.rolled_adjoints import copy_to, gradient
 from linkwise.trace.rolled_tangents import Places, carry_tangents, tangents_of
 from linkwise.trace.rolledtree import (
+    Blocks,
     Columns,
     Gathered,
     Input,
@@ -30,10 +32,10 @@ from linkwise.trace.rolledtree import (
     Slots,
     Visit,
     copied,
-    zeroed,
 )
 from linkwise.trace.status import bad_pivots, bits, not_finite, not_unit
 from linkwise.trace.tracer import Task, flatten, run
+from linkwise.trace.vectors import write_columns
 
 
 class Rates(NamedTuple):
@@ -95,8 +97,12 @@ def _traced(
     results: list[Expr] = []
     if isinstance(result, Pairs):
         broken = write_matrix(rolled, result, slot.name)
+    elif isinstance(result, Beyond):
+        broken = write_rows(rolled, result, slot.name)
     elif isinstance(result, Columns):
-        broken = _write_columns(rolled, result, slot.name)
+        broken = write_columns(rolled, result, slot.name)
+    elif isinstance(result, Blocks):
+        broken = _write_blocks(rolled, result, slot)
     elif isinstance(result, (Gathered, PerLink)):
         beside = result.beside if isinstance(result, Gathered) else ()
         broken = _write(rolled, result, slot.name, slot.size - len(beside))
@@ -218,33 +224,20 @@ def _write_beside(tree: RolledTree, numbers: Sequence[Any], slot: Slot) -> Expr:
     return summed(tree.graph, (not_finite(tree.graph, x) for x in own))
 
 
-def _write_columns(tree: RolledTree, columns: Columns, name: str) -> Expr:
-    """Loops that write a matrix by its columns: zeros, then the columns that there are.
-
-    Where joints follow others, columns of the same degree of freedom are added up first.
-    """
-    nv, graph, added = tree.nv, tree.graph, tree.coupled
-    size = columns.rows * nv
-    into = tree.cleared(size) if added else name
-    if not added:
-        loop(graph, size, [], lambda step, _: zeroed(step, name))
-    start, stride, places = tree.dofs
+def _write_blocks(tree: RolledTree, blocks: Blocks, slot: Slot) -> Expr:
+    """A loop that writes blocks side by side; returns how many numbers are not finite."""
+    row = slot.shape[1]
 
     def body(visit: Visit, state: list[Expr]) -> list[Expr]:
         (broken,) = state
-        for k, column in enumerate(columns.per_link.at(visit)):
-            for row, value in enumerate(column):
-                own = value * follows.multiplier if (follows := visit.link.follows) else value
-                at = tree.on(visit.way, Place(into, row * nv + start + k, stride, places))
-                visit.step.write(at.array, own, at.start, at.stride, at.places, add=added)
-                broken = broken + not_finite(graph, own)
+        for k, numbers in enumerate(blocks.per_link.at(visit)):
+            for m, x in enumerate(numbers):
+                own = tree.graph.lift(x)
+                visit.step.write(slot.name, own, k * row + m, row // tree.n_links)
+                broken = broken + not_finite(tree.graph, own)
         return [broken]
 
-    # nothing moves the base
-    broken = graph.zero if columns.way is None else tree.walk(columns.way, [0.0], body)[0]
-    if added:
-        loop(graph, size, [], lambda step, _: copied(step, into, name))
-    return broken
+    return tree.walk(tree.all, [0.0], body)[0]
 
 
 def _status(tree: RolledTree, inputs: Sequence[Port], broken: Expr) -> Expr:

@@ -126,6 +126,12 @@ class Columns(NamedTuple):
     rows: int = 0
 
 
+class Blocks(NamedTuple):
+    """A block of each link, side by side in a matrix."""
+
+    per_link: PerLink
+
+
 class RolledTree(Tree):
     """A tree whose walks are loops, in one graph."""
 
@@ -398,6 +404,20 @@ class RolledTree(Tree):
     def gather_pairs(self, met: Any, inner: Any, outer: Any, own: Any) -> Any:
         """What links meet at their ancestors, to be written as a matrix."""
         return met._replace(inner=inner, outer=outer, own=own)
+
+    def gather_rows(self, met: Any, width: int) -> Any:
+        """Numbers that links have of the joints inboard, to be written as rows."""
+        return met._replace(width=width)
+
+    def side_by_side(self, per_link: Any) -> Any:
+        """A block of each link, to be written side by side."""
+        return Blocks(per_link)
+
+    def short_side(self, columns: Any, rows: int) -> Any:
+        """Rows of a matrix, or its columns where those are fewer, in scratch."""
+        from linkwise.trace.vectors import short_side
+
+        return short_side(self, columns, rows)
 
     def with_rotors(self, M: Any) -> Any:
         """The matrix with rotors on its diagonal."""
