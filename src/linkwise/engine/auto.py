@@ -39,8 +39,8 @@ LIKE = {"position_inertia": "operational_inertia"}  # whose methods cost as thos
 MOST_UNROLLED = {"cpu": {1: 44, 2: 40}, "cuda": {1: 40, 2: 40}}  # links, by vectors and matrices
 MOST_PAIRS = 650  # of matrices, on the processor
 MOST_PAIRS_OF = {
-    "mass_matrix_inverse": 300, "coriolis_matrix": 220, "christoffel": 220,
-    "regressor": 100,  # ten numbers of each pair
+    "mass_matrix_inverse": 300, "coriolis_matrix": 220, "christoffel": 350,
+    "regressor": 350,  # less than that, it is far faster written out
 }  # fmt: skip
 MOST_LINKS_OF = {"mass_matrix_inverse": 30}  # it has entries between branches too
 MOST_PIECES = 8  # links of a scan that is written out, each a piece of its own
