@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from linkwise.algorithms.dense import plus, transpose, unit
-from linkwise.algorithms.derivative_wrenches import Wrenches
+from linkwise.algorithms.derivative_wrenches import Sent, Wrenches
 from linkwise.algorithms.moved_columns import Column, Moving
 from linkwise.model.tree import Link
 from linkwise.spatial import Matrix, Scalar, Vector
@@ -25,8 +25,9 @@ class Rates(NamedTuple):
     M: Matrix
 
 
-def meet(_link: Link, columns: list[Wrenches], m: Moving) -> tuple[Rates, Rates]:
+def meet(_link: Link, sent: Sent, m: Moving) -> tuple[Rates, Rates]:
     """Rows of the ancestor m, columns of the joint; and rows of the joint, columns of m."""
+    columns = sent.columns
     A = [[c.S.dot(own.A) for own in columns] for c in m.columns]
     P = [[c.S.dot(own.P) for own in columns] for c in m.columns]
     Q = [[c.S.dot(own.Q) for own in columns] for c in m.columns]
@@ -39,11 +40,11 @@ def _by_q(own: Wrenches, c: Column) -> Scalar:
     return c.psi2.dot(own.A) + c.psi.ang.dot(own.b) + c.S.ang.dot(own.e)
 
 
-def meet_itself(link: Link, columns: list[Wrenches], m: Moving, qd: Vector) -> Rates:
+def meet_itself(link: Link, sent: Sent, m: Moving, qd: Vector) -> Rates:
     """The block of a joint with itself: its columns move those after them, or each other."""
-    (P, Q, A), (by_q, _, _) = meet(link, columns, m)
-    n = range(len(columns))
-    moves = [[link.joint.quasi or c <= r for c in n] for r in n]
+    (P, Q, A), (by_q, _, _) = meet(link, sent, m)
+    n = range(len(A))
+    moves = [[c != r and (link.joint.quasi or c < r) for c in n] for r in n]
     by_q = [[by_q[r][c] if moves[r][c] else P[r][c] for c in n] for r in n]
     return Rates(by_q, plus(Q, _resistance(link, qd)), A)
 

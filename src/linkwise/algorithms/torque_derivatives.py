@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from linkwise.algorithms.derivative_blocks import Rates, meet, meet_itself
-from linkwise.algorithms.derivative_wrenches import Subtree, carry, subtrees, wrenches
+from linkwise.algorithms.derivative_wrenches import Subtree, carry, felt, subtrees, wrenches
 from linkwise.algorithms.external import External
 from linkwise.algorithms.moved_columns import Moving, base, move
 from linkwise.model.tree import Link, Tree
@@ -34,9 +34,10 @@ from linkwise.sweep import base_to_tip, each_link, each_pair
 Met = tuple[tuple[int, int], tuple[Rates, Rates]]  # (inner, outer) and their two blocks
 
 
-def torque(link: Link, m: Moving, body: Subtree, qd: Vector, qdd: Vector) -> list[Scalar]:
+def torque(link: Link, m: Moving, bodies: list[Subtree], qd: Vector, qdd: Vector) -> list[Scalar]:
     """Joint torque of a link."""
-    own = zip(m.J.project(body.F), link.armature, qdd, link.resistance(qd), strict=True)
+    F = [S.dot(felt(step, body)) for step, body in zip(m.steps, bodies, strict=True) for S in step.S]
+    own = zip(F, link.armature, qdd, link.resistance(qd), strict=True)
     return [t + rotor * acc + lost for t, rotor, acc, lost in own]
 
 

@@ -39,6 +39,28 @@ class Flux:
         return Flux(rate, spin.ang, u * body.m + cross(w, body.h))
 
     @staticmethod
+    def twice(body: RigidInertia, v: Motion) -> Flux:
+        """Twice the flux of a body that moves with ``v``."""
+        (w, u), s, h = (v.ang, v.lin), body.second, body.h
+        w2, u2 = w * 2.0, u * 2.0
+        rate = Sym3(
+            s.xz * w2.y - s.xy * w2.z + h.x * u2.x,
+            s.yz * w.y - s.xz * w.x + (s.xx - s.yy) * w.z + h.y * u.x + h.x * u.y,
+            s.xy * w.x - s.yz * w.z + (s.zz - s.xx) * w.y + h.z * u.x + h.x * u.z,
+            s.xy * w2.z - s.yz * w2.x + h.y * u2.y,
+            s.xz * w.z - s.xy * w.y + (s.yy - s.zz) * w.x + h.z * u.y + h.y * u.z,
+            s.yz * w2.x - s.xz * w2.y + h.z * u2.z,
+        )
+        return Flux(rate, (body @ v).ang, u2 * body.m + cross(w2, h))
+
+    def changed(self, S: Motion) -> Flux:
+        """How the flux changes as all that moves is moved along ``S``."""
+        half = S.lin * 0.5
+        rate = self.rate.changed(S.ang) + mixed_outer(self.p, half)
+        spin = cross(S.ang, self.spin) + cross(half, self.p)
+        return Flux(rate, spin, cross(S.ang, self.p))
+
+    @staticmethod
     def of_wrench(moment: Vec3, force: Vec3, at: Vec3) -> Flux:
         """Flux of a mass element at a point, its momentum a force, with a moment added to its spin.
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 from linkwise.spatial.flux import Flux
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
 from linkwise.spatial.motion import Force, Motion
-from linkwise.spatial.turn import Rotation, Turn
+from linkwise.spatial.turn import Rotation, Turn, Z
 from linkwise.spatial.vec3 import Vec3, cross
 
 Kind = TypeVar("Kind", RigidInertia, ArticulatedInertia, Flux)
@@ -32,6 +32,13 @@ class Transform:
             else:
                 turns.append(turn)
         return Transform(self.r + self.rotate_back(o.r), tuple(turns))
+
+    def parted(self) -> tuple[Transform, Transform]:
+        """This change of frame up to its last turn where that is about z, and that turn."""
+        *first, last = self.turns or (None,)
+        if isinstance(last, Turn) and last.axis == Z:
+            return Transform(self.r, tuple(first)), Transform(Vec3.zero(), (last,))
+        return self, Transform(Vec3.zero())
 
     def rotate(self, v: Vec3) -> Vec3:
         """A free vector, parent axes -> child axes."""
