@@ -1,99 +1,97 @@
 """How forces change as each column of the joints moves what is beyond it: wrenches of columns.
+
+    A = I S,    P = I Ψ̈ + 2 B Ψ̇ + E S + S x* F,    Q = I (Ṡ + Ψ̇) + 2 B S,    b = 2 Bᵀ S,    e = Eᵀ S
+
+with the columns of ``moved_columns.py``; ``torque_derivatives.py`` derives these five, for B and F
+as one at rest sees them. From those of ``derivative_bodies.py``, seen by one who rides on the body
+before the column S = (s, t), with the turning w, and of which ρ moves with S by ``s x ρ + t``:
+
+    P = S x* F + (2 B)' w + ∫' (ρ, 1) x (a + Uρ) dm + E S     what S makes of F, B and the body
+    Q = 2 B S + ∫ (ρ, 1) x 2 w x (s x ρ + t) dm               Coriolis forces
+    b = 2 Bᵀ S + ∫ 2 (w x ρ) x (s x ρ + t) dm
+
+The integrals are ``2 Σw x s + 2 h x (w x t)`` and ``2 w x A_lin`` of Q, ``2 Σ(w x s) + 2 (w x h) x t``
+of b, Σ and h the moments of the body: ``(w x ρ) x (s x ρ)`` is ``ρ (ρ·(w x s))``. Columns that are
+fixed to what they move change by v x S more, v the motion by them all, and Q by I (v x S).
+
+Forces, and so A, P and Q, are the same to all observers. To one who is left behind at the velocity
+u all mass moves faster by u, and b is ``b + 2 u x A_lin``.
+
+E is for external wrenches, moments n and forces f at points p, which keep their directions while S
+turns the link by w. Against wrenches that turn along, that adds ``w x n`` and, at p, ``w x f``.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
-from linkwise.algorithms.external import External, external_fluxes, external_forces
+from linkwise.algorithms.derivative_bodies import Subtree
 from linkwise.algorithms.moved_columns import Moving, Step
-from linkwise.model.tree import Link, Tree
-from linkwise.spatial import Flux, Force, Motion, RigidInertia, Vec3, Vector, cross, rate_matrix
-from linkwise.sweep import tip_to_base
+from linkwise.model.tree import Link
+from linkwise.spatial import Force, Motion, Transform, Vec3, cross
 
-
-class Subtree(NamedTuple):
-    """Inertia, twice the flux, turning loads and force of a subtree; sums over children."""
-
-    I: RigidInertia
-    B2: Flux
-    E: Flux
-    F: Force
+Kind = TypeVar("Kind")
 
 
 class Wrenches(NamedTuple):
-    """Wrenches of one column, on their way to the base; b and e are moments."""
+    """Wrenches of one column that ask for rates only; b and e are moments."""
 
     A: Force
-    P: Force
     Q: Force
     b: Vec3
     e: Vec3
 
 
-class Sent(NamedTuple):
-    """Wrenches of the columns of a joint; fresh ones are in the axes of its steps."""
+class Sent(NamedTuple, Generic[Kind]):
+    """What a joint's columns send to the base; fresh, it is in the axes of the joint's steps."""
 
-    columns: list[Wrenches]
-    fresh: bool
+    columns: list[Kind]
+    fresh: bool = True
 
-
-NOTHING = Subtree(RigidInertia.zero(), Flux.zero(), Flux.zero(), Force.zero())
-
-
-def compose(
-    link: Link, children: Subtree, m: Moving, ext: Force, turning: Flux
-) -> tuple[list[Subtree], Subtree]:
-    """Sums over a link's subtree, before each step of its joint, and as the parent's body sees them."""
-    X, turn = m.parts
-    I, E = turn.body_back(children.I + link.inertia), turn.body_back(children.E + turning)
-    B2, F = turn.body_back(children.B2), turn.force_back(children.F - ext)
-    found = []
-    for step in reversed(m.steps):
-        F = F + I.force(step.a.lin, rate_matrix(step.v.ang, step.a.ang)) + B2 @ step.v
-        B2 = B2 + Flux.twice(I, step.v)
-        found.append(Subtree(I, B2, E, F))
-    inward = Subtree(X.body_back(I), X.body_back(B2), X.body_back(E), X.force_back(F))
-    return found[::-1], inward
+    def way(self, m: Moving) -> Transform:
+        """From the parent of the link m to where this is."""
+        return m.X if self.fresh else m.J.X
 
 
-def subtrees(tree: Tree, q: Vector, moving: list[Moving], external: External) -> list[list[Subtree]]:
-    """The sums over each link's subtree."""
-    loads = external_forces(tree, q, external), external_fluxes(tree, q, external)
-    return tip_to_base(tree, compose, NOTHING, moving, *loads)[0]
+def rate_wrenches(_link: Link, m: Moving, bodies: list[Subtree]) -> Sent[Wrenches]:
+    """A, Q, b and e of each column of a joint."""
+    steps = zip(m.steps, bodies, strict=True)
+    return Sent([rate_wrench(S, step, body) for step, body in steps for S in step.S])
 
 
-def wrenches(_link: Link, m: Moving, bodies: list[Subtree]) -> Sent:
-    """The wrenches of each column of a joint, in the axes of its steps."""
-    own = zip(m.steps, bodies, strict=True)
-    return Sent([wrench(S, step, body) for step, body in own for S in step.S], True)
+def rate_wrench(S: Motion, step: Step, subtree: Subtree) -> Wrenches:
+    """A, Q, b and e of one column."""
+    (I, B2, E, _), (s, t), w2 = subtree, (S.ang, S.lin), step.before.w * 2.0
+    A, turned = I @ S, cross(w2, s)
+    coriolis = cross(I.second @ w2, s) + cross(I.h, cross(w2, t))
+    Q = B2 @ S + Force(coriolis, cross(w2, A.lin)) + I @ step.fixed(S)
+    b = B2.transposed(S).ang + I.second @ turned + cross(cross(w2, I.h), t)
+    return Wrenches(A, Q, b + cross(step.before.v * 2.0, A.lin), E.transposed(S).ang)
 
 
-def wrench(S: Motion, step: Step, subtree: Subtree) -> Wrenches:
-    """The wrenches of one column."""
-    (I, B2, E, F), before = subtree, step.before
-    A, w2 = I @ S, before.w * 2.0
-    P = I.changed(S).force(before.a, before.U) + B2.changed(S) @ Motion(before.w, before.w)
-    Q = B2 @ S + Force(cross(I.second @ w2, S.ang) + cross(I.h, cross(w2, S.lin)), cross(w2, A.lin))
-    if step.quasi:
-        Q = Q + I @ step.v.cross(S)
-    b = B2.transposed(S).ang + I.second @ cross(w2, S.ang) + cross(cross(w2, I.h), S.lin)
-    b = b + cross(before.v * 2.0, A.lin)
-    return Wrenches(A, P + E @ S + S.cross_force(F), Q, b, E.transposed(S).ang)
+def turned_forces(_link: Link, m: Moving, bodies: list[Subtree]) -> Sent[Force]:
+    """P of each column of a joint."""
+    steps = zip(m.steps, bodies, strict=True)
+    return Sent([turned_force(S, step, body) for step, body in steps for S in step.S])
 
 
-def felt(step: Step, body: Subtree) -> Force:
-    """All that a step's motors and those before them have to push."""
-    before = step.before
-    return body.F + body.I.force(before.a, before.U) + body.B2 @ Motion(before.w, before.w)
+def turned_force(S: Motion, step: Step, subtree: Subtree) -> Force:
+    """P of one column."""
+    (I, B2, E, F), rider = subtree, step.before
+    body = I.changed(S).force(rider.a, rider.U) + B2.changed(S).turning_with(rider.w)
+    return body + E @ S + S.cross_force(F)
 
 
-def carry(_link: Link, sent: Sent, m: Moving) -> Sent:
+def carry(_link: Link, sent: Sent[Wrenches], m: Moving) -> Sent[Wrenches]:
     """The same wrenches, one link further in, as the parent's observer sees them."""
-    X, twice = m.parts[0] if sent.fresh else m.J.X, m.u * 2.0
-    found = []
-    for own in sent.columns:
-        A, P, Q = (X.force_back(f) for f in own[:3])
-        b = X.rotate_back(own.b) + cross(twice, A.lin)
-        found.append(Wrenches(A, P, Q, b, X.rotate_back(own.e)))
-    return Sent(found, False)
+    X, twice, found = sent.way(m), m.u * 2.0, []
+    for A, Q, b, e in sent.columns:
+        inward = X.force_back(A)
+        seen = X.rotate_back(b) + cross(twice, inward.lin)
+        found.append(Wrenches(inward, X.force_back(Q), seen, X.rotate_back(e)))
+    return Sent(found, fresh=False)
+
+
+def carry_force(_link: Link, sent: Sent[Force], m: Moving) -> Sent[Force]:
+    """The same forces, one link further in."""
+    return Sent([sent.way(m).force_back(f) for f in sent.columns], fresh=False)

@@ -56,6 +56,10 @@ class Step(NamedTuple):
     a: Motion
     quasi: bool
 
+    def fixed(self, S: Motion) -> Motion:
+        """How much more a column changes that is fixed to what it moves: ``v x S``."""
+        return self.v.cross(S) if self.quasi else Motion.zero()
+
 
 class Column(NamedTuple):
     """A joint's column, and how it is moved; link axes."""
@@ -70,7 +74,8 @@ class Moving(NamedTuple):
     """How a link moves, to its own observer; its joint, step by step, and the joint's columns."""
 
     J: JointState
-    parts: tuple[Transform, Transform]  # to the axes of the steps, and on to the link's
+    X: Transform  # from the parent to the axes of the steps
+    turn: Transform  # from there to the link's
     body: Body
     steps: tuple[Step, ...]
     columns: tuple[Column, ...]
@@ -80,7 +85,7 @@ class Moving(NamedTuple):
 def base(a: Vec3) -> Moving:
     """The base: at rest, its origin accelerated by ``a``."""
     still = Body(Vec3.zero(), Vec3.zero(), Vec3.zero(), a)
-    return Moving(NO_JOINT, (NO_JOINT.X, NO_JOINT.X), still, (), (), Vec3.zero())
+    return Moving(NO_JOINT, NO_JOINT.X, NO_JOINT.X, still, (), (), Vec3.zero())
 
 
 def move(link: Link, parent: Moving, q: Vector, qd: Vector, qdd: Vector) -> Moving:
@@ -88,23 +93,23 @@ def move(link: Link, parent: Moving, q: Vector, qd: Vector, qdd: Vector) -> Movi
     J, quasi, p = link.joint_state(q), link.joint.quasi, parent.body
     X, turn = J.X.parted() if link.joint.turns_freely else (J.X, NO_JOINT.X)
     at = Body(p.w, p.dw, Vec3.zero(), p.a + p.U @ X.r).turned(X)
-    steps, columns = [], []
+    steps, columns, alone = [], [], len(J.S) == 1  # S x S = 0: it does not move itself
     for own in [slice(None)] if quasi else [slice(k, k + 1) for k in range(len(J.S))]:
         some = JointState(X, J.S[own])
         v, more = some.motion(qd[own]), some.motion(qdd[own])
         a = Motion(more.ang, more.lin + cross(v.ang, v.lin))
         steps.append(Step(at, some.S, v, a, quasi))
         here = at.turned(turn)
-        columns += moved(here, steps[-1])
         at = here.with_joint(v, a)
-    return Moving(J, (X, turn), at, tuple(steps), tuple(columns), p.v + cross(p.w, X.r))
+        columns += moved(at if alone else here, steps[-1])
+    return Moving(J, X, turn, at, tuple(steps), tuple(columns), p.v + cross(p.w, X.r))
 
 
 def moved(body: Body, step: Step) -> Iterator[Column]:
-    """How the columns of a step are moved."""
-    before = Motion(body.w, body.v)
-    now = Motion(body.dw, body.a - cross(body.w, body.v))  # the spatial acceleration
-    for S in step.S:
-        psi = before.cross(S)
-        both = psi * 2.0 + step.v.cross(S) if step.quasi else psi * 2.0
-        yield Column(S, psi, now.cross(S) + before.cross(psi), both)
+    """How the columns of a step are moved by a body: ``a + Uρ`` has all of ``a⁻ x S + v⁻ x Ψ̇``."""
+    w, v, U = body.w, body.v, body.U
+    for s, t in ((S.ang, S.lin) for S in step.S):
+        psi = Motion(cross(w, s), cross(w, t) + cross(v, s))
+        psi2 = Motion(U @ s, U @ t + cross(body.a, s) + cross(v * 2.0, psi.ang))
+        S = Motion(s, t)
+        yield Column(S, psi, psi2, psi * 2.0 + step.fixed(S))

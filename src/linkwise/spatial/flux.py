@@ -83,7 +83,11 @@ class Flux:
 
     def __matmul__(self, b: Motion) -> Force:
         """``B b``."""
-        return Force(self.turning() @ b.ang, cross(b.ang, self.p))
+        return self.turning_with(b.ang)
+
+    def turning_with(self, w: Vec3) -> Force:
+        """``B b`` of any motion b that turns with w."""
+        return Force(self.turning() @ w, cross(w, self.p))
 
     def transposed(self, b: Motion) -> Force:
         """``Bᵀ b``, a pure moment."""

@@ -1,0 +1,88 @@
+"""What is beyond each column of the joints, as bodies in motion: an inward sweep for derivatives.
+
+    tip -> base   I, 2B, E, F    inertia, twice the flux, turning loads and force of the subtree
+
+B and F are those that a subtree has to one who rides on the body before it. He sees no flux of his
+own link and no force on it, and of a last link nothing at all. A step of the joint, by v and a
+against what is before it, adds its own to what riders beyond it see:
+
+    B⁻ = B + B(I, v),      F⁻ = F + 2 B v + I a + v x* I v
+
+To others the rider himself moves, with w and at a place ρ accelerated by a + Uρ. Then all of the
+force is ``F + 2 B w + ∫ (ρ, 1) x (a + Uρ) dm``, as inertial forces are in a turning frame.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from linkwise.algorithms.external import External, external_fluxes, external_forces
+from linkwise.algorithms.moved_columns import Moving, Step, base, move
+from linkwise.model.tree import Link, Tree
+from linkwise.spatial import Flux, Force, RigidInertia, Scalar, Vector, rate_matrix
+from linkwise.sweep import base_to_tip, each_link, tip_to_base
+
+
+class Subtree(NamedTuple):
+    """Inertia, twice the flux, turning loads and force of a subtree; sums over children."""
+
+    I: RigidInertia
+    B2: Flux
+    E: Flux
+    F: Force
+
+    def force(self, step: Step) -> Force:
+        """All that holds the subtree, when the body before the step moves as it does."""
+        rider = step.before
+        return self.F + self.I.force(rider.a, rider.U) + self.B2.turning_with(rider.w)
+
+
+NOTHING = Subtree(RigidInertia.zero(), Flux.zero(), Flux.zero(), Force.zero())
+
+
+def compose(
+    link: Link, children: Subtree, m: Moving, ext: Force, turning: Flux
+) -> tuple[list[Subtree], Subtree]:
+    """Sums over a link's subtree, as seen before each step of its joint; and by its parent."""
+    back, inward = m.turn, m.X
+    I, E = back.body_back(children.I + link.inertia), back.body_back(children.E + turning)
+    B2, F = back.body_back(children.B2), back.force_back(children.F - ext)
+    found: list[Subtree] = []
+    for step in reversed(m.steps):
+        v, a = step.v, step.a
+        F = F + I.force(a.lin, rate_matrix(v.ang, a.ang)) + B2.turning_with(v.ang)
+        B2 = B2 + Flux.twice(I, v)
+        found.insert(0, Subtree(I, B2, E, F))
+    bodies = (inward.body_back(x) for x in (B2, E))
+    return found, Subtree(inward.body_back(I), *bodies, inward.force_back(F))
+
+
+class State(NamedTuple):
+    """How links move, and what is beyond each step of their joints."""
+
+    moving: list[Moving]
+    bodies: list[list[Subtree]]
+
+
+def state_of(tree: Tree, q: Vector, qd: Vector, qdd: Vector, external: External) -> State:
+    """The robot at a motion."""
+    own = tree.per_link_q(q), tree.per_link_v(qd), tree.per_link_v(qdd)
+    moving = base_to_tip(tree, move, base(tree.base_acceleration), *own)
+    loads = external_forces(tree, q, external), external_fluxes(tree, q, external)
+    return State(moving, tip_to_base(tree, compose, NOTHING, moving, *loads)[0])
+
+
+def torque(
+    link: Link, m: Moving, bodies: list[Subtree], qd: Vector, qdd: Vector
+) -> list[Scalar]:
+    """Joint torque of a link."""
+    steps = zip(m.steps, bodies, strict=True)
+    felt = [S.dot(f) for step, body in steps for f in (body.force(step),) for S in step.S]
+    own = zip(felt, link.armature, qdd, link.resistance(qd), strict=True)
+    return [t + rotor * acc + lost for t, rotor, acc, lost in own]
+
+
+def torques(tree: Tree, state: State, qd: Vector, qdd: Vector) -> list[Scalar]:
+    """Joint torques of all links; rotors and friction are those of the rates that are given."""
+    own = tree.per_link_v(qd), tree.per_link_v(qdd)
+    return tree.gather(each_link(tree, torque, *state, *own))
