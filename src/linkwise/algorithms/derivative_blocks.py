@@ -11,7 +11,7 @@ torque along r misses that the column turns with the force F: by ``(S_c x S_r)·
 from __future__ import annotations
 
 from linkwise.algorithms.dense import transpose, unit
-from linkwise.algorithms.derivative_bodies import Subtree
+from linkwise.algorithms.derivative_bodies import Subtree, held
 from linkwise.algorithms.derivative_wrenches import Sent, Wrenches
 from linkwise.algorithms.moved_columns import Moving
 from linkwise.model.tree import Link
@@ -61,11 +61,9 @@ def outer_turns(_forces: list[Force], columns: list[Wrenches], m: Moving) -> Mat
 
 def own_turns(link: Link, m: Moving, bodies: list[Subtree]) -> Matrix:
     """∂τ/∂q: what a joint that meets itself misses."""
-    steps, n = zip(m.steps, bodies, strict=True), range(len(m.J.S))
-    forces = [force for step, body in steps for force in [body.force(step)] * len(step.S)]
+    S, F, n = m.J.S, held(m, bodies), range(len(m.J.S))
     moves = [[c != r and (link.joint.quasi or c < r) for c in n] for r in n]
-    S, F = m.J.S, forces
-    return [[S[c].cross(S[r]).dot(F[c]) if moves[r][c] else 0.0 for c in n] for r in n]
+    return [[S[c].cross(S[r]).dot(F) if moves[r][c] else 0.0 for c in n] for r in n]
 
 
 def resistance(link: Link, qd: Vector) -> Matrix:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from linkwise.algorithms.external import External, external_fluxes, external_forces
 from linkwise.algorithms.moved_columns import Moving, Step, base, move
 from linkwise.model.tree import Link, Tree
-from linkwise.spatial import Flux, Force, RigidInertia, Scalar, Vector, rate_matrix
+from linkwise.spatial import Flux, Force, RigidInertia, Scalar, Vec3, Vector, rate_matrix
 from linkwise.sweep import base_to_tip, each_link, tip_to_base
 
 
@@ -30,11 +30,6 @@ class Subtree(NamedTuple):
     B2: Flux
     E: Flux
     F: Force
-
-    def force(self, step: Step) -> Force:
-        """All that holds the subtree, when the body before the step moves as it does."""
-        rider = step.before
-        return self.F + self.I.force(rider.a, rider.U) + self.B2.turning_with(rider.w)
 
 
 NOTHING = Subtree(RigidInertia.zero(), Flux.zero(), Flux.zero(), Force.zero())
@@ -49,12 +44,25 @@ def compose(
     B2, F = back.body_back(children.B2), back.force_back(children.F - ext)
     found: list[Subtree] = []
     for step in reversed(m.steps):
-        v, a = step.v, step.a
-        F = F + I.force(a.lin, rate_matrix(v.ang, a.ang)) + B2.turning_with(v.ang)
-        B2 = B2 + Flux.twice(I, v)
+        F = F + inertial(I, step) + B2.turning_with(step.v.ang)
+        B2 = B2 + Flux.twice(I, step.v)
         found.insert(0, Subtree(I, B2, E, F))
     bodies = (inward.body_back(x) for x in (B2, E))
     return found, Subtree(inward.body_back(I), *bodies, inward.force_back(F))
+
+
+def inertial(I: RigidInertia, step: Step) -> Force:
+    """``I a + v x* I v`` of a step; by one column, ``I a`` is a multiple of its momentum."""
+    v, a = step.v, step.a
+    if step.quasi:
+        return I.force(a.lin, rate_matrix(v.ang, a.ang))
+    return I @ a + I.force(Vec3.zero(), rate_matrix(v.ang, Vec3.zero()))
+
+
+def held(m: Moving, bodies: list[Subtree]) -> Force:
+    """All that holds the subtree of a link, when the body before its joint moves as it does."""
+    (_, B2, _, F), I, rider = bodies[0], bodies[0].I, m.steps[0].before
+    return F + I.force(rider.a, rider.U) + B2.turning_with(rider.w)
 
 
 class State(NamedTuple):
@@ -76,8 +84,7 @@ def torque(
     link: Link, m: Moving, bodies: list[Subtree], qd: Vector, qdd: Vector
 ) -> list[Scalar]:
     """Joint torque of a link."""
-    steps = zip(m.steps, bodies, strict=True)
-    felt = [S.dot(f) for step, body in steps for f in (body.force(step),) for S in step.S]
+    felt = m.J.project(held(m, bodies))
     own = zip(felt, link.armature, qdd, link.resistance(qd), strict=True)
     return [t + rotor * acc + lost for t, rotor, acc, lost in own]
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from typing import Generic, NamedTuple, TypeVar
 
-from linkwise.algorithms.derivative_bodies import Subtree
+from linkwise.algorithms.derivative_bodies import Subtree, held
 from linkwise.algorithms.moved_columns import Moving, Step
 from linkwise.model.tree import Link
 from linkwise.spatial import Force, Motion, Transform, Vec3, cross
@@ -71,15 +71,17 @@ def rate_wrench(S: Motion, step: Step, subtree: Subtree) -> Wrenches:
 
 def turned_forces(_link: Link, m: Moving, bodies: list[Subtree]) -> Sent[Force]:
     """P of each column of a joint."""
-    steps = zip(m.steps, bodies, strict=True)
-    return Sent([turned_force(S, step, body) for step, body in steps for S in step.S])
+    steps, f = zip(m.steps, bodies, strict=True), held(m, bodies).lin
+    return Sent([turned_force(S, step, body, f) for step, body in steps for S in step.S])
 
 
-def turned_force(S: Motion, step: Step, subtree: Subtree) -> Force:
+def turned_force(S: Motion, step: Step, subtree: Subtree, f: Vec3) -> Force:
     """P of one column."""
-    (I, B2, E, F), rider = subtree, step.before
-    body = I.changed(S).force(rider.a, rider.U) + B2.changed(S).turning_with(rider.w)
-    return body + E @ S + S.cross_force(F)
+    (I, B2, E, F), rider, (s, t) = subtree, step.before, (S.ang, S.lin)
+    body = I.changed(s).force(rider.a, rider.U) + B2.changed(s).turning_with(rider.w)
+    more = rider.U @ t
+    slid = Force(cross(t, f) + cross(I.h, more), more * I.m)
+    return body + slid + E @ S + Force(cross(s, F.ang), cross(s, F.lin))
 
 
 def carry(_link: Link, sent: Sent[Wrenches], m: Moving) -> Sent[Wrenches]:

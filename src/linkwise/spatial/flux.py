@@ -53,12 +53,9 @@ class Flux:
         )
         return Flux(rate, (body @ v).ang, u2 * body.m + cross(w2, h))
 
-    def changed(self, S: Motion) -> Flux:
-        """How the flux changes as all that moves is moved along ``S``."""
-        half = S.lin * 0.5
-        rate = self.rate.changed(S.ang) + mixed_outer(self.p, half)
-        spin = cross(S.ang, self.spin) + cross(half, self.p)
-        return Flux(rate, spin, cross(S.ang, self.p))
+    def changed(self, w: Vec3) -> Flux:
+        """How the flux changes as all that flows is turned with ``w``."""
+        return Flux(self.rate.changed(w), cross(w, self.spin), cross(w, self.p))
 
     @staticmethod
     def of_wrench(moment: Vec3, force: Vec3, at: Vec3) -> Flux:

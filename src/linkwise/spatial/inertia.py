@@ -58,10 +58,9 @@ class RigidInertia:
         )
         return Force(n + cross(self.h, a), a * self.m + U @ self.h)
 
-    def changed(self, S: Motion) -> RigidInertia:
-        """How mass, first and second moment change as the body moves along ``S``."""
-        second = self.second.changed(S.ang) + mixed_outer(self.h, S.lin)
-        return RigidInertia(0.0, cross(S.ang, self.h) + S.lin * self.m, second)
+    def changed(self, w: Vec3) -> RigidInertia:
+        """How mass, first and second moment change as the body turns with ``w``."""
+        return RigidInertia(0.0, cross(w, self.h), self.second.changed(w))
 
     def turned(self, turn: Turn | Rotation) -> RigidInertia:
         """The same body in turned axes, about the same point."""

@@ -37,7 +37,7 @@ class Transform:
         """This change of frame up to its last turn where that is about z, and that turn."""
         *first, last = self.turns or (None,)
         if isinstance(last, Turn) and last.axis == Z:
-            return Transform(self.r, tuple(first)), Transform(Vec3.zero(), (last,))
+            return Transform(self.r, tuple(first)), Transform(Vec3.zero(), (last.keeping_sums(),))
         return self, Transform(Vec3.zero())
 
     def rotate(self, v: Vec3) -> Vec3:
