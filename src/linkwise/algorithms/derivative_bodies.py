@@ -45,7 +45,7 @@ def compose(
     found: list[Subtree] = []
     for step in reversed(m.steps):
         F = F + inertial(I, step) + B2.turning_with(step.v.ang)
-        B2 = B2 + Flux.twice(I, step.v)
+        B2 = B2 + Flux.twice(I, step.v) if step.quasi else B2.stirred(I, step.v)
         found.insert(0, Subtree(I, B2, E, F))
     bodies = (inward.body_back(x) for x in (B2, E))
     return found, Subtree(inward.body_back(I), *bodies, inward.force_back(F))

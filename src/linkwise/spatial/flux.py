@@ -69,6 +69,13 @@ class Flux:
     def __add__(self, o: Flux) -> Flux:
         return Flux(self.rate + o.rate, self.spin + o.spin, self.p + o.p)
 
+    def stirred(self, body: RigidInertia, v: Motion) -> Flux:
+        """With twice the flux of a body that moves with ``v``; turning about z keeps xx + yy."""
+        o, r = Flux.twice(body, v), self.rate
+        xx, both = r.xx + o.rate.xx, (r.xx + r.yy) + (o.rate.xx + o.rate.yy)
+        xy, xz, _, yz, zz = (a + b for a, b in list(zip(r, o.rate, strict=True))[1:])
+        return Flux(Sym3(xx, xy, xz, both - xx, yz, zz), self.spin + o.spin, self.p + o.p)
+
     def turning(self) -> Mat3:
         """``tr(K) 1 - K``: the block of B that takes an angular motion to a moment."""
         s, (x, y, z) = self.rate.about(), self.spin
