@@ -3,13 +3,16 @@
     tip -> base   I, 2B, E, F    inertia, twice the flux, turning loads and force of the subtree
 
 B and F are those that a subtree has to one who rides on the body before it. He sees no flux of his
-own link and no force on it, and of a last link nothing at all. A step of the joint, by v and a
-against what is before it, adds its own to what riders beyond it see:
+link and no force that it needs: beyond a last joint, both are zero. A step of the joint, by v and
+a against the body before it, adds to what a rider beyond it sees what one before it sees:
 
     B⁻ = B + B(I, v),      F⁻ = F + 2 B v + I a + v x* I v
 
 To others the rider himself moves, with w and at a place ρ accelerated by a + Uρ. Then all of the
 force is ``F + 2 B w + ∫ (ρ, 1) x (a + Uρ) dm``, as inertial forces are in a turning frame.
+
+E is for external wrenches, moments n and forces f at points p, which keep their directions while S
+turns the link by w. Against wrenches that turn along, that adds ``w x n`` and, at p, ``w x f``.
 """
 
 from __future__ import annotations
@@ -17,7 +20,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from linkwise.algorithms.external import External, external_fluxes, external_forces
-from linkwise.algorithms.moved_columns import Moving, Step, base, move
+from linkwise.algorithms.joint_steps import Step
+from linkwise.algorithms.moved_columns import Moving, base, move
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial import Flux, Force, RigidInertia, Scalar, Vec3, Vector, rate_matrix
 from linkwise.sweep import base_to_tip, each_link, tip_to_base
@@ -47,8 +51,8 @@ def compose(
         F = F + inertial(I, step) + B2.turning_with(step.v.ang)
         B2 = B2 + Flux.twice(I, step.v) if step.quasi else B2.stirred(I, step.v)
         found.insert(0, Subtree(I, B2, E, F))
-    bodies = (inward.body_back(x) for x in (B2, E))
-    return found, Subtree(inward.body_back(I), *bodies, inward.force_back(F))
+    flux, loads = inward.body_back(B2), inward.body_back(E)
+    return found, Subtree(inward.body_back(I), flux, loads, inward.force_back(F))
 
 
 def inertial(I: RigidInertia, step: Step) -> Force:
@@ -61,7 +65,7 @@ def inertial(I: RigidInertia, step: Step) -> Force:
 
 def held(m: Moving, bodies: list[Subtree]) -> Force:
     """All that holds the subtree of a link, when the body before its joint moves as it does."""
-    (_, B2, _, F), I, rider = bodies[0], bodies[0].I, m.steps[0].before
+    (I, B2, _, F), rider = bodies[0], m.steps[0].before
     return F + I.force(rider.a, rider.U) + B2.turning_with(rider.w)
 
 
@@ -80,9 +84,7 @@ def state_of(tree: Tree, q: Vector, qd: Vector, qdd: Vector, external: External)
     return State(moving, tip_to_base(tree, compose, NOTHING, moving, *loads)[0])
 
 
-def torque(
-    link: Link, m: Moving, bodies: list[Subtree], qd: Vector, qdd: Vector
-) -> list[Scalar]:
+def torque(link: Link, m: Moving, bodies: list[Subtree], qd: Vector, qdd: Vector) -> list[Scalar]:
     """Joint torque of a link."""
     felt = m.J.project(held(m, bodies))
     own = zip(felt, link.armature, qdd, link.resistance(qd), strict=True)

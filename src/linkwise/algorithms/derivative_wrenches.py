@@ -4,21 +4,19 @@
 
 with the columns of ``moved_columns.py``; ``torque_derivatives.py`` derives these five, for B and F
 as one at rest sees them. From those of ``derivative_bodies.py``, seen by one who rides on the body
-before the column S = (s, t), with the turning w, and of which ρ moves with S by ``s x ρ + t``:
+before the column S = (s, t), which turns with w, where S moves a place ρ by ``s x ρ + t``:
 
-    P = S x* F + (2 B)' w + ∫' (ρ, 1) x (a + Uρ) dm + E S     what S makes of F, B and the body
-    Q = 2 B S + ∫ (ρ, 1) x 2 w x (s x ρ + t) dm               Coriolis forces
-    b = 2 Bᵀ S + ∫ 2 (w x ρ) x (s x ρ + t) dm
+    P = s x F + (2 B)' w + ∫' (ρ, 1) x (a + Uρ) dm + E S      what turning makes of F, B and body,
+        + (t x f + h x U t, m U t)                            what sliding adds, f all of the force
+    Q = 2 B S + (2 Σw x s + 2 h x (w x t), 2 w x A_lin)       Coriolis forces
+    b = 2 Bᵀ S + 2 Σ(w x s) + 2 (w x h) x t
 
-The integrals are ``2 Σw x s + 2 h x (w x t)`` and ``2 w x A_lin`` of Q, ``2 Σ(w x s) + 2 (w x h) x t``
-of b, Σ and h the moments of the body: ``(w x ρ) x (s x ρ)`` is ``ρ (ρ·(w x s))``. Columns that are
+m, h and Σ are the moments of the body. The last two have ``∫ (ρ, 1) x 2 w x (s x ρ + t) dm`` and
+``∫ 2 (w x ρ) x (s x ρ + t) dm``, where ``(w x ρ) x (s x ρ)`` is ``ρ (ρ·(w x s))``. Columns that are
 fixed to what they move change by v x S more, v the motion by them all, and Q by I (v x S).
 
 Forces, and so A, P and Q, are the same to all observers. To one who is left behind at the velocity
 u all mass moves faster by u, and b is ``b + 2 u x A_lin``.
-
-E is for external wrenches, moments n and forces f at points p, which keep their directions while S
-turns the link by w. Against wrenches that turn along, that adds ``w x n`` and, at p, ``w x f``.
 """
 
 from __future__ import annotations
@@ -26,7 +24,8 @@ from __future__ import annotations
 from typing import Generic, NamedTuple, TypeVar
 
 from linkwise.algorithms.derivative_bodies import Subtree, held
-from linkwise.algorithms.moved_columns import Moving, Step
+from linkwise.algorithms.joint_steps import Step
+from linkwise.algorithms.moved_columns import Moving
 from linkwise.model.tree import Link
 from linkwise.spatial import Force, Motion, Transform, Vec3, cross
 

@@ -9,8 +9,10 @@ are fixed to its link, each moves all of them.
 Each link has an observer of its own, who moves steadily as the parent's body moves at the link's
 origin now: to him v⁻ of the first column only turns, and the link moves by what its joint slides.
 
-A column along z is the same before and after a turn about z. Where a joint's way ends with such a
-turn, its `Step` is told in axes that do not yet turn: what it asks for needs no turn back.
+At a place ρ, all that moves with v and turns with w accelerates by a + Uρ, and what is above is, of
+a column S = (s, t),
+
+    Ψ̇ = (w x s, w x t + v x s),      Ψ̈ = (U s, U t + a x s + 2 v x (w x s))
 """
 
 from __future__ import annotations
@@ -18,47 +20,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from linkwise.model.joints import JointState, Subspace
+from linkwise.algorithms.joint_steps import Body, Step
+from linkwise.model.joints import JointState
 from linkwise.model.tree import Link
-from linkwise.spatial import Mat3, Motion, Transform, Vec3, Vector, cross, rate_matrix
+from linkwise.spatial import Motion, Transform, Vec3, Vector, cross
 from linkwise.sweep import NO_JOINT
-
-
-class Body(NamedTuple):
-    """How a body moves, at a link's origin: turning, and the origin's velocity and acceleration."""
-
-    w: Vec3
-    dw: Vec3
-    v: Vec3
-    a: Vec3
-
-    @property
-    def U(self) -> Mat3:
-        """A point ρ of it accelerates by ``a + Uρ``."""
-        return rate_matrix(self.w, self.dw)
-
-    def turned(self, X: Transform) -> Body:
-        """The same in turned axes."""
-        return Body(*(X.rotate(x) for x in self))
-
-    def with_joint(self, v: Motion, a: Motion) -> Body:
-        """How a body moves that moves with v and a, ordinary, against this one."""
-        w, dw = self.w + v.ang, self.dw + a.ang + cross(self.w, v.ang)
-        return Body(w, dw, self.v + v.lin, self.a + a.lin + cross(self.w * 2.0, v.lin))
-
-
-class Step(NamedTuple):
-    """Columns that move together: what they do not move, and the motion by them, ordinary."""
-
-    before: Body
-    S: Subspace
-    v: Motion
-    a: Motion
-    quasi: bool
-
-    def fixed(self, S: Motion) -> Motion:
-        """How much more a column changes that is fixed to what it moves: ``v x S``."""
-        return self.v.cross(S) if self.quasi else Motion.zero()
 
 
 class Column(NamedTuple):
@@ -93,7 +59,8 @@ def move(link: Link, parent: Moving, q: Vector, qd: Vector, qdd: Vector) -> Movi
     J, quasi, p = link.joint_state(q), link.joint.quasi, parent.body
     X, turn = J.X.parted() if link.joint.turns_freely else (J.X, NO_JOINT.X)
     at = Body(p.w, p.dw, Vec3.zero(), p.a + p.U @ X.r).turned(X)
-    steps, columns, alone = [], [], len(J.S) == 1  # S x S = 0: it does not move itself
+    steps: list[Step] = []
+    columns: list[Column] = []
     for own in [slice(None)] if quasi else [slice(k, k + 1) for k in range(len(J.S))]:
         some = JointState(X, J.S[own])
         v, more = some.motion(qd[own]), some.motion(qdd[own])
@@ -101,12 +68,12 @@ def move(link: Link, parent: Moving, q: Vector, qd: Vector, qdd: Vector) -> Movi
         steps.append(Step(at, some.S, v, a, quasi))
         here = at.turned(turn)
         at = here.with_joint(v, a)
-        columns += moved(at if alone else here, steps[-1])
+        columns += moved(at if len(J.S) == 1 else here, steps[-1])  # S x S = 0: at is as good
     return Moving(J, X, turn, at, tuple(steps), tuple(columns), p.v + cross(p.w, X.r))
 
 
 def moved(body: Body, step: Step) -> Iterator[Column]:
-    """How the columns of a step are moved by a body: ``a + Uρ`` has all of ``a⁻ x S + v⁻ x Ψ̇``."""
+    """The columns of a step, and how a body moves them."""
     w, v, U = body.w, body.v, body.U
     for s, t in ((S.ang, S.lin) for S in step.S):
         psi = Motion(cross(w, s), cross(w, t) + cross(v, s))
