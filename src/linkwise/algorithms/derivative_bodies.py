@@ -44,12 +44,13 @@ def compose(
 ) -> tuple[list[Subtree], Subtree]:
     """Sums over a link's subtree, as seen before each step of its joint; and by its parent."""
     back, inward = m.turn, m.X
-    I, E = back.body_back(children.I + link.inertia), back.body_back(children.E + turning)
-    B2, F = back.body_back(children.B2), back.force_back(children.F - ext)
+    I, E = back.spun_back(children.I + link.inertia), back.body_back(children.E + turning)
+    B2, F = back.spun_back(children.B2), back.force_back(children.F - ext)
     found: list[Subtree] = []
     for step in reversed(m.steps):
         F = F + inertial(I, step) + B2.turning_with(step.v.ang)
-        B2 = B2 + Flux.twice(I, step.v) if step.quasi else B2.stirred(I, step.v)
+        more = Flux.twice(I, step.v)
+        B2 = (B2 + more).with_sum(B2.plane_sum + more.plane_sum)  # of turning about z, no more
         found.insert(0, Subtree(I, B2, E, F))
     flux, loads = inward.body_back(B2), inward.body_back(E)
     return found, Subtree(inward.body_back(I), flux, loads, inward.force_back(F))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.motion import Force, Motion
+from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.turn import Rotation, Turn
 from linkwise.spatial.vec3 import Mat3, Sym3, Vec3, cross, mixed_outer
 
@@ -69,12 +70,14 @@ class Flux:
     def __add__(self, o: Flux) -> Flux:
         return Flux(self.rate + o.rate, self.spin + o.spin, self.p + o.p)
 
-    def stirred(self, body: RigidInertia, v: Motion) -> Flux:
-        """With twice the flux of a body that moves with ``v``; turning about z keeps xx + yy."""
-        o, r = Flux.twice(body, v), self.rate
-        xx, both = r.xx + o.rate.xx, (r.xx + r.yy) + (o.rate.xx + o.rate.yy)
-        xy, xz, _, yz, zz = (a + b for a, b in list(zip(r, o.rate, strict=True))[1:])
-        return Flux(Sym3(xx, xy, xz, both - xx, yz, zz), self.spin + o.spin, self.p + o.p)
+    @property
+    def plane_sum(self) -> Scalar:
+        """Of the rate, xx + yy."""
+        return self.rate.xx + self.rate.yy
+
+    def with_sum(self, total: Scalar) -> Flux:
+        """The same flux, whose xx + yy is known."""
+        return Flux(self.rate.with_sum(total), self.spin, self.p)
 
     def turning(self) -> Mat3:
         """``tr(K) 1 - K``: the block of B that takes an angular motion to a moment."""

@@ -24,20 +24,15 @@ def _both_sides(turn: Callable[[Vec3], Vec3], m: Mat3) -> Mat3:
 class Turn:
     """The child frame is the parent frame turned about ``axis`` by an angle of cosine c, sine s."""
 
-    __slots__ = ("axis", "c", "s", "sums")
+    __slots__ = ("axis", "c", "s")
 
-    def __init__(self, axis: str, c: Scalar, s: Scalar, *, sums: bool = False) -> None:
+    def __init__(self, axis: str, c: Scalar, s: Scalar) -> None:
         self.axis, self.c, self.s = axis, c, s
-        self.sums = sums  # short rules keep the sum of two diagonal entries as one number
 
     @property
     def back(self) -> Turn:
         """The opposite turn."""
-        return Turn(self.axis, self.c, -self.s, sums=self.sums)
-
-    def keeping_sums(self) -> Turn:
-        """The same turn, for those who ask for ``m.xx + m.yy`` of what it turns about z."""
-        return Turn(self.axis, self.c, self.s, sums=True)
+        return Turn(self.axis, self.c, -self.s)
 
     def then(self, o: Turn) -> Turn:
         """This turn followed by another about the same axis."""
@@ -84,8 +79,7 @@ class Turn:
     def _plane_short(self, a: Scalar, b: Scalar, d: Scalar) -> tuple[Scalar, Scalar, Scalar]:
         w = self.s * (a - d) - (2.0 * self.c) * b
         sw = self.s * w
-        first = a - sw
-        return first, -(self.c * w) - b, (a + d) - first if self.sums else d + sw
+        return a - sw, -(self.c * w) - b, d + sw
 
 
 class Rotation:

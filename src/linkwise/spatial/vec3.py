@@ -127,6 +127,10 @@ class Sym3:
             2.0 * (yz * w.x - xz * w.y),
         )
 
+    def with_sum(self, total: Scalar) -> Sym3:
+        """The same, where ``xx + yy`` is known to be ``total``."""
+        return Sym3(self.xx, self.xy, self.xz, total - self.xx, self.yz, self.zz)
+
     def trace(self) -> Scalar:
         """Sum of the diagonal."""
         return self.xx + self.yy + self.zz
