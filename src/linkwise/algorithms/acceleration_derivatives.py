@@ -4,17 +4,20 @@
 
 Derivation: with q̈(q, q̇, τ) in it, inverse dynamics gives τ back, whatever q and q̇ are. So its
 derivatives by q and q̇, at that q̈, and M ∂q̈ add up to zero [Carpentier and Mansard 2018].
+
+By composite bodies, M and ∂τ/∂q̇ are there before q̈ is. The torques of rates alone are quadratic in
+them, and so half of ``∂τ/∂q̇ q̇`` [Euler on homogeneous functions]: with those of rest, the bias.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from linkwise.algorithms import ltl, program_derivatives, torque_derivatives
+from linkwise.algorithms import ltl, program_derivatives
 from linkwise.algorithms.crba import crba
-from linkwise.algorithms.dense import dot, transpose
+from linkwise.algorithms.dense import dot, plus, transpose
+from linkwise.algorithms.derivative_bodies import state_of, torques
 from linkwise.algorithms.external import External
 from linkwise.algorithms.rnea import unbiased
+from linkwise.algorithms.torque_derivatives import by_rates, by_turns, resisting
 from linkwise.model.tree import Tree
 from linkwise.spatial import Matrix, Vector
 
@@ -34,25 +37,32 @@ def less_inverse(factors: ltl.Factors, columns: Matrix) -> Matrix:
     return [[dot(row, y) for row in W] for y in inward]
 
 
-def through(torques: Callable[..., Matrix]) -> Callable[..., Matrix]:
-    """Derivatives of forward dynamics from a way to find those of inverse dynamics."""
-
-    def driver(
-        tree: Tree, q: Vector, qd: Vector, tau: Vector, *, external: External = ()
-    ) -> Matrix:
-        """Rows of ∂q̈/∂q, of ∂q̈/∂q̇, of M⁻¹, and q̈."""
-        factors = ltl.factor(crba(tree, q), tree.dof_parent)
-        qdd = ltl.solve(factors, unbiased(tree, q, qd, tau, external))
-        rows = torques(tree, q, qd, qdd, external=external)[: 2 * tree.nv]
-        halves = (transpose(half) for half in (rows[: tree.nv], rows[tree.nv :]))
-        # both columns of a joint, one after the other: they use the same numbers of its links
-        both = [column for pair in zip(*halves, strict=True) for column in pair]
-        found = less_inverse(factors, both)
-        by_q, by_qd = transpose(found[::2]), transpose(found[1::2])
-        return [*by_q, *by_qd, *ltl.inverse(factors), qdd]
-
-    return driver
+def released(factors: ltl.Factors, by_q: Matrix, by_qd: Matrix, qdd: Vector) -> Matrix:
+    """Rows of ∂q̈/∂q, of ∂q̈/∂q̇, of M⁻¹, and q̈, from ∂τ/∂q and ∂τ/∂q̇."""
+    # both columns of a joint, one after the other: they use the same numbers of its links
+    pairs = zip(transpose(by_q), transpose(by_qd), strict=True)
+    found = less_inverse(factors, [column for pair in pairs for column in pair])
+    parts = transpose(found[::2]), transpose(found[1::2]), ltl.inverse(factors)
+    return [*(row for part in parts for row in part), list(qdd)]
 
 
-by_composites = through(torque_derivatives.inverse_dynamics_derivatives)
-forward = through(program_derivatives.inverse_dynamics_derivatives)
+def by_composites(
+    tree: Tree, q: Vector, qd: Vector, tau: Vector, *, external: External = ()
+) -> Matrix:
+    """Rows of ∂q̈/∂q, of ∂q̈/∂q̇, of M⁻¹, and q̈."""
+    none = [0.0] * tree.nv
+    met, by_qd, M = by_rates(tree, state_of(tree, q, qd, none, external))
+    resting = torques(tree, state_of(tree, q, none, none, external), qd, none)
+    rows = zip(tau, by_qd, resting, strict=True)
+    factors = ltl.factor(M, tree.dof_parent)
+    qdd = ltl.solve(factors, [t - dot(row, qd) * 0.5 - own for t, row, own in rows])
+    by_q = by_turns(tree, state_of(tree, q, qd, qdd, external), met)
+    return released(factors, by_q, plus(by_qd, resisting(tree, qd)), qdd)
+
+
+def forward(tree: Tree, q: Vector, qd: Vector, tau: Vector, *, external: External = ()) -> Matrix:
+    """The same by differentiating each operation of RNEA."""
+    factors = ltl.factor(crba(tree, q), tree.dof_parent)
+    qdd = ltl.solve(factors, unbiased(tree, q, qd, tau, external))
+    rows = program_derivatives.inverse_dynamics_derivatives(tree, q, qd, qdd, external=external)
+    return released(factors, rows[: tree.nv], rows[tree.nv : 2 * tree.nv], qdd)

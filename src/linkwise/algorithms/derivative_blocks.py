@@ -4,51 +4,69 @@
                   rows of the outer joint: its A, b and e along the columns of the inner one
 
 The wrenches are those of ``derivative_wrenches.py``; ``torque_derivatives.py`` has the equations.
+A joint meets itself as if all its columns were moved by others. Where column c moves column r, the
+torque along r misses that the column turns with the force F: by ``(S_c x S_r)·F``.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-from linkwise.algorithms.dense import plus, transpose, unit
-from linkwise.algorithms.derivative_wrenches import Wrenches
-from linkwise.algorithms.moved_columns import Column, Moving
+from linkwise.algorithms.dense import transpose, unit
+from linkwise.algorithms.derivative_bodies import Subtree, held
+from linkwise.algorithms.derivative_wrenches import Sent, Wrenches
+from linkwise.algorithms.moved_columns import Moving
 from linkwise.model.tree import Link
-from linkwise.spatial import Matrix, Scalar, Vector
+from linkwise.spatial import Force, Matrix, Vector
+
+Meeting = tuple[list[Wrenches], Moving]  # wrenches of a joint's columns, and the ancestor they meet
+Turned = tuple[list[Force], list[Wrenches], Moving]  # its P too
 
 
-class Rates(NamedTuple):
-    """∂τ/∂q, ∂τ/∂q̇ and M: of all joints, or between the columns of two of them."""
-
-    q: Matrix
-    qd: Matrix
-    M: Matrix
+def meet(_link: Link, sent: Sent[Wrenches], m: Moving) -> Meeting:
+    """Wrenches of one joint at another, or at itself."""
+    return sent.columns, m
 
 
-def meet(_link: Link, columns: list[Wrenches], m: Moving) -> tuple[Rates, Rates]:
-    """Rows of the ancestor m, columns of the joint; and rows of the joint, columns of m."""
-    A = [[c.S.dot(own.A) for own in columns] for c in m.columns]
-    P = [[c.S.dot(own.P) for own in columns] for c in m.columns]
-    Q = [[c.S.dot(own.Q) for own in columns] for c in m.columns]
-    by_q = [[_by_q(own, c) for c in m.columns] for own in columns]
-    by_qd = [[c.both.dot(own.A) + c.S.ang.dot(own.b) for c in m.columns] for own in columns]
-    return Rates(P, Q, A), Rates(by_q, by_qd, transpose(A))
+def meet_force(_link: Link, sent: Sent[Force], m: Moving) -> tuple[list[Force], Moving]:
+    """P of one joint at another, or at itself."""
+    return sent.columns, m
 
 
-def _by_q(own: Wrenches, c: Column) -> Scalar:
-    return c.psi2.dot(own.A) + c.psi.ang.dot(own.b) + c.S.ang.dot(own.e)
+def inertia(columns: list[Wrenches], m: Moving) -> Matrix:
+    """M: rows of the ancestor m, columns of the joint."""
+    return transpose([m.J.project(own.A) for own in columns])
 
 
-def meet_itself(link: Link, columns: list[Wrenches], m: Moving, qd: Vector) -> Rates:
-    """The block of a joint with itself: its columns move those after them, or each other."""
-    (P, Q, A), (by_q, _, _) = meet(link, columns, m)
-    n = range(len(columns))
-    moves = [[link.joint.quasi or c <= r for c in n] for r in n]
-    by_q = [[by_q[r][c] if moves[r][c] else P[r][c] for c in n] for r in n]
-    return Rates(by_q, plus(Q, _resistance(link, qd)), A)
+def inner_rates(columns: list[Wrenches], m: Moving) -> Matrix:
+    """∂τ/∂q̇: rows of the ancestor m, columns of the joint."""
+    return transpose([m.J.project(own.Q) for own in columns])
 
 
-def _resistance(link: Link, qd: Vector) -> Matrix:
+def outer_rates(columns: list[Wrenches], m: Moving) -> Matrix:
+    """∂τ/∂q̇: rows of the joint, columns of the ancestor m."""
+    return [[c.both.dot(own.A) + c.S.ang.dot(own.b) for c in m.columns] for own in columns]
+
+
+def inner_turns(forces: list[Force], _columns: list[Wrenches], m: Moving) -> Matrix:
+    """∂τ/∂q: rows of the ancestor m, columns of the joint."""
+    return transpose([m.J.project(P) for P in forces])
+
+
+def outer_turns(_forces: list[Force], columns: list[Wrenches], m: Moving) -> Matrix:
+    """∂τ/∂q: rows of the joint, columns of the ancestor m."""
+    rows = ((own.A, own.b, own.e, c) for own in columns for c in m.columns)
+    found = [c.psi2.dot(A) + c.psi.ang.dot(b) + c.S.ang.dot(e) for A, b, e, c in rows]
+    n = len(m.columns)
+    return [found[k * n : k * n + n] for k in range(len(columns))]
+
+
+def own_turns(link: Link, m: Moving, bodies: list[Subtree]) -> Matrix:
+    """∂τ/∂q: what a joint that meets itself misses."""
+    S, F, n = m.J.S, held(m, bodies), range(len(m.J.S))
+    moves = [[c != r and (link.joint.quasi or c < r) for c in n] for r in n]
+    return [[S[c].cross(S[r]).dot(F) if moves[r][c] else 0.0 for c in n] for r in n]
+
+
+def resistance(link: Link, qd: Vector) -> Matrix:
     """How what takes torque from the motors (`Link.resistance`) changes with the rates."""
     columns = []
     for e in unit(len(qd)):

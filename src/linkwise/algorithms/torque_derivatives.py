@@ -21,47 +21,64 @@ of it; where j is beyond i, only the forces beyond j change.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import NamedTuple
 
-from linkwise.algorithms.derivative_blocks import Rates, meet, meet_itself
-from linkwise.algorithms.derivative_wrenches import Subtree, carry, subtrees, wrenches
+from linkwise.algorithms import derivative_blocks as blocks
+from linkwise.algorithms import derivative_wrenches as wrenches
+from linkwise.algorithms.dense import plus
+from linkwise.algorithms.derivative_bodies import State, state_of, torques
 from linkwise.algorithms.external import External
-from linkwise.algorithms.moved_columns import Moving, base, move
-from linkwise.model.tree import Link, Tree
+from linkwise.model.tree import Tree
 from linkwise.spatial import Matrix, Scalar, Vector
-from linkwise.sweep import base_to_tip, each_link, each_pair
+from linkwise.sweep import each_link, each_pair
 
-Met = tuple[tuple[int, int], tuple[Rates, Rates]]  # (inner, outer) and their two blocks
+Met = list[tuple[tuple[int, int], blocks.Meeting]]  # (inner, outer) joint, and what meets
 
 
-def torque(link: Link, m: Moving, body: Subtree, qd: Vector, qdd: Vector) -> list[Scalar]:
-    """Joint torque of a link."""
-    own = zip(m.J.project(body.F), link.armature, qdd, link.resistance(qd), strict=True)
-    return [t + rotor * acc + lost for t, rotor, acc, lost in own]
+class Rates(NamedTuple):
+    """∂τ/∂q, ∂τ/∂q̇ and M."""
+
+    q: Matrix
+    qd: Matrix
+    M: Matrix
+
+
+def by_rates(tree: Tree, state: State) -> tuple[Met, Matrix, Matrix]:
+    """What meets at each pair of joints; of it, ∂τ/∂q̇ of the bodies alone, and M, with rotors.
+
+    None of them depends on accelerations.
+    """
+    starts = each_link(tree, wrenches.rate_wrenches, *state)
+    met = list(each_pair(tree, wrenches.carry, blocks.meet, starts, state.moving))
+    by_qd = tree.gather_pairs(met, blocks.inner_rates, blocks.outer_rates, ())
+    M = tree.gather_symmetric((at, blocks.inertia(*meeting)) for at, meeting in met)
+    return met, by_qd, tree.with_rotors(M)
+
+
+def by_turns(tree: Tree, state: State, met: Met) -> Matrix:
+    """∂τ/∂q."""
+    starts = each_link(tree, wrenches.turned_forces, *state)
+    forces = each_pair(tree, wrenches.carry_force, blocks.meet_force, starts, state.moving)
+    both = zip(forces, met, strict=True)
+    turned = [(at, (P, columns, m)) for (at, (P, m)), (_, (columns, _)) in both]
+    own = each_link(tree, blocks.own_turns, *state)
+    return tree.gather_pairs(turned, blocks.inner_turns, blocks.outer_turns, own)
+
+
+def resisting(tree: Tree, qd: Vector) -> Matrix:
+    """∂τ/∂q̇ of rotors and friction."""
+    own = each_link(tree, blocks.resistance, tree.per_link_v(qd))
+    return tree.gather_matrix(((i, i), block) for i, block in enumerate(own))
 
 
 def torque_rates(
     tree: Tree, q: Vector, qd: Vector, qdd: Vector, external: External
 ) -> tuple[Rates, list[Scalar]]:
     """Derivatives of inverse dynamics, and its value."""
-    q_, qd_, qdd_ = tree.per_link_q(q), tree.per_link_v(qd), tree.per_link_v(qdd)
-    moving = base_to_tip(tree, move, base(tree.base_acceleration), q_, qd_, qdd_)
-    bodies = subtrees(tree, q, moving, external)
-    starts = each_link(tree, wrenches, moving, bodies)
-    itself = each_link(tree, meet_itself, starts, moving, qd_)
-    found = gathered(tree, itself, each_pair(tree, carry, meet, starts, moving))
-    return found, tree.gather(each_link(tree, torque, moving, bodies, qd_, qdd_))
-
-
-def gathered(tree: Tree, itself: list[Rates], met: Iterable[Met]) -> Rates:
-    """All blocks as matrices over the degrees of freedom, rotors included."""
-    apart = [pair for pair in met if pair[0][0] != pair[0][1]]
-    own = [((i, i), block) for i, block in enumerate(itself)]
-    inner = [*own, *(((j, i), block) for (j, i), (block, _) in apart)]
-    whole = [*inner, *(((i, j), block) for (j, i), (_, block) in apart)]
-    by_q, by_qd = (tree.gather_matrix((at, block[k]) for at, block in whole) for k in (0, 1))
-    M = tree.gather_symmetric((at, block.M) for at, block in inner)
-    return Rates(by_q, by_qd, tree.with_rotors(M))
+    state = state_of(tree, q, qd, qdd, external)
+    met, by_qd, M = by_rates(tree, state)
+    found = Rates(by_turns(tree, state, met), plus(by_qd, resisting(tree, qd)), M)
+    return found, torques(tree, state, qd, qdd)
 
 
 def inverse_dynamics_derivatives(

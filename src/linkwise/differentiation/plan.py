@@ -29,7 +29,8 @@ MODES = ("auto", "forward", "reverse")
 JACOBIAN, GRADIENT, CURVATURE = "jacobian", "gradient", "curvature"  # of `Robot.derivative`
 JVP, VJP, HVP = "jvp", "vjp", "hvp"  # products
 LOOPS = (JVP, VJP, HVP, GRADIENT)  # what there is as loops over the links
-IN_PLACE = ("schur", "schur-bcr")  # methods whose loops write over what they have read
+# of functions and methods, those whose loops write over what they have read, and have no way back
+IN_PLACE = ("schur", "schur-bcr", "regressor")
 WEIGHTS = {GRADIENT: "weights", CURVATURE: "weights", VJP: "cotangent", HVP: "cotangent"}
 
 # why there is no derivative, and what has one
@@ -287,5 +288,6 @@ def _in_loops(task: Task, kind: str) -> bool:
     """
     several = task.in_pieces or task.of_columns is not None or bool(task.algorithm.products)
     manifold = task.algorithm.output == ("nq",) or task.algorithm.function == "link_poses"
-    lost = kind != JVP and task.algorithm.method in IN_PLACE
+    own = {task.algorithm.function, task.algorithm.method}
+    lost = kind != JVP and not own.isdisjoint(IN_PLACE)
     return task.rolled and kind in LOOPS and not (several or manifold or lost)

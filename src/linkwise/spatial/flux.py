@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.motion import Force, Motion
+from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.turn import Rotation, Turn
 from linkwise.spatial.vec3 import Mat3, Sym3, Vec3, cross, mixed_outer
 
@@ -39,6 +40,25 @@ class Flux:
         return Flux(rate, spin.ang, u * body.m + cross(w, body.h))
 
     @staticmethod
+    def twice(body: RigidInertia, v: Motion) -> Flux:
+        """Twice the flux of a body that moves with ``v``."""
+        (w, u), s, h = (v.ang, v.lin), body.second, body.h
+        w2, u2 = w * 2.0, u * 2.0
+        rate = Sym3(
+            s.xz * w2.y - s.xy * w2.z + h.x * u2.x,
+            s.yz * w.y - s.xz * w.x + (s.xx - s.yy) * w.z + h.y * u.x + h.x * u.y,
+            s.xy * w.x - s.yz * w.z + (s.zz - s.xx) * w.y + h.z * u.x + h.x * u.z,
+            s.xy * w2.z - s.yz * w2.x + h.y * u2.y,
+            s.xz * w.z - s.xy * w.y + (s.yy - s.zz) * w.x + h.z * u.y + h.y * u.z,
+            s.yz * w2.x - s.xz * w2.y + h.z * u2.z,
+        )
+        return Flux(rate, (body @ v).ang, u2 * body.m + cross(w2, h))
+
+    def changed(self, w: Vec3) -> Flux:
+        """How the flux changes as all that flows is turned with ``w``."""
+        return Flux(self.rate.changed(w), cross(w, self.spin), cross(w, self.p))
+
+    @staticmethod
     def of_wrench(moment: Vec3, force: Vec3, at: Vec3) -> Flux:
         """Flux of a mass element at a point, its momentum a force, with a moment added to its spin.
 
@@ -49,6 +69,15 @@ class Flux:
 
     def __add__(self, o: Flux) -> Flux:
         return Flux(self.rate + o.rate, self.spin + o.spin, self.p + o.p)
+
+    @property
+    def plane_sum(self) -> Scalar:
+        """Of the rate, xx + yy."""
+        return self.rate.xx + self.rate.yy
+
+    def with_sum(self, total: Scalar) -> Flux:
+        """The same flux, whose xx + yy is known."""
+        return Flux(self.rate.with_sum(total), self.spin, self.p)
 
     def turning(self) -> Mat3:
         """``tr(K) 1 - K``: the block of B that takes an angular motion to a moment."""
@@ -61,7 +90,11 @@ class Flux:
 
     def __matmul__(self, b: Motion) -> Force:
         """``B b``."""
-        return Force(self.turning() @ b.ang, cross(b.ang, self.p))
+        return self.turning_with(b.ang)
+
+    def turning_with(self, w: Vec3) -> Force:
+        """``B b`` of any motion b that turns with w."""
+        return Force(self.turning() @ w, cross(w, self.p))
 
     def transposed(self, b: Motion) -> Force:
         """``Bᵀ b``, a pure moment."""

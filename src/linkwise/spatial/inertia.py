@@ -58,6 +58,19 @@ class RigidInertia:
         )
         return Force(n + cross(self.h, a), a * self.m + U @ self.h)
 
+    @property
+    def plane_sum(self) -> Scalar:
+        """Of the second moment, xx + yy: the rotational inertia about z."""
+        return self.second.xx + self.second.yy
+
+    def with_sum(self, total: Scalar) -> RigidInertia:
+        """The same body, whose rotational inertia about z is known."""
+        return RigidInertia(self.m, self.h, self.second.with_sum(total))
+
+    def changed(self, w: Vec3) -> RigidInertia:
+        """How mass, first and second moment change as the body turns with ``w``."""
+        return RigidInertia(0.0, cross(w, self.h), self.second.changed(w))
+
     def turned(self, turn: Turn | Rotation) -> RigidInertia:
         """The same body in turned axes, about the same point."""
         return RigidInertia(self.m, turn.vec(self.h), turn.sym_short(self.second))

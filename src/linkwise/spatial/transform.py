@@ -8,10 +8,12 @@ from typing import TypeVar
 from linkwise.spatial.flux import Flux
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
 from linkwise.spatial.motion import Force, Motion
-from linkwise.spatial.turn import Rotation, Turn
+from linkwise.spatial.turn import Rotation, Turn, Z
 from linkwise.spatial.vec3 import Vec3, cross
 
 Kind = TypeVar("Kind", RigidInertia, ArticulatedInertia, Flux)
+
+Spun = TypeVar("Spun", RigidInertia, Flux)
 
 
 class Transform:
@@ -33,6 +35,13 @@ class Transform:
                 turns.append(turn)
         return Transform(self.r + self.rotate_back(o.r), tuple(turns))
 
+    def parted(self) -> tuple[Transform, Transform]:
+        """This change of frame up to its last turn where that is about z, and that turn."""
+        *first, last = self.turns or (None,)
+        if isinstance(last, Turn) and last.axis == Z:
+            return Transform(self.r, tuple(first)), Transform(Vec3.zero(), (last,))
+        return self, Transform(Vec3.zero())
+
     def rotate(self, v: Vec3) -> Vec3:
         """A free vector, parent axes -> child axes."""
         return reduce(lambda u, turn: turn.vec(u), self.turns, v)
@@ -49,6 +58,10 @@ class Transform:
         """Wrench at the child's origin -> the same wrench at the parent's origin."""
         lin = self.rotate_back(f.lin)
         return Force(self.rotate_back(f.ang) + cross(self.r, lin), lin)
+
+    def spun_back(self, body: Spun) -> Spun:
+        """`body_back` for a turn about z: its moments xx and yy keep their sum, as one number."""
+        return self.body_back(body).with_sum(body.plane_sum)
 
     def body_back(self, body: Kind) -> Kind:
         """An inertia or a flux in the child's frame -> the same in the parent's frame."""

@@ -115,6 +115,22 @@ class Sym3:
             self.xz * v.x + self.yz * v.y + self.zz * v.z,
         )
 
+    def changed(self, w: Vec3) -> Sym3:
+        """``w~ m - m w~``: how it changes as what it belongs to turns with w."""
+        xy, xz, yz = self.xy, self.xz, self.yz
+        return Sym3(
+            2.0 * (xz * w.y - xy * w.z),
+            yz * w.y - xz * w.x + (self.xx - self.yy) * w.z,
+            xy * w.x - yz * w.z + (self.zz - self.xx) * w.y,
+            2.0 * (xy * w.z - yz * w.x),
+            xz * w.z - xy * w.y + (self.yy - self.zz) * w.x,
+            2.0 * (yz * w.x - xz * w.y),
+        )
+
+    def with_sum(self, total: Scalar) -> Sym3:
+        """The same, where ``xx + yy`` is known to be ``total``."""
+        return Sym3(self.xx, self.xy, self.xz, total - self.xx, self.yz, self.zz)
+
     def trace(self) -> Scalar:
         """Sum of the diagonal."""
         return self.xx + self.yy + self.zz
