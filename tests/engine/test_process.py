@@ -11,7 +11,8 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -366,6 +367,57 @@ def test_exit_while_other_threads_compute() -> None:
         done = python(RUNNING, f"{0.3 + 0.1 * k:.2f}")
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout == "(200000, 2, 2)\n"
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no list of processes")
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_the_compiler_ends_with_the_process_that_started_it(how: int) -> None:
+    """A compiler that nobody waits for any more would take a core for minutes."""
+    code = """
+        from linkwise.backends.llvm.compile import to_object_apart
+        from linkwise.backends.llvm.target import host
+        body = "".join(f"  %a{k + 1} = fadd double %a{k}, %a{k // 2}\\n" for k in range(10**5))
+        text = f"define double @f(double %a0) {{\\n{body}  ret double %a100000\\n}}"
+        to_object_apart(text, host())
+    """
+    env = {**os.environ, "PYTHONPATH": str(PACKAGE.parent), "LINKWISE_CACHE": "off"}
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code)], env=env, stderr=subprocess.DEVNULL
+    )
+    try:
+        child = next(filter(None, (_child_of(process.pid) for _ in _ticks(60))))
+        busy = next(t for _ in _ticks(60) if (t := _seconds_of(child)) > 3)  # it has read all
+        assert busy and process.poll() is None
+    finally:
+        process.send_signal(how)
+        process.wait(30)
+    assert any(not _runs(child) for _ in _ticks(6)), "the compiler is still there"
+
+
+def _ticks(seconds: float) -> Iterator[None]:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        yield
+        time.sleep(0.05)
+
+
+def _child_of(parent: int) -> int:
+    """A child of a process that runs Python; 0 where there is none."""
+    found = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    return int(found[0]) if found else 0
+
+
+def _runs(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def _seconds_of(process: int) -> float:
+    """Processor time so far."""
+    numbers = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(numbers[11]) + int(numbers[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="interrupts of children are POSIX here")

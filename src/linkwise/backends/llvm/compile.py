@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import threading
+import time
 import weakref
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -15,9 +18,10 @@ from linkwise.backends.process import compiler_lock, entered, exiting, inner_loc
 from linkwise.errors import ProgramTooLarge
 
 _ROOM = 32  # libraries that share one JIT
+LOOK = 0.5  # seconds between two looks of the other process at whether this one is still there
 _CHILD = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from linkwise.backends.llvm.compile import main; main(sys.argv[2])"
+    "from linkwise.backends.llvm.compile import main; main(*sys.argv[2:])"
 )
 
 
@@ -65,7 +69,8 @@ def to_object_apart(ir: str, target: Target) -> bytes:
     For programs that take seconds: LLVM cannot be interrupted, and what it runs out of, the process
     runs out of. Another process can be ended at any time, and takes nothing with it.
     """
-    command = [sys.executable, "-c", _CHILD, json.dumps(sys.path), json.dumps(asdict(target))]
+    given = json.dumps(sys.path), json.dumps(asdict(target)), str(os.getpid())
+    command = [sys.executable, "-c", _CHILD, *given]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, start_new_session=True, **pipes) as child:  # type: ignore[call-overload]
         try:
@@ -84,10 +89,18 @@ def to_object_apart(ir: str, target: Target) -> bytes:
     return bytes(code)
 
 
-def main(target: str) -> None:
+def main(target: str, parent: str) -> None:
     """In the other process: IR from stdin, object code to stdout."""
+    threading.Thread(target=_end_with, args=(int(parent),), daemon=True).start()
     ir = sys.stdin.buffer.read().decode()
     sys.stdout.buffer.write(to_object(ir, Target(**json.loads(target))))
+
+
+def _end_with(parent: int) -> None:
+    """End this process once its parent has ended, by whatever signal."""
+    while os.getppid() == parent:
+        time.sleep(LOOK)
+    os._exit(1)
 
 
 class _Room:
