@@ -6,7 +6,9 @@ Orders that are made of the nodes, arguments always before users:
     frugal     from the last to the first, for few values alive
     branchwise one result after another, and before each node its arguments, those first that need
                most registers: a branch of the tree is finished before the next is begun. From the
-               last result on, the tips of a tree come first, and composites are there when needed
+               last result on, the tips of a tree come first, and composites are there when needed.
+               Results of several matrices over the joints may come pair of joints by pair: what
+               belongs to the same pair shares most of its arguments
     spread     from the first to the last, as a processor with two arithmetic units would start
                them, the longest way to a result first; while too many values are alive, the one
                that leaves fewest of them. Ties go by one of the orders above
@@ -48,7 +50,20 @@ MOST_ALIVE = 64  # measured: fewer leave too little to do, more are spilled
 
 def together(program: Program) -> Program:
     """The same program in an order for many states."""
-    return _reordered(program, schedule)
+    return _reordered(program, partial(schedule, results=by_pairs(program)))
+
+
+def by_pairs(program: Program) -> list[Expr]:
+    """Entries of matrices over the joints, one below another, by the outer one of their two joints
+    and then the inner one; empty where a program writes none.
+    """
+    found: list[Expr] = []
+    for shape, values in ((output.shape, output.values) for output in program.outputs):
+        if len(shape) == 2 and values and shape[0] > shape[1]:
+            places = [(k // shape[1] % shape[1], k % shape[1]) for k in range(len(values))]
+            order = sorted(range(len(values)), key=lambda k: (max(places[k]), min(places[k])))
+            found += [values[k] for k in order]
+    return found
 
 
 def alone(program: Program) -> Program:
@@ -80,14 +95,18 @@ def _reordered(program: Program, order: Order) -> Program:
     return replace(program, regions=tuple(map(reordered, program.regions)))
 
 
-def schedule(nodes: tuple[Expr, ...]) -> tuple[Expr, ...]:
-    """Nodes in an order for many states; given in the order of their creation."""
+def schedule(nodes: tuple[Expr, ...], results: Sequence[Expr] = ()) -> tuple[Expr, ...]:
+    """Nodes in an order for many states; given in the order of their creation.
+
+    ``results``: those of a program in an order that may suit a large one.
+    """
     frugal = _frugal(nodes)
     orders = [frugal, _spread(nodes)]
     if len(nodes) <= SMALL:
         orders.append(_spread(frugal))
     else:
         orders.append(_leanest(_branchwise(nodes, last_first=True)))
+        orders += [_leanest(_branchwise(nodes, some)) for some in (results, results[::-1]) if some]
     return min(orders, key=spilled)
 
 
@@ -130,9 +149,11 @@ def _leanest(nodes: tuple[Expr, ...]) -> tuple[Expr, ...]:
     return tuple(_Spread(nodes, 0, FREE | {"read"}).order())
 
 
-def _branchwise(nodes: tuple[Expr, ...], last_first: bool = False) -> tuple[Expr, ...]:
-    """One result after another; the last one first leaves least of a tree alive, where the results
-    of outer links were written down after those of inner ones.
+def _branchwise(
+    nodes: tuple[Expr, ...], results: Sequence[Expr] = (), *, last_first: bool = False
+) -> tuple[Expr, ...]:
+    """One result after another, those given first; the last one first leaves least of a tree alive,
+    where the results of outer links were written down after those of inner ones.
     """
     need: dict[int, int] = {}  # registers to compute a node, were all its arguments its own
     for n in nodes:
@@ -140,7 +161,8 @@ def _branchwise(nodes: tuple[Expr, ...], last_first: bool = False) -> tuple[Expr
         need[n.id] = max((k + most for k, most in enumerate(own)), default=1)
     used = {a.id for n in nodes for a in n.args}
     placed: dict[int, Expr] = {}
-    for root in (n for n in nodes[:: -1 if last_first else 1] if n.id not in used):
+    first = [n for n in results if n.id in need]
+    for root in (*first, *(n for n in nodes[:: -1 if last_first else 1] if n.id not in used)):
         waiting = [(root, False)]
         while waiting:
             node, ready = waiting.pop()
@@ -150,8 +172,8 @@ def _branchwise(nodes: tuple[Expr, ...], last_first: bool = False) -> tuple[Expr
                 placed[node.id] = node
                 continue
             waiting.append((node, True))
-            first = [a for a in dict.fromkeys(node.args) if a.id in need and a.id not in placed]
-            waiting += [(a, False) for a in sorted(first, key=lambda a: need[a.id])]
+            rest = [a for a in dict.fromkeys(node.args) if a.id in need and a.id not in placed]
+            waiting += [(a, False) for a in sorted(rest, key=lambda a: need[a.id])]
     return tuple(placed.values())
 
 
