@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest
@@ -51,8 +52,9 @@ def test_results_are_ordinary_arrays() -> None:
     assert large.flags.c_contiguous and large.flags.writeable and large.flags.aligned
     assert place(large) % pool.LINE == 0
     base = large
-    while base.base is not None:  # as people find out whose memory it is
+    while base.base is not None:  # as people find out whose memory it is: no AttributeError
         base = base.base
+    assert base is not large
     small = pool.empty((3, 7, 7), "float32")
     assert small.flags.owndata and small.dtype == np.float32
 
@@ -67,13 +69,27 @@ def test_a_much_smaller_result_does_not_take_it() -> None:
 
 def test_no_more_is_kept_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "_most_kept", 3 * pool.LARGE)
-    places = []
     for k in range(5):
         large = pool.empty((pool.LARGE + k * pool.LARGE // 3,), "uint8")
-        places.append(place(large))
         del large
     assert sum(room.nbytes for room in pool._free.values()) <= 3 * pool.LARGE
     assert pool._free  # the last ones are
+
+
+def test_memory_that_is_kept_is_given_up_where_there_is_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    large = pool.empty((pool.LARGE,), "uint8")
+    del large
+    real = np.empty
+
+    def empty(*given: Any) -> np.ndarray:
+        if pool._free:
+            raise MemoryError
+        return real(*given)
+
+    monkeypatch.setattr(np, "empty", empty)
+    assert pool.empty((9 * pool.LARGE,), "uint8").nbytes == 9 * pool.LARGE
 
 
 def test_threads_never_share_memory() -> None:

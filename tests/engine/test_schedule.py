@@ -30,6 +30,7 @@ from linkwise.trace.schedule import (
     _Spread,
     alive,
     alone,
+    by_pairs,
     cycles,
     latency,
     lean,
@@ -341,11 +342,21 @@ def test_a_long_program_of_one_state_goes_by_branches(monkeypatch: pytest.Monkey
 
 
 def test_branches_from_the_last_on_leave_least_of_a_tree_alive() -> None:
-    program = trace(Task(FUNCTIONS["inverse_dynamics_derivatives"]["composite"]), forked().tree)
+    program = trace(Task(FUNCTIONS["coriolis_matrix"]["composite"]), forked().tree)
     nodes = tuple(program.nodes())
     first, last = _branchwise(nodes), _branchwise(nodes, last_first=True)
     assert sorted(ids(first)) == sorted(ids(last)) == sorted(ids(nodes))
     assert 2 * peak_live(last) < peak_live(first)
+
+
+def test_results_pair_of_joints_by_pair_spill_least_of_several_matrices() -> None:
+    program = trace(Task(FUNCTIONS["inverse_dynamics_derivatives"]["composite"]), forked().tree)
+    nodes, pairs = tuple(program.nodes()), by_pairs(program)
+    assert sorted(x.id for x in pairs) == sorted(x.id for x in program.results)
+    assert 3 * spilled(schedule(nodes, pairs)) < 2 * spilled(schedule(nodes))
+    assert ids(tuple(together(program).nodes())) == ids(schedule(nodes, pairs))
+    vector = trace(Task(FUNCTIONS["inverse_dynamics"]["rnea"]), forked().tree)
+    assert by_pairs(vector) == []
 
 
 def forked() -> lw.Robot:

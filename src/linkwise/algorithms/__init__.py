@@ -98,6 +98,8 @@ class Algorithm:
     scans: bool = False  # cuts a chain into pieces (`sweep.scan`)
     # why its walks cannot be loops over the links of a robot; None: of no robot
     rolls: Callable[[Tree], str] | None = None
+    # why gradients cannot take those loops back (trace/rolled_adjoints.py); empty: they can
+    in_place: Callable[[Tree], str] = lambda tree: ""
     # the function of (q, x) whose results for unit vectors x are the columns of this one's matrix,
     # or the matrices along the last axis of its array: how those of a large robot are computed,
     # many columns side by side (engine/columns.py)
@@ -177,7 +179,10 @@ _product = ("mass_product",)
 _rolls: Own = {"rolls": lambda tree: ""}
 _rolls_tied: Own = {"rolls": tied.many_ties}
 _rolls_alone: Own = {"rolls": tied.why_not}
-_rolls_chains: Own = {"rolls": orders.no_chain}
+_rolls_chains: Own = {
+    "rolls": orders.no_chain,
+    "in_place": lambda tree: "loops over blocks write over what they have read",
+}
 _scans: Own = {"scans": True, "rolls": lambda tree: "", "needs": (reaches.branches,)}
 _scans_bodies: Own = _scans | {"needs": (unmoved.no_inertia, reaches.branches)}
 _tip: Own = {"tip_only": True}
@@ -360,7 +365,7 @@ _TABLE = [
               ("per-link", inertial_power.per_link, {})),
     # torques and energies per unit of the inertial parameters
     Algorithm("regressor", "sweep", regressor.regressor, (_q, _qd, _qdd), (V, _ten_per_body),
-              **_kinematic, **_rolls),
+              **_kinematic, **_rolls, in_place=regressor.branches),
     Algorithm("energy_regressor", "sweep", energy_regressor.energy_regressor, (_q, _qd),
               (2, _ten_per_body), **_kinematic, **_rolls),
     # the centre of mass, and the momentum about it

@@ -2,14 +2,14 @@
 
     tip -> base   I, 2B, E, F    inertia, twice the flux, turning loads and force of the subtree
 
-B and F are those that a subtree has to one who rides on the body before it. He sees no flux of his
-link and no force that it needs: beyond a last joint, both are zero. A step of the joint, by v and
-a against the body before it, adds to what a rider beyond it sees what one before it sees:
+B and F are relative to an observer who rides on the body before a step of the joint. Beyond the
+last step he rides on the link itself, whose flux and force are then zero. Going inward over a step,
+which moves by v and a relative to the body before it, they become
 
     B⁻ = B + B(I, v),      F⁻ = F + 2 B v + I a + v x* I v
 
-To others the rider himself moves, with w and at a place ρ accelerated by a + Uρ. Then all of the
-force is ``F + 2 B w + ∫ (ρ, 1) x (a + Uρ) dm``, as inertial forces are in a turning frame.
+The observer himself turns by w, and accelerates by a + Uρ at a place ρ. So in all, the force is
+``F + 2 B w + ∫ (ρ, 1) x (a + Uρ) dm``, as inertial forces are in a turning frame.
 
 E is for external wrenches, moments n and forces f at points p, which keep their directions while S
 turns the link by w. Against wrenches that turn along, that adds ``w x n`` and, at p, ``w x f``.
@@ -50,7 +50,8 @@ def compose(
     for step in reversed(m.steps):
         F = F + inertial(I, step) + B2.turning_with(step.v.ang)
         more = Flux.twice(I, step.v)
-        B2 = (B2 + more).with_sum(B2.plane_sum + more.plane_sum)  # of turning about z, no more
+        # xx + yy stays one number, to which a turn about z adds nothing
+        B2 = (B2 + more).with_sum(B2.plane_sum + more.plane_sum)
         found.insert(0, Subtree(I, B2, E, F))
     flux, loads = inward.body_back(B2), inward.body_back(E)
     return found, Subtree(inward.body_back(I), flux, loads, inward.force_back(F))

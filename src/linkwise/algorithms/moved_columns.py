@@ -68,7 +68,8 @@ def move(link: Link, parent: Moving, q: Vector, qd: Vector, qdd: Vector) -> Movi
         steps.append(Step(at, some.S, v, a, quasi))
         here = at.turned(turn)
         at = here.with_joint(v, a)
-        columns += moved(at if len(J.S) == 1 else here, steps[-1])  # S x S = 0: at is as good
+        # an only column is not moved by its own joint: the link's motion serves, which is there
+        columns += moved(at if len(J.S) == 1 else here, steps[-1])
     return Moving(J, X, turn, at, tuple(steps), tuple(columns), p.v + cross(p.w, X.r))
 
 

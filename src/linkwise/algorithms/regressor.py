@@ -80,6 +80,11 @@ def rows(_link: Link, columns: list[Motion], _m: Rates, body: Felt) -> list[list
     return [row(body.X.motion(s)) for s in columns]
 
 
+def branches(tree: Tree) -> str:
+    """Why loops over pairs of links cannot be taken back; empty where they can."""
+    return "" if tree.serial else "loops keep the columns at a link for one joint after another"
+
+
 def regressor(tree: Tree, q: Vector, qd: Vector, qdd: Vector) -> Matrix:
     """``Y``: a row per degree of freedom, ten columns per body."""
     return regressor_in(tree, tree.joint_frames, q, qd, qdd)

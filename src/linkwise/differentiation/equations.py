@@ -97,13 +97,15 @@ def traced(plan: Plan, graph: Graph, inputs: list[list[Expr]]) -> list[Expr]:
     """All parts of a plan, one after another; refused where they could not be compiled."""
     graph.most = free_memory() // (TRACING + USUAL.bytes)
     try:
+        if plan.size > graph.most:
+            raise TooManyNodes
         return _parts(plan, graph, inputs)
     except TooManyNodes:
         raise ProgramTooLarge(
             f"{plan.title} of {quote(plan.robot)}: more than {graph.most:,} operations, which "
             "cannot be compiled in the free memory; expected a smaller robot (robot.lock, "
             "robot.sub_chain), or products with vectors, which take a few times the operations "
-            "of the function itself: robot.jvp, robot.vjp"
+            "of the function itself: robot.jvp, robot.vjp, robot.hvp"
         ) from None
 
 

@@ -29,8 +29,6 @@ MODES = ("auto", "forward", "reverse")
 JACOBIAN, GRADIENT, CURVATURE = "jacobian", "gradient", "curvature"  # of `Robot.derivative`
 JVP, VJP, HVP = "jvp", "vjp", "hvp"  # products
 LOOPS = (JVP, VJP, HVP, GRADIENT)  # what there is as loops over the links
-# of functions and methods, those whose loops write over what they have read, and have no way back
-IN_PLACE = ("schur", "schur-bcr", "regressor")
 WEIGHTS = {GRADIENT: "weights", CURVATURE: "weights", VJP: "cotangent", HVP: "cotangent"}
 
 # why there is no derivative, and what has one
@@ -279,15 +277,14 @@ def _task(tasks: Tasks, asked: Asked, reach: reach_plan.Plan | None) -> tuple[Ta
         raise ValueError(f"derivative: {function} takes no damping; expected damped=False")
     if not tasks.tree.nv:
         raise ValueError(f"derivative: robot {tasks.name!r} has no joints; expected one that moves")
-    return replace(task, rolled=_in_loops(task, asked.kind)), iteration
+    return replace(task, rolled=_in_loops(task, tasks.tree, asked.kind)), iteration
 
 
-def _in_loops(task: Task, kind: str) -> bool:
+def _in_loops(task: Task, tree: Tree, kind: str) -> bool:
     """Whether a product with a vector is computed by loops over the links: where the function is,
     and its result's numbers change one by one, or are few.
     """
     several = task.in_pieces or task.of_columns is not None or bool(task.algorithm.products)
     manifold = task.algorithm.output == ("nq",) or task.algorithm.function == "link_poses"
-    own = {task.algorithm.function, task.algorithm.method}
-    lost = kind != JVP and not own.isdisjoint(IN_PLACE)
+    lost = kind != JVP and task.algorithm.in_place(tree)
     return task.rolled and kind in LOOPS and not (several or manifold or lost)

@@ -37,10 +37,10 @@ LIKE = {"position_inertia": "operational_inertia"}  # whose methods cost as thos
 # Beyond so many links, or for matrices so many pairs of a degree of freedom and another inward,
 # code is loops over the links, where a method can be: written out, it takes two seconds to compile.
 MOST_UNROLLED = {"cpu": {1: 44, 2: 40}, "cuda": {1: 40, 2: 40}}  # links, by vectors and matrices
-MOST_PAIRS = 650  # of matrices, on the processor
+MOST_PAIRS = 650  # for results that are matrices over the joints, on the processor
 MOST_PAIRS_OF = {
     "mass_matrix_inverse": 300, "coriolis_matrix": 220, "christoffel": 350,
-    "regressor": 350,  # less than that, it is far faster written out
+    "regressor": 350,  # fewer pairs are far faster written out, though they compile longer
 }  # fmt: skip
 MOST_LINKS_OF = {"mass_matrix_inverse": 30}  # it has entries between branches too
 MOST_PIECES = 8  # links of a scan that is written out, each a piece of its own

@@ -1,7 +1,8 @@
 """Memory of large results, used again.
 
-The system hands out large arrays page by page, and clears every page: of a result beyond 32 MB that
-takes longer than to compute it. So memory of large results goes to a pool when an array and all its
+The system hands out large arrays page by page, and clears every page, which may take longer than to
+compute a result: always beyond 32 MB, which C's allocator never keeps, and below where it gives
+memory back. So memory of results from `LARGE` bytes on goes to a pool when an array and all its
 views are dropped, and the next result of about that size is written there. The pool keeps
 `MOST_KEPT` bytes at most, and no more than an eighth of the machine's memory.
 """
@@ -35,11 +36,17 @@ def empty(shape: tuple[int, ...], dtype: DTypeLike) -> Array:
 
 def _taken(size: int) -> Array:
     """Memory from the pool, where some fits, else new."""
-    for key, room in reversed(list(_free.items())):
-        fits = size + LINE <= room.nbytes <= SLACK * size + LINE
-        if fits and _free.pop(key, None) is not None:  # no other thread was faster
+    for key in reversed(list(_free)):
+        room = _free.get(key)  # unless another thread was faster
+        if room is None or not size + LINE <= room.nbytes <= SLACK * size + LINE:
+            continue
+        if _free.pop(key, None) is room:
             return room
-    return np.empty(size + LINE, np.uint8)
+    try:
+        return np.empty(size + LINE, np.uint8)
+    except MemoryError:
+        _free.clear()
+        return np.empty(size + LINE, np.uint8)
 
 
 class _Lent:
@@ -57,16 +64,15 @@ class _Lent:
         }
 
     def __del__(self) -> None:
-        # without a lock, since this may run in the midst of anything; by names that live as long as
-        # this module does, which the end of the interpreter may have taken
-        if _free is not None and _most_kept is not None:
+        # No lock: this may run during any other statement. At exit, names may be None.
+        if _free is not None:
             _free[id(self._room)] = self._room
             _drop_oldest(_free, _most_kept)
 
 
 def _drop_oldest(free: dict[int, Array], most: int) -> None:
     """Give the system back what is beyond a number of bytes."""
-    rooms = list(free.items())
+    rooms = [(key, room) for key in list(free) if (room := free.get(key)) is not None]
     kept = sum(room.nbytes for _, room in rooms)
     for key, room in rooms:
         if kept <= most:

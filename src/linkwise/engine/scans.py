@@ -321,7 +321,8 @@ class Joining:
         """Join the pieces, and share what the chain is given: NaN, where one of the maps is."""
         for step in self._inward:
             step(threads)
-        self._given[-1][0] = self._chain + 0.0 * self._levels[-1][0, 0]
+        with np.errstate(invalid="ignore"):
+            self._given[-1][0] = self._chain + 0.0 * self._levels[-1][0, 0]
         for step in self._outward:
             step(threads)
 

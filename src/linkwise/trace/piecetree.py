@@ -80,13 +80,20 @@ class PieceTree(RolledTree):
     common: list[Expr]  # inputs that are the same for all pieces
 
     @staticmethod
-    def cut(tree: Tree, layout: Layout, graph: Graph, stage: int, unread: Slots) -> PieceTree:
+    def cut(
+        tree: Tree,
+        layout: Layout,
+        graph: Graph,
+        stage: int,
+        unread: Slots,
+        seen: frozenset[str] = frozenset(),
+    ) -> PieceTree:
         """One piece of a chain."""
         own = object.__new__(PieceTree)
         own.__dict__.update(RolledTree.of(tree, layout.classes, graph, unread).__dict__)
         numbers = {NUMBERS: np.arange(float(layout.length))}
         own.__dict__.update(layout=layout, stage=stage, met=0, inputs={}, common=[])
-        own.__dict__.update(seen=frozenset(), tables=numbers)
+        own.__dict__.update(seen=seen, tables=numbers)
         own.lists.update(_counts(layout.length, 0, layout.anew))
         return own
 

@@ -14,13 +14,13 @@ from linkwise.trace import elimination, walks  # noqa: F401 - what they register
 from linkwise.trace.assemble import assemble
 from linkwise.trace.beyond import Beyond, write_rows
 from linkwise.trace.classes import Classes, classes_of
-from linkwise.trace.expr import Counted, Done, Expr, Graph, summed
+from linkwise.trace.expr import Expr, Graph, summed
 from linkwise.trace.kept import divides
 from linkwise.trace.pairs import Pairs, write_matrix
 from linkwise.trace.program import BYTE, Output, Port, Program, Slot
 from linkwise.trace.rolled import Step, loop
 from linkwise.trace.rolled_adjoints import copy_to, gradient
-from linkwise.trace.rolled_tangents import Places, carry_tangents, tangents_of
+from linkwise.trace.rolled_tangents import Places, carry_tangents, counted, tangents_of
 from linkwise.trace.rolledtree import (
     Blocks,
     Columns,
@@ -140,8 +140,9 @@ def _with_gradients(
     tree: RolledTree, asked: Weights, ports: Sequence[Port], slot: Slot, results: Sequence[Expr]
 ) -> tuple[tuple[Port, ...], Slot]:
     """Loops that write gradients, behind the results; returns all ports, and the larger output."""
-    # those of numbers that no loop writes; of the others, loops read them
-    weights = [tree.graph.input(asked.port.name, k) for k in range(asked.port.size) if results]
+    weights: list[Expr] = []
+    if results:  # loops read the weights of what loops write
+        weights = [tree.graph.input(asked.port.name, k) for k in range(asked.port.size)]
     own: Sequence[Expr | float] = weights
     if asked.spread is not None:
         own = asked.spread(list(results), weights)
@@ -155,7 +156,7 @@ def _with_gradients(
     found = dict(zip(sizes, zip(arrays, rates.values(), strict=True), strict=True))
     parts, more = [found[name] for name in asked.wrt], [asked.port]
     if asked.rates is not None:
-        changed = tangents_of(tree, *asked.rates[1:3], dict(parts))
+        changed = tangents_of(tree, asked.rates.places, asked.rates.configurations, dict(parts))
         parts += zip(changed, [n for _, n in parts], strict=True)
         more += asked.rates.ports
     at = slot.size if asked.value else 0
@@ -167,13 +168,11 @@ def _with_gradients(
 
 def _leave_out(tree: RolledTree, output: str) -> None:
     """Let no loop write to an output."""
-
-    def case(own: Done) -> Done:
-        return own._replace(writes=[w for w in own.writes if w.array != output])
-
     loops = tree.graph.loops
-    loops[:] = [x._replace(cases=[case(c) for c in x.cases]) if isinstance(x, Counted) else x
-                for x in loops]  # fmt: skip
+    for k, each in enumerate(map(counted, loops)):
+        kept = ([w for w in case.writes if w.array != output] for case in each.cases)
+        cases = [case._replace(writes=own) for case, own in zip(each.cases, kept, strict=True)]
+        loops[k] = each._replace(cases=cases)
 
 
 def _write(tree: RolledTree, result: Gathered | PerLink, name: str, size: int) -> Expr:

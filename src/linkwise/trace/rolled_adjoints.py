@@ -1,4 +1,4 @@
-"""Gradients through counted loops: in reverse, as as many loops that go back.
+"""Gradients through counted loops: in reverse, one loop back for each loop.
 
 The gradient of a weighted sum of results, by all numbers of the arguments at once. After the loops
 of a function (roll.py) each of them is taken again, the last one first, from its last step to its
@@ -29,7 +29,9 @@ from linkwise.trace.rolled import Step, loop
 from linkwise.trace.rolled_tangents import Moving, counted
 from linkwise.trace.rolledtree import Input, Place, RolledTree, Visit
 
-RATES = "rates"  # an array of no program: along it, a configuration moves
+# stands for rates of the joints; what is computed is linear in them, so that no read of it is left
+RATES = "rates"
+CONSTANT = ("read", "carry")  # operations that have no adjoint, unless derivatives are by them
 
 
 class Adjoints:
@@ -54,7 +56,9 @@ class Adjoints:
     def of(self, port: str, size: int) -> str:
         """Where the adjoints of an input are, those of numbers that no loop reads too."""
         room = self.room(port, size)
-        own = [(x.value[1], to) for x, to in self._of.items() if x.value[0] == port]
+        own = [
+            (x.value[1], to) for x, to in self._of.items() if x.op == "input" and x.value[0] == port
+        ]
 
         def body(step: Step) -> list[Expr]:
             for k, x in own:
@@ -85,9 +89,10 @@ class Adjoints:
 
     def go_back(self, sizes: Mapping[str, int]) -> None:
         """Take all loops back; ``sizes`` of inputs."""
+        for array, size in self.tree.scratch.items():
+            self._refuse_rewritten(array, size)
         arrays = {**self.tree.scratch, **sizes}
         for array in sorted(self.moving.arrays & arrays.keys()):
-            self._refuse_rewritten(array, arrays[array])
             self.room(array, arrays[array])
         for number in reversed(range(len(self.loops))):
             self._back(number)
@@ -107,8 +112,8 @@ class Adjoints:
         """Whether a step of a loop writes to an element that it, or a step before, has read."""
         last = np.full(size, -1)
         for case, steps in self._steps(each):
-            for at in (w.at for w in case.writes if w.array == array and not w.add):
-                last[self._elements(at, steps)] = steps
+            for at in (w.at for w in case.writes if w.array == array):
+                np.maximum.at(last, self._elements(at, steps), steps)
         return any(
             (last[self._elements(at, steps)] >= steps).any()
             for case, steps in self._steps(each)
@@ -137,12 +142,15 @@ class Adjoints:
         own = [k for k, x in enumerate(each.carries) if x.id in self.moving.carries]
         if not own and not any(w.value.id in changing for c in each.cases for w in c.writes):
             return
-        kept = self._keep(number, each)
+        step_back = self._keep(number, each)
         inside = [root for case in each.cases for root in case.roots()]
         outside = self._outside(inside, each.carries)
         new = len(graph.loops)
         carried = [graph.node("carry", value=(new, k)) for k in range(len(own) + len(outside))]
         back, sums = carried[: len(own)], carried[len(own) :]
+
+        def moved(case: Done) -> list[Write]:
+            return [w for w in case.writes if w.value.id in changing]
 
         def done(case: Done) -> Done:
             values = [*(case.nexts[k] for k in own), *(w.value for w in moved(case))]
@@ -157,10 +165,7 @@ class Adjoints:
                 for node, x in zip(reads, rest[len(sums) :], strict=True)
                 if x is not graph.zero
             ]
-            return kept(Done(nexts, adds))
-
-        def moved(case: Done) -> list[Write]:
-            return [w for w in case.writes if w.value.id in changing]
+            return step_back(Done(nexts, adds))
 
         starts = [self._of.get(each.carries[k], graph.zero) for k in own]
         starts += [graph.zero] * len(sums)
@@ -191,7 +196,7 @@ class Adjoints:
         graph.loops[number] = each._replace(cases=cases)
         places = {x.id: (tape, _backward(At(k, width), steps)) for k, x in enumerate(each.carries)}
 
-        def again(roots: Sequence[Expr]) -> list[Expr]:
+        def recomputed(roots: Sequence[Expr]) -> list[Expr]:
             new: dict[int, Expr] = {}
             for node in reachable(roots):
                 op, value = node.op, node.value
@@ -202,15 +207,12 @@ class Adjoints:
                 new[node.id] = graph.node(op, *(new[a.id] for a in node.args), value=value)
             return [new[x.id] for x in roots]
 
-        def made(done: Done) -> Done:
-            renamed = done.renamed(iter(again(done.roots())))
+        def step_back(done: Done) -> Done:
+            renamed = done.renamed(iter(recomputed(done.roots())))
             back = [w._replace(at=_backward(w.at, steps)) for w in renamed.writes]
             return Done(renamed.nexts, back)
 
-        return made
-
-
-CONSTANT = ("read", "carry")  # operations that have no adjoint, unless derivatives are by them
+        return step_back
 
 
 def _reads(roots: Sequence[Expr], array: str) -> list[At]:

@@ -7,8 +7,8 @@ Orders that are made of the nodes, arguments always before users:
     branchwise one result after another, and before each node its arguments, those first that need
                most registers: a branch of the tree is finished before the next is begun. From the
                last result on, the tips of a tree come first, and composites are there when needed.
-               Results of several matrices over the joints may come pair of joints by pair: what
-               belongs to the same pair shares most of its arguments
+               Results of several matrices may be ordered by pairs of joints: entries of one pair
+               share most of their arguments
     spread     from the first to the last, as a processor with two arithmetic units would start
                them, the longest way to a result first; while too many values are alive, the one
                that leaves fewest of them. Ties go by one of the orders above
@@ -54,8 +54,8 @@ def together(program: Program) -> Program:
 
 
 def by_pairs(program: Program) -> list[Expr]:
-    """Entries of matrices over the joints, one below another, by the outer one of their two joints
-    and then the inner one; empty where a program writes none.
+    """Results of outputs that are taller than wide, taken for square matrices over the joints one
+    below another: by the outer one of an entry's two joints, then the inner one. May be empty.
     """
     found: list[Expr] = []
     for shape, values in ((output.shape, output.values) for output in program.outputs):
@@ -98,7 +98,7 @@ def _reordered(program: Program, order: Order) -> Program:
 def schedule(nodes: tuple[Expr, ...], results: Sequence[Expr] = ()) -> tuple[Expr, ...]:
     """Nodes in an order for many states; given in the order of their creation.
 
-    ``results``: those of a program in an order that may suit a large one.
+    ``results``: those of a program in an order that may suit it.
     """
     frugal = _frugal(nodes)
     orders = [frugal, _spread(nodes)]
@@ -106,7 +106,7 @@ def schedule(nodes: tuple[Expr, ...], results: Sequence[Expr] = ()) -> tuple[Exp
         orders.append(_spread(frugal))
     else:
         orders.append(_leanest(_branchwise(nodes, last_first=True)))
-        orders += [_leanest(_branchwise(nodes, some)) for some in (results, results[::-1]) if some]
+    orders += [_leanest(_branchwise(nodes, some)) for some in (results, results[::-1]) if some]
     return min(orders, key=spilled)
 
 

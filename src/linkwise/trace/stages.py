@@ -150,7 +150,7 @@ def _grown(tree: PieceTree, law: Law, per_link: Sequence[Any]) -> Any:
     if not new:
         return filled(template, tree.walk(way, start, grown))
     *numbers, total = tree.walk(way, [*start, 0.0], checked)
-    for x in () if tree.seen else tree.common:
+    for x in () if tree.stage else tree.common:
         total = graph.node("fma", x, graph.zero, total)
     for pivot in dict.fromkeys(pivot for pivot, _ in graph.pivots):
         total = graph.lift(select(pivot, total, graph.const(float("nan"))))
@@ -230,8 +230,7 @@ def _traced(
     """The next stage, or the last two."""
     graph, found = Graph(), before.found
     turns.found_in(graph, before.left)
-    own = PieceTree.cut(tree, layout, graph, len(found), unread)
-    own.seen = before.seen
+    own = PieceTree.cut(tree, layout, graph, len(found), unread, before.seen)
     sizes = dict(task.algorithm.inputs)
     own.inputs = {n: own.slots(size) for n, size in sizes.items() if isinstance(size, str)}
     values: list[Any] = [

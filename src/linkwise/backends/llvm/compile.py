@@ -21,7 +21,7 @@ _ROOM = 32  # libraries that share one JIT
 LOOK = 0.5  # seconds between two looks of the other process at whether this one is still there
 _CHILD = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from linkwise.backends.llvm.compile import main; main(*sys.argv[2:])"
+    "from linkwise.backends.llvm.compile import main; main(sys.argv[2])"
 )
 
 
@@ -69,8 +69,7 @@ def to_object_apart(ir: str, target: Target) -> bytes:
     For programs that take seconds: LLVM cannot be interrupted, and what it runs out of, the process
     runs out of. Another process can be ended at any time, and takes nothing with it.
     """
-    given = json.dumps(sys.path), json.dumps(asdict(target)), str(os.getpid())
-    command = [sys.executable, "-c", _CHILD, *given]
+    command = [sys.executable, "-c", _CHILD, json.dumps(sys.path), json.dumps(asdict(target))]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, start_new_session=True, **pipes) as child:  # type: ignore[call-overload]
         try:
@@ -89,15 +88,17 @@ def to_object_apart(ir: str, target: Target) -> bytes:
     return bytes(code)
 
 
-def main(target: str, parent: str) -> None:
+def main(target: str) -> None:
     """In the other process: IR from stdin, object code to stdout."""
-    threading.Thread(target=_end_with, args=(int(parent),), daemon=True).start()
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     ir = sys.stdin.buffer.read().decode()
     sys.stdout.buffer.write(to_object(ir, Target(**json.loads(target))))
 
 
 def _end_with(parent: int) -> None:
-    """End this process once its parent has ended, by whatever signal."""
+    """End this process once its parent has ended, by whatever signal, where the system gives it
+    another parent then. (One that ended before this began has left half of the IR, if any.)
+    """
     while os.getppid() == parent:
         time.sleep(LOOK)
     os._exit(1)

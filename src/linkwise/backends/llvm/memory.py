@@ -18,7 +18,7 @@ MOST_SCRATCH = 256 * 1024  # bytes on the stack
 MOST_ROWS = 1 << 20  # bytes of rows on the stack, where a program has no loops
 MALLOC, FREE = 0, 1  # where their addresses are in @tables; tables come after
 FIRST_TABLE = 2
-AHEAD = 8  # steps before a loop comes to numbers of a tile, they are sent for
+AHEAD = 8  # steps ahead of a loop at which the numbers of a tile are prefetched
 
 
 class Memory:
@@ -90,7 +90,8 @@ class Memory:
             return pack(out, self.lanes, [one] * self.lanes.width)
         if array in self._tiled:
             tile, soon = self._rows[array][0], AHEAD * at.order[1] * at.stride
-            out.prefetch(self.lanes.type, tile, out.let(f"add i64 {index}, {soon}"))
+            if soon and not at.places:
+                out.prefetch(self.lanes.type, tile, out.let(f"add i64 {index}, {soon}"))
             return out.load(self.lanes.type, tile, index, number.bytes)
         base, places = self._places_of(array, index)
         return pack(out, self.lanes, [out.load(number.llvm, base, place) for place in places])
