@@ -44,6 +44,7 @@ LATENCY = {"fma": 4, "fms": 4, "fnma": 4, "div": 13, "sqrt": 15}  # cycles; any 
 UNITS = 2  # operations that start in one cycle
 REGISTERS = 30  # of 32, with AVX-512
 SMALL = 5000  # nodes up to which spread goes by frugal, too; beyond, lean by branches
+WORTH_PAIRS = 12_000  # nodes up to which results are tried pair by pair: it takes time, too
 LONG = 3000  # nodes from which one state alone waits less for results than for its instructions
 MOST_ALIVE = 64  # measured: fewer leave too little to do, more are spilled
 
@@ -106,7 +107,8 @@ def schedule(nodes: tuple[Expr, ...], results: Sequence[Expr] = ()) -> tuple[Exp
         orders.append(_spread(frugal))
     else:
         orders.append(_leanest(_branchwise(nodes, last_first=True)))
-    orders += [_leanest(_branchwise(nodes, some)) for some in (results, results[::-1]) if some]
+    if results and len(nodes) <= WORTH_PAIRS:
+        orders.append(_leanest(_branchwise(nodes, results)))
     return min(orders, key=spilled)
 
 
