@@ -263,3 +263,19 @@ def test_second_derivatives_that_fit_nowhere_are_refused_at_once() -> None:
     q, qd, w = np.zeros((3, 100_000))
     with pytest.raises(ProgramTooLarge, match=r"robot\.hvp"):
         robot.derivative("bias", weighted=True, order=2)(q, qd, w)
+
+
+def test_derivatives_of_scans_are_refused_before_they_are_traced() -> None:
+    robot = lw.chain(300)
+    q, qd, tau, w = np.zeros((4, 300))
+    with pytest.raises(ValueError, match=r"cuts a chain into pieces.*expected method='auto'"):
+        robot.vjp("forward_dynamics", (q, qd, tau), w, method="scan")
+
+
+def test_weights_that_are_missing_are_named() -> None:
+    robot = lw.load("puma560")
+    second = robot.derivative("forward_dynamics", order=2, weighted=True)
+    with pytest.raises(
+        TypeError, match=r"was given 3 array\(s\); expected q, qd, tau and, at last"
+    ):
+        second(*np.zeros((3, 6)))

@@ -129,8 +129,11 @@ class Derivative:
     ) -> Any:
         """Derivatives at states, as `Robot.derivative` says."""
         own = values[:-1] if self._weighted else values
-        if self._weighted and not values:
-            raise TypeError(f"{self._plan.title}: was given no array; expected weights at last")
+        if self._weighted and len(values) <= len(self._plan.inputs):
+            raise TypeError(
+                f"{self._plan.title}: was given {len(values)} array(s); expected "
+                f"{', '.join(self._plan.inputs)} and, at last, weights of the result's shape"
+            )
         known = solutions.given(self._calls, self._plan, own, f_ext, damping, options)
         given, (out, threads, status, device) = known.arrays, known.usual
         if self._weighted:

@@ -28,6 +28,7 @@ EXTERNAL = "f_ext"
 MODES = ("auto", "forward", "reverse")
 JACOBIAN, GRADIENT, CURVATURE = "jacobian", "gradient", "curvature"  # of `Robot.derivative`
 JVP, VJP, HVP = "jvp", "vjp", "hvp"  # products
+MOST_PIECES = 40  # links of a scan whose derivatives are written out
 LOOPS = (JVP, VJP, HVP, GRADIENT)  # what there is as loops over the links
 WEIGHTS = {GRADIENT: "weights", CURVATURE: "weights", VJP: "cotangent", HVP: "cotangent"}
 
@@ -270,6 +271,12 @@ def _task(tasks: Tasks, asked: Asked, reach: reach_plan.Plan | None) -> tuple[Ta
         raise ValueError(
             f"derivative: mode is {asked.mode!r}; expected 'auto', as steps of {iteration!r} are "
             "not differentiated but the equations that they solve"
+        )
+    if task.in_pieces and tasks.tree.n_links > MOST_PIECES:
+        raise ValueError(
+            f"derivative: method {task.algorithm.method!r} cuts a chain into pieces, which have no "
+            f"derivatives of more than {MOST_PIECES} links, and there are {tasks.tree.n_links}; "
+            "expected method='auto', whose products are loops over the links"
         )
     if asked.key.axes != "base" and not task.algorithm.axes:
         raise ValueError(f"derivative: {function} takes no axes; expected axes='base'")
