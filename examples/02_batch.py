@@ -35,7 +35,9 @@ print("float32 stays:", robot.inverse_dynamics(*(x.astype("f4") for x in (q, qd,
 residual = robot.inverse_dynamics(q, qd, qdd) - tau
 print(f"inverse of forward dynamics: worst residual {np.abs(residual).max():.1e} N m")
 
-weight = robot.gravity_torque(robot.random_q(0, size=100_000))  # (100000, 7), within the limits
+weight = robot.gravity_torque(
+    robot.random_q(seed=0, size=100_000)
+)  # (100000, 7), within the limits
 print("largest torque of gravity, N m:", np.abs(weight).max(axis=0).round(1))
 
 try:

@@ -16,7 +16,7 @@ import linkwise as lw
 robot = lw.load("iiwa14")
 x, z = np.linspace(-1.1, 1.1, 56), np.linspace(-0.7, 1.5, 56)
 places = np.stack(np.meshgrid(x, 0.0, z, indexing="ij"), axis=-1).reshape(-1, 3)
-starts = robot.random_q(0, size=(4, 1))
+starts = robot.random_q(seed=0, size=(4, 1))
 
 down = np.diag([1.0, -1.0, -1.0])  # columns are the axes of the flange
 level = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])
@@ -32,12 +32,14 @@ for name, (turn, directions) in tasks.items():
     target = np.tile(np.eye(4), (len(places), 1, 1))
     target[:, :3, :3], target[:, :3, 3] = turn, places
     began = perf_counter()
-    q = robot.inverse_kinematics(target, "link7", starts, directions, restarts=10)
+    q, status = robot.inverse_kinematics(
+        target, "link7", starts, directions, restarts=10, status=True
+    )
     took = perf_counter() - began
-    freedom = np.nan_to_num(robot.manipulability(q, "link7"), nan=-1.0)
+    reached = status == 0
+    freedom = np.where(reached, robot.manipulability(q, "link7"), -1.0)
     best = freedom.argmax(axis=0)
     found[name] = q[best, np.arange(len(places))], freedom.max(axis=0)
-    reached = np.isfinite(q).all(axis=-1)
     print(
         f"{name:14} {reached.any(axis=0).mean():5.1%} of the plane can be reached; "
         f"{reached.size:,} searches in {took:.2f} s"

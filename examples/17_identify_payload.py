@@ -12,7 +12,7 @@ arm = lw.load("iiwa14").with_inertia("link7", 0.4, (0.0, 0.0, 0.02), (0.001, 0.0
 held = arm.with_payload("link7", 1.5, (0.02, 0.0, 0.08), (0.004, 0.005, 0.003))
 
 rng = np.random.default_rng(0)
-q, qd, qdd = arm.random_q(rng, 300), *rng.normal(size=(2, 300, arm.nv))
+q, qd, qdd = arm.random_q(rng, size=300), *rng.normal(size=(2, 300, arm.nv))
 tau = held.inverse_dynamics(q, qd, qdd) + 0.02 * rng.normal(size=(300, arm.nv))
 
 found = lw.identify(arm, q, qd, qdd, tau, bodies=["link7"])

@@ -508,7 +508,7 @@ def _random_states(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Configurations (unit quaternions), rates, and accelerations or torques."""
     qd, u = rng.uniform(-3, 3, (2, states, robot.nv))
-    return robot.random_q(rng, states), qd, u
+    return robot.random_q(rng, size=states), qd, u
 
 
 def _q_rate(robot: lw.Robot, q: np.ndarray, v: np.ndarray) -> np.ndarray:

@@ -11,7 +11,8 @@ import linkwise
 ROOT = Path(linkwise.__file__).parent
 
 LAYERS = [
-    "codes", "errors", "text", "spatial", "model", "io", "sweep", "algorithms", "trace", "backends",
+    "codes", "errors", "text", "figures", "spatial", "model", "io", "sweep", "algorithms", "trace",
+    "backends",
     "engine", "factors", "se3", "differentiation", "derivatives", "functions", "conversions",
     "summary", "models", "study", "interop", "export", "view", "robot", "grasp", "load", "builder",
     "chain", "identification", "motion", "control", "plots", "checking", "bench",

@@ -309,7 +309,7 @@ def compare(
     if expected is not None:
         raise Disagreement(f"{path}, {base} base: loads, though it is on the reviewed list")
     rng = np.random.default_rng(20240607)
-    q = pair.robot.random_q(rng, states)
+    q = pair.robot.random_q(rng, size=states)
     qd, u = rng.uniform(-3.0, 3.0, (2, states, pair.robot.nv))
     row = _compare(States(pair, q, qd, u), Row(path, base, mimic), compiled)
     if path in IMPOSSIBLE_BODIES:

@@ -61,7 +61,7 @@ def least(run: Callable[[], Any]) -> float:
 
 def of_orders(name: str, robot: lw.Robot, states: int) -> list[list[str]]:
     """∂τ, the curvature λᵀ∂²τ and all of ∂²τ: operations, µs of a state, and the first call."""
-    q, rng = robot.random_q(0, states), np.random.default_rng(0)
+    q, rng = robot.random_q(seed=0, size=states), np.random.default_rng(0)
     qd, qdd, weights = rng.normal(size=(3, states, robot.nv))
     curvature = robot.derivative("inverse_dynamics", order=2, weighted=True)
     tensor, n = robot.derivative("inverse_dynamics", order=2), robot.nv

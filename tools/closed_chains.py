@@ -198,7 +198,7 @@ def states_of(case: Case, count: int) -> tuple[Any, Any, Any]:
     with the ground that they stand on.
     """
     robot, rng = case.robot, np.random.default_rng(0)
-    q, (qd, tau) = robot.random_q(rng, count), rng.uniform(-1, 1, (2, count, robot.nv))
+    q, (qd, tau) = robot.random_q(rng, size=count), rng.uniform(-1, 1, (2, count, robot.nv))
     if case.frames[0][1] is not None:
         around = rng.uniform(-0.3, 0.3, (count, robot.nv)) + np.array([0.5, 0.6, 1.8])
         q, qd = robot.project(around, qd)

@@ -157,7 +157,7 @@ def measure(robot: lw.Robot, name: str, function: str) -> Cost:
 def _state_time(robot: lw.Robot, kernel: Any, task: Any) -> float:
     rng = np.random.default_rng(0)
     inputs = [
-        robot.random_q(rng, STATES)
+        robot.random_q(rng, size=STATES)
         if size == robot.nq and name == "q"
         else rng.normal(size=(STATES, size))
         for name, size in task.algorithm.input_sizes(robot.tree)

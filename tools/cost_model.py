@@ -179,7 +179,7 @@ def _inputs(
 ) -> list[Any]:
     rng = np.random.default_rng(0)
     inputs = [
-        robot.random_q(rng, many) if name == "q" else rng.normal(size=(*many, size))
+        robot.random_q(rng, size=many) if name == "q" else rng.normal(size=(*many, size))
         for name, size in sizes
     ]
     return [np.ascontiguousarray(x, dtype) for x in inputs]

@@ -61,7 +61,7 @@ def counted() -> Table:
 def states_of(robot: lw.Robot, states: int) -> list[np.ndarray]:
     """Random configurations, rates, and accelerations or torques."""
     rng = np.random.default_rng(0)
-    return [robot.random_q(rng, states), *rng.normal(size=(2, states, robot.nv))]
+    return [robot.random_q(rng, size=states), *rng.normal(size=(2, states, robot.nv))]
 
 
 def ways_of(robot: lw.Robot, function: str, states: int) -> dict[str, Callable[[], Any]]:

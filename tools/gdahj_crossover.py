@@ -78,7 +78,7 @@ def one_length(n: int, timed: bool) -> Row:
     if not timed:
         return Row(n, counts, {}, {}, {})
     rng = np.random.default_rng(n)
-    q, many = robot.random_q(rng), robot.random_q(rng, BATCH)
+    q, many = robot.random_q(rng), robot.random_q(rng, size=BATCH)
     single, batch, results = {}, {}, {}
     for name in METHODS:
         out = np.empty((BATCH, n, n))

@@ -30,7 +30,7 @@ HEAD = ["method", "number type", "G steps a second", "through simulate", "goal (
 
 def same_bits(robot: lw.Robot, name: str) -> bool:
     """Whether a GPU takes the steps of the processor."""
-    q = robot.random_q(0, size=300)
+    q = robot.random_q(seed=0, size=300)
     run: Any = {"duration": 50 * DT, "dt": DT, "integrator": name, "every": 5}
     here, there = lw.simulate(robot, q, **run), lw.simulate(robot, q, device="cuda", **run)
     return bool(np.array_equal(here.q, there.q) and np.array_equal(here.qd, there.qd))
@@ -44,7 +44,7 @@ def steps_a_second(robot: lw.Robot, name: str, dtype: str, states: int) -> float
     task = robot._calls.tasks.task(Key("forward_dynamics"), dtype, "cuda")
     recipe = Rollout(task, name, every=UNSAMPLED).recipe(robot.tree)
     made: Any = kernel_of(robot._calls.kernels, recipe, dtype, BATCH, backend)
-    q = cupy.asarray(robot.random_q(0, size=states).astype(dtype))
+    q = cupy.asarray(robot.random_q(seed=0, size=states).astype(dtype))
     given = [q, cupy.zeros((states, robot.nv), dtype)]
     same = [cupy.full((1, 1), x, dtype) for x in (DT, STEPS)]
     found = [cupy.empty((states, n), dtype) for n in (robot.nq + robot.nv, HEALTH)]
@@ -64,7 +64,7 @@ def steps_a_second(robot: lw.Robot, name: str, dtype: str, states: int) -> float
 
 def through_simulate(robot: lw.Robot, name: str, dtype: str, states: int) -> float:
     """The same with arrays of NumPy, sent and fetched."""
-    q, best = robot.random_q(0, size=states).astype(dtype), np.inf
+    q, best = robot.random_q(seed=0, size=states).astype(dtype), np.inf
     for _ in range(2):
         began = perf_counter()
         lw.simulate(robot, q, duration=4 * STEPS * DT, dt=DT, integrator=name, every=None,

@@ -84,7 +84,7 @@ def ways_of(robot: lw.Robot, states: int) -> dict[str, Callable[[], Any]]:
     import pinocchio as pin
 
     rng = np.random.default_rng(0)
-    q, (qd, qdd) = robot.random_q(rng, states), rng.normal(size=(2, states, robot.nv))
+    q, (qd, qdd) = robot.random_q(rng, size=states), rng.normal(size=(2, states, robot.nv))
     Y = np.empty((states, robot.nv, 10 * len(robot.body_names)))
     model = pinocchio_model(robot)
     data, rows = model.createData(), list(zip(q, qd, qdd, strict=True))

@@ -72,7 +72,7 @@ def rows(states: int, seconds: float, steps: int = 50) -> list[list[str]]:
     table = []
     for name in ROBOTS:
         robot = load(name)
-        q = robot.random_q(0, size=states)
+        q = robot.random_q(seed=0, size=states)
         few = q[: max(states // 20, 1)]
         ways = {"mujoco": (mujoco_rollout(robot, few, steps), len(few) * steps)}
         kinds = [(dtype, every) for dtype in ("float64", "float32") for every in (None, 1)]

@@ -10,8 +10,21 @@ from linkwise import control, plots, se3
 from linkwise.builder import Builder
 from linkwise.chain import chain
 from linkwise.checking.collect import check
-from linkwise.engine.cache import CacheWarning
-from linkwise.errors import BackendUnavailable, RobotFileError, RobotFileWarning
+from linkwise.errors import (
+    BackendUnavailable,
+    CacheWarning,
+    ContactWarning,
+    ConvergenceWarning,
+    FrictionWarning,
+    IdentificationWarning,
+    LimitWarning,
+    LinkwiseWarning,
+    PerformanceWarning,
+    RobotFileError,
+    RobotFileWarning,
+    SimulationWarning,
+    StateWarning,
+)
 from linkwise.grasp import Grasp
 from linkwise.identification import base_parameters, excitation, identify
 from linkwise.interop import jax, torch
@@ -32,15 +45,24 @@ __all__ = [
     "Builder",
     "CacheWarning",
     "Contact",
+    "ContactWarning",
+    "ConvergenceWarning",
     "Coupling",
     "DHRow",
+    "FrictionWarning",
     "Grasp",
+    "IdentificationWarning",
+    "LimitWarning",
+    "LinkwiseWarning",
     "Loop",
     "OperationCount",
+    "PerformanceWarning",
     "RigidBody",
     "Robot",
     "RobotFileError",
     "RobotFileWarning",
+    "SimulationWarning",
+    "StateWarning",
     "Status",
     "Trajectory",
     "base_parameters",

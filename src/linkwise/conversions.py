@@ -51,7 +51,7 @@ class Conversions:
 
         >>> import numpy as np, linkwise as lw
         >>> robot = lw.load("iiwa14", base="free")
-        >>> q = robot.random_q(0)
+        >>> q = robot.random_q(seed=0)
         >>> bool(np.allclose(robot.from_pinocchio_q(robot.to_pinocchio_q(q)), q))
         True
         """
@@ -66,7 +66,7 @@ class Conversions:
 
         >>> import numpy as np, linkwise as lw
         >>> robot = lw.load("iiwa14", base="free")
-        >>> q, qd = robot.random_q(0), np.arange(13.0)
+        >>> q, qd = robot.random_q(seed=0), np.arange(13.0)
         >>> bool(np.allclose(robot.from_pinocchio_v(robot.to_pinocchio_v(qd, q), q), qd))
         True
         """
@@ -79,7 +79,7 @@ class Conversions:
 
         >>> import numpy as np, linkwise as lw
         >>> robot = lw.load("iiwa14", base="free")
-        >>> q, qd = robot.random_q(0), np.arange(13.0)
+        >>> q, qd = robot.random_q(seed=0), np.arange(13.0)
         >>> bool(np.allclose(robot.from_pinocchio_v(robot.to_pinocchio_v(qd, q), q), qd))
         True
         """
@@ -99,7 +99,7 @@ class Conversions:
 
         >>> import numpy as np, linkwise as lw
         >>> robot = lw.load("iiwa14", base="free")
-        >>> q, qd, qdd = robot.random_q(0), np.ones(13), np.arange(13.0)
+        >>> q, qd, qdd = robot.random_q(seed=0), np.ones(13), np.arange(13.0)
         >>> theirs = robot.to_pinocchio_a(qdd, qd, q)
         >>> bool(np.allclose(robot.from_pinocchio_a(theirs, qd, q), qdd))
         True
@@ -118,7 +118,7 @@ class Conversions:
 
         >>> import numpy as np, linkwise as lw
         >>> robot = lw.load("iiwa14", base="free")
-        >>> q, qd, qdd = robot.random_q(0), np.ones(13), np.arange(13.0)
+        >>> q, qd, qdd = robot.random_q(seed=0), np.ones(13), np.arange(13.0)
         >>> theirs = robot.to_pinocchio_a(qdd, qd, q)
         >>> bool(np.allclose(robot.from_pinocchio_a(theirs, qd, q), qdd))
         True
@@ -160,7 +160,7 @@ class Conversions:
 
         >>> import numpy as np, linkwise as lw
         >>> robot = lw.load("iiwa14", base="free")
-        >>> q = robot.random_q(0)
+        >>> q = robot.random_q(seed=0)
         >>> J = robot.jacobian(q, "link7")
         >>> theirs = robot.to_pinocchio_jacobian(J, q)
         >>> bool(np.allclose(robot.from_pinocchio_jacobian(theirs, q), J))
@@ -176,7 +176,7 @@ class Conversions:
 
         >>> import numpy as np, linkwise as lw
         >>> robot = lw.load("iiwa14", base="free")
-        >>> q = robot.random_q(0)
+        >>> q = robot.random_q(seed=0)
         >>> J = robot.jacobian(q, "link7")
         >>> theirs = robot.to_pinocchio_jacobian(J, q)
         >>> bool(np.allclose(robot.from_pinocchio_jacobian(theirs, q), J))
@@ -194,7 +194,7 @@ class Conversions:
 
         >>> import numpy as np, linkwise as lw
         >>> robot = lw.load("iiwa14", base="free")
-        >>> q = robot.random_q(0)
+        >>> q = robot.random_q(seed=0)
         >>> bool(np.allclose(robot.from_mujoco_q(robot.to_mujoco_q(q)), q))
         True
         """
@@ -205,7 +205,7 @@ class Conversions:
 
         >>> import numpy as np, linkwise as lw
         >>> robot = lw.load("iiwa14", base="free")
-        >>> q = robot.random_q(0)
+        >>> q = robot.random_q(seed=0)
         >>> bool(np.allclose(robot.from_mujoco_q(robot.to_mujoco_q(q)), q))
         True
         """
@@ -219,7 +219,7 @@ class Conversions:
 
         >>> import numpy as np, linkwise as lw
         >>> robot = lw.load("iiwa14", base="free")
-        >>> q, qd = robot.random_q(0), np.arange(13.0)
+        >>> q, qd = robot.random_q(seed=0), np.arange(13.0)
         >>> bool(np.allclose(robot.from_mujoco_v(robot.to_mujoco_v(qd, q), q), qd))
         True
         """
@@ -232,7 +232,7 @@ class Conversions:
 
         >>> import numpy as np, linkwise as lw
         >>> robot = lw.load("iiwa14", base="free")
-        >>> q, qd = robot.random_q(0), np.arange(13.0)
+        >>> q, qd = robot.random_q(seed=0), np.arange(13.0)
         >>> bool(np.allclose(robot.from_mujoco_v(robot.to_mujoco_v(qd, q), q), qd))
         True
         """
@@ -252,7 +252,7 @@ class Conversions:
 
         >>> import numpy as np, linkwise as lw
         >>> robot = lw.load("iiwa14", base="free")
-        >>> q, qd, qdd = robot.random_q(0), np.ones(13), np.arange(13.0)
+        >>> q, qd, qdd = robot.random_q(seed=0), np.ones(13), np.arange(13.0)
         >>> theirs = robot.to_mujoco_a(qdd, qd, q)
         >>> bool(np.allclose(robot.from_mujoco_a(theirs, qd, q), qdd))
         True
@@ -271,7 +271,7 @@ class Conversions:
 
         >>> import numpy as np, linkwise as lw
         >>> robot = lw.load("iiwa14", base="free")
-        >>> q, qd, qdd = robot.random_q(0), np.ones(13), np.arange(13.0)
+        >>> q, qd, qdd = robot.random_q(seed=0), np.ones(13), np.arange(13.0)
         >>> theirs = robot.to_mujoco_a(qdd, qd, q)
         >>> bool(np.allclose(robot.from_mujoco_a(theirs, qd, q), qdd))
         True
@@ -285,7 +285,7 @@ class Conversions:
 
         >>> import numpy as np, linkwise as lw
         >>> robot = lw.load("iiwa14", base="free")
-        >>> q, tau = robot.random_q(0), np.arange(13.0)
+        >>> q, tau = robot.random_q(seed=0), np.arange(13.0)
         >>> bool(np.allclose(robot.from_mujoco_tau(robot.to_mujoco_tau(tau, q), q), tau))
         True
         """
@@ -298,7 +298,7 @@ class Conversions:
 
         >>> import numpy as np, linkwise as lw
         >>> robot = lw.load("iiwa14", base="free")
-        >>> q, tau = robot.random_q(0), np.arange(13.0)
+        >>> q, tau = robot.random_q(seed=0), np.arange(13.0)
         >>> bool(np.allclose(robot.from_mujoco_tau(robot.to_mujoco_tau(tau, q), q), tau))
         True
         """
@@ -311,7 +311,7 @@ class Conversions:
 
         >>> import numpy as np, linkwise as lw
         >>> robot = lw.load("iiwa14", base="free")
-        >>> q = robot.random_q(0)
+        >>> q = robot.random_q(seed=0)
         >>> J = robot.jacobian(q, "link7")
         >>> theirs = robot.to_mujoco_jacobian(J, q)
         >>> bool(np.allclose(robot.from_mujoco_jacobian(theirs, q), J))
@@ -327,7 +327,7 @@ class Conversions:
 
         >>> import numpy as np, linkwise as lw
         >>> robot = lw.load("iiwa14", base="free")
-        >>> q = robot.random_q(0)
+        >>> q = robot.random_q(seed=0)
         >>> J = robot.jacobian(q, "link7")
         >>> theirs = robot.to_mujoco_jacobian(J, q)
         >>> bool(np.allclose(robot.from_mujoco_jacobian(theirs, q), J))

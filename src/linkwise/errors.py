@@ -32,10 +32,53 @@ class RobotFileError(ValueError):
     problem: Problem | None = None  # the same for programs
 
 
-class RobotFileWarning(UserWarning):
+class LinkwiseWarning(UserWarning):
+    """Base class of all warnings of linkwise: ``warnings.simplefilter("error", LinkwiseWarning)``.
+
+    A warning comes once per call, with the first row it is about and the number of rows.
+    """
+
+
+class RobotFileWarning(LinkwiseWarning):
     """Something in a robot description was ignored or assumed."""
 
     problem: Problem | None = None
+
+
+class CacheWarning(LinkwiseWarning):
+    """The kernel cache could not be used, or an entry was damaged and is replaced."""
+
+
+class PerformanceWarning(LinkwiseWarning):
+    """Calls are right, and slower than they should be."""
+
+
+class FrictionWarning(LinkwiseWarning):
+    """The robot description has joint damping or friction, and the dynamics leave it out."""
+
+
+class StateWarning(LinkwiseWarning):
+    """A state is used, and is probably not the one that was meant: a quaternion of wrong norm."""
+
+
+class SimulationWarning(LinkwiseWarning, RuntimeWarning):
+    """Rows of a simulation failed, or it was interrupted."""
+
+
+class LimitWarning(LinkwiseWarning):
+    """A motion exceeded position, velocity or effort limits that nothing enforced."""
+
+
+class ContactWarning(LinkwiseWarning):
+    """A contact that can only push was computed to pull."""
+
+
+class ConvergenceWarning(LinkwiseWarning):
+    """An iteration, such as inverse kinematics, did not converge for some rows."""
+
+
+class IdentificationWarning(LinkwiseWarning):
+    """The data of an identification are doubtful, or do not determine what was asked for."""
 
 
 class BackendUnavailable(RuntimeError):
@@ -257,6 +300,11 @@ def user_level() -> int:
             break
         frame, level = frame.f_back, level + 1
     return level
+
+
+def warn(category: type[LinkwiseWarning], message: str) -> None:
+    """Warn at the user's line: the first caller outside linkwise."""
+    warnings.warn(message, category, stacklevel=user_level())
 
 
 # --- how messages are worded ---------------------------------------------------------------

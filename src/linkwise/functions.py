@@ -62,7 +62,7 @@ class Functions(Derivatives, Differentiation):
 
         >>> import linkwise as lw
         >>> robot = lw.load("iiwa14", base="free")
-        >>> q0, q1 = robot.random_q(0), robot.random_q(1)
+        >>> q0, q1 = robot.random_q(seed=0), robot.random_q(seed=1)
         >>> rates = robot.difference(q0, q1)
         >>> bool(abs(robot.integrate(q0, rates) - q1).max() < 1e-12)
         True
@@ -231,7 +231,7 @@ class Functions(Derivatives, Differentiation):
 
         >>> import linkwise as lw
         >>> robot = lw.load("puma560")
-        >>> M = robot.mass_matrix(robot.random_q(0, size=100))
+        >>> M = robot.mass_matrix(robot.random_q(seed=0, size=100))
         >>> M.shape
         (100, 6, 6)
 
@@ -712,7 +712,7 @@ class Functions(Derivatives, Differentiation):
 
         >>> import linkwise as lw
         >>> robot = lw.chain(3)
-        >>> q = robot.random_q(0)
+        >>> q = robot.random_q(seed=0)
         >>> closed = robot.close_loops([lw.Loop("tip", directions=[0, 0, 0, 0, 0, 1])], at=q)
         >>> forces = closed.constraint_forces(q, [0.0] * 3, [0.0] * 3)
         >>> forces.shape
@@ -732,7 +732,7 @@ class Functions(Derivatives, Differentiation):
 
         >>> import linkwise as lw
         >>> robot = lw.chain(3)
-        >>> q = robot.random_q(0)
+        >>> q = robot.random_q(seed=0)
         >>> closed = robot.close_loops([lw.Loop("tip", directions=[0, 0, 0, 0, 0, 1])], at=q)
         >>> closed.delassus(q).shape
         (1, 1)
@@ -755,7 +755,7 @@ class Functions(Derivatives, Differentiation):
 
         >>> import linkwise as lw
         >>> robot = lw.chain(3)
-        >>> q = robot.random_q(0)
+        >>> q = robot.random_q(seed=0)
         >>> closed = robot.close_loops([lw.Loop("tip", directions=[0, 0, 0, 0, 0, 1])], at=q)
         >>> bool(abs(closed.residual(q).position).max() < 1e-12)
         True
@@ -783,7 +783,7 @@ class Functions(Derivatives, Differentiation):
 
         >>> import linkwise as lw
         >>> robot = lw.chain(3)
-        >>> q = robot.random_q(0)
+        >>> q = robot.random_q(seed=0)
         >>> closed = robot.close_loops([lw.Loop("tip", directions=[0, 0, 0, 0, 0, 1])], at=q)
         >>> near = closed.project(q + 0.01)
         >>> bool(abs(closed.residual(near).position).max() < 1e-9)
@@ -819,7 +819,7 @@ class Functions(Derivatives, Differentiation):
 
         >>> import linkwise as lw
         >>> robot = lw.chain(3)
-        >>> q = robot.random_q(0)
+        >>> q = robot.random_q(seed=0)
         >>> closed = robot.close_loops([lw.Loop("tip", directions=[0, 0, 0, 0, 0, 1])], at=q)
         >>> after, impulses = closed.impulse(q, [1.0] * 3)
         >>> bool(abs(closed.residual(q, after).velocity).max() < 1e-12)
@@ -967,14 +967,16 @@ class Functions(Derivatives, Differentiation):
 
         ``q`` is in rad or m, within the joints' limits unless ``limits=False``. A state is solved
         where the norm of the SE(3) logarithm from the frame to its target (rad and m,
-        `linkwise.se3.error`) is at most ``tol``. A state that is not solved is NaN. ``status=True``
-        also returns bits of `Status` (...): 0 where solved, `NOT_CONVERGED` where not, and the
-        result is then the best found.
+        `linkwise.se3.error`) is at most ``tol``. A state that is not solved is NaN, and a call with
+        such states warns once (`ConvergenceWarning`; not of arrays on a GPU). ``status=True`` also
+        returns bits of `Status` (...): 0 where solved, `NOT_CONVERGED` where not, and the result is
+        then the best found; it does not warn.
 
         The search begins at ``q0`` (..., nq), or in the middle of the joints' ranges. Where it gets
         stuck, it begins again, up to ``restarts`` times, at points of one fixed sequence, so that a
         state's result does not depend on the rest of the batch. Joints that do not move the frame
-        stay as they are in ``q0``.
+        stay as they are in ``q0``, or else at rest, clamped to their limits. A joint that others
+        follow stays where these are within their limits, too.
 
         ``directions``: ``"pose"``, ``"position"`` (the frame may turn freely, and places (..., 3)
         are targets enough), ``"orientation"`` (it may be anywhere) or six booleans, (angular,
@@ -1028,7 +1030,7 @@ class Functions(Derivatives, Differentiation):
 
         >>> import linkwise as lw
         >>> robot = lw.load("iiwa14", base="free")
-        >>> robot.generalized_jacobian(robot.random_q(0), "link7").shape
+        >>> robot.generalized_jacobian(robot.random_q(seed=0), "link7").shape
         (6, 7)
         """
         return self._calls.run("generalized_jacobian", (q,), options, frame=frame, axes=axes)
@@ -1328,7 +1330,7 @@ class Functions(Derivatives, Differentiation):
 
         >>> import numpy as np, linkwise as lw
         >>> robot = lw.load("iiwa14")
-        >>> q, qd, tau = robot.random_q(0), np.ones(7), np.ones(7)
+        >>> q, qd, tau = robot.random_q(seed=0), np.ones(7), np.ones(7)
         >>> qdd, mobility = robot.operational_dynamics(q, qd, tau, "link7")
         >>> bool(np.allclose(qdd, robot.forward_dynamics(q, qd, tau)))
         True

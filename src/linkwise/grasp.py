@@ -473,7 +473,7 @@ class Grasp(Robot):
         >>> import numpy as np, linkwise as lw
         >>> arm = lw.load("iiwa14")
         >>> grasp = lw.Grasp([arm], object=lw.RigidBody(1.0), contacts=["link7"])
-        >>> wanted = grasp.forward_kinematics(grasp.random_q(0), "object")
+        >>> wanted = grasp.forward_kinematics(grasp.random_q(seed=0), "object")
         >>> q = grasp.inverse_kinematics(wanted, "object")
         >>> bool(np.allclose(grasp.forward_kinematics(q, "object"), wanted, atol=1e-5))
         True

@@ -36,7 +36,7 @@ def workspace(
     """
     name = _frame("workspace", robot, frame)
     _whole("workspace: samples", samples, 100)
-    points = robot.forward_kinematics(robot.random_q(seed, size=samples), name)[:, :3, 3]
+    points = robot.forward_kinematics(robot.random_q(seed=seed, size=samples), name)[:, :3, 3]
     figure = figure_of("plots.workspace", (10, 4.8))
     axes = figure.subplots(1, 2)
     bins = int(np.clip(np.sqrt(samples) / 4, 20, 160))

@@ -23,7 +23,7 @@ from linkwise.model.bodies import Policy
 from linkwise.model.build import build
 from linkwise.model.closures import AnyLoop, Closing, Loop, several
 from linkwise.model.contacts import RigidBody
-from linkwise.model.description import BodyInertia, Limits, RobotDescription
+from linkwise.model.description import IDENTITY, BodyInertia, Limits, RobotDescription
 from linkwise.model.find import find_link
 from linkwise.model.layouts import Layout
 from linkwise.model.order import reorder
@@ -36,6 +36,7 @@ from linkwise.trace.tracer import Task, evaluate
 
 if TYPE_CHECKING:
     from linkwise.study.operators import Operators
+    from linkwise.view.page import Page
     from linkwise.view.server import Viewer
 
 
@@ -69,7 +70,7 @@ class Robot(Functions, Conversions):
 
     >>> import linkwise as lw
     >>> robot = lw.load("iiwa14")
-    >>> q = robot.random_q(0, size=100)
+    >>> q = robot.random_q(seed=0, size=100)
     >>> robot.gravity_torque(q).shape, robot.jacobian(q[0], "link7").shape
     ((100, 7), (6, 7))
 
@@ -202,7 +203,7 @@ class Robot(Functions, Conversions):
 
         ``m, m cx, m cy, m cz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz``: mass in kg, first moment in kg m, and
         rotational inertia in kg m² about the origin of the joint's frame, in its axes (those of the
-        joint's child link in a URDF; `frame` of the joint's name).
+        joint's child link in a URDF; the frame of the joint's name, unless a link has that name).
         """
         return inertial_parameters(self._tree)
 
@@ -236,7 +237,9 @@ class Robot(Functions, Conversions):
         """
         at = self._calls.tasks.frame(name)
         link = "base" if at.link == BASE else self._tree.links[at.link].name
-        own = self._tree.frames.get(link, at)
+        # a moving link may be called "base" too
+        base = Frame(BASE, (0.0, 0.0, 0.0), IDENTITY)
+        own = base if at.link == BASE else self._tree.frames.get(link, at)
         return FramePlace(name, link, _relative(own, at))
 
     def joint(self, name: str) -> JointPlace:
@@ -294,21 +297,31 @@ class Robot(Functions, Conversions):
 
     def random_q(
         self,
-        rng: np.random.Generator | int | None = None,
+        rng: np.random.Generator | None = None,
+        *,
+        seed: int | None = None,
         size: int | tuple[int, ...] = (),
         dtype: DTypeLike = np.float64,
     ) -> Array:
         """Random configurations (..., nq) within the joint limits.
 
-        ``rng`` is a generator of NumPy or a seed, ``size`` the batch axes. Joints without limits
-        are within ±pi rad or ±1 m; quaternions are uniform.
+        Joints without limits are within ±pi rad or ±1 m; quaternions are uniform.
+
+        Args:
+            rng: A generator of NumPy. Without one, a new generator from ``seed``.
+            seed: An integer that is not negative; None for other draws in each call.
+            size: The batch axes: a number of states, or a shape.
+            dtype: The dtype of the result.
+
+        Returns:
+            Configurations (*size, nq), in rad or m.
 
         >>> import linkwise as lw
-        >>> lw.load("puma560").random_q(0, size=(10, 2)).shape
+        >>> lw.load("puma560").random_q(seed=0, size=(10, 2)).shape
         (10, 2, 6)
         """
-        found = configuration.random(self._tree, np.random.default_rng(rng), size)
-        return found.astype(dtype, copy=False)
+        states = configuration.random(self._tree, configuration.generator(rng, seed), size)
+        return states.astype(dtype, copy=False)
 
     @overload
     def integrate(
@@ -599,7 +612,7 @@ class Robot(Functions, Conversions):
 
         >>> import numpy as np, linkwise as lw
         >>> robot = lw.load("iiwa14").parametric("inertia", "gravity")
-        >>> q, zero = robot.random_q(0, size=100), np.zeros(7)
+        >>> q, zero = robot.random_q(seed=0, size=100), np.zeros(7)
         >>> heavy = robot.inertial_parameters * np.linspace(1.0, 2.0, 100)[:, None, None]
         >>> robot.forward_dynamics(q, zero, zero, inertia=heavy, gravity=[0, 0, -1.62]).shape
         (100, 7)
@@ -679,7 +692,7 @@ class Robot(Functions, Conversions):
 
         >>> import linkwise as lw
         >>> robot = lw.chain(3)
-        >>> q = robot.random_q(0)
+        >>> q = robot.random_q(seed=0)
         >>> closed = robot.close_loops([lw.Loop("tip", directions=[0, 0, 0, 0, 0, 1])], at=q)
         >>> qdd = closed.forward_dynamics(q, [0.0] * 3, [0.0] * 3)
         >>> bool(abs(robot.jacobian(q, "tip")[5] @ qdd) < 1e-12)  # the tip keeps its height
@@ -813,7 +826,8 @@ class Robot(Functions, Conversions):
         port: int = 8080,
         open_browser: bool = True,
         block: bool | None = None,
-    ) -> Viewer:
+        live: bool | None = None,
+    ) -> Viewer | Page:
         """Show the robot in the browser, live, with a slider for each joint.
 
         Beside it: the pose of a frame, the torques that hold the robot against gravity, what the
@@ -822,18 +836,23 @@ class Robot(Functions, Conversions):
         are arrows. Arguments as in `save_html`; of a batch (..., nq) the first is the robot and
         others are its ghosts.
 
-        The page is served to this machine alone, at ``port`` or the next that is free. In a script
+        The page is served to this machine alone, at ``port`` or the next that is free, and answers
+        no other web page. A second call for the same port closes the first viewer. In a script
         this returns when it is interrupted by Ctrl-C, elsewhere at once; ``block`` says which. The
         viewer that is returned has ``url``, ``q``, ``update(q)``, ``wait()`` and ``close()``.
 
-        Needs viser (``pip install 'linkwise[view]'``); `save_html` does not.
+        In a notebook there is no server: a `Page` with sliders and inverse kinematics of its own
+        is displayed, also where the kernel runs on another machine, and in exported notebooks.
+        ``live=True`` serves from there too, ``live=False`` makes a page anywhere.
+
+        Needs viser (``pip install 'linkwise[view]'``) if it serves; a page does not.
 
         >>> import linkwise as lw
         >>> lw.load("puma560").show([0.1] * 6)  # doctest: +SKIP
         """
         from linkwise.view.show import show
 
-        return show(self, q, None, frame, forces, port, open_browser, block)
+        return show(self, q, None, frame, forces, port, open_browser, block, live)
 
     def animate(
         self,
@@ -844,7 +863,8 @@ class Robot(Functions, Conversions):
         port: int = 8080,
         open_browser: bool = True,
         block: bool | None = None,
-    ) -> Viewer:
+        live: bool | None = None,
+    ) -> Viewer | Page:
         """Show a motion in the browser, with a time line: what `simulate` returns, or ``(t, q)``.
 
         Times (T) in seconds and configurations (..., T, nq), where rows after the first are ghosts.
@@ -857,7 +877,7 @@ class Robot(Functions, Conversions):
         """
         from linkwise.view.show import show
 
-        return show(self, None, traj, frame, forces, port, open_browser, block)
+        return show(self, None, traj, frame, forces, port, open_browser, block, live)
 
     def save_html(
         self,

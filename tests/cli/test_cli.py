@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import subprocess
@@ -617,6 +618,23 @@ def test_demo_fails_when_a_check_does(monkeypatch: pytest.MonkeyPatch, pendulum:
     result = run("demo", pendulum, "--seconds", "0.001")
     assert result.exit_code == 1
     assert "2 of 2 checks FAILED" in result.stdout
+
+
+def tilted(joints: int) -> lw.Robot:
+    """Turns about vertical axes, written as tilted ones in a tilted frame: gravity does no work."""
+    builder = lw.Builder("tilted")
+    for k in range(joints):
+        rpy = (0.0, -math.atan2(0.6, 0.8), 0.0) if k == 0 else (0.0, 0.0, 0.0)
+        builder.link(f"l{k}", mass=1.0, com=(0.1, 0.2, 0.3), inertia=(0.1, 0.2, 0.15))
+        builder.joint(f"j{k}", "revolute", parent=f"l{k - 1}" if k else "base", child=f"l{k}",
+                      axis=(0.6, 0.0, 0.8), xyz=(0.1, 0.3, 0.2), rpy=rpy)  # fmt: skip
+    return builder.build()
+
+
+@pytest.mark.parametrize("joints", [1, 3])
+def test_self_check_passes_results_that_are_zero_to_rounding(joints: int) -> None:
+    """Such as the bias, the kinematic Hessian, and an inertia that no force can move."""
+    assert [check.cells for check in self_check(tilted(joints)) if not check.ok] == []
 
 
 def test_self_check_notices_a_wrong_function(monkeypatch: pytest.MonkeyPatch, tree: str) -> None:

@@ -30,7 +30,7 @@ def test_as_json_it_is_what_simulate_returns() -> None:
     done = run("puma560", "--duration", "0.5", "--integrator", "midpoint", "--json")
     facts = json.loads(done.stdout)
     robot = lw.load("puma560")
-    found = lw.simulate(robot, robot.random_q(0), duration=0.5, integrator="midpoint")
+    found = lw.simulate(robot, robot.random_q(seed=0), duration=0.5, integrator="midpoint")
     np.testing.assert_allclose(facts["q"], found.q[-1], rtol=0, atol=0)
     assert facts["status"] == 0 and facts["steps"] == 500 and facts["energy_error"] < 1e-4
 
@@ -43,7 +43,7 @@ def test_laws(law: str, name: str) -> None:
     for seed, dt in (("0", "0.001"), ("7", "0.001"), ("3", "0.04")):
         done = run(name, "--duration", "4", "--dt", dt, "--seed", seed, "--law", law, "--json")
         facts = json.loads(done.stdout)
-        target = robot.neutral() if law == "pd" else robot.random_q(int(seed))
+        target = robot.neutral() if law == "pd" else robot.random_q(seed=int(seed))
         assert facts["status"] == 0 and facts["failed_at"] == -1
         np.testing.assert_allclose(facts["q"], target, atol=1e-2)
 

@@ -43,7 +43,7 @@ def values_of(robot: lw.Robot, plan: Plan) -> dict[str, np.ndarray]:
     rng, inputs = np.random.default_rng(5), plan.task.algorithm.inputs
     found = {port.name: rng.normal(size=port.size) for port in (*plan.ports, *plan.more)}
     turned = [name for name, size in inputs if size == "nq"]
-    return found | {name: robot.random_q(k) for k, name in enumerate(turned)}
+    return found | {name: robot.random_q(seed=k) for k, name in enumerate(turned)}
 
 
 def jacobian(plan: Plan, values: dict[str, Any]) -> np.ndarray:
@@ -139,7 +139,7 @@ def test_grasps_have_derivatives(complex_step: Step) -> None:
 def test_no_turn_at_all_has_derivatives(small: Small) -> None:
     """Where a rotation vector has no direction, choices keep quotients of zeros out."""
     robot = small("flying")
-    q, still = robot.random_q(1), np.zeros(7)
+    q, still = robot.random_q(seed=1), np.zeros(7)
     by_q, by_v = robot.derivative("integrate", wrt=("q", "v"))(q, still)
     np.testing.assert_allclose(by_q, np.eye(7), atol=8 * EPS)
     np.testing.assert_allclose(by_v, np.eye(7), atol=8 * EPS)
@@ -416,7 +416,11 @@ def test_steps_on_the_manifold_are_pinocchios() -> None:
         "free", "free", parent="base", child="body").build()  # fmt: skip
     model = pin.Model()
     model.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), "free")
-    q0, q1, v = robot.random_q(1), robot.random_q(2), np.random.default_rng(3).normal(size=6)
+    q0, q1, v = (
+        robot.random_q(seed=1),
+        robot.random_q(seed=2),
+        np.random.default_rng(3).normal(size=6),
+    )
     there = [np.r_[x[4:], x[1:4], x[:1]] for x in (q0, q1)]
     swap = np.ix_([3, 4, 5, 0, 1, 2], [3, 4, 5, 0, 1, 2])
     ours = robot.derivative("integrate", wrt=("q", "v"))(q0, v)

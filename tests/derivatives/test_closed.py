@@ -192,7 +192,7 @@ def test_every_joint_in_a_loop(name: str, function: str, small: Small, complex_s
     plan = Plan(closed._calls.tasks, Asked(key, wrt))
     rng = np.random.default_rng(2)
     values = {port.name: rng.normal(size=port.size) for port in plan.ports}
-    values["q"] = closed.random_q(1)
+    values["q"] = closed.random_q(seed=1)
     found = by_program(closed, plan.asked, values)
     rows = plan.result.size
     cuts = np.cumsum([rows * len(span) for span in plan.spans])[:-1]

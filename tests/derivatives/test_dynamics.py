@@ -54,7 +54,7 @@ def test_every_joint_kind_has_the_derivatives_of_a_complex_step(
     function: str, method: str, q_rate: Any
 ) -> None:
     robot, rng = every_joint(damping=0.2), np.random.default_rng(2)
-    values = [robot.random_q(3), *rng.normal(size=(2, robot.nv)), 5.0 * rng.normal(size=6)]
+    values = [robot.random_q(seed=3), *rng.normal(size=(2, robot.nv)), 5.0 * rng.normal(size=6)]
     task = Task(FUNCTIONS[function][method], external=(robot.tree.frames[robot.frame_names[-1]],))
     found = np.array(evaluate(task, robot.tree, *map(list, values)), float)
     expected = complex_step(robot, function, values, q_rate)
@@ -72,7 +72,7 @@ def test_real_robots_have_pinocchios_derivatives(real_robot: Any, function: str)
     pin = pytest.importorskip("pinocchio", reason="Pinocchio (pip install pin) is not installed")
     robot, rng = real_robot.robot, np.random.default_rng(5)
     model = pinocchio_model(robot)
-    data, q = model.createData(), robot.random_q(rng, 3)
+    data, q = model.createData(), robot.random_q(rng, size=3)
     qd, u = rng.normal(size=(2, 3, robot.nv))
     inverse = function[0] == "i"
     theirs = pin.computeRNEADerivatives if inverse else pin.computeABADerivatives
@@ -87,7 +87,7 @@ def test_real_robots_have_pinocchios_derivatives(real_robot: Any, function: str)
 @pytest.mark.parametrize("function", VALUE)
 def test_a_quaternion_may_have_any_length(function: str) -> None:
     robot, rng = every_joint(damping=0.2), np.random.default_rng(2)
-    q, (qd, u) = robot.random_q(3), rng.normal(size=(2, robot.nv))
+    q, (qd, u) = robot.random_q(seed=3), rng.normal(size=(2, robot.nv))
     longer = q.copy()
     longer[:4] *= 3.0
     for method in FUNCTIONS[function]:

@@ -43,7 +43,7 @@ def product(robot: lw.Robot, key: Key, kind: str) -> tuple[np.ndarray, np.ndarra
     rng = np.random.default_rng(3)
     values = {port.name: rng.normal(size=port.size) for port in (*written.ports, *written.more)}
     if "q" in values:
-        values["q"] = robot.random_q(1)
+        values["q"] = robot.random_q(seed=1)
     rows = {name: x[None] for name, x in values.items()}
     programs = (verify(guard(function_of(p, False).program())) for p in (by_loops, written))
     return tuple(interpret(program, rows)["result"][0] for program in programs)  # type: ignore[return-value]
@@ -94,7 +94,7 @@ def test_products_of_a_long_chain_are_complex_steps(kind: str, function: str) ->
     robot, rng = lw.chain(130, kind=kind), np.random.default_rng(1)
     task = robot._calls.tasks.task(Key(function))
     assert task.rolled
-    q, v = robot.random_q(2), rng.normal(size=robot.nv)
+    q, v = robot.random_q(seed=2), rng.normal(size=robot.nv)
     qd, x = rng.normal(size=(2, robot.nv))
     value, change = robot.jvp(function, (q, qd, x), (v, x, qd))
     inputs = [np.asarray(y, complex)[None] for y in (q, qd, x)]
@@ -174,7 +174,7 @@ def test_columns_beyond_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> N
 def test_gradients_and_products_of_a_long_chain_are_transposed(kind: str, function: str) -> None:
     """``wᵀ (J v) = (Jᵀ w)ᵀ v``, and the same of second derivatives, with a wrench on the way."""
     robot, rng = lw.chain(150, kind=kind), np.random.default_rng(2)
-    q, w = robot.random_q(3), rng.normal(size=robot.nv)
+    q, w = robot.random_q(seed=3), rng.normal(size=robot.nv)
     rates = rng.normal(size=(5, robot.nv))
     frame, force, push = robot.frame_names[77], rng.normal(size=6), rng.normal(size=6)
     inputs, moved = (q, *rates[:2]), {"q": rates[2], "qd": rates[3], "f_ext": {frame: push}}
@@ -202,7 +202,7 @@ def test_gradients_and_products_of_a_long_chain_are_transposed(kind: str, functi
 def test_gradients_of_a_batch_in_float32_and_without_an_answer() -> None:
     robot = lw.chain(120, kind="mixed")
     rng = np.random.default_rng(5)
-    q, v = np.array([robot.random_q(k) for k in range(5)]), rng.normal(size=(5, robot.nv))
+    q, v = np.array([robot.random_q(seed=k) for k in range(5)]), rng.normal(size=(5, robot.nv))
     weights = rng.normal(size=(5, robot.nv))
     tau, (by_q, by_qd) = robot.vjp("bias", (q, v), weights)
     for k in range(5):

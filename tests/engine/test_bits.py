@@ -24,6 +24,7 @@ import pytest
 import linkwise as lw
 from linkwise.algorithms import FUNCTIONS, Algorithm
 from linkwise.study.generic import generic_chain
+from linkwise.trace.program import FLAGS_DTYPE
 
 TABLE = Path(__file__).with_name("golden_bits.json")
 COMMAND = "python tests/engine/test_bits.py"
@@ -42,12 +43,17 @@ ROBOTS = _counts.ROBOTS | {SMALL: lambda: lw.Robot(generic_chain(3, kind="mixed"
 
 
 def digest(*parts: Any) -> str:
-    """Of numbers and of where they are not numbers; all NaN are alike."""
+    """Of numbers and of where they are not numbers; all NaN are alike.
+
+    Status flags count by value, in the smallest integers that hold them, not by their dtype.
+    """
     found = hashlib.sha256()
     for part in parts:
         array = np.ascontiguousarray(part)
         if array.dtype.kind == "f":
             array = np.where(np.isnan(array), array.dtype.type(np.nan), array)
+        elif array.dtype == FLAGS_DTYPE:
+            array = array.astype(np.min_scalar_type(array.max(initial=0)))
         found.update(f"{array.dtype}{array.shape}".encode() + array.tobytes())
     return found.hexdigest()[:16]
 
@@ -57,7 +63,7 @@ def states(robot: lw.Robot, algorithm: Algorithm, dtype: str) -> list[np.ndarray
     rng = np.random.default_rng(8)
     own = {"weights": lambda size: rng.uniform(0.5, 2.0, (STATES, size))}
     values = [
-        robot.random_q(3, STATES)
+        robot.random_q(seed=3, size=STATES)
         if name == "q"
         else own.get(name, lambda size: rng.normal(size=(STATES, size)))(size)
         for name, size in algorithm.input_sizes(robot.tree)

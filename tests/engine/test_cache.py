@@ -27,8 +27,9 @@ from linkwise.backends.llvm.target import host
 from linkwise.engine import cache as cache_module
 from linkwise.engine import calls
 from linkwise.engine import kernels as engine
-from linkwise.engine.cache import HEADER, CacheWarning, KernelCache, default_cache
+from linkwise.engine.cache import HEADER, KernelCache, default_cache
 from linkwise.engine.folder import PrivateFolder
+from linkwise.errors import CacheWarning
 
 # Random damage to entries, end to end; raise it for a long run: LINKWISE_DAMAGE_CASES=2000.
 DAMAGE_CASES = int(os.environ.get("LINKWISE_DAMAGE_CASES", "60"))

@@ -263,7 +263,7 @@ def part(name: str, robot: lw.Robot, q: np.ndarray) -> Any:
 def test_parts_compute_what_their_names_say(assert_close: Any) -> None:
     """A cheap part that is wrong would prove nothing."""
     robot = lw.Robot(generic_chain(6, kind="mixed"))
-    q = robot.random_q(3)
+    q = robot.random_q(seed=3)
     M, G = (np.array(x)[None] for x in part("M and symbols", robot, q))
     assert_close(M, robot.mass_matrix(q)[None])
     assert_close(G, robot.christoffel(q)[None])

@@ -352,7 +352,7 @@ def planned(robot: lw.Robot) -> dict[str, int]:
 
 def states(robot: lw.Robot, count: int, dtype: str = "float64") -> list[np.ndarray]:
     rng = np.random.default_rng(0)
-    q = robot.random_q(rng, count).astype(dtype)
+    q = robot.random_q(rng, size=count).astype(dtype)
     return [q, *(rng.normal(size=(count, robot.nv)).astype(dtype) for _ in range(2))]
 
 
@@ -585,7 +585,7 @@ def test_the_second_call_of_a_layout_only_reads_pointers(
     take(monkeypatch, Planning)
     robot = lw.load("puma560")
     for seed in (1, 2, 3):
-        q = robot.random_q(seed, 6)
+        q = robot.random_q(seed=seed, size=6)
         same(robot.gravity_torque(Fake(q)).numbers, robot.gravity_torque(q))
         if seed == 1:
             monkeypatch.setattr(devices, "prepare", None)
@@ -627,7 +627,7 @@ def test_a_plan_leaves_what_is_unusual_to_others(
 ) -> None:
     take(monkeypatch, Planning)
     robot = lw.load("puma560")
-    q = robot.random_q(0, 6)
+    q = robot.random_q(seed=0, size=6)
     out = Fake(np.zeros((6, 6)))
     robot.gravity_torque(Fake(q), out=out)
     robot.gravity_torque(Fake(q))
@@ -657,7 +657,7 @@ def test_plans_are_forgotten_before_they_are_too_many(
     monkeypatch.setattr(devices, "MOST_PLANS", 4)
     robot = lw.load("puma560")
     for count in range(1, 11):
-        q = robot.random_q(0, count)
+        q = robot.random_q(seed=0, size=count)
         same(robot.gravity_torque(Fake(q)).numbers, robot.gravity_torque(q))
     assert planned(robot) == {"gravity_torque": 2}
 
@@ -667,7 +667,7 @@ def test_arrays_on_a_gpu_need_no_compiler_for_the_processor(
 ) -> None:
     """A machine with a GPU and without llvmlite."""
     take(monkeypatch, Planning)
-    q = lw.load("puma560").random_q(0, 6)
+    q = lw.load("puma560").random_q(seed=0, size=6)
     expected = lw.load("puma560").gravity_torque(q)
     monkeypatch.setitem(sys.modules, "llvmlite", None)
     for name in [m for m in sys.modules if m.startswith("linkwise.backends.llvm")]:
@@ -680,7 +680,7 @@ def test_two_devices_have_kernels_of_their_own(
 ) -> None:
     take(monkeypatch, Planning)
     robot = lw.load("puma560")
-    q = robot.random_q(0, 6)
+    q = robot.random_q(seed=0, size=6)
     for _ in range(2):
         for device in (0, 1):
             found = robot.gravity_torque(Fake(q, device))
@@ -915,7 +915,7 @@ def test_overlap_of_arrays_that_run_backward() -> None:
 
 def test_an_out_that_overlaps_backward_rows(host: HostDriver) -> None:
     robot = lw.load("puma560")
-    base = robot.random_q(0, 6)
+    base = robot.random_q(seed=0, size=6)
     q, out = base[:5][::-1], base[1:6]
     expected = robot.gravity_torque(q.copy())
     robot.gravity_torque(Fake(q), out=Fake(out))
@@ -1148,7 +1148,7 @@ def test_iterations_of_arrays_on_the_cpu(host: HostDriver, monkeypatch: pytest.M
 
 def test_factors_keep_the_configuration_they_were_made_at(host: HostDriver) -> None:
     robot = lw.load("puma560")
-    q = robot.random_q(0, 3)
+    q = robot.random_q(seed=0, size=3)
     expected = robot.innovations(q).factor
     moving = Fake(q.copy())
     factors = robot.innovations(moving)
@@ -1225,7 +1225,7 @@ def test_tensors(host: HostDriver, monkeypatch: pytest.MonkeyPatch) -> None:
         on = [there(x) for x in (q, qd, tau)]
         found, bits = robot.forward_dynamics(*on, status=True)
         same(found.numpy(), expected)
-        assert bits.dtype == torch.uint8 and bits.shape == (12,) and not bits.any()
+        assert bits.dtype == torch.uint16 and bits.shape == (12,) and not bits.any()
         out = torch.empty_like(on[0])
         assert robot.forward_dynamics(*on, out=out) is out
         same(out.numpy(), expected)
@@ -1301,7 +1301,7 @@ def test_loops_give_the_bits_of_the_cpu(
     for dtype in ("float64", "float32"):
         given = {p.name: rng.normal(size=(71, p.size)).astype(dtype) for p in program.inputs}
         for k, port in enumerate(given.keys() & {"q", "q0", "q1"}):
-            given[port] = robot.random_q(k, size=71).astype(dtype)
+            given[port] = robot.random_q(seed=k, size=71).astype(dtype)
         next(iter(given.values()))[5, 0] = np.nan
         inputs = list(given.values())
         results = []
@@ -1310,7 +1310,7 @@ def test_loops_give_the_bits_of_the_cpu(
             text = backend.render(guard(ordered), dtype, "batch")
             code = backend.build(text)
             kernel = backend.load(code, program.signature, dtype, "batch")
-            outputs = [np.full((71, o.size), 9, dtype if o.kind == NUMBER else np.uint8)
+            outputs = [np.full((71, o.size), 9, dtype if o.kind == NUMBER else np.uint16)
                        for o in program.signature.outputs]  # fmt: skip
             kernel(inputs, outputs)
             results.append(outputs)

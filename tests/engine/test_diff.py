@@ -79,7 +79,7 @@ def test_every_function_has_the_derivatives_of_a_complex_step(
     names = [port.name for port in program.inputs]
     rng = np.random.default_rng(1)
     inputs = {p.name: rng.uniform(0.2, 1.0, p.size) for p in program.inputs}
-    inputs["q"] = robot.random_q(2)
+    inputs["q"] = robot.random_q(seed=2)
     ways: tuple[Mode, ...] = ("forward", "reverse") if len(program.results) < 10 else ("forward",)
     if modes == "one":
         ways = (ways[ALL.index(algorithm) % len(ways)],)

@@ -12,7 +12,7 @@ import pytest
 from linkwise.trace import rolled
 from linkwise.trace.expr import ARITY, At, Expr, Graph
 from linkwise.trace.program import (
-    BYTE,
+    FLAGS,
     Array,
     Block,
     Carry,
@@ -83,7 +83,7 @@ def made(op: str, *args: Expr, value: Any = None) -> Expr:
 RESULT = Output("result", (1,), (SUM,))
 LEGAL: dict[str, Callable[[], Program]] = {
     "straight": lambda: straight(X, Y, SUM),
-    "a byte": lambda: straight(X, Y, SUM, outputs=(replace(RESULT, kind=BYTE),)),
+    "flags": lambda: straight(X, Y, SUM, outputs=(replace(RESULT, kind=FLAGS),)),
     "an empty output": lambda: straight(X, Y, SUM, outputs=(RESULT, Output("none", (0,), ()))),
     "a pivot": lambda: straight(X, Y, SUM, pivots=(SUM,)),
     "looping": lambda: looping(),
@@ -168,7 +168,7 @@ ILLEGAL: dict[str, tuple[Callable[[], Program], str]] = {
     ),
     "a kind nobody knows": (
         lambda: straight(X, Y, SUM, outputs=(replace(RESULT, kind="word"),)),
-        "output 'result' is of kind 'word'; expected number or byte",
+        "output 'result' is of kind 'word'; expected number or flags",
     ),
     "too few values": (
         lambda: straight(X, Y, SUM, outputs=(replace(RESULT, shape=(2, 3)),)),
@@ -286,7 +286,7 @@ def test_a_rolled_program_is_legal() -> None:
     assert verify(program) is program
 
 
-@pytest.mark.parametrize("kind", ["number", "byte"])
+@pytest.mark.parametrize("kind", ["number", "flags"])
 def test_kinds_of_outputs_are_written_as_the_message_says(kind: str) -> None:
     verify(straight(X, Y, SUM, outputs=(replace(RESULT, kind=kind),)))
 

@@ -49,7 +49,7 @@ from linkwise.trace.assemble import needed
 from linkwise.trace.expr import Expr, Graph, reachable
 from linkwise.trace.fuse import fuse
 from linkwise.trace.guard import guard
-from linkwise.trace.program import BYTE, Block, Carry, Output, Port, Program, Repeat
+from linkwise.trace.program import FLAGS, Block, Carry, Output, Port, Program, Repeat
 from linkwise.trace.schedule import FREE, schedule, together
 from linkwise.trace.tracer import Task, trace
 from linkwise.trace.verify import verify
@@ -912,11 +912,11 @@ def test_every_backend_refuses_the_same_states(tmp_path: Path) -> None:
 
 
 def two_outputs() -> Program:
-    """A pair of numbers, and a small whole number as a byte."""
+    """A pair of numbers, and status flags: the lowest and the highest one."""
     graph = Graph()
     x, y = graph.input("x", 0), graph.input("x", 1)
-    values = [x * y, x - y, graph.node("flag", x) + 4.0 * graph.node("finite", y)]
-    outputs = (row(*values[:2]), Output("code", (), (values[2],), BYTE))
+    values = [x * y, x - y, graph.node("flag", x) + 32768.0 * graph.node("finite", y)]
+    outputs = (row(*values[:2]), Output("code", (), (values[2],), FLAGS))
     return verify(Program("two", (Port("x", 2),), (Block(needed(values)),), outputs))
 
 
@@ -928,12 +928,12 @@ def test_each_output_has_an_array_of_its_own(target: Target, dtype: str) -> None
     x = np.random.default_rng(3).normal(size=(2 * kernel.width + 3, 2)).astype(dtype)
     x[1, 1] = np.nan
     expected = reference.interpret(guard(program), {"x": x})
-    out, code = np.full((len(x), 2), 7.0, dtype), np.full(len(x), 77, np.uint8)
+    out, code = np.full((len(x), 2), 7.0, dtype), np.full(len(x), 77, np.uint16)
     kernel([x], [out, code[:, None]], 1)
     np.testing.assert_array_equal(out, expected["result"])
     assert same_bits(code, expected["code"])
-    assert code[1] == (x[1, 0] > 0) and np.isnan(out[1]).all(), "a byte is never NaN"
-    assert set(code.tolist()) > {4, 5}
+    assert code[1] == (x[1, 0] > 0) and np.isnan(out[1]).all(), "flags are never NaN"
+    assert set(code.tolist()) > {32768, 32769}
 
 
 @needs_c
@@ -943,7 +943,7 @@ def test_outputs_in_c(tmp_path: Path) -> None:
     x = np.array([[1.5, -2.0], [-1.0, np.inf], [-3.0, 0.25]])
     expected = reference.interpret(guard(program), {"x": x})
     for k in range(3):
-        out, code = np.zeros(2), np.zeros(1, np.uint8)
+        out, code = np.zeros(2), np.zeros(1, np.uint16)
         library["two"](*(ctypes.c_void_p(a.ctypes.data) for a in (x[k].copy(), out, code)))
         np.testing.assert_array_equal(out, expected["result"][k])
         assert code[0] == expected["code"][k]
@@ -956,7 +956,7 @@ WRONG_ARRAYS: dict[str, tuple[Callable[..., Any], str]] = {
     "rows too few": (lambda x, r, c: ([x], [r[:4], c]), r"'x' .*\(5, 2\).* shape \(4, 2\)"),
     "an input too short": (lambda x, r, c: ([x[:, :1].copy()], [r, c]), r"'x' .*.*\(5, 2\)"),
     "another dtype": (lambda x, r, c: ([x], [r.astype("f4"), c]), "is float32.* expected float64"),
-    "numbers for bytes": (lambda x, r, c: ([x], [r, c.astype(float)]), "float64.*expected uint8"),
+    "numbers for flags": (lambda x, r, c: ([x], [r, c.astype(float)]), "float64.*expected uint16"),
     "strides": (lambda x, r, c: ([x], [np.zeros((5, 4))[:, ::2], c]), "contiguous: False"),
     "read-only": (lambda x, r, c: ([x], [read_only(r), c]), "'result' .* writeable: False"),
 }  # fmt: skip
@@ -971,7 +971,7 @@ def read_only(array: np.ndarray) -> np.ndarray:
 def test_a_kernel_checks_the_arrays_it_is_handed(name: str) -> None:
     kernel = compiled(two_outputs(), host(), "float64")
     change, message = WRONG_ARRAYS[name]
-    inputs, outputs = change(np.zeros((5, 2)), np.zeros((5, 2)), np.zeros((5, 1), np.uint8))
+    inputs, outputs = change(np.zeros((5, 2)), np.zeros((5, 2)), np.zeros((5, 1), np.uint16))
     with pytest.raises((TypeError, ValueError), match=message):
         kernel(inputs, outputs, 1)
 

@@ -56,7 +56,7 @@ def kernel_of(robot: lw.Robot, task: Task, dtype: str) -> Any:
 
 def inputs(robot: lw.Robot, task: Task, rng: np.random.Generator) -> dict[str, np.ndarray]:
     return {
-        name: robot.random_q(rng, STATES) if name == "q" else rng.normal(size=(STATES, size))
+        name: robot.random_q(rng, size=STATES) if name == "q" else rng.normal(size=(STATES, size))
         for name, size in task.algorithm.input_sizes(robot.tree)
     }
 
@@ -146,7 +146,7 @@ def test_a_mass_below_zero_is_told(arm: lw.Robot, rng: Any) -> None:
     task = task_of(arm, "forward_dynamics", "schur", status=True)
     values = inputs(arm, task, rng) | constants(arm)
     values["inertia"][3, -10] = -1.0
-    found, status = np.empty((STATES, arm.nv)), np.empty((STATES, 1), np.uint8)
+    found, status = np.empty((STATES, arm.nv)), np.empty((STATES, 1), np.uint16)
     kernel_of(arm, task, "float64")(list(values.values()), [found, status])
     wrong = lw.Status.SINGULAR | lw.Status.NOT_RIGID
     # the published first link of this arm has inertia about one axis only, which no body has

@@ -23,7 +23,7 @@ from linkwise.spatial.scalar import known, reciprocal, repeat
 from linkwise.trace.assemble import needed
 from linkwise.trace.expr import ARITY, Expr, Graph, TooManyNodes, reachable
 from linkwise.trace.fuse import fuse
-from linkwise.trace.program import BYTE, Block, OperationCount, Output, Port, Program, Repeat
+from linkwise.trace.program import FLAGS, Block, OperationCount, Output, Port, Program, Repeat
 from linkwise.trace.schedule import cycles, latency, peak_live, schedule
 from linkwise.trace.status import status_of
 from linkwise.trace.tracer import Task, evaluate, flatten, trace, trace_jacobian
@@ -55,7 +55,7 @@ def task(function: str, method: str, base: str = "fixed", **options: Any) -> Tas
 def inputs(what: Task, base: str = "fixed") -> dict[str, np.ndarray]:
     rng = np.random.default_rng(4)
     found = {p.name: rng.uniform(-2, 2, (STATES, p.size)) for p in what.ports(robot(base).tree)}
-    return found | {"q": robot(base).random_q(5, STATES)}
+    return found | {"q": robot(base).random_q(seed=5, size=STATES)}
 
 
 def by_floats(what: Task, values: dict[str, np.ndarray], base: str = "fixed") -> np.ndarray:
@@ -209,7 +209,7 @@ def test_a_pivot_counts_as_zero_within_rounding_of_its_scale(units: float, told:
     pivot, scale = graph.input("x", 0), graph.input("x", 1)
     graph.pivots = [(pivot, scale)]
     status = status_of(graph, robot().tree, [[pivot, scale]], [pivot])
-    output = Output("status", (), (status,), BYTE)
+    output = Output("status", (), (status,), FLAGS)
     program = verify(Program("s", (Port("x", 2),), (Block(needed([status])),), (output,)))
     x = np.array([[units * np.finfo(float).eps * 8.0, 8.0]])
     assert interpret(program, {"x": x})["status"].tolist() == [told]
@@ -220,7 +220,7 @@ def told_of(graph: Graph, tree: Any, results: list[Expr], *states: tuple[float, 
     size = len(states[0])
     x = [graph.input("x", k) for k in range(size)]
     status = status_of(graph, tree, [x], results)
-    output = Output("status", (), (status,), BYTE)
+    output = Output("status", (), (status,), FLAGS)
     program = verify(Program("s", (Port("x", size),), (Block(needed([status])),), (output,)))
     return interpret(program, {"x": np.array(states)})["status"].tolist()  # type: ignore[no-any-return]
 

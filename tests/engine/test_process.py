@@ -22,7 +22,8 @@ import pytest
 import linkwise as lw
 from linkwise.engine import cache as cache_module
 from linkwise.engine import identity
-from linkwise.engine.cache import CacheWarning, KernelCache, default_cache
+from linkwise.engine.cache import KernelCache, default_cache
+from linkwise.errors import CacheWarning
 
 PACKAGE = Path(lw.__file__).parent
 EXITS = int(os.environ.get("LINKWISE_EXITS", "4"))

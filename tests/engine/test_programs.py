@@ -266,7 +266,7 @@ def test_a_status_changes_no_bit_of_a_result(function: str) -> None:
     """Quaternions: the status looks at the length that the result is divided by."""
     robot = lw.load("puma560", base="free")
     rng = np.random.default_rng(0)
-    q = robot.random_q(rng, 40) * 1.01
+    q = robot.random_q(rng, size=40) * 1.01
     values = {"normalize": (q,), "difference": (q, q[::-1]), "integrate": (q, q[:, :12], 0.1)}
     plain = getattr(robot, function)(*values[function])
     result, _ = getattr(robot, function)(*values[function], status=True)

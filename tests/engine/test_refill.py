@@ -16,7 +16,7 @@ from linkwise.backends.reference import interpret
 from linkwise.spatial import repeat, sincos, sqrt
 from linkwise.trace.assemble import assemble
 from linkwise.trace.expr import Expr, Graph
-from linkwise.trace.program import BYTE, Output, Port, Program, Repeat
+from linkwise.trace.program import FLAGS, Output, Port, Program, Repeat
 from linkwise.trace.schedule import together
 from linkwise.trace.verify import verify
 
@@ -51,7 +51,7 @@ def collatz_like(marked: bool, copies: int = 1) -> Program:
     regions = tuple(replace(r, uneven=marked) if isinstance(r, Repeat) else r for r in regions)
     outputs = (
         Output("result", (4 * copies,), tuple(roots[:-1])),
-        Output("status", (), (roots[-1],), BYTE),
+        Output("status", (), (roots[-1],), FLAGS),
     )  # fmt: skip
     ports = (Port("a", 1), Port("more", 3), Port("n", 1))
     return verify(Program("collatz", ports, regions, outputs))
@@ -59,7 +59,7 @@ def collatz_like(marked: bool, copies: int = 1) -> Program:
 
 def run(kernel: LlvmKernel, *inputs: np.ndarray, threads: int = 1) -> tuple[np.ndarray, np.ndarray]:
     rows, size = len(inputs[0]), kernel.signature.outputs[0].size
-    out = np.full((rows, size), 7.0, inputs[0].dtype), np.full((rows, 1), 77, np.uint8)
+    out = np.full((rows, size), 7.0, inputs[0].dtype), np.full((rows, 1), 77, np.uint16)
     kernel(inputs, out, threads)
     return out
 

@@ -126,7 +126,7 @@ def robot(request: pytest.FixtureRequest) -> lw.Robot:
 def arguments(robot: lw.Robot, program: Program, count: int = 5) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(3)
     given = {port.name: rng.normal(size=(count, port.size)) for port in program.inputs}
-    at = {name: robot.random_q(k, size=count) for k, name in enumerate(("q", "q0", "q1"))}
+    at = {name: robot.random_q(seed=k, size=count) for k, name in enumerate(("q", "q0", "q1"))}
     return given | {name: x for name, x in at.items() if name in given}
 
 
@@ -165,7 +165,7 @@ FOUR = ("revolute", "prismatic", "spherical", "universal")
 def test_many_followers_are_written_out_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Loops take eight: each takes a solve of its own. Methods without solves take any number."""
     many = hand(20, {k: ("j1", 0.1 * k, 0.0) for k in range(9, 18)}).with_loops()
-    q, x = many.random_q(0), np.ones(many.nv)
+    q, x = many.random_q(seed=0), np.ones(many.nv)
     rolled_ = {
         m for m in ("aba", "fd3", "ccg") if FUNCTIONS["forward_dynamics"][m].can_roll(many.tree)
     }
@@ -222,7 +222,7 @@ def test_states_without_an_operational_inertia_have_the_same_status() -> None:
     tree, method = robot.tree, FUNCTIONS["operational_inertia"]["recursive"]
     task = Task(method, tree.frames["l7"], status=True)
     for program in (guard(trace(task, tree)), guard(trace_rolled(task, tree))):
-        status = interpret(program, {"q": robot.random_q(0, size=200)})["status"]
+        status = interpret(program, {"q": robot.random_q(seed=0, size=200)})["status"]
         assert np.mean(status == lw.Status.SINGULAR) > 0.95  # not all: rounding has no bound
 
 
@@ -264,7 +264,7 @@ def test_loops_compiled(name: str, dtype: str, width: int) -> None:
     given["qd"][1, -1] = np.nan
     rows = [x.astype(dtype) for x in given.values()]
     expected = interpret(program, dict(zip(given, (x.astype(float) for x in rows), strict=True)))
-    qdd, status = np.empty((len(rows[0]), robot.nv), dtype), np.empty((len(rows[0]), 1), np.uint8)
+    qdd, status = np.empty((len(rows[0]), robot.nv), dtype), np.empty((len(rows[0]), 1), np.uint16)
     kernel(rows, [qdd, status], 1)
     assert status.ravel().tolist() == expected["status"].tolist()
     good = np.arange(len(qdd)) != 1
@@ -275,7 +275,7 @@ def test_loops_compiled(name: str, dtype: str, width: int) -> None:
 
 def test_a_state_alone_and_in_a_batch_has_the_same_bits() -> None:
     robot = every_kind().with_loops()
-    q, rng = robot.random_q(0, size=19), np.random.default_rng(1)
+    q, rng = robot.random_q(seed=0, size=19), np.random.default_rng(1)
     qd, tau = rng.normal(size=(2, 19, robot.nv))
     together = robot.forward_dynamics(q, qd, tau)
     for k in (0, 7, 18):
@@ -292,7 +292,7 @@ def test_matrices_column_by_column(name: str, dtype: str) -> None:
     """M⁻¹ and its factors by loops: what code written out gives, and M⁻¹ symmetric to the bit."""
     robot = ROBOTS[name]()
     rolled_, plain = robot.with_loops(True), robot.with_loops(False)
-    q = robot.random_q(0, size=(2, 3)).astype(dtype)
+    q = robot.random_q(seed=0, size=(2, 3)).astype(dtype)
     found, status = rolled_.mass_matrix_inverse(q, status=True)
     assert status.shape == (2, 3) and not status.any() and found.dtype == dtype
     assert (found == found.swapaxes(-1, -2)).all()
@@ -330,7 +330,7 @@ def test_symbols_matrix_by_matrix(name: str, dtype: str, monkeypatch: pytest.Mon
     and free joints, followers and rotors too; however many are computed at once.
     """
     robot = ROBOTS[name]()
-    rolled_, q = robot.with_loops(True), robot.random_q(0, size=(2, 2)).astype(dtype)
+    rolled_, q = robot.with_loops(True), robot.random_q(seed=0, size=(2, 2)).astype(dtype)
     found, status = rolled_.christoffel(q, status=True)
     assert found.shape == (2, 2, *3 * (robot.nv,)) and found.dtype == dtype and not status.any()
     for k in np.ndindex(2, 2):
@@ -348,7 +348,7 @@ def test_symbols_matrix_by_matrix(name: str, dtype: str, monkeypatch: pytest.Mon
 def test_symbols_of_large_robots(monkeypatch: pytest.MonkeyPatch) -> None:
     """No code grows with the robot; states without an answer are told, and what does not fit."""
     robot = lw.chain(60, "random")
-    q, qd = robot.random_q(0, size=3), np.random.default_rng(0).normal(size=60)
+    q, qd = robot.random_q(seed=0, size=3), np.random.default_rng(0).normal(size=60)
     q[1, 2] = np.nan
     found, status = robot.christoffel(q, status=True)
     assert status.tolist() == [0, lw.Status.NOT_FINITE, 0] and np.isnan(found[1]).all()
@@ -366,7 +366,7 @@ def test_symbols_of_large_robots(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_regressors_by_loops(name: str, dtype: str) -> None:
     """Compiled: what the equations give, zeros included; rows of followers are added up."""
     robot, rng = ROBOTS[name](), np.random.default_rng(2)
-    q = robot.random_q(0, size=5).astype(dtype)
+    q = robot.random_q(seed=0, size=5).astype(dtype)
     qd, qdd = rng.normal(size=(2, 5, robot.nv)).astype(dtype)
     found = robot.with_loops(True).regressor(q, qd, qdd)
     for k in range(5):
@@ -384,7 +384,7 @@ def test_the_regressor_of_a_large_robot() -> None:
     """
     robot = hand(60, {k: (f"j{k - 1}", 0.1, 0.0) for k in range(20, 50, 3)})
     rng = np.random.default_rng(2)
-    q, x = robot.random_q(0), rng.normal(size=(3, robot.nv))
+    q, x = robot.random_q(seed=0), rng.normal(size=(3, robot.nv))
     pi, bare = robot.inertial_parameters.ravel(), lw.Robot.from_tree(robot.tree.without_rotors())
     expected = bare.inverse_dynamics(q, *x[:2])
     found = robot.regressor(q, *x[:2])
@@ -396,7 +396,7 @@ def test_the_regressor_of_a_large_robot() -> None:
 
 def test_the_energies_regressor_of_a_large_robot() -> None:
     robot, rng = branching(60), np.random.default_rng(2)
-    q, qd = robot.random_q(0, size=3), rng.normal(size=(3, robot.nv))
+    q, qd = robot.random_q(seed=0, size=3), rng.normal(size=(3, robot.nv))
     found = robot.energy_regressor(q, qd) @ robot.inertial_parameters.ravel()
     assert found.shape == (3, 2) and in_loops("energy_regressor", robot.tree)
     expected = np.stack([robot.kinetic_energy(q, qd), robot.potential_energy(q)], -1)
@@ -409,7 +409,7 @@ def test_manipulability_by_loops_keeps_its_digits(bend: float) -> None:
     of what J's other directions make of it.
     """
     robot = lw.chain(60, joints=("revolute",))
-    q = bend * robot.random_q(0)
+    q = bend * robot.random_q(seed=0)
     J = robot.jacobian(q, "tip")
     found, lengths = robot.manipulability(q, "tip"), np.linalg.svd(J, compute_uv=False)
     assert abs(found - lengths.prod()) <= 1e-14 * lengths[:-1].prod() * lengths[0]
@@ -422,7 +422,7 @@ def test_manipulability_by_loops_keeps_its_digits(bend: float) -> None:
 def test_conjugate_gradients_with_products_by_loops(name: str, method: str) -> None:
     """The same iteration on arrays: the same answer to its tolerance, the same status."""
     robot, rng = ROBOTS[name](), np.random.default_rng(5)
-    q = robot.random_q(1, size=4)
+    q = robot.random_q(seed=1, size=4)
     qd, tau = rng.normal(size=(2, 4, robot.nv))
     qd[2, 1] = np.nan
     pull = {robot.frame_names[-2]: rng.normal(size=6)}
@@ -447,7 +447,7 @@ def test_conjugate_gradients_with_products_by_loops(name: str, method: str) -> N
 @pytest.mark.parametrize("loops", [True, False])
 def test_the_product_with_the_mass_matrix(robot: lw.Robot, loops: bool) -> None:
     one = robot.with_loops(loops)
-    q, x = robot.random_q(2, size=3), np.random.default_rng(2).normal(size=(3, robot.nv))
+    q, x = robot.random_q(seed=2, size=3), np.random.default_rng(2).normal(size=(3, robot.nv))
     expected = np.einsum("kij,kj->ki", robot.with_loops(False).mass_matrix(q), x)
     assert np.abs(one.mass_product(q, x) - expected).max() <= 1e-13 * np.abs(expected).max()
 

@@ -59,7 +59,7 @@ def robot_of(name: str) -> lw.Robot:
 def values_of(robot: lw.Robot, task: Task) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(7)
     given = {p.name: rng.normal(size=(STATES, p.size)) for p in task.ports(robot.tree)}
-    at = {name: robot.random_q(k, size=STATES) for k, name in enumerate(("q", "q0", "q1"))}
+    at = {name: robot.random_q(seed=k, size=STATES) for k, name in enumerate(("q", "q0", "q1"))}
     return given | {name: x for name, x in at.items() if name in given}
 
 
@@ -72,7 +72,7 @@ def sizes_of(name: str) -> dict[str, np.ndarray]:
     """Of every state: ‖M‖, ‖M⁻¹‖, and the largest wrench across a joint in a motion."""
     robot = robot_of(name)
     M = interpret(trace(Task(FUNCTIONS["mass_matrix"]["crba"]), robot.tree),
-                  {"q": robot.random_q(0, size=STATES)})["result"]  # fmt: skip
+                  {"q": robot.random_q(seed=0, size=STATES)})["result"]  # fmt: skip
     M = M.reshape(STATES, robot.nv, robot.nv)
     task = Task(FUNCTIONS["joint_wrenches"]["rnea"])
     wrenches = interpret(trace(task, robot.tree), values_of(robot, task))["result"]

@@ -82,7 +82,7 @@ def states(robot: lw.Robot, function: str, dtype: str, *shape: int) -> list[np.n
     rng = np.random.default_rng(5)
     sizes = next(iter(FUNCTIONS[function].values())).input_sizes(robot.tree)
     others = [rng.normal(size=(*shape, size)) for _, size in sizes[1:]]
-    return [values.astype(dtype) for values in (robot.random_q(rng, shape), *others)]
+    return [values.astype(dtype) for values in (robot.random_q(rng, size=shape), *others)]
 
 
 def same(a: Any, b: Any) -> bool:
@@ -90,6 +90,13 @@ def same(a: Any, b: Any) -> bool:
 
 
 # -- not finite -----------------------------------------------------------------------------------
+
+
+def test_status_flags_are_sixteen_bits_that_float32_holds_exactly() -> None:
+    whole = int(~lw.Status.OK)
+    assert lw.Status.LOOP_OPEN == 256 and lw.Status.PULLING == 512
+    assert 0 < whole < 2**16 and int(np.float32(whole)) == whole
+    assert len({int(flag) for flag in lw.Status}) == len(lw.Status)
 
 
 @pytest.mark.parametrize(("function", "method", "dtype"), IN_BOTH)
@@ -100,7 +107,7 @@ def test_a_bad_number_in_any_place_spoils_its_row_only(
     call, how = named(robot, function), options(robot, function, method)
     good = states(robot, function, dtype, STATES)
     clean, calm = call(*good, **how, status=True)
-    assert calm.dtype == np.uint8 and calm.shape == (STATES,) and not calm.any()
+    assert calm.dtype == np.uint16 and calm.shape == (STATES,) and not calm.any()
     assert same(clean, call(*good, **how))
     places = [(k, i) for k, values in enumerate(good) for i in range(values.shape[1])]
     for turn, (k, i) in enumerate(places):
@@ -159,7 +166,7 @@ def test_status_has_the_shape_of_the_batch(
     call, how = named(robot, function), options(robot, function, method)
     arguments = states(robot, function, dtype, *shape)
     result, status = call(*arguments, **how, status=True)
-    assert status.shape == shape and status.dtype == np.uint8
+    assert status.shape == shape and status.dtype == np.uint16
     assert not status.any()
     assert same(result, call(*arguments, **how))
 
@@ -167,7 +174,7 @@ def test_status_has_the_shape_of_the_batch(
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_status_with_out_and_leading_axes_that_broadcast(dtype: str) -> None:
     robot = puma()
-    q = robot.random_q(1, (4, 1)).astype(dtype)
+    q = robot.random_q(seed=1, size=(4, 1)).astype(dtype)
     qd = np.random.default_rng(2).normal(size=(3, 6)).astype(dtype)
     q[2, 0, 5] = np.nan
     out = np.empty((4, 3, 6), dtype)
@@ -180,7 +187,7 @@ def test_status_with_out_and_leading_axes_that_broadcast(dtype: str) -> None:
 
 def test_status_is_the_same_for_any_number_of_threads() -> None:
     robot = puma()
-    q = robot.random_q(3, 20_001)
+    q = robot.random_q(seed=3, size=20_001)
     q[::97, 2] = np.inf
     one, told = robot.mass_matrix(q, status=True, threads=1)
     many, also = robot.mass_matrix(q, status=True, threads=4)
@@ -327,7 +334,7 @@ def test_a_singular_pose_has_no_operational_inertia(dtype: str) -> None:
 
 def test_what_inverts_nothing_is_not_singular(tmp_path: Path) -> None:
     robot = impossible(tmp_path, -3.0, "0.3 0 0")
-    q = robot.random_q(1, 4)
+    q = robot.random_q(seed=1, size=4)
     assert not robot.mass_matrix(q, status=True)[1].any()
     assert not robot.inverse_dynamics(q, q, q, status=True)[1].any()
 
@@ -372,6 +379,8 @@ def test_the_bits_have_names() -> None:
         "LIMIT": 32,
         "NOT_RIGID": 64,
         "REDUNDANT": 128,
+        "LOOP_OPEN": 256,
+        "PULLING": 512,
     }
     assert f"{lw.Status(4)!s} {lw.Status(0)!s}" == "SINGULAR OK"
     text = (Path(__file__).parents[2] / "docs" / "status.md").read_text(encoding="utf-8")

@@ -26,7 +26,7 @@ ROBOTS = {"arm": lambda: lw.load("puma560"), "flying": lambda: lw.load("puma560"
 def states(robot: lw.Robot, rows: int, dtype: str = "float64") -> list[Any]:
     rng = np.random.default_rng(0)
     both = (rng.normal(size=(rows, robot.nv)) for _ in range(2))
-    return [x.astype(dtype) for x in (robot.random_q(rng, rows), *both)]
+    return [x.astype(dtype) for x in (robot.random_q(rng, size=rows), *both)]
 
 
 def close(found: Any, expected: Any, tolerance: float = 1e-10) -> None:

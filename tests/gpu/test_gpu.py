@@ -164,7 +164,7 @@ def test_scans_of_joints_of_several_axes(name: str, dtype: str) -> None:
     """As on a processor, to rounding; with a status of each state."""
     links, joints = SEVERAL_AXES[name]
     robot, rng = lw.chain(links, "random", joints=joints, seed=1), np.random.default_rng(0)
-    q = robot.random_q(0, size=3).astype(dtype)
+    q = robot.random_q(seed=0, size=3).astype(dtype)
     qd, tau = ((0.1 * rng.normal(size=(3, robot.nv))).astype(dtype) for _ in range(2))
     qd[1, 7] = np.nan
     expected, told = robot.forward_dynamics(q, qd, tau, method="scan", status=True)
@@ -197,7 +197,7 @@ def repeated(rows: Any, count: int) -> Any:
 
 def states(robot: lw.Robot, count: int, dtype: str = "float64") -> list[np.ndarray]:
     rng = np.random.default_rng(0)
-    q = robot.random_q(rng, count).astype(dtype)
+    q = robot.random_q(rng, size=count).astype(dtype)
     return [q, *(rng.normal(size=(count, robot.nv)).astype(dtype) for _ in range(2))]
 
 

@@ -250,7 +250,7 @@ def moving() -> Callable[..., tuple[np.ndarray, ...]]:
     """Random states of a grasp: configurations, rates that contacts allow, and torques of arms."""
 
     def made(grasp: lw.Grasp, rng: np.random.Generator, states: int) -> tuple[np.ndarray, ...]:
-        q = grasp.random_q(rng, states)
+        q = grasp.random_q(rng, size=states)
         qd, tau = rng.uniform(-1, 1, (2, states, grasp.nv))
         tau *= 10.0
         if grasp.object_is_state:

@@ -201,7 +201,7 @@ def test_one_arm_is_the_chain_with_the_object_in_its_last_link(evaluate: Any) ->
     body = lw.RigidBody(2.0, (0.1, 0.0, 0.3), (0.06, 0.05, 0.02))
     grasp = lw.Grasp([arm], body, ["link7"])
     serial = arm.with_payload("link7", 2.0, (0.1, 0.0, 0.3), (0.06, 0.05, 0.02))
-    q, qd, tau = arm.random_q(rng, 6), *rng.uniform(-2, 2, (2, 6, 7))
+    q, qd, tau = arm.random_q(rng, size=6), *rng.uniform(-2, 2, (2, 6, 7))
     expected = evaluate(serial, "forward_dynamics", q, qd, tau, method="aba")
     J, M = evaluate(arm, "jacobian", q, frame="link7"), evaluate(arm, "mass_matrix", q)
     condition = {"recursive": np.linalg.cond(J @ np.linalg.solve(M, J.mT)).max()}

@@ -47,7 +47,7 @@ def carry(short: lw.Robot) -> lw.Grasp:
 
 def state(grasp: lw.Grasp, states: int, seed: int = 0) -> tuple[np.ndarray, ...]:
     rng = np.random.default_rng(seed)
-    return grasp.random_q(rng, states), *rng.uniform(-1, 1, (2, states, grasp.nv))
+    return grasp.random_q(rng, size=states), *rng.uniform(-1, 1, (2, states, grasp.nv))
 
 
 def test_it_is_a_robot_of_all_joints(carry: lw.Grasp, pinch: lw.Grasp) -> None:
@@ -153,7 +153,7 @@ def test_a_hand_for_each_arm_of_one_robot(
 
 
 def test_holding_reads_the_places_of_contacts_from_a_state(carry: lw.Grasp) -> None:
-    q = carry.random_q(3)
+    q = carry.random_q(seed=3)
     held = carry.holding(q)
     place = np.asarray(held.contacts[1].pose_in_object)
     expected = np.linalg.inv(carry.forward_kinematics(q, "object")) @ carry.forward_kinematics(

@@ -83,7 +83,7 @@ def test_internal_forces_move_nothing_and_leave_the_least(case: Any, evaluate: A
 def test_compiled_and_in_lists(random_grasp: Any) -> None:
     grasp = random_grasp(np.random.default_rng(8), [3, 3], ["rigid", "point"])
     rng = np.random.default_rng(9)
-    q, zero = grasp.random_q(rng, 3), np.zeros((3, grasp.nv))
+    q, zero = grasp.random_q(rng, size=3), np.zeros((3, grasp.nv))
     tau, forces = grasp.inverse_dynamics(q, zero, zero)
     assert tau.shape == (3, 6) and forces.shape == (3, 2, 6)
     lists = grasp.inverse_dynamics(*(grasp.split(x) for x in (q, zero, zero)))
@@ -111,7 +111,7 @@ def test_motions_of_an_object_that_contacts_leave_free(random_grasp: Any) -> Non
     """
     grasp = random_grasp(np.random.default_rng(3), [6], ["point"])
     rng = np.random.default_rng(4)
-    q, rest = grasp.random_q(rng, 4), np.zeros((4, grasp.nv))
+    q, rest = grasp.random_q(rng, size=4), np.zeros((4, grasp.nv))
     given = rng.normal(size=(4, 6))
     qdd, _, forces = grasp.forward_dynamics(q, rest, given)
     (tau, found), bits = grasp.inverse_dynamics(q, rest, qdd, status=True)

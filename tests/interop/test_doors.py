@@ -159,7 +159,7 @@ def test_constants_that_are_arguments_have_derivatives(door, robot, rng):
 def test_constants_have_the_shapes_of_the_numpy_call(door, robot, rng):
     """Inertias (..., n, 10), and their gradient with these axes: the regressor."""
     own, package = robot.parametric("inertia"), pytest.importorskip(door)
-    q, ten = robot.random_q(rng, 3), robot.inertial_parameters
+    q, ten = robot.random_q(rng, size=3), robot.inertial_parameters
     f = getattr(lw, door).function(own, "gravity_torque")
     if door == "torch":
         Y = package.func.jacrev(f, argnums=1)(*map(package.from_numpy, (q[0], ten))).numpy()

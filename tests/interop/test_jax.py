@@ -21,7 +21,7 @@ def jax():
 @pytest.fixture
 def state(jax, rng):
     robot = lw.load("puma560")
-    return robot, (robot.random_q(rng, 5), rng.normal(size=(5, 6)), rng.normal(size=(5, 6)))
+    return robot, (robot.random_q(rng, size=5), rng.normal(size=(5, 6)), rng.normal(size=(5, 6)))
 
 
 def test_arrays_have_the_bits_of_numpy(state, jax):

@@ -219,7 +219,7 @@ def test_followers_have_numbers_of_their_own_there() -> None:
 
 def test_batches_and_number_types() -> None:
     robot = lw.load("iiwa14", base="free")
-    q = robot.random_q(0, size=(3, 5), dtype="float32")
+    q = robot.random_q(seed=0, size=(3, 5), dtype="float32")
     there = robot.to_pinocchio_q(q)
     assert (there.shape, there.dtype) == ((3, 5, 14), np.float32)
     assert np.array_equal(robot.from_pinocchio_q(there), q)

@@ -16,7 +16,7 @@ def torch():
 @pytest.fixture
 def state(torch, rng):
     robot = lw.load("puma560")
-    values = (robot.random_q(rng, 3), rng.normal(size=(3, 6)), rng.normal(size=(3, 6)))
+    values = (robot.random_q(rng, size=3), rng.normal(size=(3, 6)), rng.normal(size=(3, 6)))
     return robot, [torch.from_numpy(x).requires_grad_() for x in values]
 
 

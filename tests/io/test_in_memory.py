@@ -144,7 +144,7 @@ class Both:
 
     def states(self, seed: int = 3) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         rng = np.random.default_rng(seed)
-        q = self.robot.random_q(rng, STATES)
+        q = self.robot.random_q(rng, size=STATES)
         return q, *rng.uniform(-2.0, 2.0, (2, STATES, self.robot.nv))
 
     def mass(self, q: np.ndarray) -> np.ndarray:
@@ -359,7 +359,7 @@ def test_same_robot_as_from_its_file(
     robot = lw.from_pinocchio(pin.buildModelFromUrdf(str(robot_path(name))), strict=False)
     assert set(robot.joint_names) == set(from_file.joint_names)
     order = [robot.joint_names.index(joint) for joint in from_file.joint_names]
-    q = from_file.random_q(1, 50)
+    q = from_file.random_q(seed=1, size=50)
     back = np.empty_like(q)
     back[:, order] = q
     M = robot.mass_matrix(back)[:, order][:, :, order]

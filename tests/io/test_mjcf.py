@@ -278,7 +278,7 @@ def only_dynamics(model: Any) -> Any:
 
 def both(robot: lw.Robot, model: Any, seed: int = 5) -> Both:
     rng = np.random.default_rng(seed)
-    q = robot.random_q(rng, STATES)
+    q = robot.random_q(rng, size=STATES)
     qd, qdd = rng.uniform(-2.0, 2.0, (2, STATES, robot.nv))
     model = only_dynamics(model)
     return Both(robot, model, mujoco.MjData(model), q, qd, qdd, *to_mujoco(model, q, qd, qdd))
@@ -517,7 +517,7 @@ def test_rotors_turn_with_the_world(tmp_path: Path, assert_close: Any) -> None:
     """C qd is the velocity part of the bias, and Christoffel's sum is C, rotors included."""
     robot = load_text(tmp_path, MODELS["rotors of several axes"])
     rng = np.random.default_rng(4)
-    q, qd = robot.random_q(rng, 20), rng.uniform(-2, 2, (20, robot.nv))
+    q, qd = robot.random_q(rng, size=20), rng.uniform(-2, 2, (20, robot.nv))
     expected = robot.bias(q, qd) - robot.gravity_torque(q)
     for method in ("composite", "mixed"):
         C = robot.coriolis_matrix(q, qd, method=method)
@@ -528,7 +528,7 @@ def test_rotors_turn_with_the_world(tmp_path: Path, assert_close: Any) -> None:
 def test_every_method_knows_the_rotors(tmp_path: Path, assert_close: Any) -> None:
     robot = load_text(tmp_path, MODELS["rotors of several axes"])
     rng = np.random.default_rng(6)
-    q, (qd, tau) = robot.random_q(rng, 20), rng.uniform(-2, 2, (2, 20, robot.nv))
+    q, (qd, tau) = robot.random_q(rng, size=20), rng.uniform(-2, 2, (2, 20, robot.nv))
     M = robot.mass_matrix(q)
     expected = robot.forward_dynamics(q, qd, tau, method="crba")
     for method in ("aba", "schur", "fd1", "fd4"):

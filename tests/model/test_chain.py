@@ -43,7 +43,7 @@ def test_a_uniform_chain_is_what_a_builder_makes(joints: tuple[str, ...]) -> Non
     )
     assert (chain.nq, chain.nv) == (built.nq, built.nv)
     assert chain.joint_names == built.joint_names and chain.link_names == built.link_names
-    q = chain.random_q(0, size=4)
+    q = chain.random_q(seed=0, size=4)
     qd, x = np.random.default_rng(1).normal(size=(2, 4, chain.nv))
     for mine in (chain, chain.with_loops(True), chain.with_loops(False)):
         for found, expected in (
@@ -111,8 +111,8 @@ def test_what_a_chain_tells_of_itself() -> None:
     assert lw.chain(1000, mass=0.5).tree.mass == pytest.approx(500.0)
     assert robot.frame_names[-2:] == ("base", "tip") and robot.frame_names[0] == "link1"
     assert robot.forward_kinematics(robot.neutral(), "base").tolist() == np.eye(4).tolist()
-    q = robot.random_q(3, size=5)
-    assert q.shape == (5, robot.nq) and (robot.random_q(3, size=5) == q).all()
+    q = robot.random_q(seed=3, size=5)
+    assert q.shape == (5, robot.nq) and (robot.random_q(seed=3, size=5) == q).all()
     copy = copy_of(robot)
     x = np.zeros(robot.nv)
     assert (copy.bias(q[0], x) == robot.bias(q[0], x)).all()
@@ -200,7 +200,7 @@ def test_the_classes_of_links_are_shared_by_all_functions() -> None:
 def test_a_chain_takes_another_gravity():
     moon = lw.chain(70).with_gravity((0.0, 0.0, -1.62))
     made = lw.chain(70, gravity=(0.0, 0.0, -1.62))
-    q = made.random_q(0)
+    q = made.random_q(seed=0)
     np.testing.assert_array_equal(moon.gravity, made.gravity)
     np.testing.assert_array_equal(moon.gravity_torque(q), made.gravity_torque(q))
     assert moon == made

@@ -557,7 +557,7 @@ def test_what_cannot_be_is_refused_with_its_name_and_value(case: str) -> None:
         (lambda r: lw.Robot("arm.urdf"), "description is 'arm.urdf'; expected a RobotDescription"),
         (lambda r: lw.load("iiwa14", strict="no"), "strict 'no': expected True or False"),
         (lambda r: lw.load("a\nb"), "a\\nb: no such file; bundled robots are iiwa14, puma560"),
-        (lambda r: r.random_q(0, 1.5), "random_q: size is 1.5; expected a number of states, or"),
+        (lambda r: r.random_q(size=1.5), "random_q: size is 1.5; expected a number of states, or"),
         (lambda r: r.compute([], [0.0]), "function []: expected one of inverse_dynamics"),
         (lambda r: r.operation_count("bias", []), "method []: bias expects one of 'auto', 'rnea'"),
         (lambda r: r.operation_count("bias", frame="pad"), "frame is 'pad'; this function takes"),
@@ -579,7 +579,7 @@ def test_equations_take_as_many_numbers_as_there_are(values: tuple[list[float], 
 
 
 def test_numbers_of_numpy_are_numbers() -> None:
-    assert arm().random_q(0, np.int64(3)).shape == (3, 2)  # type: ignore[arg-type]
+    assert arm().random_q(seed=0, size=np.int64(3)).shape == (3, 2)  # type: ignore[arg-type]
     limited = arm().with_joint("elbow", effort=np.float32(np.inf))
     assert limited.description == arm().with_joint("elbow", effort=np.inf).description
 

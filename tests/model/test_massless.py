@@ -67,7 +67,7 @@ def test_it_is_the_limit_of_a_small_mass(name: str) -> None:
     near = lw.Robot(
         chain(*((kind, axis, at, body or speck) for kind, axis, at, body in ALLOWED[name]))
     )
-    q = robot.random_q(3, 50)
+    q = robot.random_q(seed=3, size=50)
     M = robot.mass_matrix(q)
     assert np.linalg.eigvalsh(M).min() > 0.0
     np.testing.assert_allclose(M, near.mass_matrix(q), rtol=1e-7, atol=1e-7)
@@ -103,7 +103,7 @@ def test_not_strict_gives_nan_with_a_status(name: str) -> None:
     joints, _ = REFUSED[name]
     with pytest.warns(lw.RobotFileWarning, match="are NaN, with the status SINGULAR"):
         robot = lw.Robot(chain(*joints), Policy(strict=False))
-    q = robot.random_q(1, 5)
+    q = robot.random_q(seed=1, size=5)
     for method in ("crba", "aba"):
         qdd, status = robot.forward_dynamics(q, q, q, method=method, status=True)
         assert np.isnan(qdd).all()

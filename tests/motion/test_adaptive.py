@@ -31,7 +31,7 @@ def test_the_energy_of_ten_seconds(name: str) -> None:
 
 @pytest.mark.parametrize("name", SOLVERS)
 def test_every_solver_agrees_with_small_steps_of_rk4(name: str, puma: lw.Robot) -> None:
-    q = puma.random_q(0)
+    q = puma.random_q(seed=0)
     law = lw.control.pd(puma, 20.0, 2.0) + lw.control.gravity_compensation(puma)
     push = {"link6": [0.0, 0.1, 0.0, 1.0, 0.0, 2.0]}
     exact = lw.simulate(puma, q, None, law, 0.1, 1e-4, "rk4", 100, False, push)
@@ -53,7 +53,7 @@ def test_turning_joints_stay_on_the_manifold(kinds: lw.Robot) -> None:
 
 def test_held_torques_begin_anew_at_every_step(puma: lw.Robot) -> None:
     """A digital controller, compiled or of Python: RK4 with many steps in each of its own."""
-    q, law = puma.random_q(0), lw.control.pd(puma, 50.0, 5.0)
+    q, law = puma.random_q(seed=0), lw.control.pd(puma, 50.0, 5.0)
     compiled = lw.simulate(puma, q, None, law, 0.05, 1e-2, **TIGHT)
     python = lw.simulate(puma, q, None, lambda t, q, qd: law(t, q, qd), 0.05, 1e-2, **TIGHT)
     np.testing.assert_allclose(compiled.q, python.q, atol=1e-13)
@@ -70,7 +70,7 @@ def test_held_torques_begin_anew_at_every_step(puma: lw.Robot) -> None:
 
 
 def test_a_function_asked_whenever_the_solver_likes(puma: lw.Robot) -> None:
-    q = puma.random_q(0)
+    q = puma.random_q(seed=0)
     found = lw.simulate(puma, q, None, lambda t, q, qd: -2.0 * qd, 0.1, hold=False, **TIGHT)
     exact = lw.simulate(puma, q, None, lw.control.pd(puma, 0.0, 2.0), 0.1, 1e-4, every=10,
                         hold=False)  # fmt: skip
@@ -94,7 +94,7 @@ def test_events_and_stops(new_pendulum: Callable[..., lw.Robot]) -> None:
 
 
 def test_rows_that_fail_are_alone(puma: lw.Robot) -> None:
-    q, qd = puma.random_q(0, size=3), np.ones((3, 6))
+    q, qd = puma.random_q(seed=0, size=3), np.ones((3, 6))
     q[1, 2], qd[2, 3] = np.nan, 1e200
     with pytest.warns(RuntimeWarning, match="2 of 3 rows failed, the first at step 1"):
         found = lw.simulate(puma, q, qd, duration=0.1, integrator="RK45")
@@ -113,13 +113,13 @@ def test_a_motion_that_diverges_ends() -> None:
         r"times dt is below the joint's inertia, or larger rtol and atol, or a solver of stiff"
     )
     with pytest.warns(RuntimeWarning, match=message):
-        found = lw.simulate(robot, robot.random_q(0), None, law, 1.0, integrator="RK45")
+        found = lw.simulate(robot, robot.random_q(seed=0), None, law, 1.0, integrator="RK45")
     assert found.status == lw.Status.NOT_CONVERGED and 0 < found.failed_at < 20
     assert np.isfinite(found.q[: found.failed_at]).all() and np.isnan(found.q[-1]).all()
 
 
 def test_float32_states_are_solved_in_float64(puma: lw.Robot) -> None:
-    q = puma.random_q(0).astype(np.float32)
+    q = puma.random_q(seed=0).astype(np.float32)
     found = lw.simulate(puma, q, duration=0.1, **TIGHT)
     exact = lw.simulate(puma, q.astype(float), duration=0.1, **TIGHT)
     assert found.q.dtype == np.float32
@@ -162,7 +162,7 @@ def test_an_interrupt_ends_at_a_step_that_all_rows_reached(
             raise KeyboardInterrupt
         own(self, row, steps)
 
-    q = puma.random_q(1, size=3)
+    q = puma.random_q(seed=1, size=3)
     whole = lw.simulate(puma, q, None, None, 0.1, 1e-3, "DOP853")
     monkeypatch.setattr(Adaptive, "_advance", advance)
     with pytest.warns(UserWarning, match="simulate: interrupted"):

@@ -45,7 +45,7 @@ def test_a_gpu_takes_the_same_steps(name: str, puma: lw.Robot, on_gpu: None) -> 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is for POSIX")
 def test_one_state_and_a_controller_of_python(puma: lw.Robot, on_gpu: None) -> None:
-    q = puma.random_q(0)
+    q = puma.random_q(seed=0)
     run: Any = {"controller": lambda t, q, qd: -qd, "duration": 0.005}
     here, there = lw.simulate(puma, q, **run), lw.simulate(puma, q, device="cuda", **run)
     np.testing.assert_array_equal(there.q, here.q)

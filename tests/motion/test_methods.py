@@ -113,7 +113,7 @@ def test_damping_that_explicit_methods_cannot_take(new_pendulum: Callable[..., l
 
 def test_a_small_step_is_the_same_with_either_method(puma: lw.Robot) -> None:
     """Without damping it is semi-implicit Euler; with it, both come to the same motion."""
-    q = puma.random_q(1)
+    q = puma.random_q(seed=1)
     plain = [lw.simulate(puma, q, duration=0.1, integrator=x).q for x in ("euler", "implicit")]
     np.testing.assert_allclose(*plain, rtol=0, atol=1e-11)
     damped = puma.with_friction()
@@ -153,7 +153,7 @@ def test_a_function_asked_at_every_stage(puma: lw.Robot, rk4: Callable[..., Any]
         times.append(t)
         return 20.0 * np.sin(9.0 * t) - 3.0 * qd
 
-    q = puma.random_q(0, size=2)
+    q = puma.random_q(seed=0, size=2)
     found = lw.simulate(puma, q, None, controller, 0.05, hold=False)
     del times[: times.index(0.0)]
     assert times[:9] == pytest.approx([0, 0, 5e-4, 5e-4, 1e-3, 1e-3, 1e-3, 1.5e-3, 1.5e-3])

@@ -116,7 +116,7 @@ def test_nothing_moves_what_flies_apart() -> None:
     b = b.joint("hinge", "revolute", parent="base", child="arm", axis=[0, 0, 1])
     robot = b.joint("gap", "free", parent="arm", child="stone").build()
     law = OperationalSpace(robot, "stone", rows=np.eye(6)[[3]])
-    q, rng = robot.random_q(5), np.random.default_rng(5)
+    q, rng = robot.random_q(seed=5), np.random.default_rng(5)
     qd = rng.normal(size=robot.nv)
     tau, bits = law(q, qd, np.eye(4), status=True)
     assert np.isnan(tau).all() and bits == lw.Status.SINGULAR

@@ -31,7 +31,7 @@ def test_a_simulation_by_operational_space(
     """To the bit."""
     backend = Cuda(0, host.HostDriver(tmp_path))
     monkeypatch.setattr(setup, "gpu", lambda number: backend)
-    q = puma.random_q(0, size=3)
+    q = puma.random_q(seed=0, size=3)
     path = np.repeat(puma.forward_kinematics(q, "link6")[:, None], 10, 1)
     run: Any = {"controller": law_of(puma).law(lw.control.PerStep(path)), "duration": 0.01}
     here, there = (lw.simulate(puma, q, device=device, **run) for device in (None, "cuda"))
@@ -54,8 +54,8 @@ def test_arrays_of_a_gpu(
     known = (host.Fake, Fake)
     monkeypatch.setattr(libraries, "library_of", lambda x: own if type(x) in known else None)
     monkeypatch.setattr(devices, "library_of", libraries.library_of)
-    q, qd = puma.random_q(0, size=5), np.ones((5, 6))
-    target, law = puma.forward_kinematics(puma.random_q(1, size=5), "link6"), law_of(puma)
+    q, qd = puma.random_q(seed=0, size=5), np.ones((5, 6))
+    target, law = puma.forward_kinematics(puma.random_q(seed=1, size=5), "link6"), law_of(puma)
     there = law(host.Fake(q), host.Fake(qd), Fake(target))
     assert type(there) is host.Fake
     np.testing.assert_array_equal(there.numbers, law(q, qd, target))

@@ -33,7 +33,7 @@ def pose_distance(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def poses(robot: lw.Robot, frame: str, count: int, seed: int = 0) -> np.ndarray:
-    found: np.ndarray = robot.forward_kinematics(robot.random_q(seed, size=count), frame)
+    found: np.ndarray = robot.forward_kinematics(robot.random_q(seed=seed, size=count), frame)
     return found
 
 
@@ -113,7 +113,7 @@ def test_a_solution_at_a_limit_is_found(planar: lw.Robot) -> None:
 
 
 def test_the_search_begins_at_q0(iiwa: lw.Robot) -> None:
-    q = iiwa.random_q(3, size=50)
+    q = iiwa.random_q(seed=3, size=50)
     target = iiwa.forward_kinematics(q, "link7")
     found = iiwa.inverse_kinematics(target, "link7", q0=q)
     np.testing.assert_array_equal(found, q)  # there already: not a step is taken
@@ -211,7 +211,7 @@ def test_an_arm_of_three_joints_in_its_plane(planar: lw.Robot) -> None:
 
 
 def test_several_frames_at_once(iiwa: lw.Robot) -> None:
-    q = iiwa.random_q(1, size=60)
+    q = iiwa.random_q(seed=1, size=60)
     frames = ["link4", "link7"]
     target = np.stack([iiwa.forward_kinematics(q, name) for name in frames], axis=1)
     found, status = iiwa.inverse_kinematics(target, frames, status=True)
@@ -222,8 +222,8 @@ def test_several_frames_at_once(iiwa: lw.Robot) -> None:
 
 
 def test_joints_that_move_no_frame_stay(kinds: lw.Robot) -> None:
-    q0 = kinds.random_q(5)
-    target = kinds.forward_kinematics(kinds.random_q(6), "l1")
+    q0 = kinds.random_q(seed=5)
+    target = kinds.forward_kinematics(kinds.random_q(seed=6), "l1")
     q = kinds.inverse_kinematics(target, "l1", q0=q0)
     moved = np.arange(kinds.nq) < 8  # the free joint and the hinge before the frame
     np.testing.assert_array_equal(q[~moved], q0[~moved])
@@ -294,7 +294,7 @@ def test_two_arms_bring_an_object_to_a_pose(iiwa: lw.Robot) -> None:
 
 
 def test_a_rows_bits_do_not_depend_on_the_batch(iiwa: lw.Robot, rng: np.random.Generator) -> None:
-    target, q0 = poses(iiwa, "link7", 300), iiwa.random_q(9, size=300)
+    target, q0 = poses(iiwa, "link7", 300), iiwa.random_q(seed=9, size=300)
     target[::50, :3, 3] += 5.0  # out of reach: these take hundreds of times longer
     options: dict[str, Any] = {"restarts": 20, "status": True}
     q, status = iiwa.inverse_kinematics(target, "link7", q0, **options)
@@ -313,7 +313,8 @@ def test_a_rows_bits_do_not_depend_on_the_batch(iiwa: lw.Robot, rng: np.random.G
 def test_more_restarts_solve_more_and_change_nothing_else(iiwa: lw.Robot) -> None:
     target = poses(iiwa, "link7", 500)
     _, none = iiwa.inverse_kinematics(target, "link7", restarts=0, status=True)
-    first = iiwa.inverse_kinematics(target, "link7", restarts=0)
+    with pytest.warns(lw.ConvergenceWarning):
+        first = iiwa.inverse_kinematics(target, "link7", restarts=0)
     later = iiwa.inverse_kinematics(target, "link7", restarts=50)
     assert 0.5 < (none == 0).mean() < np.isfinite(later).all(axis=1).mean()
     assert later[none == 0].tobytes() == first[none == 0].tobytes()
@@ -321,7 +322,7 @@ def test_more_restarts_solve_more_and_change_nothing_else(iiwa: lw.Robot) -> Non
 
 def test_batches_broadcast(iiwa: lw.Robot) -> None:
     target = poses(iiwa, "link7", 6).reshape(2, 3, 4, 4)
-    starts = iiwa.random_q(0, size=(5, 1, 1))
+    starts = iiwa.random_q(seed=0, size=(5, 1, 1))
     q = iiwa.inverse_kinematics(target, "link7", starts)
     assert q.shape == (5, 2, 3, 7)
     one = iiwa.inverse_kinematics(target[1, 2], "link7", starts[4, 0, 0])
@@ -387,7 +388,8 @@ def test_the_interpreter_finds_the_same(planar: lw.Robot) -> None:
 def test_an_unreachable_target_is_nan_or_the_best_found(planar: lw.Robot) -> None:
     target = np.tile(np.eye(4), (3, 1, 1))
     target[:, 0, 3] = [0.9, 2.5, 1.2]
-    q = planar.inverse_kinematics(target, "tip", directions="position", restarts=3)
+    with pytest.warns(lw.ConvergenceWarning):
+        q = planar.inverse_kinematics(target, "tip", directions="position", restarts=3)
     assert np.isnan(q).all(axis=1).tolist() == [False, True, False]
     best, status = planar.inverse_kinematics(
         target, "tip", directions="position", restarts=3, status=True
@@ -407,7 +409,7 @@ def test_a_singular_target_is_reached(planar: lw.Robot) -> None:
 
 
 def test_nan_is_flagged_in_its_own_row(iiwa: lw.Robot) -> None:
-    target, q0 = poses(iiwa, "link7", 40), iiwa.random_q(2, size=40)
+    target, q0 = poses(iiwa, "link7", 40), iiwa.random_q(seed=2, size=40)
     expected = iiwa.inverse_kinematics(target, "link7", q0)
     target[7, 1, 3], q0[20, 4], target[31, 0, 0] = np.nan, np.inf, np.nan
     q, status = iiwa.inverse_kinematics(target, "link7", q0, status=True)
@@ -418,8 +420,8 @@ def test_nan_is_flagged_in_its_own_row(iiwa: lw.Robot) -> None:
 
 def test_quaternions_of_the_start(kinds: lw.Robot) -> None:
     """One that is not of unit length is used as if it were, and told; one of zeros is no turn."""
-    q0 = np.tile(kinds.random_q(5), (3, 1))
-    target = kinds.forward_kinematics(kinds.random_q(6), "l1")
+    q0 = np.tile(kinds.random_q(seed=5), (3, 1))
+    target = kinds.forward_kinematics(kinds.random_q(seed=6), "l1")
     q0[1, :4] *= 2.0
     q0[2, :4] = 0.0
     q, status = kinds.inverse_kinematics(target, "l1", q0, status=True)
@@ -498,7 +500,7 @@ def test_places_are_targets_where_no_turn_counts(iiwa: lw.Robot) -> None:
         ({"restarts": True}, r"restarts is True"),
         ({"limits": "yes"}, r"limits is 'yes'; expected True or False"),
         ({"threads": 0}, r"threads is 0; expected a positive integer or None"),
-        ({"out": np.empty(3)}, r"out has shape \(3,\); expected \(7,\)"),
+        ({"out": np.zeros(3)}, r"out has shape \(3,\); expected \(7,\)"),
     ],
     ids=str,
 )  # fmt: skip
@@ -513,6 +515,119 @@ def test_a_robot_with_too_many_joints_is_refused_by_name() -> None:
     frame = robot.frame_names[-1]
     with pytest.raises(ValueError, match=r"is moved by 200 degrees of freedom; expected 1 to 120"):
         robot.inverse_kinematics(np.eye(4), frame)
+
+
+# -- limits of all joints -----------------------------------------------------------------------
+
+
+def hand(sides: int = 2, limits: Any = (0.5, 1.0), pad: Any = None) -> lw.Robot:
+    """A hinge that turns an arm, and fingers on branches whose limits exclude 0."""
+    b = lw.Builder("hand").link("arm", mass=1.0, inertia=(0.1, 0.1, 0.1))
+    b = b.joint("elbow", "revolute", parent="base", child="arm", axis=(0, 0, 1), limits=(0.2, 1.4))
+    b = b.frame("tip", "arm", xyz=(0.5, 0, 0))
+    for k in range(sides):
+        b = b.link(f"finger{k}", mass=0.1, inertia=(0.01, 0.01, 0.01))
+        b = b.joint(f"knuckle{k}", "revolute", parent="base", child=f"finger{k}", limits=limits)
+    if pad:
+        b = b.link("pad", mass=0.1, inertia=(0.01, 0.01, 0.01))
+        b = b.joint("pad", "revolute", parent="finger0", child="pad", **pad)
+    return b.build()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("start", [None, -7.0, 7.0])
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("restarts", [0, 20])
+def test_joints_that_move_no_frame_are_within_their_limits(
+    dtype: Any, start: float | None, several: bool, restarts: int
+) -> None:
+    robot = hand(limits=(0.1, 0.3))  # neither is a number of float32
+    frames = ["tip", "finger1"] if several else "tip"
+    q = robot.random_q(seed=0, size=20)
+    target = robot.forward_kinematics(q, frames).astype(dtype)
+    q0 = None if start is None else np.full(3, start, dtype)
+    tol = 1e-6 if dtype is np.float64 else 1e-4
+    found, status = robot.inverse_kinematics(
+        target, frames, q0, restarts=restarts, tol=tol, status=True
+    )
+    assert not status.any() and found.dtype == dtype
+    assert_within(robot, found.astype(float))
+    one = robot.inverse_kinematics(target[0], frames, q0, tol=tol)
+    assert_within(robot, one.astype(float))
+
+
+def test_limits_of_idle_joints_are_left_out_with_limits_false() -> None:
+    robot = hand()
+    target = robot.forward_kinematics([0.7, 0.6, 0.6], "tip")
+    assert robot.inverse_kinematics(target, "tip", limits=False)[1:].tolist() == [0.0, 0.0]
+    assert robot.inverse_kinematics(target, "tip")[1:].tolist() == [0.5, 0.5]
+
+
+@pytest.mark.parametrize("multiplier", [2.0, -2.0])
+@pytest.mark.parametrize("frame", ["tip", "pad"])
+def test_followers_are_within_their_limits(multiplier: float, frame: str) -> None:
+    """A driver may move no further than the joint that follows it."""
+    ends = sorted((0.6 * multiplier + 0.1, 0.8 * multiplier + 0.1))
+    robot = hand(1, pad={"mimic": ("knuckle0", multiplier, 0.1), "limits": ends})
+    for q in ([0.7, 0.65], [0.7, 0.6], [0.3, 0.8]):
+        found, status = robot.inverse_kinematics(
+            robot.forward_kinematics(q, frame), frame, [0.0, 9.0], status=True
+        )
+        assert status == 0 and 0.6 - 1e-12 <= found[1] <= 0.8 + 1e-12
+    beyond = robot.forward_kinematics([0.7, 0.95], "pad")
+    best, status = robot.inverse_kinematics(beyond, "pad", restarts=3, status=True)
+    assert status == lw.Status.NOT_CONVERGED and best[1] <= 0.8 + 1e-12
+
+
+def test_limits_of_followers_that_exclude_their_drivers_are_named() -> None:
+    robot = hand(1, pad={"mimic": ("knuckle0", -1.0, 0.0), "limits": (0.5, 1.0)})
+    target = robot.forward_kinematics([0.7, 0.6], "tip")
+    message = r"limits of joint 'knuckle0' \(0.5 to 1\) and of the joints that follow it exclude"
+    with pytest.warns(lw.LimitWarning, match=message):
+        q = robot.inverse_kinematics(target, "tip")
+    assert q[1] == 0.5
+    robot.inverse_kinematics(target, "tip")  # once per robot and frame
+
+
+def test_idle_joints_of_a_large_robot_are_within_their_limits() -> None:
+    b = lw.Builder("hedgehog")
+    for k in range(300):
+        b = b.link(f"l{k}", mass=1.0, inertia=(0.1, 0.1, 0.1))
+        b = b.joint(f"j{k}", "revolute", parent="base", child=f"l{k}", limits=(0.5, 1.0))
+    robot = b.build()
+    target = robot.forward_kinematics(np.full((3, 300), 0.7), "l7")
+    q = robot.inverse_kinematics(target, "l7")
+    assert_within(robot, q)
+    assert np.abs(q[:, 7] - 0.7).max() < 1e-6
+
+
+# -- warnings of rows without a solution --------------------------------------------------------
+
+
+def test_unsolved_rows_warn_once_with_their_number_and_the_first(planar: lw.Robot) -> None:
+    target = np.tile(np.eye(4), (2, 3, 1, 1))
+    target[..., 0, 3] = [[0.9, 2.5, 1.2], [0.9, 2.5, 2.6]]
+    options: Any = {"directions": "position", "restarts": 3}
+    message = (
+        r"inverse_kinematics: 3 of 6 rows have no solution and are NaN, the first "
+        r"target\[0, 1\]: out of reach within the joint limits, .*; status=True returns"
+    )
+    for threads in (None, 2):  # the second call takes the compiled entry
+        with pytest.warns(lw.ConvergenceWarning, match=message) as caught:
+            planar.inverse_kinematics(target, "tip", threads=threads, **options)
+        assert len(caught) == 1 and caught[0].filename == __file__
+    target[0, 1, 0, 3] = np.nan
+    with pytest.warns(lw.ConvergenceWarning, match=r"target\[0, 1\]: the target or q0 is NaN"):
+        planar.inverse_kinematics(target, "tip", **options)
+    with pytest.warns(lw.ConvergenceWarning, match=r"1 of 1 rows .*, the first target: out of"):
+        planar.inverse_kinematics(far(), "tip", **options)
+    planar.inverse_kinematics(target, "tip", status=True, **options)
+
+
+def far() -> np.ndarray:
+    target = np.eye(4)
+    target[0, 3] = 5.0
+    return target
 
 
 # -- any robot ----------------------------------------------------------------------------------

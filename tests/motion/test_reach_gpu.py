@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -26,7 +27,7 @@ def backend(host: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def targets(robot: lw.Robot, count: int) -> Any:
-    found = robot.forward_kinematics(robot.random_q(0, size=count), "link6")
+    found = robot.forward_kinematics(robot.random_q(seed=0, size=count), "link6")
     found[3, 0, 1] = np.nan
     found[7, :3, 3] += 3.0  # out of reach
     return found
@@ -36,8 +37,12 @@ def test_a_gpu_finds_the_same_to_the_bit(puma: lw.Robot, backend: Cuda) -> None:
     target = targets(puma, 40)
     for status in (False, True):
         options: Any = {"restarts": 5, "status": status}
-        here = puma.inverse_kinematics(target, "link6", **options)
-        there = puma.inverse_kinematics(target, "link6", device="cuda", **options)
+        lost: Any = (
+            nullcontext() if status else pytest.warns(lw.ConvergenceWarning, match="2 of 40")
+        )
+        with lost:
+            here = puma.inverse_kinematics(target, "link6", **options)
+            there = puma.inverse_kinematics(target, "link6", device="cuda", **options)
         for one, other in zip(here, there, strict=True) if status else [(here, there)]:
             np.testing.assert_array_equal(other, one)
 
@@ -60,9 +65,10 @@ def test_arrays_on_a_gpu_stay_there(
     assert type(q) is type(status) is host.Fake
     np.testing.assert_array_equal(q.numbers, here)
     np.testing.assert_array_equal(status.numbers, bits)
-    start = host.Fake(puma.random_q(1, size=20))
+    start = host.Fake(puma.random_q(seed=1, size=20))
     q = puma.inverse_kinematics(Fake(target), "link6", start, restarts=2)
-    expected = puma.inverse_kinematics(target, "link6", start.numbers, restarts=2)
+    with pytest.warns(lw.ConvergenceWarning):
+        expected = puma.inverse_kinematics(target, "link6", start.numbers, restarts=2)
     np.testing.assert_array_equal(q.numbers, expected)
     narrow = Fake(target.astype(np.float32))
     with pytest.raises(TypeError, match=r"arrays on cuda:0 are float32; expected float64"):

@@ -14,7 +14,7 @@ def iiwa() -> lw.Robot:
 
 
 def test_it_is_the_product_of_the_singular_values(iiwa: lw.Robot) -> None:
-    q = iiwa.random_q(0, size=100)
+    q = iiwa.random_q(seed=0, size=100)
     values = np.linalg.svd(iiwa.jacobian(q, "link7"), compute_uv=False)
     expected = values.prod(axis=1)
     spread = values[:, 0] / values[:, -1]
@@ -23,7 +23,7 @@ def test_it_is_the_product_of_the_singular_values(iiwa: lw.Robot) -> None:
 
 
 def test_fewer_joints_than_directions(iiwa: lw.Robot) -> None:
-    q = iiwa.random_q(1, size=20)
+    q = iiwa.random_q(seed=1, size=20)
     J = iiwa.jacobian(q, "link3")[:, :, :3]
     expected = np.linalg.svd(J, compute_uv=False).prod(axis=1)
     np.testing.assert_allclose(iiwa.manipulability(q, "link3"), expected, rtol=1e-12)
@@ -34,13 +34,13 @@ def test_a_singular_pose_has_none(iiwa: lw.Robot) -> None:
     q = np.zeros((3, 7))
     q[1:, 0] = [0.3, -1.2]
     assert (np.abs(iiwa.manipulability(q, "link7")) < 1e-15).all()
-    q[1] = iiwa.random_q(0)
+    q[1] = iiwa.random_q(seed=0)
     _, status = iiwa.manipulability_gradient(q, "link7", status=True)
     assert (status == [lw.Status.SINGULAR, 0, lw.Status.SINGULAR]).all()
 
 
 def test_the_gradient_is_the_slope(iiwa: lw.Robot) -> None:
-    q, h = iiwa.random_q(2, size=30), 1e-6
+    q, h = iiwa.random_q(seed=2, size=30), 1e-6
     found = iiwa.manipulability_gradient(q, "link7")
     for k in range(7):
         v = np.eye(7)[k] * h
@@ -51,7 +51,7 @@ def test_the_gradient_is_the_slope(iiwa: lw.Robot) -> None:
 @pytest.mark.full
 def test_the_gradient_of_every_kind_of_joint(kinds: lw.Robot) -> None:
     """Along rates, which of quaternions are no derivatives of numbers."""
-    q, h = kinds.random_q(2, size=4), 1e-6
+    q, h = kinds.random_q(seed=2, size=4), 1e-6
     found = kinds.manipulability_gradient(q, "l8")
     for k in range(kinds.nv):
         v = np.eye(kinds.nv)[k] * h
@@ -61,7 +61,7 @@ def test_the_gradient_of_every_kind_of_joint(kinds: lw.Robot) -> None:
 
 
 def test_nan_stays_in_its_row(iiwa: lw.Robot) -> None:
-    q = iiwa.random_q(0, size=9)
+    q = iiwa.random_q(seed=0, size=9)
     expected = iiwa.manipulability(q, "link7")
     q[4, 2] = np.nan
     found, status = iiwa.manipulability(q, "link7", status=True)

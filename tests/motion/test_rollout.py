@@ -73,7 +73,7 @@ def test_a_simulation_in_c(tmp_path: Path, puma: lw.Robot) -> None:
     (tmp_path / "k.c").write_text(render_c(made, "puma560"))
     options = ["-O1", "-shared", "-fPIC", "-ffp-contract=off", "-march=native"]
     subprocess.run(["cc", *options, "-o", "k.so", "k.c", "-lm"], cwd=tmp_path, check=True)
-    q, qd = puma.random_q(0), np.ones(6)
+    q, qd = puma.random_q(seed=0), np.ones(6)
     found = lw.simulate(puma, q, qd, law, 0.02, every=5)
     given = {port.name: np.zeros(port.size) for port in made.inputs}
     given |= {"q": q, "qd": qd, "dt": np.full(1, 1e-3), "steps": np.full(1, 20.0)}

@@ -78,7 +78,7 @@ def test_trajectories_of_mujoco(puma: lw.Robot, name: str) -> None:
     model.opt.timestep = 1e-3
     if name == "rk4":
         model.opt.integrator = mujoco.mjtIntegrator.mjINT_RK4
-    q, qd = puma.random_q(1, size=4), np.random.default_rng(2).normal(size=(4, 6))
+    q, qd = puma.random_q(seed=1, size=4), np.random.default_rng(2).normal(size=(4, 6))
     start = np.hstack([np.zeros((4, 1)), q, qd])
     states, _ = rollout.rollout([model] * 4, [mujoco.MjData(model)], start, nstep=300)
     found = lw.simulate(puma, q, qd, duration=0.3, integrator=name)
@@ -165,7 +165,7 @@ def test_a_run_continued_is_the_whole_run(
 ) -> None:
     """From the middle on, to the bit, whatever is kept on the way."""
     robot = lw.load("puma560")
-    q, h = robot.random_q(seed), 2.0**-10
+    q, h = robot.random_q(seed=seed), 2.0**-10
     whole = lw.simulate(robot, q, duration=(first + rest) * h, dt=h, integrator=name, every=every)
     half = lw.simulate(robot, q, duration=first * h, dt=h, integrator=name, every=None)
     on = lw.simulate(
@@ -189,7 +189,7 @@ def test_what_is_kept_is_every_kth_state_and_the_last(puma: lw.Robot) -> None:
 
 
 def test_batches_have_any_leading_shape_and_broadcast(puma: lw.Robot) -> None:
-    q = puma.random_q(0, size=(2, 3))
+    q = puma.random_q(seed=0, size=(2, 3))
     found = lw.simulate(puma, q, np.zeros(6), duration=0.01)
     assert found.q.shape == (2, 3, 11, 6) and found.status.shape == (2, 3)
     law = lw.control.constant(puma, np.ones((4, 1, 1, 6)))
@@ -306,7 +306,7 @@ def test_gravity_compensation_holds_the_robot_still(puma: lw.Robot) -> None:
 
 def test_targets_of_turning_joints_are_reached_on_the_manifold(kinds: lw.Robot) -> None:
     """A computed torque brings every joint, quaternions too, to a configuration."""
-    q, target = kinds.random_q(1), kinds.random_q(2)
+    q, target = kinds.random_q(seed=1), kinds.random_q(seed=2)
     law = lw.control.computed_torque(kinds, 100.0, 20.0, target)
     found = lw.simulate(kinds, q, controller=law, duration=3.0, every=None, hold=False)
     assert np.abs(kinds.difference(found.q[-1], target)).max() <= 1e-6
@@ -319,7 +319,7 @@ def test_a_controller_is_called_once_per_step_with_the_batch(puma: lw.Robot) -> 
         calls.append((t, q.shape, qd.shape))
         return -2.0 * qd
 
-    found = lw.simulate(puma, puma.random_q(0, size=(2, 2)), None, controller, 0.01)
+    found = lw.simulate(puma, puma.random_q(seed=0, size=(2, 2)), None, controller, 0.01)
     assert [t for t, *_ in calls] == pytest.approx(found.t[:-1])
     assert {shapes for _, *shapes_ in calls for shapes in shapes_} == {(2, 2, 6)}
     np.testing.assert_array_equal(found.tau[..., :-1, :], -2.0 * found.qd[..., :-1, :])
@@ -344,7 +344,7 @@ def test_a_row_that_fails_is_nan_from_there_on(puma: lw.Robot) -> None:
     kd = np.zeros((3, 6))
     kd[1] = -1e4
     law = lw.control.pd(puma, 0.0, kd)
-    q = puma.random_q(3, size=3)
+    q = puma.random_q(seed=3, size=3)
     fine = lw.simulate(puma, q, np.ones(6), duration=0.2)
     for every in (1, 9):
         with pytest.warns(RuntimeWarning, match="1 of 3 rows failed, .* OVERFLOW; .* a smaller dt"):
@@ -364,18 +364,18 @@ def test_a_failure_is_told_once_at_the_line_of_the_caller() -> None:
     robot = lw.load("iiwa14")
     law = lw.control.pd(robot, 400.0, 40.0) + lw.control.gravity_compensation(robot)
     with pytest.warns(RuntimeWarning) as caught:
-        found = lw.simulate(robot, robot.random_q(0), controller=law, duration=0.1)
+        found = lw.simulate(robot, robot.random_q(seed=0), controller=law, duration=0.1)
     assert [x.filename for x in caught] == [__file__]
     assert str(caught[0].message) == (
         f"simulate: 1 of 1 rows failed, the first at step {found.failed_at}: OVERFLOW; expected a "
         "smaller dt, or held torques whose damping times dt is below the joint's inertia"
     )
     with pytest.warns(RuntimeWarning, match="a smaller dt, or torques whose damping times dt is"):
-        lw.simulate(robot, robot.random_q(0), controller=law, duration=0.1, hold=False)
+        lw.simulate(robot, robot.random_q(seed=0), controller=law, duration=0.1, hold=False)
 
 
 def test_input_that_is_not_finite_fails_at_the_first_step(puma: lw.Robot) -> None:
-    q = puma.random_q(3, size=3)
+    q = puma.random_q(seed=3, size=3)
     q[2, 1] = np.inf
     with pytest.warns(RuntimeWarning, match="NOT_FINITE; expected finite states, torques and"):
         found = lw.simulate(puma, q, duration=0.01)
@@ -394,7 +394,7 @@ def test_torques_per_step_that_are_not_finite_fail_at_their_step(puma: lw.Robot)
 
 
 def test_quaternions_that_are_not_of_unit_length_are_told(kinds: lw.Robot) -> None:
-    q = kinds.random_q(0, size=2)
+    q = kinds.random_q(seed=0, size=2)
     q[1, :4] *= 1.01
     assert lw.simulate(kinds, q, duration=0.01).status.tolist() == [0, lw.Status.NOT_UNIT]
 
@@ -435,7 +435,7 @@ def test_states_do_not_depend_on_which_of_them_are_kept(
     puma: lw.Robot, every: int, rows: int | None
 ) -> None:
     """To the bit, also where the steps that are left are fewer than those between two states."""
-    q = bent(puma) if rows is None else puma.random_q(1, size=rows)
+    q = bent(puma) if rows is None else puma.random_q(seed=1, size=rows)
     for steps in (1, 2, 3, 4, 5, 7, 9, 11, 13, 63, 65, 257):
         whole = lw.simulate(puma, q, duration=steps * 1e-3)
         found = lw.simulate(puma, q, duration=steps * 1e-3, every=every)

@@ -20,7 +20,9 @@ def swing(puma: lw.Robot) -> lw.Trajectory:
         robot = robot.with_joint(joint, damping=0.3)
     law = lw.control.pd(robot, 20.0, 2.0) + lw.control.gravity_compensation(robot)
     push = {"link6": [0.0, 0.1, 0.0, 1.0, 0.0, 2.0], "link3": [0.0] * 5 + [1.0]}
-    return lw.simulate(robot, robot.random_q(0, size=3), None, law, 0.4, hold=False, f_ext=push)
+    return lw.simulate(
+        robot, robot.random_q(seed=0, size=3), None, law, 0.4, hold=False, f_ext=push
+    )
 
 
 def test_energy_is_that_of_the_robot(swing: lw.Trajectory) -> None:
@@ -44,7 +46,7 @@ def test_the_power_of_everything_that_acts_adds_up(swing: lw.Trajectory) -> None
 
 def test_held_torques_do_their_own_work(puma: lw.Robot) -> None:
     law = lw.control.pd(puma, 50.0, 5.0)
-    q = puma.random_q(0)
+    q = puma.random_q(seed=0)
     compiled = lw.simulate(puma, q, None, law, 0.2)
     python = lw.simulate(puma, q, None, lambda t, q, qd: law(t, q, qd), 0.2)
     for found in (compiled, python):

@@ -126,7 +126,7 @@ def states_of(name: str) -> dict[str, np.ndarray]:
     """Numbers that float32 holds exactly, so that both kernels are given the same states."""
     robot, rng = robot_of(name), np.random.default_rng(3)
     names = ("q", "qd", "qdd", "tau", "rhs", "x", "qdd0")
-    values = [robot.random_q(rng, STATES), *rng.uniform(-2, 2, (5, STATES, robot.nv))]
+    values = [robot.random_q(rng, size=STATES), *rng.uniform(-2, 2, (5, STATES, robot.nv))]
     values.append(np.zeros((STATES, robot.nv)))
     return {k: v.astype(np.float32).astype(float) for k, v in zip(names, values, strict=True)}
 

@@ -100,7 +100,7 @@ def test_compute_returns_accelerations_and_nothing_behind_them(
     assert found.shape == (13, 7) and np.array_equal(found, expected)
     assert (room[[0, -1]] == 7.0).all()
     _, info = robot.compute("forward_dynamics", q, qd, tau, start, method=method, status=True)
-    assert info.status.dtype == np.uint8 and info.iterations.shape == (13,)
+    assert info.status.dtype == np.uint16 and info.iterations.shape == (13,)
 
 
 def test_a_new_tolerance_compiles_nothing(rng: np.random.Generator) -> None:

@@ -76,7 +76,7 @@ def related(tree: Tree) -> np.ndarray:
 @settings(max_examples=60)
 def test_every_joint_and_every_tree(method: str, tree: Tree, evaluate: Any, assert_close: Any):
     robot = Robot.from_tree(tree)
-    q = robot.random_q(3, STATES)
+    q = robot.random_q(seed=3, size=STATES)
     expected = evaluate(robot, "mass_matrix", q, method="crba")
     actual = evaluate(robot, "mass_matrix", q, method=method)
     assert_close(actual, expected)
@@ -91,7 +91,7 @@ def test_described_trees(
     """Fixed links, massless links, parallel and crossing axes."""
     for _ in range(10):
         robot = lw.Robot(random_robot(rng, 12))
-        q = robot.random_q(rng, STATES)
+        q = robot.random_q(rng, size=STATES)
         expected = evaluate(robot, "mass_matrix", q, method="crba")
         assert_close(evaluate(robot, "mass_matrix", q, method=method), expected)
 
@@ -99,7 +99,7 @@ def test_described_trees(
 @method
 def test_real_robots(method: str, real_robot: Any, evaluate: Any, assert_close: Any):
     robot = real_robot.robot
-    q = robot.random_q(1, STATES)
+    q = robot.random_q(seed=1, size=STATES)
     expected = evaluate(robot, "mass_matrix", q, method="crba")
     assert_close(evaluate(robot, "mass_matrix", q, method=method), expected)
 
@@ -119,7 +119,7 @@ def test_followers(method: str, driver: str, evaluate: Any, assert_close: Any):
         links[follower], follows=Follows(leader, -1.7, 0.2), q_index=at, v_index=at
     )
     robot = Robot.from_tree(tree.with_links(links))
-    q = robot.random_q(2, STATES)
+    q = robot.random_q(seed=2, size=STATES)
     expected = evaluate(robot, "mass_matrix", q, method="crba")
     assert_close(evaluate(robot, "mass_matrix", q, method=method), expected)
 
@@ -127,7 +127,7 @@ def test_followers(method: str, driver: str, evaluate: Any, assert_close: Any):
 @method
 def test_compiled_is_evaluated(method: str, evaluate: Any, assert_close: Any):
     robot = lw.Robot(generic_chain(9, kind="mixed"))
-    q = robot.random_q(4, STATES)
+    q = robot.random_q(seed=4, size=STATES)
     expected = evaluate(robot, "mass_matrix", q, method=method)
     assert_close(robot.mass_matrix(q, method=method), expected)
     assert_close(robot.mass_matrix(q[0], method=method)[None], expected[:1])
@@ -149,7 +149,7 @@ def test_digits_of_long_chains(method: str, n: int, evaluate: Any):
     import linkwise.spatial.precise  # noqa: F401
 
     robot = lw.Robot(generic_chain(n))
-    q = robot.random_q(5, 1)
+    q = robot.random_q(seed=5, size=1)
     A = exact(robot, q[0])
     M = evaluate(robot, "mass_matrix", q, method=method)[0]
     assert np.abs(M - A).max() < 20 * np.finfo(float).eps * np.abs(A).max()
@@ -163,7 +163,7 @@ def test_a_far_base_costs_no_digits(method: str, kind: str, evaluate: Any, asser
     near = grow([-1, 0, 1, 2, 3], [kind, "revolute", "revolute", "prismatic", "revolute"], 8)
     far = Transform(Vec3(1e6, -2e6, 3e5), near.links[0].placement.turns)
     moved = near.with_links([replace(near.links[0], placement=far), *near.links[1:]])
-    q = Robot.from_tree(near).random_q(6, STATES)
+    q = Robot.from_tree(near).random_q(seed=6, size=STATES)
     expected = evaluate(Robot.from_tree(near), "mass_matrix", q, method="crba")
     if kind == "free":
         q[:, 4:7] *= 1e6  # and the robot itself may go far
@@ -209,7 +209,7 @@ def skew(v: np.ndarray) -> np.ndarray:
 def test_the_paper_as_corrected(n: int, assert_close: Callable[..., None]):
     """y = b x k as in (31); the text's b~ᵀ k has the wrong sign, and D is not symmetric."""
     robot = lw.Robot(generic_chain(n))
-    q = robot.random_q(7)
+    q = robot.random_q(seed=7)
     M = robot.mass_matrix(q)
     assert_close(published(robot, q, 1.0, True)[None], M[None])
     for wrong in (published(robot, q, -1.0, True), published(robot, q, 1.0, False)):

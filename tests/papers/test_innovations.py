@@ -205,7 +205,7 @@ def test_bias_inside_keeps_digits_on_a_long_chain() -> None:
 
 def test_factors_pickle() -> None:
     robot = lw.load("puma560")
-    factors = robot.innovations(robot.random_q(1, 3))
+    factors = robot.innovations(robot.random_q(seed=1, size=3))
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
         again = pickle.loads(pickle.dumps(factors, protocol))
         for found, wanted in zip(again, factors, strict=True):

@@ -90,7 +90,7 @@ def build(machine: Machine, seed: int = 1, rotors: bool = True) -> Robot:
 
 def states(robot: Robot, seed: int = 2) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
-    return robot.random_q(rng, STATES), rng.uniform(-2, 2, (STATES, robot.nv))
+    return robot.random_q(rng, size=STATES), rng.uniform(-2, 2, (STATES, robot.nv))
 
 
 def q_dot(robot: Robot, q: np.ndarray, qd: np.ndarray) -> np.ndarray:

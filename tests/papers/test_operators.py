@@ -329,7 +329,7 @@ def test_shape_and_frame_are_checked() -> None:
 
 def test_a_bundled_robot(assert_close: Any) -> None:
     robot = lw.load("puma560")
-    q = robot.random_q(1)
+    q = robot.random_q(seed=1)
     o = robot.operators(q)
     assert_close(o.mass_matrix[::-1, ::-1][None], robot.mass_matrix(q)[None])
     assert o.order == (5, 4, 3, 2, 1, 0)

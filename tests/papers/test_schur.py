@@ -94,7 +94,7 @@ def robot(request: pytest.FixtureRequest) -> Robot:
 
 
 def states(robot: Robot, rng: np.random.Generator, n: int = 3) -> Any:
-    return robot.random_q(rng, n), *rng.uniform(-2, 2, (2, n, robot.nv))
+    return robot.random_q(rng, size=n), *rng.uniform(-2, 2, (2, n, robot.nv))
 
 
 def largest(x: np.ndarray) -> np.ndarray:
@@ -412,7 +412,7 @@ def test_damped_inertia_at_a_singular_pose(method: str, axes: str) -> None:
     """``(Λ⁻¹ + diag(d))⁻¹``, healthy where Λ is not, in either axes, single and batch."""
     robot = lw.load("puma560")
     frame = robot.frame_names[-1]
-    q = np.stack([np.zeros(robot.nv), *robot.random_q(3, 4)])
+    q = np.stack([np.zeros(robot.nv), *robot.random_q(seed=3, size=4)])
     six = np.array([0.3, 0.1, 0.2, 0.01, 0.02, 0.03])
     mobility = robot.operational_inertia_inverse(q, frame, axes=axes)
     for damping in (1e-2, six, np.tile(six, (len(q), 1))):
@@ -441,7 +441,7 @@ def test_damped_inertia_of_fewer_than_six_joints(method: str) -> None:
 
 def test_damping_keeps_the_dtype_and_spoils_no_undamped_call() -> None:
     robot = lw.load("iiwa14")
-    q, frame = robot.random_q(1), robot.frame_names[-1]
+    q, frame = robot.random_q(seed=1), robot.frame_names[-1]
     before = robot.operational_inertia(q, frame)
     assert robot.operational_inertia(q.astype("f4"), frame, damping=0.1).dtype == np.float32
     assert robot.operational_inertia(q, frame, damping=np.float32(0.1)).dtype == np.float64

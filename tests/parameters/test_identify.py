@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def motion(robot: lw.Robot, rng: Any, states: int = 300) -> Any:
-    return robot.random_q(rng, states), *rng.normal(size=(2, states, robot.nv))
+    return robot.random_q(rng, size=states), *rng.normal(size=(2, states, robot.nv))
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +129,7 @@ def test_base_parameters_by_structure(random_robot: Any, seed: int) -> None:
     assert found.rank == exact.rank
     rng = np.random.default_rng(seed)
     qd, qdd, pi = *rng.normal(size=(2, 9, robot.nv)), rng.normal(size=exact.combinations.shape[1])
-    Y = robot.regressor(robot.random_q(rng, 9), qd, qdd)
+    Y = robot.regressor(robot.random_q(rng, size=9), qd, qdd)
     expected = Y @ pi
     tau = Y[..., exact.columns] @ (exact.combinations @ pi)
     assert np.abs(tau - expected).max() < 1e-6 * np.abs(expected).max()

@@ -28,7 +28,7 @@ def ten(mass: float, com: Any, about_com: Any) -> np.ndarray:
 
 def states(robot: lw.Robot, rng: np.random.Generator, size: Any = 6) -> tuple[np.ndarray, ...]:
     shape = (*np.atleast_1d(size), robot.nv)
-    return robot.random_q(rng, size), rng.normal(size=shape), rng.normal(size=shape)
+    return robot.random_q(rng, size=size), rng.normal(size=shape), rng.normal(size=shape)
 
 
 def close(found: Any, expected: Any, rounding: float = 1e3) -> bool:
@@ -122,7 +122,7 @@ def test_displaced_joints(rng: Any) -> None:
         T = T @ step
         moved += [" ".join(map(repr, map(float, x))) for x in (T[:3, 3], rpy_of(T[:3, :3]))]
     robot, other = (lw.load(text.format(*x)) for x in (words, moved))
-    q = robot.random_q(rng, 5)
+    q = robot.random_q(rng, size=5)
     found = robot.parametric("placement").forward_kinematics(q, "b", placement=by)
     assert close(found, other.forward_kinematics(q, "b"))
     found = robot.parametric("placement").jacobian(q, "b", placement=by)
@@ -300,3 +300,55 @@ def test_a_payload_is_carried_whichever_parameter_is_named_first():
     for names in (("payload", "inertia"), ("inertia", "payload")):
         found = arm.parametric(*names, payload="link6").gravity_torque(q, payload=body)
         assert np.allclose(found, expected, rtol=1e-12, atol=1e-12), names
+
+
+@pytest.mark.parametrize("codegen_loops", [False, True])
+@pytest.mark.parametrize("called", ["hull", "base"])
+def test_parameters_are_in_the_joint_frame_if_a_link_has_the_joints_name(
+    called: str, codegen_loops: bool, rng: Any
+) -> None:
+    """A fixed link called like the free joint of the base ("base") has a frame of its own."""
+    b = lw.Builder("rover").link("foot", mass=2.0, com=(0.1, 0.2, 0.3), inertia=(1.0, 1.1, 1.2))
+    b = b.link(called, mass=3.0, com=(0.0, 0.1, 0.0), inertia=(0.5, 0.6, 0.7))
+    b = b.link("arm", mass=1.0, com=(0.0, 0.0, 0.4), inertia=(0.1, 0.1, 0.02))
+    b = b.joint(
+        "mount", "fixed", parent="foot", child=called, xyz=(0.3, -0.2, 0.5), rpy=(0.4, -0.3, 0.9)
+    )
+    b = b.joint(
+        "shoulder",
+        "revolute",
+        parent=called,
+        child="arm",
+        axis=(0.0, 1.0, 0.0),
+        xyz=(0.0, 0.0, 0.1),
+    )
+    robot = b.build(base="free").with_loops(codegen_loops)
+    q, qd, qdd = states(robot, rng, ())
+    pose, body = robot.frame(called).pose, robot.inertia(called)
+    R, p = pose[:3, :3], pose[:3, 3]
+    c = p + R @ np.array(body.com)
+    inertia = R @ np.array(body.inertia) @ R.T + body.mass * (c @ c * np.eye(3) - np.outer(c, c))
+    expected = ten(2.0, (0.1, 0.2, 0.3), (1.0, 1.1, 1.2))
+    expected += np.array([body.mass, *(body.mass * c), *inertia[np.tril_indices(3)]])
+    assert close(robot.inertial_parameters[0], expected)
+    assert close(robot.link_poses(q)[0], robot.forward_kinematics(q, "foot"))
+    tau = robot.inverse_dynamics(q, qd, qdd)
+    assert close(robot.regressor(q, qd, qdd) @ robot.inertial_parameters.ravel(), tau)
+    heavy = robot.with_payload("foot", 5.0, (0.3, 0.1, 0.2), (0.2, 0.25, 0.3))
+    free = robot.with_loops(False).parametric("inertia")
+    changed = robot.inertial_parameters.copy()
+    changed[0] += ten(5.0, (0.3, 0.1, 0.2), (0.2, 0.25, 0.3))
+    assert close(
+        free.inverse_dynamics(q, qd, qdd, inertia=changed), heavy.inverse_dynamics(q, qd, qdd)
+    )
+
+
+def test_a_frame_on_the_base_is_placed_in_the_base_although_a_link_is_called_base() -> None:
+    b = lw.Builder("lamp").link("foot").link("plate", mass=1.0).link("base", mass=1.0)
+    b = b.joint("glue", "fixed", parent="foot", child="plate", xyz=(0.0, 0.0, 0.5))
+    b = b.joint(
+        "turn", "revolute", parent="plate", child="base", axis=(0.0, 0.0, 1.0), xyz=(1.0, 0.0, 0.0)
+    )
+    place = b.build(strict=False).frame("plate")
+    assert place.link == "base"
+    assert place.pose[:3, 3].tolist() == [0.0, 0.0, 0.5]

@@ -20,7 +20,7 @@ def test_torques_and_energies_are_linear_in_the_parameters(
     base = "free" if seed > 3 else "fixed"
     drawing = np.random.default_rng(seed)
     robot = lw.Robot(random_robot(drawing, 7, kinds=ALL_KINDS, mimic=seed % 2 == 1, base=base))
-    q = robot.random_q(rng, 5)
+    q = robot.random_q(rng, size=5)
     qd, qdd = rng.normal(size=(2, 5, robot.nv))
     pi, bare = robot.inertial_parameters.ravel(), robot.tree.without_rotors()
     tau = evaluate(robot, "regressor", q, qd, qdd) @ pi

@@ -36,7 +36,7 @@ def robot(request: pytest.FixtureRequest, random_robot: Any) -> lw.Robot:
 
 @pytest.fixture
 def state(robot: lw.Robot, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    return robot.random_q(rng, STATES), rng.uniform(-2, 2, (STATES, robot.nv))
+    return robot.random_q(rng, size=STATES), rng.uniform(-2, 2, (STATES, robot.nv))
 
 
 def along(robot: lw.Robot, function: Any, q: np.ndarray, v: np.ndarray, q_rate: Any) -> np.ndarray:
@@ -77,7 +77,7 @@ def test_external_wrenches_and_weight_are_the_rate_of_the_momentum_of_a_flying_r
 ) -> None:
     """Torques of joints are inside the robot, and have no part in it."""
     robot = lw.Robot(random_robot(rng, 6, base="free", armature=False))
-    q, qd = robot.random_q(rng, STATES), rng.uniform(-2, 2, (STATES, robot.nv))
+    q, qd = robot.random_q(rng, size=STATES), rng.uniform(-2, 2, (STATES, robot.nv))
     tau = rng.uniform(-5, 5, (STATES, robot.nv))
     tau[:, :6] = 0.0
     push, frame = rng.uniform(-9, 9, (STATES, 6)), robot.frame_names[-1]

@@ -59,7 +59,7 @@ def turns(robot: Robot, rng: np.random.Generator, angle: float) -> np.ndarray:
 def test_difference_undoes_integrate(
     robot: Robot, angle: float, rng: np.random.Generator, assert_close: Any
 ) -> None:
-    q, v = robot.random_q(rng, 20), turns(robot, rng, angle)
+    q, v = robot.random_q(rng, size=20), turns(robot, rng, angle)
     assert_close(robot.difference(q, robot.integrate(q, v)), v, scale=5.0)
 
 
@@ -68,7 +68,7 @@ def test_integrate_undoes_difference(
     robot: Robot, angle: float, rng: np.random.Generator, assert_close: Any
 ) -> None:
     """Turns beyond half a turn come back the short way, to the same place."""
-    q0 = robot.random_q(rng, 20)
+    q0 = robot.random_q(rng, size=20)
     q1 = robot.integrate(q0, turns(robot, rng, angle))
     v = robot.difference(q0, q1)
     same_pose(robot, q1, robot.integrate(q0, v), assert_close)
@@ -103,7 +103,7 @@ def test_both_signs_of_a_quaternion_are_one_turn(
     kind: str, random_robot: Any, rng: np.random.Generator, assert_close: Any
 ) -> None:
     robot = alone(random_robot, kind)
-    q0, q1 = robot.random_q(rng, (2, 20))
+    q0, q1 = robot.random_q(rng, size=(2, 20))
     minus = q1.copy()
     minus[:, :4] *= -1
     assert_close(robot.difference(q0, minus), robot.difference(q0, q1), scale=10.0)
@@ -116,7 +116,7 @@ def test_a_quaternion_of_any_length_is_the_turn_it_stands_for(
     kind: str, length: float, random_robot: Any, rng: np.random.Generator, assert_close: Any
 ) -> None:
     robot = alone(random_robot, kind)
-    q0, q1 = robot.random_q(rng, (2, 20))
+    q0, q1 = robot.random_q(rng, size=(2, 20))
     v = rng.uniform(-1, 1, (20, robot.nv))
     long0, long1 = q0.copy(), q1.copy()
     long0[:, :4] *= length
@@ -133,7 +133,7 @@ def test_integrate_moves_at_the_rates(
     robot: Robot, q_rate: Any, rng: np.random.Generator, assert_close: Any
 ) -> None:
     """Differences of fourth order: what is left is the step's fourth power, and eps / step."""
-    q, v = robot.random_q(rng, 5), rng.uniform(-1, 1, (5, robot.nv))
+    q, v = robot.random_q(rng, size=5), rng.uniform(-1, 1, (5, robot.nv))
     near, far = (
         (robot.integrate(q, v, k * STEP) - robot.integrate(q, v, -k * STEP)) / (2 * k * STEP)
         for k in (1, 2)
@@ -145,7 +145,7 @@ def test_integrate_moves_at_the_rates(
 def test_integrating_in_steps_is_integrating_at_once(
     robot: Robot, rng: np.random.Generator, assert_close: Any
 ) -> None:
-    q, v = robot.random_q(rng, 5), rng.uniform(-2, 2, (5, robot.nv))
+    q, v = robot.random_q(rng, size=5), rng.uniform(-2, 2, (5, robot.nv))
     stepped = q
     for _ in range(8):
         stepped = robot.integrate(stepped, v, 0.125)
@@ -156,7 +156,7 @@ def test_a_frame_moves_as_its_jacobian_says(
     robot: Robot, evaluate: Any, rng: np.random.Generator
 ) -> None:
     """FK through integrate() by fourth-order differences: (1e-3)⁴ of its fifth derivative."""
-    q, v = robot.random_q(rng, 5), rng.uniform(-1, 1, (5, robot.nv))
+    q, v = robot.random_q(rng, size=5), rng.uniform(-1, 1, (5, robot.nv))
     frame, h = robot.frame_names[-1], 1e-3
 
     def origin(t: float) -> np.ndarray:
@@ -181,7 +181,7 @@ def test_neutral_is_at_rest(robot: Robot) -> None:
 
 
 def test_random_configurations_are_legal(robot: Robot, rng: np.random.Generator) -> None:
-    q = robot.random_q(rng, (3, 50))
+    q = robot.random_q(rng, size=(3, 50))
     assert q.shape == (3, 50, robot.nq)
     assert np.abs(robot.normalize(q) - q).max() < 1e-15
     assert len(np.unique(q[..., 0])) == 150
@@ -203,7 +203,7 @@ def test_random_configurations_fill_the_limits(
     kind: str, limits: tuple[float, float], random_robot: Any, rng: np.random.Generator
 ) -> None:
     robot = alone(random_robot, kind, limits=Limits(*limits))
-    q = robot.random_q(rng, 500)
+    q = robot.random_q(rng, size=500)
     lower, upper = robot.position_limits
     assert np.all((lower <= q) & (q <= upper))
     width = limits[1] - limits[0]
@@ -223,21 +223,46 @@ def test_random_configurations_fill_the_limits(
 def test_random_configurations_without_limits(
     kind: str, reach: list[float], random_robot: Any, rng: np.random.Generator
 ) -> None:
-    q = np.abs(alone(random_robot, kind).random_q(rng, 500)).max(axis=0)
+    q = np.abs(alone(random_robot, kind).random_q(rng, size=500)).max(axis=0)
     assert np.all((0.95 * np.array(reach) < q) & (q <= reach))
 
 
 def test_random_turns_are_spread_evenly(random_robot: Any, rng: np.random.Generator) -> None:
     """Every entry of a uniform unit quaternion has mean 0 and variance 1/4."""
-    q = alone(random_robot, "spherical").random_q(rng, 4000)
+    q = alone(random_robot, "spherical").random_q(rng, size=4000)
     assert np.abs(q.mean(axis=0)).max() < 5 * 0.5 / np.sqrt(4000)
     assert np.abs((q**2).mean(axis=0) - 0.25).max() < 0.02
 
 
 def test_a_seed_gives_the_same_configurations(robot: Robot) -> None:
-    assert np.array_equal(robot.random_q(7, 3), robot.random_q(np.random.default_rng(7), 3))
+    rng = np.random.default_rng(7)
+    assert np.array_equal(robot.random_q(seed=7, size=3), robot.random_q(rng, size=3))
     assert robot.random_q().shape == (robot.nq,)
-    assert robot.random_q(1, 0).shape == (0, robot.nq)
+    assert robot.random_q(seed=1, size=0).shape == (0, robot.nq)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        ((5,), {}, r"rng is 5; .*: random_q\(seed=5\) for a seed, random_q\(size=5\) for a batch"),
+        ((np.int64(5),), {}, r"expected a numpy.random.Generator.*random_q\(seed=5\)"),
+        (((4, 5),), {}, r"rng is \(4, 5\); expected .* by name: random_q\(size=\(4, 5\)\)"),
+        (
+            ("x",),
+            {},
+            r"rng is 'x'; expected a numpy.random.Generator, and seed= and size= by name$",
+        ),
+        ((np.random.default_rng(0),), {"seed": 1}, r"rng and seed are both given"),
+        ((), {"seed": -1}, r"seed is -1; expected an integer that is not negative"),
+        ((), {"seed": 0.5}, r"seed is 0.5; expected an integer"),
+        ((), {"seed": (1, 2)}, r"seed is \(1, 2\); expected an integer"),
+    ],
+)
+def test_seeds_and_sizes_are_given_by_name(
+    robot: Robot, arguments: Any, options: Any, message: str
+) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        robot.random_q(*arguments, **options)
 
 
 def test_followers_have_no_numbers(random_robot: Any) -> None:
@@ -252,7 +277,7 @@ def test_followers_have_no_numbers(random_robot: Any) -> None:
 def test_normalize_changes_lengths_only(
     robot: Robot, rng: np.random.Generator, assert_close: Any
 ) -> None:
-    q = robot.random_q(rng, 9)
+    q = robot.random_q(rng, size=9)
     stretched = q.copy()
     for link in robot.tree.links:
         if link.kind in ROTATING:
@@ -266,7 +291,7 @@ def test_normalize_changes_lengths_only(
 
 
 def test_leading_axes_broadcast(robot: Robot, rng: np.random.Generator) -> None:
-    q, v = robot.random_q(rng, (4, 1)), rng.uniform(-1, 1, (3, robot.nv))
+    q, v = robot.random_q(rng, size=(4, 1)), rng.uniform(-1, 1, (3, robot.nv))
     dt = rng.uniform(0, 1, (2, 1, 1))
     out = robot.integrate(q, v, dt)
     assert out.shape == (2, 4, 3, robot.nq)
@@ -277,7 +302,7 @@ def test_leading_axes_broadcast(robot: Robot, rng: np.random.Generator) -> None:
 
 
 def test_float32_stays_float32(robot: Robot, rng: np.random.Generator, assert_close: Any) -> None:
-    q = robot.random_q(rng, 5).astype(np.float32)
+    q = robot.random_q(rng, size=5).astype(np.float32)
     v = rng.uniform(-1, 1, (5, robot.nv)).astype(np.float32)
     q1 = robot.integrate(q, v, 0.5)
     assert q1.dtype == np.float32
@@ -296,7 +321,7 @@ def test_integers_become_float64(robot: Robot, dtype: Any) -> None:
 
 
 def test_a_bad_row_stays_alone(robot: Robot, rng: np.random.Generator) -> None:
-    q, v = robot.random_q(rng, 3), rng.uniform(-1, 1, (3, robot.nv))
+    q, v = robot.random_q(rng, size=3), rng.uniform(-1, 1, (3, robot.nv))
     bad = q.copy()
     bad[1] = np.nan
     good = robot.integrate(q, v)

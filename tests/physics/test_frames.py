@@ -27,7 +27,7 @@ def one_by_one(robot: lw.Robot, q: Any, names: list[str]) -> Any:
 def test_several_frames_are_each_of_them(robot: lw.Robot, kind: str) -> None:
     kinds = {"loops": robot.with_loops, "parametric": lambda: robot.parametric("gravity")}
     ours = kinds.get(kind, lambda: robot)()
-    q = robot.random_q(1, size=(2, 3))
+    q = robot.random_q(seed=1, size=(2, 3))
     found = ours.forward_kinematics(q, NAMES)
     assert found.shape == (2, 3, 4, 4, 4)
     assert abs(found - one_by_one(robot, q, NAMES)).max() < 20 * EPS
@@ -46,7 +46,7 @@ def test_several_frames_are_each_of_them(robot: lw.Robot, kind: str) -> None:
 
 
 def test_float32_stays(robot: lw.Robot) -> None:
-    q = robot.random_q(1, size=5, dtype="float32")
+    q = robot.random_q(seed=1, size=5, dtype="float32")
     for ours in (robot, robot.with_loops()):
         found = ours.forward_kinematics(q, NAMES)
         assert found.dtype == np.float32
@@ -56,7 +56,7 @@ def test_float32_stays(robot: lw.Robot) -> None:
 def test_all_frames_of_a_tree(real_robot: Any) -> None:
     if real_robot.name not in ("solo12", "kinova"):
         return
-    ours, q = real_robot.robot, real_robot.robot.random_q(2)
+    ours, q = real_robot.robot, real_robot.robot.random_q(seed=2)
     found = ours.forward_kinematics(q, ours.frame_names)
     for name, pose in zip(ours.frame_names, found, strict=True):
         assert (
@@ -82,7 +82,7 @@ def test_names_are_checked(robot: lw.Robot) -> None:
 
 def test_poses_of_a_long_chain() -> None:
     chain = lw.chain(2000, kind="mixed", seed=1)
-    q = chain.random_q(0)
+    q = chain.random_q(seed=0)
     poses = chain.link_poses(q)
     names = [chain.link_names[i] for i in (0, 1234, 1999)]
     found = chain.forward_kinematics(q, names)
@@ -92,7 +92,7 @@ def test_poses_of_a_long_chain() -> None:
 
 @pytest.mark.parametrize("loops", [False, True])
 def test_results_are_written_where_they_are_wanted(robot: lw.Robot, loops: bool) -> None:
-    ours, q = robot.with_loops(loops), robot.random_q(1, size=3)
+    ours, q = robot.with_loops(loops), robot.random_q(seed=1, size=3)
     seen = ours.forward_kinematics(q, "link7", relative_to="link3")
     for states, poses in ((q, seen), (q[0], seen[0])):
         out = np.empty(poses.shape)
@@ -118,7 +118,7 @@ def test_results_are_written_where_they_are_wanted(robot: lw.Robot, loops: bool)
 
 @pytest.mark.parametrize("loops", [False, True])
 def test_a_state_that_is_not_finite_has_no_poses(robot: lw.Robot, loops: bool) -> None:
-    q = robot.random_q(1, size=3)
+    q = robot.random_q(seed=1, size=3)
     q[1, 6] = np.nan
     poses = robot.with_loops(loops).forward_kinematics(q, ["iiwa_base", "link7"])
     lost = np.isnan(poses).all((-1, -2))
@@ -126,7 +126,7 @@ def test_a_state_that_is_not_finite_has_no_poses(robot: lw.Robot, loops: bool) -
 
 
 def test_constants_of_a_parametric_robot_move_several_frames(robot: lw.Robot) -> None:
-    ours, q = robot.parametric("placement"), robot.random_q(1)
+    ours, q = robot.parametric("placement"), robot.random_q(seed=1)
     shift = np.zeros((7, 6))
     shift[0, 3:] = 0.1
     names = ["link3", "link7"]

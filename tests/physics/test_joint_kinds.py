@@ -531,7 +531,7 @@ def test_status_says_that_a_quaternion_is_not_unit(case: Case) -> None:
     for link in balls:
         q[3, link.q_index : link.q_index + 4] *= 1.01
     _, status = case.robot.forward_dynamics(q, case.qd, case.u, status=True)
-    expected = np.zeros(STATES, np.uint8)
+    expected = np.zeros(STATES, np.uint16)
     expected[3] = Status.NOT_UNIT if balls else 0
     assert np.array_equal(status, expected)
 

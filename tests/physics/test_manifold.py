@@ -58,7 +58,7 @@ def states(ship: lw.Robot, angles: list[float]) -> tuple[np.ndarray, np.ndarray]
         for angle in angles
         for axis in AXES
     ]
-    return ship.random_q(5, len(rates)), np.array(rates)
+    return ship.random_q(seed=5, size=len(rates)), np.array(rates)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -107,7 +107,7 @@ def test_every_kind_of_scalar_agrees(ship: lw.Robot, function: str, rng: Any) ->
     """Floats, arrays as scalars, 50 digits, the interpreted program, and the compiled one."""
     (algorithm,) = FUNCTIONS[function].values()
     values = [
-        ship.random_q(rng, 7) if name[0] == "q" else rng.normal(size=(7, size))
+        ship.random_q(rng, size=7) if name[0] == "q" else rng.normal(size=(7, size))
         for name, size in algorithm.input_sizes(ship.tree)
     ]
     values = [1.1 * x if function == "normalize" else x for x in values]
@@ -146,7 +146,7 @@ def test_a_quaternion_without_length_is_told(ship: lw.Robot) -> None:
 
 
 def test_results_go_where_they_are_wanted(ship: lw.Robot, rng: Any) -> None:
-    q, v = ship.random_q(rng, 5), rng.normal(size=(5, ship.nv))
+    q, v = ship.random_q(rng, size=5), rng.normal(size=(5, ship.nv))
     out = np.empty((5, ship.nq))
     assert ship.integrate(q, v, 0.5, out=out) is out
     assert np.array_equal(out, ship.integrate(q, v, np.full(5, 0.5), threads=2))

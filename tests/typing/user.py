@@ -15,7 +15,7 @@ Array = NDArray[Any]
 def arrays(robot: lw.Robot) -> None:
     q, qd = robot.neutral(), np.zeros(robot.nv)
     assert_type(q, Array)
-    assert_type(robot.random_q(0, size=10), Array)
+    assert_type(robot.random_q(seed=0, size=10), Array)
     assert_type(robot.gravity_torque(q), Array)
     assert_type(robot.inverse_dynamics(q, qd, qd, method="rnea"), Array)
     assert_type(robot.forward_dynamics(q, qd, qd, f_ext={"link6": [0, 0, 0, 0, 0, 1]}), Array)

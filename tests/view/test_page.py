@@ -96,7 +96,7 @@ def test_poses_in_a_browser_are_those_of_every_joint_kind(
 ):
     rng = np.random.default_rng(11)
     robot = lw.Robot(random_robot(rng, 14, kinds=all_kinds, mimic=True, base="free"))
-    q = robot.random_q(4, size=4)
+    q = robot.random_q(seed=4, size=4)
     path = robot.save_html(tmp_path / "tree.html", q=q)
     found = browser(path, COUNT + f"""
       const q = {json.dumps(q.tolist())}, frames = linkwise.data.frames.map((_, k) => k);

@@ -21,7 +21,7 @@ def mesh_of(figure):
 
 def test_a_workspace_holds_every_place_that_was_reached(robot):
     figure = lw.plots.workspace(robot, "link6", samples=2000, seed=3)
-    points = robot.forward_kinematics(robot.random_q(3, size=2000), "link6")[:, :3, 3]
+    points = robot.forward_kinematics(robot.random_q(seed=3, size=2000), "link6")[:, :3, 3]
     assert mesh_of(figure).get_array().sum() == 2000
     low, high = figure.axes[0].get_xlim()
     assert low <= points[:, 0].min() and points[:, 0].max() <= high

@@ -28,7 +28,7 @@ def robot(request, random_robot, all_kinds):
 
 
 def test_bodies_are_where_forward_kinematics_has_them(robot):
-    q = robot.random_q(1, size=3)
+    q = robot.random_q(seed=1, size=3)
     poses = scene.link_poses(robot.tree, q)
     for marker in scene.markers_of(robot.tree):
         own = np.eye(4) if marker.body < 0 else poses[0, marker.body]
@@ -38,7 +38,7 @@ def test_bodies_are_where_forward_kinematics_has_them(robot):
 
 def test_sliders_stand_for_every_configuration(robot):
     sliders = scene.sliders_of(robot.tree, 1.0)
-    for q in robot.random_q(2, size=5):
+    for q in robot.random_q(seed=2, size=5):
         again = scene.configuration(sliders, scene.values_of(sliders, q), robot.nq)
         assert np.allclose(scene.link_poses(robot.tree, again), scene.link_poses(robot.tree, q))
     assert all(s.lower < s.upper for s in sliders)
@@ -47,7 +47,7 @@ def test_sliders_stand_for_every_configuration(robot):
 def test_bones_meet_at_the_joints(robot):
     """However the joints turn: a bone ends on the axis of the joint that comes next."""
     bones = look.skeleton(robot.tree)
-    poses = scene.link_poses(robot.tree, robot.random_q(3))
+    poses = scene.link_poses(robot.tree, robot.random_q(seed=3))
     for i, link in enumerate(robot.tree.links):
         if link.parent >= 0 and scene.KINDS[type(link.joint)] in ("revolute", "spherical"):
             node = poses[i] @ [*bones.nodes[i], 1.0]
@@ -169,7 +169,7 @@ def test_large_meshes_are_thinned():
 
 def test_batches_become_ghosts_and_motions_tracks():
     robot = lw.load("puma560")
-    q = robot.random_q(0, size=100)
+    q = robot.random_q(seed=0, size=100)
     made = scene_of(robot, q)
     assert len(made.q) == 25 and (made.q[0] == q[0]).all() and (made.q[-1] == q[-1]).all()
     t = np.linspace(0, 1, 20)

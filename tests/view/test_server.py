@@ -1,8 +1,10 @@
 """The live viewer: served to this machine alone, moved by sliders, targets and time."""
 
+import contextlib
 import socket
 import sys
 import time
+import types
 
 import numpy as np
 import pytest
@@ -50,7 +52,7 @@ def test_a_missing_viewer_is_told_with_the_command(monkeypatch):
 def served():
     pytest.importorskip("viser")
     robot = lw.load("iiwa14")
-    with robot.show(Q, open_browser=False, block=False) as viewer:
+    with robot.show(Q, open_browser=False, block=False, port=0) as viewer:
         yield robot, viewer
 
 
@@ -114,7 +116,7 @@ def test_a_motion_plays():
     robot = lw.load("iiwa14")
     t = np.linspace(0, 1, 11)
     rows = Q + np.outer(t, np.ones(7))
-    with robot.animate((t, rows), open_browser=False, block=False) as viewer:
+    with robot.animate((t, rows), open_browser=False, block=False, port=0) as viewer:
         began = viewer.q
         end = time.monotonic() + 20
         while np.array_equal(viewer.q, began) and time.monotonic() < end:
@@ -130,7 +132,7 @@ def test_closed_loops_stay_closed_and_show_their_forces():
     pytest.importorskip("viser")
     robot = lw.load("iiwa14")
     closed = robot.close_loops(lw.Loop("link7", None, [0, 0, 0, 1, 1, 1]), at=Q)
-    with closed.show(Q, open_browser=False, block=False) as viewer:
+    with closed.show(Q, open_browser=False, block=False, port=0) as viewer:
         assert "forces" in viewer.stage._extra
         viewer._sliders[0].value = 0.5
         assert not np.array_equal(viewer.q, Q)
@@ -140,11 +142,145 @@ def test_closed_loops_stay_closed_and_show_their_forces():
 
 @pytest.mark.full
 def test_the_page_reaches_a_browser(shown, browse):
-    """Its sliders are there, by their names, and a notebook shows it in a frame."""
+    """Its sliders are there, by their names."""
     _, viewer = shown
     named = "[1, 2, 3, 4, 5, 6, 7].every(k => document.body.innerText.includes(`joint${k}, rad`))"
     assert browse(viewer.url, f"document.querySelector('canvas') && {named}")
-    assert f'src="{viewer.url}"' in viewer._repr_html_()
+
+
+def port_of(viewer):
+    return int(viewer.url.rsplit(":", 1)[1])
+
+
+def answer(viewer, **headers):
+    """The status line of a request with these headers."""
+    lines = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
+    with socket.create_connection(("127.0.0.1", port_of(viewer)), timeout=10) as connection:
+        connection.sendall(f"GET / HTTP/1.1\r\n{lines}Connection: close\r\n\r\n".encode())
+        return connection.recv(64).split(b"\r\n")[0].decode()
+
+
+UPGRADE = {
+    "Upgrade": "websocket", "Sec_WebSocket_Key": "dGhlIHNhbXBsZSBub25jZQ==",
+    "Sec_WebSocket_Version": "13",
+}  # fmt: skip
+
+
+def test_requests_of_foreign_pages_are_refused(shown):
+    _, viewer = shown
+    port = port_of(viewer)
+    here = {"Host": f"127.0.0.1:{port}"}
+    assert " 200 " in answer(viewer, **here)
+    assert " 200 " in answer(viewer, Host="localhost:9000")  # a forwarded port
+    for host in (f"evil.example:{port}", "127.0.0.1.evil.example", f"127.0.0.1:{port}@evil.x", ""):
+        assert " 403 " in answer(viewer, Host=host)
+    for origin in ("http://evil.example", "null", f"https://127.0.0.1:{port}",
+                   f"http://127.0.0.1:{port + 1}", f"http://localhost:{port}"):  # fmt: skip
+        assert " 403 " in answer(viewer, **here, Origin=origin, **UPGRADE)
+        assert " 403 " in answer(viewer, **here, Origin=origin)
+    assert " 403 " not in answer(viewer, **here, Origin=f"http://127.0.0.1:{port}", **UPGRADE)
+
+
+HOSTILE = """<!doctype html><title>wait</title><script>
+const socket = new WebSocket("ws://127.0.0.1:%d/", ["viser-v%s"]);
+socket.onopen = () => { document.title = "connected"; };
+socket.onerror = () => { document.title = "refused"; };
+</script>"""
+
+
+def test_a_page_of_another_origin_cannot_connect(shown, browse, tmp_path):
+    """A real page, of another port of this machine, in a real browser."""
+    import http.server
+    import threading
+
+    import viser
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write((HOSTILE % (port_of(viewer), viser.__version__)).encode())
+
+        def log_message(self, *_):
+            pass
+
+    _, viewer = shown
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as site:
+        threading.Thread(target=site.serve_forever, daemon=True).start()
+        try:
+            url = f"http://127.0.0.1:{site.server_address[1]}/"
+            assert browse(url, "document.title === 'refused'")
+        finally:
+            site.shutdown()
+
+
+@pytest.mark.parametrize("sent", [1e300, -1e300, float("nan"), float("inf")])
+def test_what_a_page_sends_stays_within_the_sliders_range(shown, sent):
+    _, viewer = shown
+    slider = viewer._sliders[2]
+    slider._impl.value = sent  # as viser stores what a page sends
+    viewer._slid()
+    assert np.isfinite(viewer.q).all()
+    assert slider.min <= viewer.q[2] <= slider.max
+
+
+def test_a_viewer_that_answers_foreign_pages_is_refused(monkeypatch):
+    pytest.importorskip("viser")
+    from linkwise.view import server
+
+    monkeypatch.setattr(server, "checked_listener", contextlib.nullcontext)
+    with pytest.raises(lw.BackendUnavailable, match="answers web pages of other sites; expected"):
+        lw.load("puma560").show(open_browser=False, block=False, port=0)
+
+
+def test_repeated_calls_use_one_port():
+    pytest.importorskip("viser")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    robot = lw.load("puma560")
+    first = robot.show(open_browser=False, block=False, port=port)
+    with robot.show(open_browser=False, block=False, port=port) as second:
+        assert "closed" in repr(first) and second.url == first.url
+
+
+# --- notebooks -------------------------------------------------------------------------------
+
+
+def test_a_notebook_gets_a_page_without_a_server(monkeypatch, tmp_path):
+    shell = types.SimpleNamespace(kernel=object())
+    notebook = types.SimpleNamespace(get_ipython=lambda: shell)
+    monkeypatch.setitem(sys.modules, "IPython", notebook)
+    monkeypatch.setitem(sys.modules, "viser", None)  # it is not needed
+    robot = lw.load("puma560")
+    made = robot.show([0.1] * 6)
+    assert "srcdoc=" in made._repr_html_() and "127.0.0.1" not in made._repr_html_()
+    assert made.save(tmp_path / "arm.html").stat().st_size > 10_000
+    motion = lw.simulate(robot, [0.1] * 6, duration=0.05)
+    assert "srcdoc=" in robot.animate(motion)._repr_html_()
+    assert "srcdoc=" in motion._repr_html_()
+    assert motion.save_html(tmp_path / "motion.html").stat().st_size > 10_000
+    shell = None  # a terminal of IPython has no kernel
+    with pytest.raises(lw.BackendUnavailable, match="needs viser"):
+        robot.show()
+
+
+def test_a_trajectory_that_cannot_be_drawn_has_no_page(tmp_path):
+    robot = lw.chain(2)
+    motion = lw.simulate(robot, [0.1, 0.0], duration=0.05)
+    motion.save(tmp_path / "motion.npz")
+    loaded = lw.Trajectory.load(tmp_path / "motion.npz")
+    assert loaded._repr_html_() is None
+    with pytest.raises(ValueError, match="save_html: the trajectory has no robot; expected one of"):
+        loaded.save_html(tmp_path / "motion.html")
+    assert lw.simulate(robot, [0.1, 0.0], duration=0.05, every=None)._repr_html_() is None
+
+
+def test_figures_display_themselves_in_notebooks():
+    motion = lw.simulate(lw.chain(2), [0.1, 0.0], duration=0.05)
+    assert motion.plot()._repr_png_().startswith(b"\x89PNG")
+    assert lw.plots.workspace(lw.chain(2), samples=100)._repr_png_().startswith(b"\x89PNG")
 
 
 # --- the command -----------------------------------------------------------------------------

@@ -20,8 +20,9 @@ import numpy as np
 
 import linkwise as lw
 from faults.card import Line, shown
-from linkwise.engine.cache import HEADER, CacheWarning, KernelCache, _tell_once
+from linkwise.engine.cache import HEADER, KernelCache, _tell_once
 from linkwise.engine.folder import PrivateFolder
+from linkwise.errors import CacheWarning
 
 LINK = {"a": 1.0, "mass": 2.0, "com": (-0.5, 0.1, 0.0), "inertia": (0.1, 0.2, 0.3)}
 OTHER = {**LINK, "mass": 2.5}

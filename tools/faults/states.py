@@ -49,7 +49,10 @@ def isolation(robots: dict[str, lw.Robot], states: int, share: float = 0.05) -> 
         for dtype in ("float64", "float32")
     ]
     for name, robot, (function, options, sizes), dtype in shown("states", jobs, len(jobs)):
-        good = [robot.random_q(rng, states), *(rng.normal(size=(states, n)) for n in sizes[1:])]
+        good = [
+            robot.random_q(rng, size=states),
+            *(rng.normal(size=(states, n)) for n in sizes[1:]),
+        ]
         good = [values.astype(dtype) for values in good]
         rows = np.sort(rng.choice(states, max(1, int(share * states)), replace=False))
         bad = [values.copy() for values in good]

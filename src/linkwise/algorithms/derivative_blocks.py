@@ -68,8 +68,9 @@ def own_turns(link: Link, m: Moving, bodies: list[Subtree]) -> Matrix:
 
 def resistance(link: Link, qd: Vector) -> Matrix:
     """How what takes torque from the motors (`Link.resistance`) changes with the rates."""
-    columns = []
+    columns, (viscous, _) = [], link.losses
     for e in unit(len(qd)):
-        rows = zip(link.turned_rotors(qd, e), link.turned_rotors(e, qd), e, strict=True)
-        columns.append([x + y + link.damping * one for x, y, one in rows])
+        turned = zip(link.turned_rotors(qd, e), link.turned_rotors(e, qd), strict=True)
+        rows = zip(turned, viscous, e, strict=True)
+        columns.append([x + y + damping * one for (x, y), damping, one in rows])
     return transpose(columns)

@@ -35,6 +35,7 @@ class Search:
     home: Mapping[int, float]  # the joints at rest: values of these numbers
     ranges: Mapping[int, tuple[float, float]]  # where starts are taken from, by degree of freedom
     limits: Mapping[int, Limit]  # by degree of freedom, where there is one
+    idle: tuple[Limit, ...]  # of joints that move no frame: they stay at q0, clamped once
     weight: float  # of a place beside a turn, 1/m
 
     @property

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from linkwise.algorithms.configurations import integrate
 from linkwise.algorithms.damped import damped_step
 from linkwise.algorithms.dense import dot
 from linkwise.algorithms.pose_errors import Goal
-from linkwise.algorithms.reach_rows import Search, all_rows
+from linkwise.algorithms.reach_rows import Limit, Search, all_rows
 from linkwise.model.tree import Tree
 from linkwise.spatial import Scalar, Vector, select
 
@@ -39,8 +39,13 @@ def _free(how: Search, dof: int, q: Vector, push: Scalar) -> Scalar:
 
 
 def clamped(how: Search, q: list[Scalar]) -> list[Scalar]:
-    """The configuration, its joints within their limits."""
-    for k, lower, upper in how.limits.values():
+    """The configuration, the joints that move a frame within their limits."""
+    return within(how.limits.values(), q)
+
+
+def within(limits: Iterable[Limit], q: list[Scalar]) -> list[Scalar]:
+    """The configuration, clamped to limits."""
+    for k, lower, upper in limits:
         x = q[k] if upper is None else select(q[k] - upper, upper, q[k])
         q[k] = x if lower is None else select(lower - x, lower, x)
     return q

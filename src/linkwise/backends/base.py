@@ -239,9 +239,9 @@ class DeviceMemory(Protocol):
     def summer(
         self, count: int, rules: Sequence[tuple[int, int]]
     ) -> Callable[[int, Sequence[int]], None]:
-        """Starts finding the bits that any of so many bytes has, given a stream and two pointers:
-        of these and of a byte. Rules, one after another: where one of the first bits is set, only
-        the second are left.
+        """Return a start that finds the status flags that any of ``count`` has, given a stream and
+        two pointers: of these and of the result. Rules apply in order: if one of the first flags
+        is set, only the second are left.
         """
 
     def take(self, size: int, stream: int) -> int:

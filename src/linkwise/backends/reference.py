@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.trace.expr import Expr, whole
-from linkwise.trace.program import BYTE, Block, For, Output, Program, Region, Repeat
+from linkwise.trace.program import FLAGS, FLAGS_DTYPE, Block, For, Output, Program, Region, Repeat
 
 
 def _atan2(y: Any, x: Any) -> Any:
@@ -131,6 +131,6 @@ class _Run:
             rows[:] = self.memory[output.name]
         for k, value in enumerate(output.values):
             rows[:, k] = self.state[value.id]
-        if output.kind == BYTE:
-            rows = np.real(rows).astype(np.uint8)
+        if output.kind == FLAGS:
+            rows = np.real(rows).astype(FLAGS_DTYPE)
         return rows.reshape(self.batch, *output.shape)

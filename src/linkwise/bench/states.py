@@ -52,7 +52,7 @@ def random_states(robot: Robot, count: int, seed: int = 0) -> States:
     """States within the joint limits, and moderate rates and torques."""
     rng = np.random.default_rng(seed)
     shape = (count, robot.nv)
-    q = robot.random_q(rng, count)
+    q = robot.random_q(rng, size=count)
     return States(q, rng.uniform(-1, 1, shape), rng.uniform(-10, 10, shape))
 
 

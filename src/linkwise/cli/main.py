@@ -28,8 +28,7 @@ from linkwise.cli.sim import sim
 from linkwise.cli.source import source
 from linkwise.cli.study import study
 from linkwise.cli.view import view
-from linkwise.engine.cache import CacheWarning
-from linkwise.errors import BackendUnavailable, RobotFileWarning, StudyStopped, meant
+from linkwise.errors import BackendUnavailable, CacheWarning, RobotFileWarning, StudyStopped, meant
 
 # what users can do something about
 FAILURES = (ValueError, TypeError, OSError, ImportError, MemoryError, BackendUnavailable,

@@ -83,7 +83,7 @@ def sim(
         )
     moving = load_moving(robot, **loading)
     moving = moving.with_friction() if friction else moving
-    q = moving.neutral() if start == "neutral" else moving.random_q(seed)
+    q = moving.neutral() if start == "neutral" else moving.random_q(seed=seed)
     q = moving.project(q) if moving.loops else q
     began = perf_counter()
     with warnings.catch_warnings():  # a failure is told with the results

@@ -33,8 +33,8 @@ class Given(NamedTuple):
         return self.bits | bits
 
 
-UNSOLVED = np.uint8(Status.NOT_CONVERGED | Status.NOT_RIGID | Status.OVERFLOW)
-NOT_FINITE = np.uint8(Status.NOT_FINITE)
+UNSOLVED = np.uint16(Status.NOT_CONVERGED | Status.NOT_RIGID | Status.OVERFLOW)
+NOT_FINITE = np.uint16(Status.NOT_FINITE)
 
 
 def given(

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import IO
 
 from linkwise.engine.folder import WRITING, NotPrivateError, PrivateFolder, Stored, private_folder
-from linkwise.errors import user_level
+from linkwise.errors import CacheWarning, user_level
 
 MAGIC = b"linkwise kernel 2\n"
 HEADER = struct.Struct(f"<{len(MAGIC)}sQ32s")
@@ -39,10 +39,6 @@ SELDOM = 300.0  # seconds between two records of an entry's use
 ABANDONED = 3600.0  # seconds after which an incomplete file is a dead process's
 
 _written: dict[Path, int] = {}  # bytes since this process last looked at a cache's size
-
-
-class CacheWarning(UserWarning):
-    """The kernel cache could not be used, or an entry was damaged and is replaced."""
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ from linkwise.engine.tasks import GRASPS, Key, Tasks
 from linkwise.errors import meant
 from linkwise.model.parameters import KINDS, Parameter
 from linkwise.model.tree import Tree
+from linkwise.trace.program import FLAGS_DTYPE
 from linkwise.trace.tracer import Task, evaluate, flatten
 
 Array = NDArray[Any]
@@ -250,7 +251,7 @@ class Calls:
         def run(batch: AnyBatch, backend: Backend, out: Any) -> Any:
             outputs = [(call.output, batch.dtype)]
             if call.key.status:
-                outputs.append(((), "uint8"))
+                outputs.append(((), FLAGS_DTYPE))
             if not self.tasks.tree.nv:
                 found = batch.spread(self._without_joints(call), outputs, out)
             else:

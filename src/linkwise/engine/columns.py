@@ -42,7 +42,7 @@ def run(
     assert isinstance(batch, arrays.Batch)  # a GPU has no such tasks
     refuse_large_matrix(task, kernels.tree, kernels.name, batch.states)
     result = arrays.target(out, (*batch.shape, *shape), batch)
-    status = np.zeros(batch.states, np.uint8)
+    status = np.zeros(batch.states, np.uint16)
     if batch.states:
         kernel = kernels.kernel(product, batch.dtype, BATCH, backend)
         of_states = result.reshape(-1, *shape)
@@ -65,7 +65,7 @@ def _filled(
 ) -> Array:
     """Fill the results of some states, by their last axis; returns their status."""
     states, *of_column, nv = into.shape
-    bits, at_once = np.zeros(states, np.uint8), min(_at_once(into.shape[1:]), nv)
+    bits, at_once = np.zeros(states, np.uint16), min(_at_once(into.shape[1:]), nv)
     room = np.empty((states * at_once, prod(of_column)), into.dtype)
     for start in range(0, nv, at_once):
         count = min(at_once, nv - start)
@@ -73,7 +73,7 @@ def _filled(
         units = np.tile(np.eye(count, nv, start, dtype=into.dtype), (states, 1))
         given = [np.repeat(x, count, axis=0) if states > 1 else
                  np.broadcast_to(x, (count, x.shape[1])) for x in rows]  # fmt: skip
-        columns, status = room[: len(units)], np.zeros((len(units), 1), np.uint8)
+        columns, status = room[: len(units)], np.zeros((len(units), 1), np.uint16)
         kernel([*given, units], [columns, status] if task.status else [columns], threads)
         bits |= np.bitwise_or.reduce(status.reshape(shape), axis=1)
         into[..., start : start + count] = np.moveaxis(columns.reshape(*shape, *of_column), 1, -1)

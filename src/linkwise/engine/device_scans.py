@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from linkwise.backends.base import Block, DeviceBackend, DeviceKernel, DeviceTree, Rows
 from linkwise.engine.scans import Traced, traced
 from linkwise.model.tree import Tree
-from linkwise.trace.program import NUMBER, Program
+from linkwise.trace.program import FLAGS_BYTES, NUMBER, Program
 from linkwise.trace.stages import Stage
 from linkwise.trace.status import Status
 from linkwise.trace.tracer import Task
@@ -80,7 +80,7 @@ class Arrays(NamedTuple):
     outputs: list[int]
     maps: list[int]  # of each scan
     found: list[int]
-    told: int  # a byte of each piece, and of the chain
+    told: int  # flags of each piece, and of the chain
     rows: dict[tuple[int, str], int]  # of an input or the result, by the first of the pieces
 
 
@@ -179,8 +179,8 @@ class DeviceScanKernel:
                  for part in self._parts for name, size in (*self._sizes.items(), (RESULT, "nv"))
                  if size and part.along[size].taken]  # fmt: skip
         ends = np.cumsum([0, *map(_whole, [*wanted.values(), *dict(apart).values()])])
-        total = int(ends[-1]) + (self._pieces + 1 if self._told else 0)
-        slots = [slot.size * (number if slot.kind == NUMBER else 1)
+        total = int(ends[-1]) + (FLAGS_BYTES * (self._pieces + 1) if self._told else 0)
+        slots = [slot.size * (number if slot.kind == NUMBER else FLAGS_BYTES)
                  for slot in self.signature.outputs]  # fmt: skip
 
         def start(stream: int, pointers: Sequence[int]) -> None:
@@ -265,7 +265,7 @@ class DeviceScanKernel:
                 into = [x.maps[k] + part.first * scans[k].size * number]
             else:
                 places = {RESULT: x.rows.get((part.first, RESULT), x.outputs[0] + result),
-                          STATUS: x.told + part.first}  # fmt: skip
+                          STATUS: x.told + FLAGS_BYTES * part.first}  # fmt: skip
                 into = [places[name] for name in written]
             start(stream, [*own, *numbers, *given, *more, *into])
 
@@ -294,7 +294,10 @@ class DeviceScanKernel:
 
         def step(stream: int, x: Arrays) -> None:
             totals = [x.maps[k] + last * self._scans[k].size for k in wanted]
-            into = [x.outputs[0] + behind, *([x.told + self._pieces] if self._told else [])]
+            into = [
+                x.outputs[0] + behind,
+                *([x.told + FLAGS_BYTES * self._pieces] if self._told else []),
+            ]
             start(stream, [*totals, *(x.inputs[j] for j in beside), *into])
 
         return step

@@ -18,7 +18,7 @@ from linkwise.engine.arrays import Batch, check_count
 from linkwise.engine.devices import DeviceBatch, refuse_room
 from linkwise.engine.kernels import cached
 from linkwise.trace.expr import Graph, reachable
-from linkwise.trace.program import BYTE, Block, Output, Port, Program
+from linkwise.trace.program import FLAGS, FLAGS_DTYPE, Block, Output, Port, Program
 from linkwise.trace.status import Status
 from linkwise.trace.tracer import Task
 
@@ -84,7 +84,7 @@ def solve(
         result.reshape(batch.states, nv)[again] = qdd
     bits = np.where(broken, Status.NOT_FINITE, np.where(failed, Status.NOT_CONVERGED, Status.OK))
     count = np.where(broken, 0, steps.reshape(-1)).astype(np.int64)
-    found = (bits.astype(np.uint8), count, residual)
+    found = (bits.astype(np.uint16), count, residual)
     return arrays.deliver(out, result), Iterations(*(x.reshape(batch.shape) for x in found))
 
 
@@ -131,7 +131,7 @@ def solve_there(
     by articulated bodies too, and each takes one of the two results.
     """
     full, dtype = batch.with_constants(*stop.numbers(batch.dtype, nv)), batch.dtype
-    results = ((nv,), dtype), ((), "uint8"), ((), dtype), ((), dtype)
+    results = ((nv,), dtype), ((), FLAGS_DTYPE), ((), dtype), ((), dtype)
     if not nv:
         found = batch.spread([np.zeros(n) for n in (0, (), (), ())], results, out)
     elif not batch.states:
@@ -189,7 +189,7 @@ def settled(sizes: Sequence[int], nv: int) -> Program:
     steps = graph.node("select", broken, graph.zero, x["taken"][0])
     outputs = (
         Output("result", (nv,), qdd),
-        Output("status", (), (bits,), BYTE),
+        Output("status", (), (bits,), FLAGS),
         Output("steps", (), (steps,)),
         Output("residual", (), (residual,)),
     )

@@ -79,7 +79,7 @@ def _chunked(call: Call, values: Sequence[Any], later: Later) -> Any:
         later,
         signature,
         *arrays,
-        output_dtypes=(dtype, np.uint8) if call.key.status else dtype,
+        output_dtypes=(dtype, np.uint16) if call.key.status else dtype,
         output_sizes=dict(zip(outputs, call.output, strict=True)),
         vectorize=False,
     )
@@ -106,7 +106,7 @@ def _labelled(tree: Tree, call: Call, values: Sequence[Any], later: Later) -> An
         input_core_dims=core,
         output_core_dims=[dims, []] if call.key.status else [dims],
         dask="allowed" if not any(x.chunks for x in arrays) else "parallelized",
-        output_dtypes=[arrays[0].dtype, np.uint8] if call.key.status else [arrays[0].dtype],
+        output_dtypes=[arrays[0].dtype, np.uint16] if call.key.status else [arrays[0].dtype],
         dask_gufunc_kwargs={"output_sizes": dict(zip(dims, call.output, strict=True))},
     )
     results = found if call.key.status else (found,)

@@ -21,7 +21,7 @@ from linkwise.algorithms.inverse_kinematics import search
 from linkwise.algorithms.kinematics import jacobian_columns
 from linkwise.algorithms.pose_errors import Goal
 from linkwise.algorithms.reach_rows import Limit, Search
-from linkwise.algorithms.reach_step import clamped
+from linkwise.algorithms.reach_step import within
 from linkwise.engine.arrays import Array, Outputs
 from linkwise.engine.recipes import Recipe
 from linkwise.model import configuration
@@ -31,7 +31,16 @@ from linkwise.spatial.quaternion import Quaternion
 from linkwise.spatial.se3 import matrix_of
 from linkwise.trace.assemble import assemble
 from linkwise.trace.expr import Expr, Graph, summed
-from linkwise.trace.program import BYTE, Output, Port, Program, Repeat, Signature, Slot
+from linkwise.trace.program import (
+    FLAGS,
+    FLAGS_DTYPE,
+    Output,
+    Port,
+    Program,
+    Repeat,
+    Signature,
+    Slot,
+)
 from linkwise.trace.status import Status, not_finite, not_units
 
 NAME = "inverse_kinematics"
@@ -62,20 +71,27 @@ class Plan:
         moving |= {dof for curve in tree.curves for dof in curve.dofs}
         ranges: dict[int, tuple[float, float]] = {}
         limits: dict[int, Limit] = {}
+        idle: list[Limit] = []
         home: dict[int, float] = {}
+        allowed = configuration.allowed(tree)
         for link, q, v in configuration.own_joints(tree):
+            lower, upper = allowed[q.start]
+            if lower > upper:  # followers exclude all: `new_plan` has warned
+                lower, upper = link.limits.lower, link.limits.upper
+            least, most = _finite(lower), _finite(upper)
+            limited = self.limits and not link.joint.quasi and (least, most) != (None, None)
+            own: list[Limit] = [(k, least, most) for k in range(q.start, q.stop) if limited]
             if v.start not in moving:
+                idle += own
                 continue
             home |= {k: float(rest[k]) for k in range(q.start, q.stop)}
-            low, high = configuration.spread(link, self.limits)
+            low, high = configuration.spread(link, self.limits, (lower, upper))
             for k, dof in enumerate(range(v.start, v.stop)):
                 ranges[dof] = (float(low[k]), float(high[k]))
-                least, most = (_finite(x) for x in (link.limits.lower, link.limits.upper))
-                if self.limits and not link.joint.quasi and (least, most) != (None, None):
-                    limits[dof] = (q.start + k, least, most)
-        return Search(
-            self.directions, tuple(ranges), tuple(home), home, ranges, limits, WEIGHT / self.length
-        )
+            limits |= dict(zip(range(v.start, v.stop), own, strict=False))
+        dofs, numbers = tuple(ranges), tuple(home)
+        weight = WEIGHT / self.length
+        return Search(self.directions, dofs, numbers, home, ranges, limits, tuple(idle), weight)
 
     @cached_property
     def turning(self) -> bool:
@@ -110,12 +126,12 @@ class Plan:
     @property
     def outputs(self) -> Outputs:
         """What a call returns."""
-        return [((self.tree.nq,), "float64"), ((), "uint8")]
+        return [((self.tree.nq,), "float64"), ((), FLAGS_DTYPE)]
 
     @cached_property
     def recipe(self) -> Recipe:
         """How its kernel is made."""
-        slots = (Slot("result", (self.tree.nq,)), Slot("status", (), BYTE))
+        slots = (Slot("result", (self.tree.nq,)), Slot("status", (), FLAGS))
         frames = tuple((frame.link, frame.origin, frame.rotation) for frame in self.frames)
         key = (NAME, frames, self.strict, repr(self.search))
         arrays = Signature(self.ports, slots)
@@ -128,7 +144,7 @@ class Plan:
             [graph.input(port.name, k) for k in range(port.size)] for port in self.ports
         )
         poses = [target[k : k + 16] for k in range(0, len(target), 16)]
-        start = clamped(how, normalize(tree, q0))
+        start = within((*how.limits.values(), *how.idle), normalize(tree, q0))
         lost = _any(graph, (not_finite(graph, x) for x in (*target, *q0, tol, tries)))
         empty = (1.0 - lost) * _any(graph, (not_finite(graph, x) for x in start))
         bent = (1.0 - lost) * _any(graph, (_not_rigid(graph, x) for x in poses))
@@ -149,7 +165,7 @@ class Plan:
         regions = tuple(replace(r, uneven=True) if isinstance(r, Repeat) else r for r in regions)
         outputs = (
             Output("result", (tree.nq,), tuple(roots[:-1])),
-            Output("status", (), (roots[-1],), BYTE),
+            Output("status", (), (roots[-1],), FLAGS),
         )
         return Program(NAME, self.ports, regions, outputs)
 

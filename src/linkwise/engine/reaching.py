@@ -16,7 +16,9 @@ from linkwise.engine.kernels import Kernels
 from linkwise.engine.reach_plan import NAME, RIGID, Plan
 from linkwise.engine.recipes import kernel_of
 from linkwise.engine.tasks import Tasks
+from linkwise.errors import ConvergenceWarning, LimitWarning, warn
 from linkwise.model import configuration
+from linkwise.model.tree import Tree
 from linkwise.model.values import mask
 from linkwise.trace.status import Status
 
@@ -28,7 +30,14 @@ DIRECTIONS = {
 MOST_DOFS = 120  # that move a frame, beyond which a search is not compiled
 MOST_RESTARTS = 10_000
 LEAST_TOLERANCE = 1e-12
-NOT_RIGID = np.uint8(Status.NOT_RIGID)
+NOT_RIGID = int(Status.NOT_RIGID)
+UNSOLVED = int(Status.NOT_FINITE | Status.NOT_CONVERGED | Status.OVERFLOW)
+REASONS = {
+    Status.NOT_FINITE: "the target or q0 is NaN or infinite",
+    Status.OVERFLOW: "a quaternion of q0 cannot be normalized",
+    Status.NOT_CONVERGED: "out of reach within the joint limits, or not found in all restarts "
+    "(q0, restarts, tol, directions, limits=False)",
+}
 
 Numbers = tuple[arrays.Array, arrays.Array]  # tolerance, number of starts
 
@@ -84,14 +93,14 @@ def inverse_kinematics(
     if reach.site is not None and device is None:
         found = reach.site.run(*values, *numbers, out=out, threads=threads)
         if found is not NotImplemented:
-            return found if status else _rigid(*found)
+            return found if status else _without_status(*found)
 
     def run(batch: AnyBatch, backend: Backend, out: Any) -> Any:
         if isinstance(batch, devices.DeviceBatch):
             found = _solve_there(calls, reach, batch, numbers, backend, out)
             return tuple(found) if status else found[0]
         q, bits = _solve(calls, reach, batch, numbers, backend, out, threads)
-        return (q, bits) if status else _rigid(q, bits)
+        return (q, bits) if status else _without_status(q, bits)
 
     number = None if device is None else devices.number(device)
     machine = None if number is None else gpu(number)
@@ -133,7 +142,7 @@ def _solve(
 def _rounded(plan: Plan, q: Any) -> Any:
     """Configurations in float32, still within limits."""
     narrow = q.astype(np.float32)
-    for k, lower, upper in plan.search.limits.values():
+    for k, lower, upper in (*plan.search.limits.values(), *plan.search.idle):
         least = -np.inf if lower is None else _inward(lower, np.inf)
         most = np.inf if upper is None else _inward(upper, -np.inf)
         narrow[..., k] = np.clip(narrow[..., k], least, most)
@@ -203,7 +212,23 @@ def new_plan(tasks: Tasks, frame: Any, asked: Asked, status: bool) -> Plan:
                 f"{NAME}: frame {name!r} is moved by {count} degrees of freedom; expected 1 to "
                 f"{MOST_DOFS}"
             )
+    if asked.limits:
+        _warn_of_empty_ranges(tree)
     return Plan(tree, frames, _directions(asked.directions), bool(asked.limits), not status)
+
+
+def _warn_of_empty_ranges(tree: Tree) -> None:
+    """Warn if limits of a joint and of those that follow it exclude each other."""
+    empty = {q for q, (lower, upper) in configuration.allowed(tree).items() if lower > upper}
+    driver = next((x for x, q, _ in configuration.own_joints(tree) if q.start in empty), None)
+    if driver is not None:
+        warn(
+            LimitWarning,
+            f"{NAME}: limits of joint {driver.joint_name!r} ({driver.limits.lower:g} to "
+            f"{driver.limits.upper:g}) and of the joints that follow it exclude each other; "
+            f"{len(empty)} such joint(s) keep their own limits only (repair the file, or load it "
+            "with mimic='free')",
+        )
 
 
 def _directions(given: Any) -> tuple[bool, ...]:
@@ -273,15 +298,30 @@ def _poses(places: arrays.Array) -> arrays.Array:
     return poses
 
 
-def _rigid(q: Any, bits: Any) -> Any:
-    """The result; raises ValueError where a target is no rigid motion."""
-    bent = bits & NOT_RIGID
-    if not (bent.any() if isinstance(bent, np.ndarray) else bent):
+def _without_status(q: Any, bits: Any) -> Any:
+    """The result without its status: raise for bad targets, and warn of rows without a solution."""
+    if not (bits.any() if isinstance(bits, np.ndarray) else bits):
         return q
-    where = [int(k) for k in np.argwhere(bent)[0]] if np.ndim(bent) else []
-    at = f"target[{', '.join(map(str, where))}]" if where else "target"
-    raise ValueError(
-        f"{NAME}: {at} is no rigid motion; expected a right-handed rotation (rows of unit length "
-        f"at right angles, to {RIGID:g}), a place, and a last row 0 0 0 1 (with status=True, such "
-        "states are flagged instead)"
-    )
+    bent = np.argwhere(bits & NOT_RIGID)
+    if len(bent):
+        raise ValueError(
+            f"{NAME}: {_row('target', bent[0])} is no rigid motion; expected a right-handed "
+            f"rotation (rows of unit length at right angles, to {RIGID:g}), a place, and a last "
+            "row 0 0 0 1 (with status=True, such states are flagged instead)"
+        )
+    lost = np.argwhere(bits & UNSOLVED)
+    if len(lost):
+        first = Status(int(np.asarray(bits)[tuple(lost[0])]) & UNSOLVED)
+        reason = REASONS[next(flag for flag in REASONS if flag & first)]
+        warn(
+            ConvergenceWarning,
+            f"{NAME}: {len(lost)} of {np.size(bits)} rows have no solution and are NaN, the first "
+            f"{_row('target', lost[0])}: {reason}; status=True returns the best configuration "
+            "found, with a status per row, and no warning",
+        )
+    return q
+
+
+def _row(name: str, index: Any) -> str:
+    """``target[3, 0]``; of a single state ``target``."""
+    return f"{name}[{', '.join(map(str, index.tolist()))}]" if len(index) else name

@@ -433,7 +433,7 @@ class ScanKernel:
         def made(result: Array) -> list[Array]:
             if len(outputs) == 1:
                 return [result]
-            statuses.append(np.empty((len(result), 1), np.uint8))
+            statuses.append(np.empty((len(result), 1), np.uint16))
             return [result, statuses[-1]]
 
         joints = outputs[0]

@@ -13,7 +13,7 @@ from linkwise.engine.calls import AnyBatch, Calls
 from linkwise.engine.recipes import Recipe, kernel_of, kernel_of_loops
 from linkwise.trace.expr import Expr, Graph
 from linkwise.trace.guard import guard
-from linkwise.trace.program import BYTE, NUMBER, Port, Program, Signature, Slot
+from linkwise.trace.program import FLAGS, FLAGS_DTYPE, NUMBER, Port, Program, Signature, Slot
 from linkwise.trace.tracer import program_of, used_pivots
 
 
@@ -70,7 +70,9 @@ class Function(NamedTuple):
                 own = self.kernel(robot, batch.dtype, form, backend)
                 if made is not None and not there:
                     made(own)
-            outputs = [(x.shape, batch.dtype if x.kind == NUMBER else "uint8") for x in self.slots]
+            outputs = [
+                (x.shape, batch.dtype if x.kind == NUMBER else FLAGS_DTYPE) for x in self.slots
+            ]
             return tuple(batch.run(own, outputs, out, threads))
 
         moved_to = None if number is None else gpu(number)
@@ -82,7 +84,7 @@ class Function(NamedTuple):
     @property
     def slots(self) -> tuple[Slot, ...]:
         """Its outputs."""
-        bits = () if self.status is None else (Slot("status", kind=BYTE),)
+        bits = () if self.status is None else (Slot("status", kind=FLAGS),)
         return (Slot("result", (self.size,)), *self.more, *bits)
 
     def kernel(self, robot: Robot, dtype: str, form: str, machine: Backend | None = None) -> Kernel:

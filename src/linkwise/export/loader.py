@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from linkwise.backends.cstyle.render import word
 from linkwise.export.source import Robot
 from linkwise.export.wanted import Wanted
-from linkwise.trace.program import BYTE
+from linkwise.trace.program import FLAGS, FLAGS_DTYPE
 
 MODULE = '''\
 """Functions of {name} in {library}, one state a call; written by linkwise {version}."""
@@ -58,7 +58,9 @@ def loader(robot: Robot, functions: Sequence[Wanted], library: str) -> str:
 
 def _function(robot: Robot, one: Wanted) -> str:
     names = [(word(port.name), port.size) for port in one.program.inputs]
-    outputs = [(o.shape, "uint8" if o.kind == BYTE else robot.dtype) for o in one.program.outputs]
+    outputs = [
+        (o.shape, FLAGS_DTYPE if o.kind == FLAGS else robot.dtype) for o in one.program.outputs
+    ]
     return FUNCTION.format(
         short=one.name.removeprefix(f"{robot.prefix}_"),
         arguments=", ".join(name for name, _ in names),

@@ -21,7 +21,7 @@ from linkwise.export.source import Robot
 from linkwise.export.wanted import Wanted
 from linkwise.model.configuration import random
 from linkwise.model.parameters import KINDS, Parameter
-from linkwise.trace.program import BYTE, Program
+from linkwise.trace.program import FLAGS, FLAGS_C, Program
 
 STATES = 4
 NEARBY = 8  # states a rounding away from each
@@ -80,7 +80,7 @@ def _test(robot: Robot, one: Wanted) -> str:
     dialect, program = robot.dialect, one.program
     given = states(robot, program)
     expected, tolerance = results(program, given, robot.dtype)
-    kinds = {BYTE: "unsigned char"}
+    kinds = {FLAGS: FLAGS_C}
     inputs = [word(port.name) for port in program.inputs]
     outputs = [word(output.name) for output in program.outputs]
     lines = [f"static int test_{one.name}(void)", "{"]

@@ -16,7 +16,15 @@ from linkwise.export.wanted import Wanted, identifier, ports, unique
 from linkwise.functions import Functions
 from linkwise.model.configuration import own_joints
 from linkwise.model.tree import Tree
-from linkwise.trace.program import BYTE, For, OperationCount, Program, Repeat, count_operations
+from linkwise.trace.program import (
+    FLAGS,
+    FLAGS_C,
+    For,
+    OperationCount,
+    Program,
+    Repeat,
+    count_operations,
+)
 from linkwise.trace.status import Status
 
 MOST_NAMED = 1000  # joints that get names in the header
@@ -87,7 +95,7 @@ def prototype(robot: Robot, one: Wanted) -> str:
     T = robot.dialect.number
     inputs = [f"const {T} {word(p.name)}[{p.size}]" for p in one.program.inputs]
     outputs = [
-        f"{'unsigned char' if o.kind == BYTE else T} {word(o.name)}[{o.slot.size}]"
+        f"{FLAGS_C if o.kind == FLAGS else T} {word(o.name)}[{o.slot.size}]"
         for o in one.program.outputs
     ]
     return f"void {one.name}({', '.join((*inputs, *outputs))})"

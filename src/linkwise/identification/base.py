@@ -103,7 +103,7 @@ def excitation(robot: Robot, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> flo
 
     >>> import numpy as np, linkwise as lw
     >>> robot, rng = lw.load("puma560"), np.random.default_rng(0)
-    >>> states = robot.random_q(rng, 200), *rng.normal(size=(2, 200, 6))
+    >>> states = robot.random_q(rng, size=200), *rng.normal(size=(2, 200, 6))
     >>> bool(1 < lw.excitation(robot, *states) < 100)
     True
     """

@@ -7,7 +7,6 @@ the robot's own values stay. Then, if asked, the best of the bodies that can exi
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwise.errors import IdentificationWarning, warn
 from linkwise.identification.base import RANK
 from linkwise.identification.bodies import Found, best_bodies
 from linkwise.identification.fit import Fit, fitted, residuals
@@ -215,7 +215,7 @@ def _warn(fit: Fit, missed: tuple[str, ...], most: int, found: Found) -> None:
 
 
 def _say(text: str) -> None:
-    warnings.warn(f"identify: {text}", UserWarning, stacklevel=4)
+    warn(IdentificationWarning, f"identify: {text}")
 
 
 def _few(names: Sequence[str]) -> str:

@@ -103,8 +103,8 @@ def build(description: RobotDescription, policy: Policy | None = None) -> Tree:
     chosen = choose_frames([body.placed for body in bodies])
     parts = zip(bodies, checked, chosen, _slices(bodies), strict=True)
     links = [
-        _link(body, mass.seen_in(*frame), placement, policy.friction, *place)
-        for body, mass, (frame, placement), place in parts
+        _link(body, mass.seen_in(*at), _joint_frame(i, *at), placement, policy.friction, *place)
+        for i, (body, mass, (at, placement), place) in enumerate(parts)
     ]
     places = {link.name: _frame(BASE, R, p) for link, R, p in on_base}
     for i, (body, (frame, _)) in enumerate(zip(bodies, chosen, strict=True)):
@@ -168,6 +168,7 @@ def _slices(bodies: list[Body]) -> list[tuple[int, int, Follows | None]]:
 def _link(
     body: Body,
     mass: Moments,
+    frame: Frame,
     placement: Transform,
     friction: bool,
     q_index: int,
@@ -193,6 +194,8 @@ def _link(
         mass=mass.mass,
         axis=joint.axis,
         kind=joint.kind,
+        frame_origin=frame.origin,
+        frame_rotation=frame.rotation,
     )
 
 
@@ -256,6 +259,11 @@ class _Reached:
 def _frame(link: int, R: Array, p: Array) -> Frame:
     rows = tuple((float(a), float(b), float(c)) for a, b, c in tidy_rotation(R))
     return Frame(link, (float(p[0]), float(p[1]), float(p[2])), rows)
+
+
+def _joint_frame(i: int, G: Array, origin: Array) -> Frame:
+    """The frame of a body's joint in the frame chosen for the body."""
+    return _frame(i, G.T @ np.eye(3), G.T @ (np.zeros(3) - origin))
 
 
 def _link_frames(i: int, body: Body, G: Array, origin: Array) -> dict[str, Frame]:

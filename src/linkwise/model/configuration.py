@@ -59,6 +59,21 @@ def position_limits(tree: Tree) -> Array:
     return limits
 
 
+def allowed(tree: Tree) -> dict[int, tuple[float, float]]:
+    """Range that the limits of a joint and of all joints that follow it allow.
+
+    By the joint's first index in q. A range whose ends are in the wrong order is empty.
+    """
+    found = {q.start: (x.limits.lower, x.limits.upper) for x, q, _ in own_joints(tree)}
+    for link in tree.links if tree.coupled else ():
+        tie, limits = link.follows, (link.limits.lower, link.limits.upper)
+        if tie is not None and tie.multiplier != 0.0:
+            low, high = sorted((x - tie.offset) / tie.multiplier for x in limits)
+            least, most = found[link.q_index]
+            found[link.q_index] = max(low, least), min(high, most)
+    return found
+
+
 def largest(tree: Tree, field: str) -> Array:
     """The limit ``"velocity"`` or ``"effort"`` of each degree of freedom."""
     links = tree.links
@@ -71,20 +86,45 @@ def largest(tree: Tree, field: str) -> Array:
     return np.repeat(limits[each], np.array([link.joint.nv for link in own], int)[each])
 
 
-def spread(link: Link, limited: bool = True) -> tuple[Array, Array]:
+def spread(
+    link: Link, limited: bool = True, limits: tuple[float, float] | None = None
+) -> tuple[Array, Array]:
     """Limits; where one is missing, as far from the other as an unlimited joint reaches.
 
     Not ``limited``: as if all were missing. Of a joint with a quaternion, a range of its rates.
+    ``limits`` are used instead of the joint's.
     """
     wide = np.array(WIDE.get(link.kind, (np.pi,) * link.joint.nq))
     if link.joint.quasi:
         wide = np.array([np.pi] * 3 + [1.0] * (link.joint.nv - 3))
-    lower, upper = link.limits.lower, link.limits.upper
+    lower, upper = limits or (link.limits.lower, link.limits.upper)
     if link.joint.quasi or not limited:
         lower, upper = -np.inf, np.inf
     low = np.full(len(wide), lower) if np.isfinite(lower) else np.minimum(-wide, upper - 2 * wide)
     high = np.full(len(wide), upper) if np.isfinite(upper) else np.maximum(wide, lower + 2 * wide)
     return low, high
+
+
+def generator(rng: Any, seed: Any) -> np.random.Generator:
+    """The generator of a call; raise for a seed or a size in its place."""
+    if isinstance(rng, np.random.Generator):
+        if seed is None:
+            return rng
+        raise TypeError("random_q: rng and seed are both given; expected one of them")
+    if rng is not None:
+        shown, way = repr(rng)[:80], ""
+        if isinstance(rng, int | np.integer) and not isinstance(rng, bool):
+            way = f": random_q(seed={int(rng)}) for a seed, random_q(size={int(rng)}) for a batch"
+        elif isinstance(rng, tuple | list):
+            way = f": random_q(size={shown})"
+        raise TypeError(
+            f"random_q: rng is {shown}; expected a numpy.random.Generator, and seed= and size= by "
+            f"name{way}"
+        )
+    whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+    if seed is not None and not (whole and seed >= 0):
+        raise ValueError(f"random_q: seed is {seed!r}; expected an integer that is not negative")
+    return np.random.default_rng(seed)
 
 
 def random(tree: Tree, rng: np.random.Generator, size: int | tuple[int, ...]) -> Array:

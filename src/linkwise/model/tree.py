@@ -73,6 +73,9 @@ class Link:
     mass: float = 0.0  # as described: regrouping moves inertia between links, not this number
     axis: tuple[float, float, float] = (0.0, 0.0, 1.0)  # as described, in the link's named frame
     kind: str = ""  # as described
+    # origin and axes (rows; frame axes -> link axes) of the frame that the file gives the joint
+    frame_origin: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    frame_rotation: tuple[tuple[float, float, float], ...] = IDENTITY
 
     def joint_state(self, q: Sequence[Scalar]) -> JointState:
         """The joint at a configuration, seen from the parent's frame."""
@@ -452,13 +455,15 @@ class Tree:
 
     @cached_property
     def joint_frames(self) -> tuple[Frame, ...]:
-        """The frame that a file gives each joint or its link, or else the link's own."""
-        return tuple(self._joint_frame(i, *names) for i, names in enumerate(self.names()))
+        """The frame that the file gives each joint.
 
-    def _joint_frame(self, i: int, link: str, joint: str) -> Frame:
-        named = (self.frames.get(name) for name in (joint, link))
-        on_link = (frame for frame in named if frame and frame.link == i)
-        return next(on_link, Frame(i, (0.0, 0.0, 0.0), IDENTITY))
+        Not looked up by name: a link may have the name of a joint, and its frame is another one.
+        """
+        if isinstance(self.links, LinkArrays):  # these have the frames of the sweeps
+            return tuple(Frame(i, (0.0, 0.0, 0.0), IDENTITY) for i in range(self.n_links))
+        return tuple(
+            Frame(i, link.frame_origin, link.frame_rotation) for i, link in enumerate(self.links)
+        )
 
     @property
     def coupled(self) -> bool:

@@ -37,7 +37,7 @@ from linkwise.motion.operational import REPORT, WRITTEN_OUT, Plan, answer, not_a
 from linkwise.robot import Robot
 from linkwise.spatial import Scalar
 from linkwise.trace.expr import Expr, Graph
-from linkwise.trace.program import NUMBER, Port
+from linkwise.trace.program import FLAGS_DTYPE, NUMBER, Port
 from linkwise.trace.status import status_of
 from linkwise.trace.tracer import Task
 
@@ -128,7 +128,7 @@ class Composed:
 
         def filled(kernel: Kernel, inputs: Sequence[Array]) -> list[Array]:
             slots = kernel.signature.outputs
-            kinds = [batch.dtype if x.kind == NUMBER else "uint8" for x in slots]
+            kinds = [batch.dtype if x.kind == NUMBER else FLAGS_DTYPE for x in slots]
             pairs = zip(slots, kinds, strict=True)
             results = [np.empty((batch.states, x.size), kind) for x, kind in pairs]
             if batch.states:

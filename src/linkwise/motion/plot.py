@@ -40,9 +40,11 @@ def plot(traj: Trajectory, frame: str | None, row: Any) -> Any:
 def figure_of(what: str, size: tuple[float, float]) -> Any:
     """An empty figure; raises ImportError with the command that installs matplotlib."""
     try:
-        from matplotlib.figure import Figure
+        import matplotlib.figure  # noqa: F401
     except ImportError:
         raise ImportError(f"{what} needs matplotlib: pip install 'linkwise[plot]'") from None
+    from linkwise.figures import Figure
+
     return Figure(figsize=size, layout="constrained")
 
 

@@ -29,7 +29,7 @@ class Record:
         self.tau = np.full(asked, np.nan, setup.dtype)  # the last torques of a controller
         self.kept_tau = np.full((asked[0], T, asked[1]), np.nan, setup.dtype)
         self.done = np.zeros(self.rows, np.int64)  # healthy steps of each row
-        self.fault = np.zeros(self.rows, np.uint8)
+        self.fault = np.zeros(self.rows, np.uint16)
         self.slack = np.zeros(self.rows)  # squares of what iterations left to do
         self.event_t = np.full(self.rows, np.nan)
         self.event_dof = np.full(self.rows, -1)
@@ -94,7 +94,7 @@ class Record:
         """Add the healthy steps of a run, and what went wrong in it, to rows that were well."""
         well = self.fault == 0
         self.done[well] += healthy[well].astype(np.int64)
-        self.fault[well] = fault[well].astype(np.uint8)
+        self.fault[well] = fault[well].astype(np.uint16)
         self.slack = np.fmax(self.slack, slack)
 
     def _end_here(self) -> None:
@@ -156,7 +156,7 @@ class Record:
         return Event(self.event_t.reshape(leading), self.event_dof.reshape(leading),
                      q.reshape(*leading, -1), qd.reshape(*leading, -1))  # fmt: skip
 
-    def _status(self) -> NDArray[np.uint8]:
+    def _status(self) -> NDArray[np.uint16]:
         """What went wrong with each row, as bits of `Status`."""
         setup, bits = self.setup, self.fault.copy()
         lost = np.zeros(self.rows, bool)
@@ -169,12 +169,12 @@ class Record:
             lost |= np.broadcast_to(own, setup.leading).reshape(self.rows)
         bits[lost & (bits > 0)] = int(Status.NOT_FINITE)
         loose = (self.slack > CONVERGED[setup.dtype] ** 2) & ~lost
-        bits |= np.where(loose, int(Status.NOT_CONVERGED), 0).astype(np.uint8)
+        bits |= np.where(loose, int(Status.NOT_CONVERGED), 0).astype(np.uint16)
         if setup.robot.nq == setup.robot.nv:  # no quaternions
             return bits
         with np.errstate(invalid="ignore"):  # rows that are not finite
             off = np.abs(setup.robot.normalize(setup.q) - setup.q).max(-1) > UNIT_TOLERANCE
-        return bits | np.where(off & ~lost, int(Status.NOT_UNIT), 0).astype(np.uint8)
+        return bits | np.where(off & ~lost, int(Status.NOT_UNIT), 0).astype(np.uint16)
 
 
 def torques_of(tau: Any, setup: Setup) -> Array:

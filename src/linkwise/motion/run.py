@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Protocol
 
 import numpy as np
 
+from linkwise.errors import SimulationWarning, warn
 from linkwise.motion.adaptive import Adaptive
 from linkwise.motion.fused import Fused
 from linkwise.motion.progress import Progress
@@ -16,8 +16,6 @@ from linkwise.motion.stepped import Stepped
 from linkwise.motion.trajectory import Trajectory
 from linkwise.robot import Robot
 from linkwise.trace.status import Status
-
-USERS_LINE = 3  # frames from `run` to the line that called `simulate`
 
 
 class Mover(Protocol):
@@ -43,13 +41,11 @@ def run(setup: Setup, threads: int | None) -> Trajectory:
     except KeyboardInterrupt:
         interrupted = True
         time = record.step * setup.dt
-        warnings.warn(
-            f"simulate: interrupted; the trajectory ends at {time:.6g} s", stacklevel=USERS_LINE
-        )
+        warn(SimulationWarning, f"simulate: interrupted; the trajectory ends at {time:.6g} s")
     found = record.trajectory(interrupted)
     failures = told(setup, found)
     if failures is not None:
-        warnings.warn(failures, RuntimeWarning, stacklevel=USERS_LINE)
+        warn(SimulationWarning, failures)
     return found
 
 

@@ -33,7 +33,7 @@ class Stepped:
         self.f_ext = {name: x[0] if self.alone else x for name, x in pushes} or None
         self.time = 0.0
         self.held: Array | None = None
-        self.bits = np.zeros(record.rows, np.uint8)
+        self.bits = np.zeros(record.rows, np.uint16)
 
     def room(self) -> int:
         """Steps that can be taken at once."""

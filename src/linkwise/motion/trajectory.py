@@ -6,6 +6,7 @@ import json
 import os
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from linkwise.motion.laws import Law
 from linkwise.motion.limits import NUMBERS, PLACES, Limited, Limits, stop_forces
 from linkwise.robot import Robot
+from linkwise.trace.program import FLAGS_DTYPE
 from linkwise.trace.status import Status
 
 Array = NDArray[Any]
@@ -70,7 +72,7 @@ class Trajectory:
 
     >>> import linkwise as lw
     >>> robot = lw.chain(3)
-    >>> lw.simulate(robot, robot.random_q(0, size=5), duration=0.1, dt=1e-3)
+    >>> lw.simulate(robot, robot.random_q(seed=0, size=5), duration=0.1, dt=1e-3)
     <Trajectory of 'chain3': 5 state(s), 101 times, 0 to 0.1 s>
     """
 
@@ -99,6 +101,36 @@ class Trajectory:
         bad = f", {failed} failed" if failed else ""
         end = f"{self.t[0]:g} to {self.t[-1]:g} s" if len(self.t) else "nothing"
         return f"<Trajectory of {self.name!r}: {rows} state(s), {len(self.t)} times, {end}{bad}>"
+
+    def _repr_html_(self) -> str | None:
+        """The moving robot, for notebooks; None if there is nothing that can be drawn."""
+        from linkwise.view.show import notebook
+
+        return notebook(self.robot, self) if len(self.t) > 1 else None
+
+    def save_html(self, path: str | os.PathLike[str], frame: str | None = None) -> Path:
+        """Write the motion as one HTML file that any browser plays, without Python or a network.
+
+        Args:
+            path: Where to write it.
+            frame: The frame whose pose is shown first, by default the tip.
+
+        Returns:
+            The path of the file. `Robot.save_html` has more options.
+
+        >>> import linkwise as lw
+        >>> import tempfile, pathlib
+        >>> motion = lw.simulate(lw.chain(2), [0.5, 0.0], duration=0.1)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     motion.save_html(pathlib.Path(folder, "swing.html")).stat().st_size > 10_000
+        True
+        """
+        if self.robot is None:
+            raise ValueError(
+                "save_html: the trajectory has no robot; expected one of simulate, or loaded by "
+                "Trajectory.load(path, robot)"
+            )
+        return self.robot.save_html(path, self, frame=frame)
 
     @property
     def name(self) -> str:
@@ -216,7 +248,7 @@ class Trajectory:
 
         >>> import linkwise as lw
         >>> robot = lw.chain(3)
-        >>> motion = lw.simulate(robot, robot.random_q(0, size=5), duration=0.1)
+        >>> motion = lw.simulate(robot, robot.random_q(seed=0, size=5), duration=0.1)
         >>> motion.q.shape, motion.at(3).q.shape
         ((5, 101, 3), (101, 3))
         """
@@ -406,6 +438,7 @@ def _made_of(facts: dict[str, Any], arrays: dict[str, Array]) -> Trajectory:
     for name, shape in shapes.items():
         if arrays[name].shape != shape:
             raise ValueError(f"{name} has shape {arrays[name].shape}; expected {shape}")
+    status = status.astype(FLAGS_DTYPE, casting="safe", copy=False)  # uint8 in older files
     events = None
     if "event_t" in arrays:
         events = Event(*(arrays[f"event_{name}"] for name in Event._fields))

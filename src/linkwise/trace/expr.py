@@ -14,6 +14,7 @@ from functools import reduce
 from operator import add
 from typing import Any, NamedTuple
 
+from linkwise.spatial.dual import Dual, lifted
 from linkwise.spatial.scalar import (
     Step,
     _atan2,
@@ -56,7 +57,11 @@ ARITY = {
 
 
 class Expr:
-    """A node of the graph; arithmetic on it adds nodes."""
+    """A node of the graph; arithmetic on it adds nodes.
+
+    A dual whose parts are nodes decides what it makes of a node: as the second operand it is left
+    to its reflected methods, as NumPy leaves it (``Dual.__array_ufunc__``).
+    """
 
     __slots__ = ("args", "graph", "id", "op", "value")
 
@@ -67,25 +72,33 @@ class Expr:
         inner = repr(self.value) if not self.args else ", ".join(f"%{a.id}" for a in self.args)
         return f"%{self.id} = {self.op}({inner})"
 
-    def __add__(self, o: Expr | float) -> Expr:
+    def __add__(self, o: Any) -> Expr:
+        if isinstance(o, Dual):
+            return NotImplemented
         return self.graph.add(self, self.graph.lift(o))
 
     def __radd__(self, o: float) -> Expr:
         return self.graph.add(self.graph.lift(o), self)
 
-    def __sub__(self, o: Expr | float) -> Expr:
+    def __sub__(self, o: Any) -> Expr:
+        if isinstance(o, Dual):
+            return NotImplemented
         return self.graph.sub(self, self.graph.lift(o))
 
     def __rsub__(self, o: float) -> Expr:
         return self.graph.sub(self.graph.lift(o), self)
 
-    def __mul__(self, o: Expr | float) -> Expr:
+    def __mul__(self, o: Any) -> Expr:
+        if isinstance(o, Dual):
+            return NotImplemented
         return self.graph.mul(self, self.graph.lift(o))
 
     def __rmul__(self, o: float) -> Expr:
         return self.graph.mul(self.graph.lift(o), self)
 
-    def __truediv__(self, o: Expr | float) -> Expr:
+    def __truediv__(self, o: Any) -> Expr:
+        if isinstance(o, Dual):
+            return NotImplemented
         return self.graph.div(self, self.graph.lift(o))
 
     def __rtruediv__(self, o: float) -> Expr:
@@ -117,7 +130,9 @@ def _(x: Expr) -> Expr:
 
 
 @select.register(Expr)
-def _(condition: Expr, a: Expr | float, b: Expr | float) -> Expr:
+def _(condition: Expr, a: Any, b: Any) -> Any:
+    if isinstance(a, Dual) or isinstance(b, Dual):
+        return select(lifted(condition), a, b)
     graph = condition.graph
     first, second = graph.lift(a), graph.lift(b)
     if condition.op == "const":
@@ -126,7 +141,9 @@ def _(condition: Expr, a: Expr | float, b: Expr | float) -> Expr:
 
 
 @_atan2.register(Expr)
-def _(like: Expr, y: Expr | float, x: Expr | float) -> Expr:
+def _(like: Expr, y: Any, x: Any) -> Any:
+    if isinstance(y, Dual) or isinstance(x, Dual):
+        return _atan2(lifted(like), y, x)
     graph = like.graph
     up, along = graph.lift(y), graph.lift(x)
     if up.op == along.op == "const":
@@ -147,10 +164,11 @@ def _(x: Expr, step: Step, state: Sequence[Expr | float], limit: Expr | float) -
 
 
 @reciprocal.register(Expr)
-def _(x: Expr, scale: Expr | float = 0.0) -> Expr:
+def _(x: Expr, scale: Any = 0.0) -> Expr:
     if x.op == "const":
         return x.graph.const(reciprocal(_float(x)))
-    x.graph.pivots.append((x, x.graph.lift(scale)))
+    # a pivot is compared with the value of its scale, whichever way that changes
+    x.graph.pivots.append((x, x.graph.lift(lifted(scale).value)))
     return 1.0 / x
 
 

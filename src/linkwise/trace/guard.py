@@ -13,7 +13,7 @@ one overflows; additions are cheaper where multiply-adds are what a processor is
 
 Each input is added where it is first used, while it is in a register anyway; angles come first,
 because backends compute all sines of a block at its start. A program with counted loops adds all
-inputs up in loops of their own, before the others. Bytes (the status) are not guarded.
+inputs up in loops of their own, before the others. Status flags are not guarded.
 """
 
 from __future__ import annotations

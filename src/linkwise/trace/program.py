@@ -34,7 +34,8 @@ class Port:
     close: int = 0
 
 
-NUMBER, BYTE = "number", "byte"  # the kernel's own dtype; a small whole number as uint8
+NUMBER, FLAGS = "number", "flags"  # numbers of the kernel's dtype; status flags
+FLAGS_DTYPE, FLAGS_BYTES, FLAGS_C = "uint16", 2, "unsigned short"  # how flags are stored
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from linkwise.trace.classes import Classes, classes_of
 from linkwise.trace.expr import Expr, Graph, summed
 from linkwise.trace.kept import divides
 from linkwise.trace.pairs import Pairs, write_matrix
-from linkwise.trace.program import BYTE, Output, Port, Program, Slot
+from linkwise.trace.program import FLAGS, Output, Port, Program, Slot
 from linkwise.trace.rolled import Step, loop
 from linkwise.trace.rolled_adjoints import copy_to, gradient
 from linkwise.trace.rolled_tangents import Places, carry_tangents, counted, tangents_of
@@ -123,7 +123,7 @@ def _traced(
     regions, roots = assemble(graph, [*results, *pivots], status)
     end = len(results) + len(pivots)
     outputs = [Output(slot.name, slot.shape, tuple(roots[: len(results)]))]
-    outputs += [Output("status", (), tuple(roots[end:]), BYTE)] if status else []
+    outputs += [Output("status", (), tuple(roots[end:]), FLAGS)] if status else []
     watched = tuple(roots[len(results) : end])
     return Program(task.name, ports, regions, tuple(outputs), watched, rolled.arrays()), left
 

@@ -432,8 +432,8 @@ class RolledTree(Tree):
         """The frame of each joint, its numbers in a table unless they are the links' own."""
         if isinstance(self.frames, LinkFrames):
             return Lazy(lambda _: Frame(BASE, (0.0, 0.0, 0.0), IDENTITY))
-        found = [self._joint_frame(i, *names) for i, names in enumerate(self.names())]
-        rows = np.array([[*f.origin, *np.ravel(f.rotation)] for f in found])
+        described = (self.links[i] for i in range(self.n_links))
+        rows = np.array([[*x.frame_origin, *np.ravel(x.frame_rotation)] for x in described])
         self.tables[FRAMES] = rows.ravel()
 
         def own(visit: Visit) -> Frame:

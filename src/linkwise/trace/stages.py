@@ -28,7 +28,7 @@ from linkwise.trace.expr import Expr, Graph, reachable, summed
 from linkwise.trace.guard import guard
 from linkwise.trace.kept import filled, traced, unknown
 from linkwise.trace.piecetree import NUMBERS, Both, Layout, PieceTree, place_of
-from linkwise.trace.program import BYTE, Array, Output, Port, Program
+from linkwise.trace.program import FLAGS, Array, Output, Port, Program
 from linkwise.trace.rolled import merge, program
 from linkwise.trace.rolledtree import LINKS, Gathered, Input, Lazy, Place, Slots, Visit
 from linkwise.trace.status import bad_pivots, bits, not_finite, not_unit
@@ -355,7 +355,7 @@ def _program(
     count, end = len(numbers), len(numbers) + len(set(pivots))
     outputs = list(written)
     outputs += [Output("result", (count,), tuple(roots[:count]))] if count else []
-    outputs += [Output("status", (), tuple(roots[end:]), BYTE)] if status else []
+    outputs += [Output("status", (), tuple(roots[end:]), FLAGS)] if status else []
     return Program(name, tuple(ports), regions, tuple(outputs), tuple(roots[count:end]), arrays)
 
 

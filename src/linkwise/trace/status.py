@@ -1,4 +1,4 @@
-"""What can be wrong with a state, as bits computed beside its result."""
+"""Status flags of a state: what is wrong with it, computed in addition to its result."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from linkwise.trace.expr import Expr, Graph, reachable, summed
 
 
 class Status(IntFlag):
-    """What was wrong with a state, as bits; 0 where nothing was. ``status=True`` returns them.
+    """Status flags of a state; 0 if nothing is wrong. ``status=True`` returns them as uint16.
 
     >>> import linkwise as lw
     >>> _, status = lw.chain(2).bias([[0.1, 0.2], [0.1, float("inf")]], [0.0, 0.0], status=True)
@@ -32,9 +32,11 @@ class Status(IntFlag):
     # rigid body can have such an inertia, and the row is what the equations make of it
     NOT_RIGID = 64
     REDUNDANT = 128  # constraints of closed loops depend on each other here; solved without those
+    LOOP_OPEN = 256  # of closed robots: the state violates their loops
+    PULLING = 512  # of contacts declared unilateral: a contact pulls
 
     def __str__(self) -> str:
-        """The names of the bits that are set."""
+        """The names of the flags that are set."""
         return self.name or str(int(self))
 
 

@@ -15,7 +15,7 @@ from linkwise.model.tree import Frame, Tree
 from linkwise.trace.assemble import assemble
 from linkwise.trace.diff import Mode, jacobian
 from linkwise.trace.expr import Expr, Graph, reachable
-from linkwise.trace.program import BYTE, Output, Port, Program, Signature, Slot
+from linkwise.trace.program import FLAGS, Output, Port, Program, Signature, Slot
 from linkwise.trace.status import status_of
 
 
@@ -47,7 +47,7 @@ class Task:
         """Outputs of the program: the result, how an iteration went, the status."""
         result = Slot("result", self.algorithm.output_shape(tree))
         went = [Slot("iterations"), Slot("residual")] if self.algorithm.iterates else []
-        return (result, *went, *([Slot("status", kind=BYTE)] if self.status else []))
+        return (result, *went, *([Slot("status", kind=FLAGS)] if self.status else []))
 
     def signature(self, tree: Tree) -> Signature:
         """The arrays of this task's kernels, known without tracing."""
@@ -157,7 +157,7 @@ def program_of(
 ) -> Program:
     """The program that writes the values into the slots, bytes last, and keeps its pivots."""
     pivots = list(dict.fromkeys(pivot for pivot, _ in graph.pivots))
-    count = sum(slot.size for slot in slots if slot.kind != BYTE)
+    count = sum(slot.size for slot in slots if slot.kind != FLAGS)
     regions, roots = assemble(graph, [*values[:count], *pivots], values[count:])
     numbers, rest = roots[:count], roots[count:]
     outputs = cut(slots, [*numbers, *rest[len(pivots) :]])

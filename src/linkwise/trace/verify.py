@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from linkwise.trace.expr import ARITY, At, Expr, Write, whole
-from linkwise.trace.program import BYTE, NUMBER, Block, Carry, For, Output, Program, Repeat
+from linkwise.trace.program import FLAGS, NUMBER, Block, Carry, For, Output, Program, Repeat
 
 
 class IllegalProgram(ValueError):
@@ -57,8 +57,8 @@ def _output(program: Program, output: Output, known: set[int]) -> None:
     where = f"{program.name}: output {output.name!r}"
     if sum(other.name == output.name for other in program.outputs) != 1:
         raise IllegalProgram(f"{where} is there twice")
-    if output.kind not in (NUMBER, BYTE):
-        raise IllegalProgram(f"{where} is of kind {output.kind!r}; expected number or byte")
+    if output.kind not in (NUMBER, FLAGS):
+        raise IllegalProgram(f"{where} is of kind {output.kind!r}; expected number or flags")
     if not output.values and output.slot.size:
         if not any(w.array == output.name for w in _writes(program)):
             raise IllegalProgram(f"{where} has no values and no loop writes it")

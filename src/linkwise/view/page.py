@@ -9,8 +9,10 @@ from __future__ import annotations
 import base64
 import html
 import json
+import os
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from string import Template
 from typing import Any
 
@@ -54,6 +56,37 @@ def in_notebook(scene: Scene, height: int = 480) -> str:
     text = html.escape(page(scene), quote=True)
     style = f"width:100%;height:{height}px;border:1px solid #d5dbe1;border-radius:8px"
     return f'<iframe sandbox="allow-scripts" style="{style}" srcdoc="{text}"></iframe>'
+
+
+class Page:
+    """A scene as a page that needs no server: what `Robot.show` returns in a notebook.
+
+    A notebook displays it; it has sliders, inverse kinematics of a target that is dragged, and the
+    motion, and stays alive in what the notebook is exported to.
+    """
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the page as one HTML file.
+
+        Args:
+            path: Where to write it.
+
+        Returns:
+            The path of the file.
+        """
+        to = Path(path)
+        to.write_text(page(self._scene), encoding="utf-8")
+        return to
+
+    def _repr_html_(self) -> str:
+        """The page in a frame."""
+        return in_notebook(self._scene)
+
+    def __repr__(self) -> str:
+        return f"<Page of {self._scene.name!r}: a notebook displays it, save(path) writes it>"
 
 
 def data_of(scene: Scene) -> dict[str, Any]:

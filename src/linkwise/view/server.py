@@ -9,6 +9,7 @@ import threading
 import time
 import webbrowser
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from linkwise.errors import printable
 from linkwise.interop.package import package
 from linkwise.text import note
 from linkwise.view import readings
+from linkwise.view.origin import checked_listener, require_checks
+from linkwise.view.page import in_notebook
 from linkwise.view.scene import (
     AXES,
     BONES,
@@ -48,8 +51,9 @@ class Viewer:
     def __init__(self, robot: Any, scene: Scene, port: int = PORT) -> None:
         viser = package("viser", "robot.show", "view")
         self._robot, self._scene = robot, scene
-        with contextlib.redirect_stdout(io.StringIO()):  # a banner
+        with contextlib.redirect_stdout(io.StringIO()), checked_listener():  # prints a banner
             self._server = viser.ViserServer(HOST, port, label=printable(robot.name), verbose=False)
+        require_checks(self._server, HOST)
         self._server.gui.configure_theme(show_share_button=False, show_logo=False)
         self._lock = threading.RLock()
         self._setting = 0  # the thread that moves the sliders itself: viser calls it back
@@ -92,6 +96,8 @@ class Viewer:
     def close(self) -> None:
         """End the server; pages that are open lose their connection."""
         if not self._closed.is_set():
+            for port in [port for port, viewer in _viewers.items() if viewer is self]:
+                del _viewers[port]
             self._closed.set()
             self._playing.set()
             with contextlib.redirect_stdout(io.StringIO()):
@@ -118,9 +124,8 @@ class Viewer:
         self.close()
 
     def _repr_html_(self) -> str:
-        """The page, for notebooks."""
-        style = "width:100%;height:560px;border:1px solid #d5dbe1;border-radius:8px"
-        return f'<iframe src="{self.url}" style="{style}"></iframe>'
+        """The scene as a page that needs no server, for notebooks and what they are exported to."""
+        return in_notebook(replace(self._scene, q=np.array(self._rows)))
 
     def __repr__(self) -> str:
         state = "closed" if self._closed.is_set() else self.url
@@ -210,7 +215,9 @@ class Viewer:
         if self._setting == threading.get_ident():
             return
         with self._lock:
-            values = [slider.value for slider in self._sliders]
+            shown = values_of(self._scene.sliders, self.q)
+            pairs = zip(self._sliders, shown, strict=True)
+            values = [_clipped(slider, slider.min, slider.max, x) for slider, x in pairs]
             q = configuration(self._scene.sliders, values, self._robot.nq)
             if self._scene.ties:
                 q = np.asarray(self._robot.project(q), float)
@@ -238,7 +245,7 @@ class Viewer:
         """Draw and read again."""
         with self._lock:
             poses = self.stage.place(self._rows)
-            frame = self._frame.value
+            frame = self._shown_frame()
             read = readings.reading(self._robot, self.q, frame)
             self._text.content = readings.text(self._scene, read)
             self.stage.mark(read.pose, frame)
@@ -251,10 +258,20 @@ class Viewer:
             self.stage.forces(poses, self._index(), not self._moved)
             self.stage.ties(poses)
 
+    def _shown_frame(self) -> str:
+        """The frame whose pose is read: one of the scene, whatever a page has sent."""
+        names = [marker.name for marker in self._scene.frames]
+        return self._frame.value if self._frame.value in names else names[self._scene.tip]
+
     def _index(self) -> int:
         if len(self._scene.t) < 2:
             return 0
-        return max(int(np.searchsorted(self._scene.t, self._time.value, "right")) - 1, 0)
+        return max(int(np.searchsorted(self._scene.t, self._now(), "right")) - 1, 0)
+
+    def _now(self) -> float:
+        """The time that is shown, within that of the motion."""
+        t = self._scene.t
+        return _clipped(self._time, float(t[0]), float(t[-1]), float(t[0]))
 
     # -- time ------------------------------------------------------------------------------------
 
@@ -272,7 +289,7 @@ class Viewer:
                 last = time.monotonic()
                 continue
             now = time.monotonic()
-            at = float(self._time.value) + (now - last) * float(self._speed.value)
+            at = self._now() + (now - last) * _clipped(self._speed, 0.1, 4.0, 1.0)
             last = now
             self._time.value = float(t[0]) if at > t[-1] else at  # which calls `_timed`
             time.sleep(max(0.0, 1.0 / RATE - (time.monotonic() - now)))
@@ -281,7 +298,7 @@ class Viewer:
         """The way of the frame that is read."""
         rows = self._scene.tracks[0]
         some = rows[np.unique(np.linspace(0, len(rows) - 1, 300).round().astype(int))]
-        poses = self._robot.forward_kinematics(np.ascontiguousarray(some), self._frame.value)
+        poses = self._robot.forward_kinematics(np.ascontiguousarray(some), self._shown_frame())
         self.stage.path(np.asarray(poses)[:, :3, 3])
 
     # -- inverse kinematics ----------------------------------------------------------------------
@@ -291,7 +308,7 @@ class Viewer:
             if not self._target.value:
                 self._control.remove()
                 return
-            pose = np.asarray(self._robot.forward_kinematics(self.q, self._frame.value), float)
+            pose = np.asarray(self._robot.forward_kinematics(self.q, self._shown_frame()), float)
             so3 = package("viser", "robot.show", "view").transforms.SO3
             self._control = self._server.scene.add_transform_controls(
                 "/target", 0.25 * self._scene.reach, wxyz=so3.from_matrix(pose[:3, :3]).wxyz,
@@ -301,15 +318,26 @@ class Viewer:
 
     def reach(self, target: ArrayLike) -> None:
         """Bring the frame that is read as near to a pose (4, 4) as joints and limits allow."""
+        if not np.isfinite(np.asarray(target, float)).all():
+            return  # a page can send any number
         directions = "pose" if self._turns.value else "position"
         with self._lock:
             self._stop_clock()
             q, _ = self._robot.inverse_kinematics(
-                target, self._frame.value, self.q, directions, restarts=0, status=True
+                target, self._shown_frame(), self.q, directions, restarts=0, status=True
             )
             if np.isfinite(q).all():
                 self._moved = True
                 self._show(np.asarray(q, float))
+
+
+def _clipped(control: Any, low: float, high: float, otherwise: float) -> float:
+    """The value of a slider within its range: a page can send any number, or none."""
+    try:
+        value = float(control.value)
+    except (TypeError, ValueError, OverflowError):
+        return float(otherwise)
+    return min(max(value, low), high) if np.isfinite(value) else float(otherwise)
 
 
 def _pose(node: Any, so3: Any) -> Array:
@@ -323,13 +351,26 @@ def is_interactive() -> bool:
     return hasattr(sys, "ps1") or bool(sys.flags.interactive) or "IPython" in sys.modules
 
 
-def serve(make: Callable[[], Viewer], open_browser: bool, block: bool | None) -> Viewer:
-    """Start a viewer, open its page, and in a script wait until it is interrupted."""
+_viewers: dict[int, Viewer] = {}  # the one that was started last for each port
+
+
+def serve(make: Callable[[], Viewer], port: int, open_browser: bool, block: bool | None) -> Viewer:
+    """Start a viewer, open its page, and in a script wait until it is interrupted.
+
+    A viewer that was started before for the same port is closed, so that repeated calls use one
+    port; its page connects to the new one by itself.
+    """
+    earlier = _viewers.pop(port, None)
+    if earlier is not None:
+        earlier.close()
     viewer = make()
+    if port:
+        _viewers[port] = viewer
     waits = not is_interactive() if block is None else block
     if open_browser:
         viewer.open()
     if waits:
-        note(f"{viewer._robot.name} at {viewer.url}; Ctrl-C ends it")
+        way_out = "" if block else "; show(..., block=False) does not wait"
+        note(f"{viewer._robot.name} is at {viewer.url}; waiting until Ctrl-C{way_out}")
         viewer.wait()
     return viewer

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from linkwise.view.arguments import Forces, scene_of
-from linkwise.view.page import in_notebook, page
+from linkwise.view.page import Page, in_notebook
 from linkwise.view.scene import MOST_BODIES, Viewed
 from linkwise.view.server import PORT, Viewer, serve
 
@@ -29,10 +30,7 @@ def save_html(
     """Write the scene as one file."""
     if motion is not None and q is not None:
         raise ValueError("save_html: both a motion and q are given; expected one of them")
-    text = page(scene_of(robot, q, motion, frame=frame, forces=forces))
-    to = Path(path)
-    to.write_text(text, encoding="utf-8")
-    return to
+    return Page(scene_of(robot, q, motion, frame=frame, forces=forces)).save(path)
 
 
 def show(
@@ -44,16 +42,25 @@ def show(
     port: int = PORT,
     open_browser: bool = True,
     block: bool | None = None,
-) -> Viewer:
-    """Serve the scene to the browser of this machine."""
+    live: bool | None = None,
+) -> Viewer | Page:
+    """Serve the scene to the browser of this machine; in a notebook, put it into the page."""
     made = scene_of(robot, q, motion, frame=frame, forces=forces)
     for note in made.notes:
         LOG.warning("%s", note)
-    return serve(lambda: Viewer(robot, made, port), open_browser, block)
+    if not (live if live is not None else not runs_in_notebook()):
+        return Page(made)
+    return serve(lambda: Viewer(robot, made, port), port, open_browser, block)
 
 
-def notebook(robot: Viewed) -> str | None:
-    """What a notebook shows for a robot; nothing where it cannot be drawn."""
-    if robot.tree.n_links > MOST_BODIES or not robot.tree.n_links:
+def runs_in_notebook() -> bool:
+    """Whether code is run by the kernel of a notebook, which displays what a cell returns."""
+    get_ipython = getattr(sys.modules.get("IPython"), "get_ipython", None)
+    return hasattr(get_ipython() if get_ipython else None, "kernel")
+
+
+def notebook(robot: Viewed | None, motion: Any = None) -> str | None:
+    """Return what a notebook shows for a robot or its motion; None if it cannot be drawn."""
+    if robot is None or robot.tree.n_links > MOST_BODIES or not robot.tree.n_links:
         return None
-    return in_notebook(scene_of(robot, most_faces=NOTEBOOK_FACES))
+    return in_notebook(scene_of(robot, None, motion, most_faces=NOTEBOOK_FACES))

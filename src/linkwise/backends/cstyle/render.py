@@ -14,7 +14,8 @@ from linkwise.backends.cstyle.functions import EXPRESSIONS, Dialect, functions
 from linkwise.errors import printable
 from linkwise.trace.expr import At, Expr, Whole, Write
 from linkwise.trace.program import (
-    BYTE,
+    FLAGS,
+    FLAGS_C,
     NUMBER,
     Array,
     Block,
@@ -116,7 +117,7 @@ def own_function(
     behind the outputs.
     """
     T = dialect.number
-    kinds = {NUMBER: T, BYTE: "unsigned char"}
+    kinds = {NUMBER: T, FLAGS: FLAGS_C}
     told = {name: how.argument.format(word(name)) for name, how in leaving.items()}
     told |= {name: how.argument.format(word(name)) for name, how in lent.items()}
     inputs = [told.get(p.name, f"const {T} {word(p.name)}[{p.size}]") for p in program.inputs]
@@ -135,7 +136,7 @@ def own_function(
     for region in program.regions:
         writer.region(region)
     writer.leave([group for group in writer.groups if not group.left])
-    casts = {NUMBER: "", BYTE: "(unsigned char)"}
+    casts = {NUMBER: "", FLAGS: f"({FLAGS_C})"}
     stores = [
         f"    {word(output.name)}[{i}] = {casts[output.kind]}{writer.value(value)};"
         for output in program.outputs

@@ -16,7 +16,7 @@ from linkwise.backends.cuda.loops import LOOPS, place_type, render_loops
 from linkwise.backends.cuda.memory import Memory
 from linkwise.backends.cuda.render import TAKES_TURNS, groups, render_cuda
 from linkwise.backends.cuda.trees import TREE, CudaTree, render_tree
-from linkwise.trace.program import NUMBER, For, Program, Signature
+from linkwise.trace.program import FLAGS_DTYPE, NUMBER, For, Program, Signature
 from linkwise.trace.program import Array as Table
 from linkwise.trace.schedule import alive, lean
 
@@ -183,7 +183,7 @@ class CudaKernel:
         """Start filling the outputs; returns before that is done."""
         states = outputs[0].states
         slots = self.signature.outputs
-        dtypes = [self._dtype if slot.kind == NUMBER else "uint8" for slot in slots]
+        dtypes = [self._dtype if slot.kind == NUMBER else FLAGS_DTYPE for slot in slots]
         tiles = -(-states // TILE) * TILE  # whole ones
         for rows, port in zip(inputs, self.signature.inputs, strict=True):
             _check(port.name, rows, tiles if port.tiled else states, port.size, self._dtype)

@@ -30,7 +30,7 @@ from linkwise.backends.cstyle.render import USUAL_ELEMENT as USUAL
 from linkwise.backends.cuda.render import DIALECTS, PRELUDE, SHARED
 from linkwise.trace.expr import At
 from linkwise.trace.piecetree import LAST, LONGER, STEPS
-from linkwise.trace.program import NUMBER, Array, For, Program
+from linkwise.trace.program import FLAGS_C, NUMBER, Array, For, Program
 
 LOOPS = "/* LOOPS */"  # in the text of every such kernel
 THREADS = 32  # of a block: one warp, so that few states meet as many multiprocessors as there are
@@ -279,7 +279,7 @@ def _arguments(program: Program, T: str) -> list[str]:
         name = word(port.name)
         found += [f"const {T}* __restrict__ {name}", f"const long long {name}_row"]
     for slot in program.signature.outputs:
-        kind = T if slot.kind == NUMBER else "unsigned char"
+        kind = T if slot.kind == NUMBER else FLAGS_C
         found.append(f"{kind}* __restrict__ {word(slot.name)}")
     tables = [f"const {_type(a, T)}* __restrict__ of_{word(a.name)}" for a in program.tables]
     return [*found, *tables, f"{T}* room"]

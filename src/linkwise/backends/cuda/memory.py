@@ -10,8 +10,9 @@ import numpy as np
 
 from linkwise.backends.base import Array, View, contiguous
 from linkwise.backends.cuda.driver import Driver, Function, Start, libraries
+from linkwise.trace.program import FLAGS_C, FLAGS_DTYPE
 
-NUMBERS = {"float32": "float", "float64": "double", "int64": "long long", "uint8": "unsigned char"}
+NUMBERS = {"float32": "float", "float64": "double", "int64": "long long", FLAGS_DTYPE: FLAGS_C}
 COPY = """\
 #define THREADS 128
 extern "C" __global__ void __launch_bounds__(THREADS)
@@ -23,7 +24,7 @@ linkwise(const long long count, const {source}* from, {target}* to{arguments})
     to[there] = ({target})from[at];
 }}
 """
-# numbers from places; and the bits that any of many bytes has
+# numbers from places; and the status flags that any of many states has
 GATHER = """\
 #define THREADS 128
 extern "C" __global__ void __launch_bounds__(THREADS)
@@ -36,17 +37,17 @@ linkwise(const long long count, const {source}* from, {source}* to, const long l
 SUM_UP = """\
 #define THREADS 256
 extern "C" __global__ void __launch_bounds__(THREADS)
-linkwise(const long long count, const unsigned char* from, unsigned char* to)
+linkwise(const long long count, const unsigned short* from, unsigned short* to)
 {{
-    __shared__ unsigned char found[THREADS];
+    __shared__ unsigned short found[THREADS];
     unsigned all = 0;
     for (long long k = threadIdx.x; k < count; k += THREADS) all |= from[k];
-    found[threadIdx.x] = (unsigned char)all;
+    found[threadIdx.x] = (unsigned short)all;
     __syncthreads();
     if (threadIdx.x) return;
     for (int k = 1; k < THREADS; ++k) all |= found[k];
 {rules}
-    *to = (unsigned char)all;
+    *to = (unsigned short)all;
 }}
 """
 AXIS = "    at += k % n{i} * from{i}; there += k % n{i} * to{i}; k /= n{i};"
@@ -152,7 +153,8 @@ class Memory:
         return lambda stream, pointers: ready(stream, (*pointers, listed.view.pointer))
 
     def summer(self, count: int, rules: Sequence[tuple[int, int]]) -> Start:
-        """Starts finding the bits that any of so many bytes has: pointers of these and of a byte.
+        """Return a start that finds the status flags that any of ``count`` has: pointers of these
+        and of the result.
 
         Rules, one after another: where one of the first bits is set, only the second are left.
         """

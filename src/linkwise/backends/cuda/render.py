@@ -31,7 +31,7 @@ from dataclasses import dataclass, replace
 from linkwise.backends.cstyle.functions import Dialect
 from linkwise.backends.cstyle.render import Leaving, comment, state_function, word
 from linkwise.trace.expr import Expr
-from linkwise.trace.program import NUMBER, Program
+from linkwise.trace.program import FLAGS_C, NUMBER, Program
 
 DIALECTS = {
     f"float{bits}": Dialect(bits, "static __forceinline__", "static __noinline__")
@@ -197,7 +197,7 @@ class _Kernel:
         self.outputs = []
         for slot in program.signature.outputs:
             if slot.kind != NUMBER:
-                rows = Argument(slot.name, slot.size, "unsigned char")
+                rows = Argument(slot.name, slot.size, FLAGS_C)
             elif slot.name in tiled:
                 rows = Argument(slot.name, slot.size, self.type, "tiled", self.room, tile)
                 self.room += tile

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from linkwise.backends.llvm.copies import Holes, edge, equal, holes, table
 from linkwise.backends.llvm.types import Lanes, Lines
 from linkwise.trace.expr import Expr
-from linkwise.trace.program import BYTE, Output
+from linkwise.trace.program import FLAGS, Output
 
 MANY = 1500  # results from which their rows are put together
 SHORT = 2  # registers full of one value that a run has at least
@@ -32,7 +32,7 @@ REPEATED = 16  # registers full of one value from which a loop writes them in a 
 def by_columns(output: Output, lanes: Lanes) -> bool:
     """Whether the rows of an output are put together from columns."""
     many = max(MANY, 2 * lanes.width)  # a group at either end, at least
-    return output.kind != BYTE and lanes.width > 1 and len(output.values) > many
+    return output.kind != FLAGS and lanes.width > 1 and len(output.values) > many
 
 
 class Run(NamedTuple):
@@ -132,7 +132,7 @@ class Repeated:
     def __init__(self, index: int, output: Output, lanes: Lanes, register: Lanes) -> None:
         self.index, self.register = index, register
         self.ranges: dict[Expr, list[tuple[int, int]]] = {}
-        if output.kind == BYTE or lanes.width > 1 or register.width == 1:
+        if output.kind == FLAGS or lanes.width > 1 or register.width == 1:
             return
         if len(output.values) <= MANY:
             return

@@ -635,11 +635,11 @@ def _extent(
 
 
 def _status_array(e: Emit, c: _Collected, site: Value, n: Value) -> Value:
-    """A byte per state where the site has a second output, else null."""
+    """The status flags of each state if the site has a second output, else null."""
     bits = e.room(PTR)
     e.put(NULL, bits)
     with e.b.if_then(e.same(e.of(site, "outputs"), I64(2))):
-        made = e.new_array(e.runtime("uint8"), e.get(c.axes, 0, I64), c.shape)
+        made = e.new_array(e.runtime("uint16"), e.get(c.axes, 0, I64), c.shape)
         e.put(made, bits)
         e.put(e.array(made, "data"), c.ports, e.b.add(n, I64(1)))
     return e.get(bits)

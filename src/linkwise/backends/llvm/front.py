@@ -11,7 +11,6 @@ from __future__ import annotations
 import ctypes
 import inspect
 import math
-import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -24,6 +23,7 @@ from linkwise.backends.llvm.layout import capsule, layout, slot_offset
 from linkwise.backends.llvm.plain import PlainSite
 from linkwise.backends.llvm.run import LlvmKernel
 from linkwise.backends.llvm.target import host
+from linkwise.errors import PerformanceWarning, warn
 
 Cached = Callable[[tuple[Any, ...], Callable[[], bytes]], bytes]
 # fields of a site for kernels, by what they are made for
@@ -121,11 +121,10 @@ def _loaded(methods: Methods, keep: Cached) -> Loaded | None:
     path = [slot_offset(object.__new__(kind), slot) for kind, slot in methods.path]
     offsets = [offset for offset in path if offset is not None]
     if at is None or len(offsets) < len(path):
-        warnings.warn(
+        warn(
+            PerformanceWarning,
             "this Python keeps its objects where linkwise does not expect them: calls work, and "
             "each takes some microseconds longer",
-            RuntimeWarning,
-            stacklevel=2,
         )
         return None
     code = keep(

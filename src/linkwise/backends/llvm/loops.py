@@ -19,9 +19,9 @@ from copy import copy
 from linkwise.backends.llvm.columns import Columns, by_columns
 from linkwise.backends.llvm.copies import LONG, copy_function, holes, table
 from linkwise.backends.llvm.memory import Rooms, takes_heap
-from linkwise.backends.llvm.rows import pitch
+from linkwise.backends.llvm.rows import FLAG, pitch
 from linkwise.backends.llvm.types import Lanes, Lines
-from linkwise.trace.program import BYTE, Output, Port, Program
+from linkwise.trace.program import FLAGS, FLAGS_BYTES, Output, Port, Program
 
 ALIAS = "@stream = alias void (ptr, ptr, i64, i64), ptr @batch\n"
 
@@ -115,17 +115,19 @@ class Out:
     """Where a tile writes one output: straight to its rows, or to scratch that is copied."""
 
     def __init__(self, i: int, output: Output, lanes: Lanes, *, whole_tiles: bool = True) -> None:
-        slot, byte = output.slot, output.kind == BYTE
+        slot, flags = output.slot, output.kind == FLAGS
         self.i, self.size = i, slot.size
-        self.T, self.bytes = ("i8", 1) if byte else (lanes.number.llvm, lanes.number.bytes)
+        self.T, self.bytes = (
+            (FLAG, FLAGS_BYTES) if flags else (lanes.number.llvm, lanes.number.bytes)
+        )
         columns = whole_tiles and by_columns(output, lanes)
         self.columns = Columns(i, output, lanes) if columns else None
         self.tiled = output.tiled
-        plain = byte or self.tiled or self.columns is not None
+        plain = flags or self.tiled or self.columns is not None
         self.pitch = slot.size if plain else pitch(lanes, slot.size)
         self.holes = () if plain else holes(output.values, lanes)
         self.apart = self.pitch != slot.size or bool(self.holes) or self.columns is not None
-        self.long = not (byte or self.tiled) and slot.size * self.bytes >= LONG
+        self.long = not (flags or self.tiled) and slot.size * self.bytes >= LONG
         self._copy = "copy"
 
     def rooms(self, width: int) -> dict[str, int]:

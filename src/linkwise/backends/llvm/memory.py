@@ -9,10 +9,10 @@ left.
 
 from __future__ import annotations
 
-from linkwise.backends.llvm.rows import pack, pitch, transpose, unpack
+from linkwise.backends.llvm.rows import FLAG, pack, pitch, transpose, unpack
 from linkwise.backends.llvm.types import Lanes, Lines
 from linkwise.trace.expr import At, Whole, Write
-from linkwise.trace.program import BYTE, Program, Signature
+from linkwise.trace.program import FLAGS, FLAGS_BYTES, Program, Signature
 
 MOST_SCRATCH = 256 * 1024  # bytes on the stack
 MOST_ROWS = 1 << 20  # bytes of rows on the stack, where a program has no loops
@@ -28,7 +28,7 @@ class Memory:
         self.lanes, self.out = lanes, out
         ports = [(port.name, (f"%in{k}", port.size)) for k, port in enumerate(program.inputs)]
         slots = [
-            (o.name, (f"%out{k}", o.slot.size if o.kind == BYTE else pitch(lanes, o.slot.size)))
+            (o.name, (f"%out{k}", o.slot.size if o.kind == FLAGS else pitch(lanes, o.slot.size)))
             for k, o in enumerate(program.outputs)
         ]
         self._rows = dict((*ports, *slots))  # pointer and length of a row
@@ -41,7 +41,7 @@ class Memory:
         width, number = lanes.width, lanes.number
         sizes = [(self._scratch[a.name], a.size * width * number.bytes) for a in scratch]
         self.rooms = Rooms(dict(sizes))
-        self._bytes = {o.name for o in program.outputs if o.kind == BYTE}
+        self._flags = {o.name for o in program.outputs if o.kind == FLAGS}
 
     def begin(self) -> str:
         """Addresses of tables and scratch, at the start of the tile."""
@@ -112,7 +112,7 @@ class Memory:
         (array, at, _, _, _), width = writes[0], self.lanes.width
         if len(writes) < width or width == 1:
             return False
-        if array in self._scratch or array in self._bytes or array in self._tiled:
+        if array in self._scratch or array in self._flags or array in self._tiled:
             return False
         next_to = [at._replace(start=at.start + k) for k in range(width)]
         return [(w.array, w.at) for w in writes] == [(array, x) for x in next_to]
@@ -141,9 +141,9 @@ class Memory:
             return
         base, places = self._places_of(write.array, index)
         for place, one in zip(places, unpack(out, self.lanes, value), strict=True):
-            if write.array in self._bytes:
-                byte = out.let(f"fptoui {number.llvm} {one} to i8")
-                out.store("i8", byte, base, place)
+            if write.array in self._flags:
+                flags = out.let(f"fptoui {number.llvm} {one} to {FLAG}")
+                out.store(FLAG, flags, base, place, FLAGS_BYTES)
             else:
                 out.store(number.llvm, one, base, place)
 

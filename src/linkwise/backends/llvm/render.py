@@ -18,14 +18,14 @@ from linkwise.backends.llvm.rows import (
     load_column,
     pack,
     pitch,
-    store_bytes,
     store_columns,
+    store_flags,
     unpack,
 )
 from linkwise.backends.llvm.sincos import cold_reduction, emit_sincos
 from linkwise.backends.llvm.types import Code, Lanes, Lines
 from linkwise.trace.expr import Expr, Write
-from linkwise.trace.program import BYTE, Block, Case, For, Output, Program, Repeat, blocks
+from linkwise.trace.program import FLAGS, Block, Case, For, Output, Program, Repeat, blocks
 
 
 class Stepped(NamedTuple):
@@ -184,8 +184,8 @@ class Renderer:
                 where = (self.out, self.lanes, into.base, into.pitch, start)
                 if into.columns is not None:
                     into.columns.store(self.out, into.base, result, self.value(result))
-                elif into.kind == BYTE:
-                    store_bytes(*where, self.value(values[0]))
+                elif into.kind == FLAGS:
+                    store_flags(*where, self.value(values[0]))
                 else:
                     columns = [self.value(value) for value in values]
                     store_columns(*where, columns, self.turned)
@@ -366,11 +366,11 @@ class _Stores:
         self, index: int, output: Output, lanes: Lanes, register: Lanes, whole_tiles: bool
     ) -> None:
         self.base, self.size, self.kind = f"%out{index}", len(output.values), output.kind
-        self.pitch = self.size if output.kind == BYTE else pitch(lanes, self.size)
+        self.pitch = self.size if output.kind == FLAGS else pitch(lanes, self.size)
         columns = whole_tiles and by_columns(output, lanes)
         self.columns = Columns(index, output, lanes) if columns else None
         self.repeated = Repeated(index, output, lanes, register)
-        self._width = 1 if output.kind == BYTE else lanes.width
+        self._width = 1 if output.kind == FLAGS else lanes.width
         self._values = output.values
         self._groups: dict[int, list[int]] = {}  # for each value the groups it is in
         self._waiting: dict[int, int] = {}  # for each group how many values it waits for
@@ -378,7 +378,7 @@ class _Stores:
             self._groups = {value.id: [k] for value, k in self.columns.places.items()}
             self._waiting = dict.fromkeys(self.columns.places.values(), 1)
             return
-        filled = holes(output.values, lanes) if output.kind != BYTE else ()
+        filled = holes(output.values, lanes) if output.kind != FLAGS else ()
         skipped = {
             k for a, b in filled for k in range(a + edge(lanes), b - edge(lanes), lanes.width)
         }  # which `copies.py` fills

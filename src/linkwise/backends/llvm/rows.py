@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from linkwise.backends.llvm.types import Lanes, Lines
+from linkwise.trace.program import FLAGS_BYTES
 
+FLAG = f"i{8 * FLAGS_BYTES}"  # status flags in memory
 _PAGE = 4096  # bytes: rows so far apart, or a multiple, compete for the same lines of the cache
 
 
@@ -52,11 +54,11 @@ def store_columns(
     _store_rows(out, lanes, base, size, start, turned[key])
 
 
-def store_bytes(out: Lines, lanes: Lanes, base: str, size: int, index: int, value: str) -> None:
-    """Write one element of every row as a byte: a small whole number."""
-    narrow = out.let(f"fptoui {lanes.type} {value} to {lanes.vector('i8')}")
-    for lane, byte in enumerate(unpack(out, lanes, narrow, "i8")):
-        out.store("i8", byte, base, lane * size + index)
+def store_flags(out: Lines, lanes: Lanes, base: str, size: int, index: int, value: str) -> None:
+    """Write one element of every row as status flags: a small integer."""
+    narrow = out.let(f"fptoui {lanes.type} {value} to {lanes.vector(FLAG)}")
+    for lane, flags in enumerate(unpack(out, lanes, narrow, FLAG)):
+        out.store(FLAG, flags, base, lane * size + index, FLAGS_BYTES)
 
 
 def _store_rows(

@@ -18,7 +18,7 @@ from linkwise.backends.llvm.copies import STREAMED
 from linkwise.backends.llvm.layout import data_address
 from linkwise.backends.llvm.memory import MOST_SCRATCH
 from linkwise.backends.process import available_cores, interruptible
-from linkwise.trace.program import BYTE, Signature
+from linkwise.trace.program import FLAGS, FLAGS_DTYPE, Signature
 
 WORTH_A_THREAD = 100_000  # nanoseconds of work below which another thread is not worth waking
 SLICE = 20_000_000  # nanoseconds of work between two looks at whether the user interrupted
@@ -47,7 +47,7 @@ class LlvmKernel:
         self._tiled = {port.name for port in signature.inputs if port.tiled}
         self._tiled |= {slot.name for slot in signature.outputs if slot.tiled}
         self._outputs = [
-            (slot.name, np.dtype(np.uint8) if slot.kind == BYTE else number, slot.size)
+            (slot.name, np.dtype(FLAGS_DTYPE) if slot.kind == FLAGS else number, slot.size)
             for slot in signature.outputs
         ]
         self._written = sum(dtype.itemsize * size for _, dtype, size in self._outputs)  # a state

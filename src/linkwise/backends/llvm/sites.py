@@ -37,7 +37,7 @@ class Site(ctypes.Structure):
         ("wide", ctypes.c_void_p),  # batch(ports, steps, begin, end): float64 states
         ("narrow", ctypes.c_void_p),  # the same for float32
         ("inputs", ctypes.c_int64),
-        ("outputs", ctypes.c_int64),  # 1, or 2: the second is a byte per state
+        ("outputs", ctypes.c_int64),  # 1, or 2: the second has the flags of each state
         ("axes", ctypes.c_int64),  # of the first output
         ("shape", ctypes.c_int64 * OUT_AXES),
         ("size", ctypes.c_int64),
@@ -81,7 +81,7 @@ def offset_of(structure: type[ctypes.Structure], name: str) -> int:
 
 # objects and functions that the entry uses, in the order of its table
 RUNTIME = (
-    "ndarray", "float64", "float32", "uint8", "name_out", "name_status", "name_threads", "none",
+    "ndarray", "float64", "float32", "uint16", "name_out", "name_status", "name_threads", "none",
     "true", "false", "declined", "list", "tuple", "float", "int", "number", "holder",
     "new_array", "as_result", "vectorcall", "bound", "incref", "decref", "save_thread",
     "restore_thread", "tuple_new", "tuple_set", "sequence_size", "sequence_item",
@@ -112,7 +112,7 @@ def runtime_table(holder: type) -> Any:
     api = np._core._multiarray_umath._ARRAY_API  # type: ignore[attr-defined]
     numpy_table = ctypes.cast(pointer(api, None), ctypes.POINTER(ctypes.c_void_p))
     objects = (
-        np.ndarray, *map(np.dtype, ("float64", "float32", "uint8")),
+        np.ndarray, *map(np.dtype, ("float64", "float32", "uint16")),
         *map(sys.intern, ("out", "status", "threads")), None, True, False, NotImplemented, list,
         tuple, float, int, np.float64, holder,
     )  # fmt: skip
