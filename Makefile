@@ -1,6 +1,7 @@
-# make run   sets up and runs the main job on a bundled robot; all of it is also in report.html
-#            (PYTHON=python3.13 takes another Python; VENV=folder another environment)
-# make test  sets up and runs the tests; make quick, a minute's worth of them; make full, all
+# make run   installs linkwise and runs the main job on a bundled robot; all of it is also in
+#            report.html (PYTHON=python3.13 takes another Python; VENV=folder another environment)
+# make test  installs the tools of the tests too, and runs them; make quick, a minute's worth of
+#            them; make full, all; make interop, those of PyTorch and JAX
 # make reliability  puts thousands of faults into files, states and caches, and prints a card
 PYTHON ?= python3
 VENV ?= .venv
@@ -9,9 +10,9 @@ BIN = $(VENV)/bin
 PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n auto --dist worksteal
 ROBOT ?= iiwa14
 
-.PHONY: docs study closed-chains reaching run test quick full bits search mutation gpu lint bench reliability identities agreement chains rollouts operational-space derivatives chain-accuracy pictures accuracy costs clean
+.PHONY: interop docs study closed-chains reaching run test quick full bits search mutation gpu lint bench reliability identities agreement chains rollouts operational-space derivatives chain-accuracy pictures accuracy costs clean
 
-run: $(VENV)/.ready
+run: $(VENV)/.installed
 	$(BIN)/linkwise demo $(ROBOT) --report report.html
 
 test: $(VENV)/.ready
@@ -108,16 +109,38 @@ costs: $(VENV)/.ready
 	$(BIN)/python tools/cost_model.py measure --json costs.json
 	$(BIN)/python tools/cost_model.py fit --json costs.json
 
-$(VENV)/.ready: pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
-		"linkwise needs Python 3.11 or later: make PYTHON=python3.12 ...; this is " + sys.version)'
-	@echo "Setting up $(VENV), once: a minute or two, most of it downloads"
-	$(PYTHON) -m venv $(VENV)
+# tests of PyTorch and JAX, in an environment of their own: it takes as much as all other tests'
+interop: $(VENV)-interop/.ready
+	PYTHONDONTWRITEBYTECODE= $(VENV)-interop/bin/python -m pytest -q -n auto --dist worksteal \
+		-k "torch or jax or xla" tests/interop tests/derivatives/test_any_function.py
+
+# a new environment with linkwise and what it needs
+define environment
+@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
+	"linkwise needs Python 3.11 or later: make PYTHON=python3.12 ...; this is " + sys.version)'
+$(PYTHON) -m venv $(@D)
+$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --editable .
+endef
+
+$(VENV)/.installed: pyproject.toml
+	@echo "Setting up $(VENV), once: downloads NumPy, llvmlite, click and platformdirs (75 MB)"
+	$(environment)
+	touch $@
+
+$(VENV)/.ready: $(VENV)/.installed
+	@echo "Adding the tools of the tests to $(VENV), once: downloads pytest, Pinocchio, MuJoCo,"
+	@echo "CasADi, SciPy and others (about 100 packages, 700 MB): a minute or two"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	touch $@
 
+$(VENV)-interop/.ready: pyproject.toml
+	@echo "Setting up $(VENV)-interop, once: downloads PyTorch, JAX and pytest (more than 300 MB)"
+	$(environment)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[interop]"
+	touch $@
+
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-interop .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests tools -name __pycache__ -exec rm -rf {} +
 
 # the documentation as a site: docs/build/index.html; warnings are errors, and no network is needed

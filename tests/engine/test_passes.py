@@ -258,7 +258,7 @@ def test_the_bits_of_a_status() -> None:
     named = {bit.name: bit.value for bit in lw.Status}
     assert named == {
         "NOT_FINITE": 1, "NOT_UNIT": 2, "SINGULAR": 4, "NOT_CONVERGED": 8, "OVERFLOW": 16,
-        "LIMIT": 32, "NOT_RIGID": 64, "REDUNDANT": 128,
+        "LIMIT": 32, "NOT_RIGID": 64, "REDUNDANT": 128, "LOOP_OPEN": 256, "PULLING": 512,
     }  # fmt: skip
     assert lw.Status.OK == 0
 

@@ -126,7 +126,7 @@ def test_a_loop_must_know_its_limit():
     ("change", "message"),
     [
         (lambda o: (o, o), "output 'result' is there twice"),
-        (lambda o: (dataclasses.replace(o, kind="word"),), "kind 'word'; expected number or byte"),
+        (lambda o: (dataclasses.replace(o, kind="word"),), "kind 'word'; expected number or flags"),
         (lambda o: (dataclasses.replace(o, shape=(2,)),), "has 1 values; expected 2, as its shape"),
     ],
 )
