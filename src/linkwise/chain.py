@@ -15,7 +15,8 @@ from linkwise.model.joints import JOINTS, make_joint
 from linkwise.model.linktable import Kind, LinkFrames, LinkTable, numbers
 from linkwise.model.tree import Frame, Link, Tree
 from linkwise.robot import Robot
-from linkwise.spatial import RigidInertia, Sym3, Transform, Turn, Vec3
+from linkwise.spatial import RigidInertia, Sym3, Transform, Turn, Vec3, sincos
+from linkwise.spatial.elementary import powers
 from linkwise.spatial.records import leaves
 
 KINDS = ("uniform", "tapered", "random", "mixed")
@@ -109,8 +110,8 @@ def _check(n: int, kind: str, kinds: Sequence[str]) -> None:
 def _rods(n: int, kind: str, length: float, mass: float, seed: int) -> NDArray[np.void]:
     """Length, mass, radius, the turn before the joint, and the length of the link before."""
     rods = np.zeros(n, [(x, float) for x in ("length", "mass", "radius", "turn", "before")])
-    scale = TAPER ** (np.arange(n) / max(n - 1, 1)) if kind == "tapered" else np.ones(n)
-    rods["length"], rods["mass"] = length * scale, mass * scale**3
+    scale = powers(TAPER, n) if kind == "tapered" else np.ones(n)
+    rods["length"], rods["mass"] = length * scale, mass * (scale * scale * scale)
     rods["radius"], rods["turn"] = THICKNESS * rods["length"], math.pi / 2
     if kind in ("random", "mixed"):
         rng = np.random.default_rng(seed)
@@ -129,7 +130,7 @@ def _kind(kind: str, rods: NDArray[np.void], damping: float, armature: float) ->
         "", "", -1, joint, Transform(Vec3(0.0, 0.0, 0.0), (Turn("x", 1.0, 0.0),)),
         RigidInertia(0.0, Vec3.zero(), Sym3.zero()), (0.0,) * joint.nv, 0, 0, kind=kind,
     )  # fmt: skip
-    c, s = np.cos(rods["turn"]), np.sin(rods["turn"])
+    s, c = sincos(rods["turn"])
     c[np.abs(rods["turn"]) == math.pi / 2] = 0.0  # a right angle is exact
     m, long, r = rods["mass"], rods["length"], rods["radius"]
     across = 0.25 * m * r * r  # second moment of a round rod across its axis

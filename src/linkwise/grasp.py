@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from linkwise.engine import devices
 from linkwise.engine import grasp_states as states
 from linkwise.engine.calls import Calls, Constants, Options, Wrenches, with_constants
+from linkwise.engine.frames import inverse
 from linkwise.engine.tasks import Key
 from linkwise.functions import Residual
 from linkwise.model import forest, values
@@ -30,6 +31,7 @@ from linkwise.model.forest import OBJECT, Held
 from linkwise.model.tree import Tree
 from linkwise.model.values import Array
 from linkwise.robot import Robot
+from linkwise.spatial.matrices import product
 
 
 class Loads(NamedTuple):
@@ -205,14 +207,13 @@ class Grasp(Robot):
         True
         """
         q = values.numbers("holding: q", q, (self.nq,))
-        T = np.linalg.inv(self.forward_kinematics(q, OBJECT))
+        T = inverse(self.forward_kinematics(q, OBJECT))
         contacts = []
         for contact in self._contacts:
             where = contact.pose_in_object
             if where is None:
-                where = T @ self.forward_kinematics(
-                    q, forest.name_of(self._tree, contact.arm, contact.frame)
-                )
+                name = forest.name_of(self._tree, contact.arm, contact.frame)
+                where = product(T, self.forward_kinematics(q, name))
             contacts.append(turned(contact, where))
         return self._again(contacts=contacts)
 

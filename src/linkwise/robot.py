@@ -15,6 +15,7 @@ from linkwise.backends.choice import text_of
 from linkwise.conversions import Conversions, layout_of
 from linkwise.engine import devices
 from linkwise.engine.calls import Array, Calls, Options, Pair, Plain, Result, Told, announce
+from linkwise.engine.frames import inverse
 from linkwise.engine.tasks import Key, frames_of
 from linkwise.errors import NoProgram
 from linkwise.functions import Functions, names
@@ -30,6 +31,7 @@ from linkwise.model.order import reorder
 from linkwise.model.parameters import KINDS, MOST_LINKS, Parameter, inertial_parameters
 from linkwise.model.tree import BASE, Frame, Link, LinkArrays, Tree
 from linkwise.model.values import numbers, unknown
+from linkwise.spatial.matrices import product
 from linkwise.summary import summary
 from linkwise.trace.program import OperationCount, count_operations
 from linkwise.trace.tracer import Task, evaluate
@@ -714,7 +716,7 @@ class Robot(Functions, Conversions):
         if not isinstance(loop, Loop) or loop.pose is not None:
             return loop
         frames = [self.forward_kinematics(q, name) for name in loop.frames]
-        at = np.linalg.inv(frames[1]) @ frames[0] if len(frames) > 1 else frames[0]
+        at = product(inverse(frames[1]), frames[0]) if len(frames) > 1 else frames[0]
         return dataclasses.replace(loop, pose=at.tolist())
 
     def _refuse_unplaced(self, what: str) -> None:
@@ -1188,6 +1190,6 @@ def _relative(a: Frame, b: Frame) -> Array:
     """Pose of frame b in frame a, both on one link."""
     Ra, Rb = np.array(a.rotation), np.array(b.rotation)
     pose = np.eye(4)
-    pose[:3, :3] = Ra.T @ Rb
-    pose[:3, 3] = Ra.T @ (np.array(b.origin) - np.array(a.origin))
+    pose[:3, :3] = product(Ra.T, Rb)
+    pose[:3, 3] = product(Ra.T, np.array(b.origin) - np.array(a.origin))
     return pose

@@ -72,6 +72,10 @@ def test_forward_and_inverse_dynamics_of_long_chains(n: int, kind: str) -> None:
 
     The torques of given accelerations lose as many digits as the mass matrix amplifies the rounding
     of the accelerations: the distance from a joint to the tip squared over a link's own length.
+
+    An energy is a sum over the links, in which rounding walks at random: some sqrt(n) eps of its
+    size (0.7 at most on 24 chains and states, by AVX-512 and by SSE2), over the time between the
+    two. At a step of 1e-6 s the curvature of the energy is a tenth of that.
     """
     robot = lw.chain(n, kind, damping=0.01)
     rng = np.random.default_rng(2)
@@ -80,13 +84,14 @@ def test_forward_and_inverse_dynamics_of_long_chains(n: int, kind: str) -> None:
     assert np.isfinite(qdd).all()
     other = robot.forward_dynamics(q, qd, tau, method="fd3")
     assert np.abs(qdd - other).max() <= 1e-9 * np.abs(qdd).max()
-    power, step = qd @ (tau - 0.01 * qd), 1e-7
+    power, step = qd @ (tau - 0.01 * qd), 1e-6
     ends = [
         robot.kinetic_energy(q + s * qd, qd + s * qdd) + robot.potential_energy(q + s * qd)
         for s in (-step, step)
     ]
     size = robot.kinetic_energy(q, qd) + abs(robot.potential_energy(q))
-    assert abs((ends[1] - ends[0]) / (2 * step) - power) <= 1e-7 * size
+    rounding = np.sqrt(n) * np.finfo(float).eps / step
+    assert abs((ends[1] - ends[0]) / (2 * step) - power) <= 4.0 * rounding * size
 
 
 def test_the_momentum_of_a_chain_of_links_without_weight() -> None:

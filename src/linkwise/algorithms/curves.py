@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from linkwise.model.tree import Tree
-from linkwise.spatial import Scalar, Vector
+from linkwise.spatial import Scalar, Vector, total
 
 Row = dict[int, Scalar]  # numbers by degree of freedom
 
@@ -54,7 +54,7 @@ def curve_rows(tree: Tree, q: Vector) -> list[Row]:
 
 def curve_velocities(tree: Tree, q: Vector, qd: Vector) -> list[Scalar]:
     """``J qd``."""
-    return [sum((c * qd[j] for j, c in row.items()), 0.0) for row in curve_rows(tree, q)]
+    return [total(c * qd[j] for j, c in row.items()) for row in curve_rows(tree, q)]
 
 
 def curve_drifts(tree: Tree, q: Vector, qd: Vector) -> list[Scalar]:

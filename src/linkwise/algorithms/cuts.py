@@ -12,7 +12,6 @@ from the base outward, forces from the tips inward: what is cut may stand for wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from linkwise.algorithms.aba import Handle
@@ -20,7 +19,7 @@ from linkwise.algorithms.grip import Grip
 from linkwise.algorithms.passing import Bundle, Felt, pass_on
 from linkwise.algorithms.rates import Velocity
 from linkwise.model.tree import Link
-from linkwise.spatial import Mat3, Matrix, Scalar, Vec3, Vector
+from linkwise.spatial import Mat3, Matrix, Scalar, Vec3, Vector, total
 
 UNITS = Grip(Mat3.identity(), Vec3.zero()).pushes()
 Cuts = list[tuple[int, Bundle]]  # the first number of unit wrenches, and what they stand for
@@ -73,16 +72,17 @@ def expand(sums: Sums, cuts: Cuts) -> None:
         for k, K in arrived.items():
             parts = list(zip(units, K, strict=True))
             for x in beside:
-                once = _sum(own * sums.entry(c, x) for c, own in parts)
+                once = total(own * sums.entry(c, x) for c, own in parts)
                 sums.add(k, x, once * 2.0 if x == k else once)
-            felt = [_sum(own * sums.entry(c, d) for c, own in parts) for d in units]
+            felt = [total(own * sums.entry(c, d) for c, own in parts) for d in units]
             for j, other in arrived.items():
                 if j <= k:
-                    sums.add(k, j, _sum(a * b for a, b in zip(felt, other, strict=True)))
+                    sums.add(k, j, total(a * b for a, b in zip(felt, other, strict=True)))
             free, scale = sums.free, sums.scale
-            free[k] = free.get(k, 0.0) + _sum(own * free[c] for c, own in parts)
+            free[k] = free.get(k, 0.0) + total(own * free[c] for c, own in parts)
             (moment, force), at_units = arrived.sizes[k], [scale[c] for c in units]
-            scale[k] = scale.get(k, 0.0) + moment * _sum(at_units[:3]) + force * _sum(at_units[3:])
+            turning, sliding = moment * total(at_units[:3]), force * total(at_units[3:])
+            scale[k] = scale.get(k, 0.0) + turning + sliding
 
 
 def all_forces(forces: Vector, cuts: Cuts) -> dict[int, Scalar]:
@@ -91,9 +91,5 @@ def all_forces(forces: Vector, cuts: Cuts) -> dict[int, Scalar]:
     for first, arrived in cuts:
         for c in range(6):
             own = (list(K)[c] * found[k] for k, K in arrived.items())
-            found[first + c] = _sum(own)
+            found[first + c] = total(own)
     return found
-
-
-def _sum(terms: Iterable[Scalar]) -> Scalar:
-    return sum(terms, 0.0)

@@ -20,7 +20,7 @@ from linkwise.algorithms.aba import Handle
 from linkwise.algorithms.closures import Seam
 from linkwise.algorithms.rates import Velocity
 from linkwise.model.tree import Link
-from linkwise.spatial import Force, Scalar
+from linkwise.spatial import Force, Scalar, total
 
 
 class Bundle(dict[int, Force]):
@@ -74,8 +74,8 @@ def pass_on(
 
 def _most(moment: Scalar, force: Scalar, m: Velocity, handles: list[Handle]) -> Scalar:
     """``|K|² |S|² D⁻¹``: angular and linear parts apart, since their units differ."""
-    turning = sum((s.ang.dot(s.ang) * h.inv_d for s, h in zip(m.J.S, handles, strict=True)), 0.0)
-    sliding = sum((s.lin.dot(s.lin) * h.inv_d for s, h in zip(m.J.S, handles, strict=True)), 0.0)
+    turning = total(s.ang.dot(s.ang) * h.inv_d for s, h in zip(m.J.S, handles, strict=True))
+    sliding = total(s.lin.dot(s.lin) * h.inv_d for s, h in zip(m.J.S, handles, strict=True))
     return moment * turning + force * sliding
 
 

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from linkwise.checking.collect import examine
 from linkwise.checking.edits import Edits, Span
 from linkwise.codes import Code
@@ -24,6 +22,7 @@ from linkwise.io.xml import Node, PathLike, parse_number
 from linkwise.model.bodies import REPAIRABLE, body_problem, moments, nearest
 from linkwise.model.build import members_of
 from linkwise.model.description import BodyInertia, RobotDescription, tensor_of
+from linkwise.spatial.matrices import about
 
 ROUNDS = 10  # a repair can bring another problem to light
 Facts = Mapping[str, Any]  # what a problem says about its element
@@ -197,7 +196,7 @@ def _nearest(page: Page, link: Node) -> str:
     if found is None or found[0] not in REPAIRABLE:
         return ""
     second = nearest(body).second
-    tensor = tensor_of(np.trace(second) * np.eye(3) - second)
+    tensor = tensor_of(about(second))
     for key, value in zip(TENSOR, tensor, strict=True):
         page.edits.set(inertia, key, f"{value + 0.0:.12g}")
     name = quote(link.attributes.get("name", ""))

@@ -13,6 +13,7 @@ from linkwise.engine.auto import in_loops
 from linkwise.engine.calls import Calls, Options, unpacked
 from linkwise.engine.served import Function, Served
 from linkwise.model.tree import BASE, Frame, Tree
+from linkwise.spatial.matrices import product
 from linkwise.trace.expr import Expr, Graph
 from linkwise.trace.program import Port
 from linkwise.trace.status import status_of
@@ -122,17 +123,17 @@ def _from_links(
         return (
             matrix(frame)
             if frame.link == BASE
-            else inverse(matrix(own[frame.link])) @ matrix(frame)
+            else product(inverse(matrix(own[frame.link])), matrix(frame))
         )
 
     def pose(frame: Frame) -> Any:
         if frame.link == BASE:
             return offset(frame) + lost
-        return links[..., frame.link, :, :] @ offset(frame)
+        return product(links[..., frame.link, :, :], offset(frame))
 
     poses = np.stack([pose(f) for f in frames], -3)
     if origin is not None:
-        poses = inverse(pose(origin))[..., None, :, :] @ poses
+        poses = product(inverse(pose(origin))[..., None, :, :], poses)
     return poses.astype(links.dtype), *more
 
 
@@ -160,6 +161,6 @@ def inverse(pose: Any) -> Any:
     found = np.zeros_like(pose)
     R = np.swapaxes(pose[..., :3, :3], -1, -2)
     found[..., :3, :3] = R
-    found[..., :3, 3] = -(R @ pose[..., :3, 3:])[..., 0]
+    found[..., :3, 3] = -product(R, pose[..., :3, 3:])[..., 0]
     found[..., 3, 3] = 1.0
     return found

@@ -14,8 +14,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isfinite
 
-import numpy as np
-
 from linkwise.algorithms.configurations import normalize
 from linkwise.algorithms.inverse_kinematics import search
 from linkwise.algorithms.kinematics import jacobian_columns
@@ -27,6 +25,7 @@ from linkwise.engine.recipes import Recipe
 from linkwise.model import configuration
 from linkwise.model.tree import Frame, Tree
 from linkwise.spatial import Mat3, Scalar, Vec3, select
+from linkwise.spatial.matrices import added, lengths
 from linkwise.spatial.quaternion import Quaternion
 from linkwise.spatial.se3 import matrix_of
 from linkwise.trace.assemble import assemble
@@ -105,7 +104,7 @@ class Plan:
         for frame in self.frames:
             steps = [self.tree.links[i].placement.r for i in self.tree.path(frame.link)]
             steps.append(Vec3(*frame.origin))
-            reach = max(reach, sum(float(np.linalg.norm(list(r))) for r in steps))
+            reach = max(reach, float(added(lengths([list(r) for r in steps]))))
         return reach or 1.0
 
     @cached_property

@@ -15,6 +15,8 @@ from linkwise.model import values
 from linkwise.model.description import JointDescription, LinkDescription, Pose, RobotDescription
 from linkwise.model.frames import Array, tidy_rotation
 from linkwise.model.joints import FIXED
+from linkwise.spatial.elementary import sincos
+from linkwise.spatial.matrices import product
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ def _standard(i: int, row: DHRow, parent: str, where: Where) -> Parts:
     """``Rz(theta) Tz(d) Tx(a) Rx(alpha)``: the joint turns first, the link's frame ends it."""
     turn, lift, reach, tilt = _moves(row)
     axis, link = LinkDescription(f"axis{i}", where=where), _link(i, row, where)
-    end = _pose(lift @ reach @ tilt)
+    end = _pose(product(lift, reach, tilt))
     mount = JointDescription(f"end{i}", FIXED, axis.name, link.name, end, where=where)
     return [axis, link], [_joint(i, row, parent, axis.name, turn, where), mount]
 
@@ -129,7 +131,8 @@ def _modified(i: int, row: DHRow, parent: str, where: Where) -> Parts:
     """``Rx(alpha) Tx(a) Rz(theta) Tz(d)``: the link's frame is on its joint's axis."""
     turn, lift, reach, tilt = _moves(row)
     link = _link(i, row, where)
-    return [link], [_joint(i, row, parent, link.name, tilt @ reach @ lift @ turn, where)]
+    place = product(tilt, reach, lift, turn)
+    return [link], [_joint(i, row, parent, link.name, place, where)]
 
 
 def _moves(row: DHRow) -> tuple[Array, Array, Array, Array]:
@@ -163,7 +166,7 @@ def _joint(
 
 def _turn(j: int, k: int, angle: float) -> Array:
     """The turn that takes axis ``j`` towards axis ``k``; a right angle is exact."""
-    c, s = math.cos(angle), math.sin(angle)
+    s, c = sincos(angle)
     T = np.eye(4)
     T[j, j], T[j, k], T[k, j], T[k, k] = c, -s, s, c
     T[:3, :3] = tidy_rotation(T[:3, :3])

@@ -200,7 +200,7 @@ def _ends(m: Any, i: int) -> Ends:
         first, second = (pose_of(quaternion_matrix(m.site_quat[k]), m.site_pos[k]) for k in at)
         return Ends(i, (a, b), (first, second), weld and turns)
     if weld:
-        turned = pose_of(quaternion_matrix(data[6:10] / np.linalg.norm(data[6:10])), data[3:6])
+        turned = pose_of(quaternion_matrix(data[6:10]), data[3:6])
         return Ends(i, (a, b), (turned, pose_of(np.eye(3), data[:3])), turns)
     straight = np.eye(3)
     return Ends(i, (a, b), (pose_of(straight, data[:3]), pose_of(straight, data[3:6])), False)

@@ -47,6 +47,7 @@ from linkwise.model.description import (
     Triple,
 )
 from linkwise.model.values import as_triple, pose_of, unit
+from linkwise.spatial.matrices import congruence, product
 
 FREE, BALL, SLIDE, HINGE = range(4)  # mjtJoint
 COLUMNS = {FREE: 6, BALL: 3}  # degrees of freedom; one for the others
@@ -146,7 +147,7 @@ class _Reader:
             anchor = _anchor(m, joint)
             if m.jnt_type[joint] == FREE:
                 R, p = np.eye(3), np.zeros(3)
-            R, p = _placed(m, joint, R, p + R @ anchor)
+            R, p = _placed(m, joint, R, p + product(R, anchor))
             last = joint == joints[-1] and not anchor.any()
             child = name if last else unused(f"{name}/{self.names.joints[joint]}", self.taken_links)
             self._add_joint(joint, parent, child, pose_of(R, p))
@@ -210,9 +211,9 @@ def _placed(m: Any, joint: int, R: Any, p: Any) -> tuple[Any, Any]:
     axis, rest = unit(m.jnt_axis[joint]), float(m.qpos0[m.jnt_qposadr[joint]])
     kind = m.jnt_type[joint]
     if kind == HINGE and rest != 0.0:
-        R = R @ turn_matrix(axis, -rest)
+        R = product(R, turn_matrix(axis, -rest))
     if kind == SLIDE:
-        p = p - R @ (rest * np.array(axis))
+        p = p - product(R, rest * np.array(axis))
     return R, p
 
 
@@ -252,7 +253,7 @@ def _armature(m: Any, joint: int, more: float, where: Where) -> float | tuple[fl
 
 def _inertia(m: Any, body: int) -> Any:
     turn = quaternion_matrix(m.body_iquat[body])
-    tensor = turn @ np.diag(m.body_inertia[body]) @ turn.T
+    tensor = congruence(turn, np.diag(m.body_inertia[body]))
     return body_inertia(float(m.body_mass[body]), m.body_ipos[body], tensor)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from linkwise.io.poses import quaternion_matrix
 from linkwise.model.description import Geometry
 from linkwise.model.values import as_triple, pose_of
+from linkwise.spatial.matrices import product
 
 SPHERE, CAPSULE, CYLINDER, BOX, MESH = 2, 3, 5, 6, 7  # mjtGeom
 SHOWN = 3  # groups below this are drawn by MuJoCo's viewer
@@ -61,8 +62,8 @@ def _mesh(m: Any, geom: int, R: Any, p: Any, rgba: Any) -> Geometry | None:
     path = text_at(m.paths, address) if address >= 0 else ""
     if not path:
         return None
-    R = R @ quaternion_matrix(m.mesh_quat[mesh]).T
-    origin = pose_of(R, p - R @ np.array(m.mesh_pos[mesh]))
+    R = product(R, quaternion_matrix(m.mesh_quat[mesh]).T)
+    origin = pose_of(R, p - product(R, m.mesh_pos[mesh]))
     scale = as_triple(m.mesh_scale[mesh])
     file = path if os.path.isabs(path) else ""  # MuJoCo has opened it
     return Geometry("mesh", path=path, scale=scale, origin=origin, rgba=rgba, file=file)

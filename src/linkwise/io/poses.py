@@ -9,13 +9,15 @@ import numpy as np
 from linkwise.errors import Where
 from linkwise.model.description import BodyInertia, tensor_of
 from linkwise.model.values import Array, as_triple
+from linkwise.spatial.elementary import length, sincos
 
 HUGE = 1e100  # numbers from here on overflow once they are multiplied
 
 
 def quaternion_matrix(quat: Any) -> Array:
     """The rotation matrix of a quaternion (w, x, y, z) of any length but zero."""
-    w, x, y, z = np.asarray(quat, dtype=float) / np.linalg.norm(quat)
+    numbers = np.asarray(quat, dtype=float)
+    w, x, y, z = (numbers / length(numbers)).tolist()
     return np.array(
         [
             [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
@@ -27,8 +29,8 @@ def quaternion_matrix(quat: Any) -> Array:
 
 def turn_matrix(axis: Any, angle: float) -> Array:
     """The rotation matrix of a turn about a unit axis."""
-    half = 0.5 * angle
-    return quaternion_matrix([np.cos(half), *(np.sin(half) * np.asarray(axis, dtype=float))])
+    s, c = sincos(0.5 * angle)
+    return quaternion_matrix([c, *(s * np.asarray(axis, dtype=float))])
 
 
 def body_inertia(mass: float, com: Any, tensor: Array) -> BodyInertia | None:
@@ -48,7 +50,7 @@ def check_finite(where: Where, *named: tuple[str, Any]) -> None:
 def check_unit(where: Where, *named: tuple[str, Any]) -> None:
     """Refuse axes and quaternions whose length is not one, by name."""
     for name, values in named:
-        if not abs(float(np.linalg.norm(values)) - 1.0) < 1e-6:
+        if not abs(length(values) - 1.0) < 1e-6:
             found = np.asarray(values).tolist()
             raise where.error(f"{name} is {found}; expected a vector of length one")
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from math import atan2, cos, hypot, sin
-
 from linkwise.model.description import Rotation, Triple
+from linkwise.spatial.elementary import atan2, length, sincos
 
 _SNAP = 2.0**-52
 
@@ -14,8 +13,7 @@ def rpy_rotation(roll: float, pitch: float, yaw: float) -> Rotation:
 
     Entries within rounding of 0 and 1 are made exact: 1.5707963267948966 means a right angle.
     """
-    cr, cp, cy = _snap(cos(roll)), _snap(cos(pitch)), _snap(cos(yaw))
-    sr, sp, sy = _snap(sin(roll)), _snap(sin(pitch)), _snap(sin(yaw))
+    (sr, cr), (sp, cp), (sy, cy) = (map(_snap, sincos(x)) for x in (roll, pitch, yaw))
     return (
         (_snap(cy * cp), _snap(cy * sp * sr - sy * cr), _snap(cy * sp * cr + sy * sr)),
         (_snap(sy * cp), _snap(sy * sp * sr + cy * cr), _snap(sy * sp * cr - cy * sr)),
@@ -30,8 +28,8 @@ def rotation_rpy(rotation: Rotation) -> Triple:
     the yaw is anything, they still fit it.
     """
     (xx, xy, xz), (yx, yy, yz), (zx, _, _) = rotation
-    yaw = atan2(yx, xx) if hypot(yx, xx) > _SNAP else 0.0
-    c, s = cos(yaw), sin(yaw)
+    yaw = atan2(yx, xx) if length((yx, xx)) > _SNAP else 0.0
+    s, c = sincos(yaw)
     pitch = atan2(-zx, c * xx + s * yx)
     roll = atan2(s * xz - c * yz, c * yy - s * xy)
     for digits in range(1, 17):

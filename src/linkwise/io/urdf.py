@@ -11,7 +11,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
-from math import copysign, hypot, inf, isnan, nan
+from math import copysign, inf, isnan, nan
+
+import numpy as np
 
 from linkwise.codes import Code
 from linkwise.errors import HOLE, is_strict, quote, suggestion
@@ -38,9 +40,12 @@ from linkwise.model.description import (
     Rotation,
     Tensor,
     Triple,
+    tensor_of,
 )
 from linkwise.model.structure import check_mimics, mended_tree
 from linkwise.model.values import at_right_angle, unit
+from linkwise.spatial.elementary import length
+from linkwise.spatial.matrices import congruence
 
 # joint types of URDF, and beyond it those that `save` writes, with the kinds they are
 _TYPES = "revolute continuous prismatic fixed floating planar spherical universal helical"
@@ -150,13 +155,7 @@ def _inertia(node: Node) -> BodyInertia:
 
 def _turn_tensor(turn: Rotation, tensor: Rotation) -> Tensor:
     """Express a tensor given in child axes in parent axes: ``R I R^T``."""
-
-    def entry(i: int, j: int) -> float:
-        if turn == IDENTITY:
-            return tensor[i][j]
-        return sum(turn[i][k] * tensor[k][m] * turn[j][m] for k in range(3) for m in range(3))
-
-    return entry(0, 0), entry(0, 1), entry(0, 2), entry(1, 1), entry(1, 2), entry(2, 2)
+    return tensor_of(np.array(tensor) if turn == IDENTITY else congruence(turn, tensor))
 
 
 def _part(inertial: Node, tag: str, *keys: str) -> Node:
@@ -265,10 +264,10 @@ def _direction(node: Node, kind: str) -> Triple:
         node.report(Code.NO_DIRECTION, key="xyz", value=node.text("xyz"))
     if isnan(sum(given)) or not any(given):
         return 1.0, 0.0, 0.0
-    direction, length = unit(given), hypot(*given)
-    if abs(length - 1.0) > _NEARLY_UNIT:
+    direction, size = unit(given), length(given)
+    if abs(size - 1.0) > _NEARLY_UNIT:
         shown = " ".join(f"{entry:.16g}" for entry in direction)
-        node.report(Code.AXIS_LENGTH, value=node.text("xyz"), length=length, unit=shown)
+        node.report(Code.AXIS_LENGTH, value=node.text("xyz"), length=size, unit=shown)
     return direction
 
 

@@ -14,6 +14,15 @@ from linkwise.codes import ERROR, Code
 from linkwise.errors import Problem, Where, strictness
 from linkwise.model.description import SMALLEST, BodyInertia, tensor_of
 from linkwise.spatial import RigidInertia, Sym3, Vec3
+from linkwise.spatial.matrices import (
+    added,
+    congruence,
+    eigenvalues,
+    of_principal,
+    principal,
+    product,
+    trace,
+)
 
 Array = NDArray[np.float64]
 log = logging.getLogger("linkwise")
@@ -24,7 +33,11 @@ ROUNDING_OF_FILES = 1e-6
 NEARLY = 0.05
 EDGE = 1e-6  # share of the largest second moment that a repaired body keeps in every direction
 REPAIRABLE = (Code.NEGATIVE_INERTIA, Code.TRIANGLE, Code.TRIANGLE_NEARLY)
-_ROUNDING = 8 * float(np.finfo(float).eps)  # of moments about a frame, in those about the centre
+# Rounding of moments, in units of the largest number they were computed from. A change of frame is
+# two products with a rotation, 3 terms each, and sums of four: an entry is off by less than 3 times
+# (2·1.5 + 2·2) eps, where a rotation's entries are off by 2 eps themselves. Joint and link frame
+# are two changes; products of a row and a column do not add up to their bounds, so half of it.
+_ROUNDING = 24 * float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)
@@ -45,19 +58,45 @@ class Moments:
     mass: float
     first: Array
     second: Array
+    # the largest numbers that first and second moments were computed from: what rounding goes by
+    from_first: float = 0.0
+    from_second: float = 0.0
 
     def __add__(self, o: Moments) -> Moments:
-        return Moments(self.mass + o.mass, self.first + o.first, self.second + o.second)
+        return Moments(
+            self.mass + o.mass,
+            self.first + o.first,
+            self.second + o.second,
+            max(self.size_first, o.size_first),
+            max(self.size_second, o.size_second),
+        )
+
+    @property
+    def size_first(self) -> float:
+        """The largest number met on the way to the first moment."""
+        return max(self.from_first, float(np.abs(self.first).max()))
+
+    @property
+    def size_second(self) -> float:
+        """The largest number met on the way to the second moment."""
+        return max(self.from_second, float(np.abs(self.second).max()))
 
     def placed(self, R: Array, p: Array) -> Moments:
         """The same body in a frame where its own frame sits at rotation R, origin p."""
-        h = R @ self.first
-        moved = np.outer(h, p) + np.outer(p, h) + self.mass * np.outer(p, p)
-        return Moments(self.mass, h + self.mass * p, R @ self.second @ R.T + moved)
+        h, shift = product(R, self.first), self.mass * p
+        mixed, squares = np.outer(h, p), np.outer(shift, p)
+        moved = mixed + mixed.T + squares
+        return Moments(
+            self.mass,
+            h + shift,
+            congruence(R, self.second) + moved,
+            max(self.size_first, float(np.abs(shift).max())),
+            max(self.size_second, float(np.abs(mixed).max()), float(np.abs(squares).max())),
+        )
 
     def seen_in(self, R: Array, p: Array) -> Moments:
         """The same body in a frame that sits at rotation R, origin p of this one."""
-        return self.placed(R.T, -R.T @ p)
+        return self.placed(R.T, -product(R.T, p))
 
     @property
     def is_finite(self) -> bool:
@@ -76,7 +115,7 @@ class Moments:
         if self.mass == 0.0:
             return True
         central = self.central()
-        least = float(np.trace(central) - np.linalg.eigvalsh(central)[-1])
+        least = float(trace(central) - eigenvalues(central)[-1])
         return least <= _ROUNDING * float(np.abs(self.second).max())
 
     @property
@@ -101,15 +140,19 @@ def moments(body: BodyInertia | None) -> Moments:
     if body is None:
         return NOTHING
     inertia, com = body.matrix, np.array(body.com)
-    central = 0.5 * np.trace(inertia) * np.eye(3) - inertia
-    return Moments(body.mass, body.mass * com, central + body.mass * np.outer(com, com))
+    central = 0.5 * trace(inertia) * np.eye(3) - inertia
+    first = body.mass * com
+    squares = np.outer(first, com)
+    size = float(np.abs(squares).max())
+    return Moments(body.mass, first, central + squares, from_second=size)
 
 
 def rigid_inertia(body: Moments) -> RigidInertia:
-    """As the sweeps use it; entries that are rounding noise become exact zeros."""
-    s = body.second
-    noise2 = _ROUNDING * float(np.abs(s).max())
-    noise1 = _ROUNDING * float(np.abs(body.first).max())
+    """As the sweeps use it.
+
+    An entry is zero where it is below `_ROUNDING` of the largest number it was computed from.
+    """
+    noise1, noise2 = _ROUNDING * body.size_first, _ROUNDING * body.size_second
 
     def tidy(x: Any, noise: float) -> float:
         return 0.0 if abs(x) <= noise else float(x)
@@ -117,7 +160,7 @@ def rigid_inertia(body: Moments) -> RigidInertia:
     return RigidInertia(
         body.mass,
         Vec3(*(tidy(x, noise1) for x in body.first)),
-        Sym3(*(tidy(x, noise2) for x in tensor_of(s))),
+        Sym3(*(tidy(x, noise2) for x in tensor_of(body.second))),
     )
 
 
@@ -145,7 +188,7 @@ def body_problem(body: Moments, joint: str) -> tuple[Code, dict[str, Any]] | Non
     if 0.0 < body.mass < SMALLEST:
         return Code.TINY_MASS, {"joint": joint, "mass": body.mass, "least": SMALLEST}
     central = body.central()
-    least, middle, most = np.sort(np.trace(central) - np.linalg.eigvalsh(central))
+    least, middle, most = (trace(central) - eigenvalues(central))[::-1]
     shown = ", ".join(f"{x:.4g}" for x in (least, middle, most))
     facts: dict[str, Any] = {"joint": joint, "principal": shown}
     if 0.0 < most < SMALLEST:
@@ -170,16 +213,18 @@ def nearest(body: Moments) -> Moments:
     the largest moment, by which the body stays away from the edge of what can exist.
     """
     central = body.central()
-    values, axes = np.linalg.eigh(central)
+    values, axes = principal(central)
     clipped = np.maximum(values, EDGE * max(float(values.max()), EDGE))
-    return Moments(body.mass, body.first, body.second + axes @ np.diag(clipped - values) @ axes.T)
+    return Moments(body.mass, body.first, body.second + of_principal(clipped - values, axes))
 
 
 def _repaired(body: Moments, code: Code, where: Where, facts: Mapping[str, Any]) -> Moments:
     """The nearest body that can exist; the change is logged."""
     repaired = nearest(body)
-    size = float(np.linalg.norm(body.central()))
-    change = float(np.linalg.norm(repaired.second - body.second)) / size
-    outcome = f"repaired, second moments changed by {change:.2g}"
+    size, change = (
+        float(np.sqrt(added((x * x).ravel())))
+        for x in (body.central(), repaired.second - body.second)
+    )
+    outcome = f"repaired, second moments changed by {change / size:.2g}"
     log.warning("%s: %s", where, Problem(code, where, facts, outcome).message)
     return repaired

@@ -18,6 +18,7 @@ from linkwise.model.joints import FIXED, Joint, make_joint
 from linkwise.model.massless import joints_that_may_lose_inertia, joints_without_inertia
 from linkwise.model.tree import BASE, Follows, Frame, Link, Tree
 from linkwise.spatial import Transform
+from linkwise.spatial.matrices import product
 
 # how the axes of a joint's linear rates turn against those of its rotors, in units of the joint's
 # angular velocity
@@ -219,7 +220,7 @@ def _merge_fixed(
     )
     for joint, at, R, p in reached:
         origin_R, origin_p = pose_arrays(joint.origin)
-        R, p = tidy_rotation(R @ origin_R), p + R @ origin_p
+        R, p = tidy_rotation(product(R, origin_R)), p + product(R, origin_p)
         if joint.kind != FIXED:
             bodies.append(Body(at, joint, R, p))
             at, R, p = len(bodies) - 1, np.eye(3), np.zeros(3)
@@ -263,12 +264,15 @@ def _frame(link: int, R: Array, p: Array) -> Frame:
 
 def _joint_frame(i: int, G: Array, origin: Array) -> Frame:
     """The frame of a body's joint in the frame chosen for the body."""
-    return _frame(i, G.T @ np.eye(3), G.T @ (np.zeros(3) - origin))
+    return _frame(i, G.T, product(G.T, -origin))
 
 
 def _link_frames(i: int, body: Body, G: Array, origin: Array) -> dict[str, Frame]:
     """Frames of a body's links, seen from the frame chosen for it."""
-    return {link.name: _frame(i, G.T @ R, G.T @ (p - origin)) for link, R, p in body.members}
+    return {
+        link.name: _frame(i, product(G.T, R), product(G.T, p - origin))
+        for link, R, p in body.members
+    }
 
 
 def _all_frames(description: RobotDescription, links: dict[str, Frame]) -> dict[str, Frame]:
@@ -284,5 +288,5 @@ def _all_frames(description: RobotDescription, links: dict[str, Frame]) -> dict[
         at = links[extra.link]
         R, p = np.array(at.rotation), np.array(at.origin)
         own_R, own_p = pose_arrays(extra.origin)
-        frames[extra.name] = _frame(at.link, R @ own_R, p + R @ own_p)
+        frames[extra.name] = _frame(at.link, product(R, own_R), p + product(R, own_p))
     return frames

@@ -9,6 +9,7 @@ import numpy as np
 
 from linkwise.model.linktable import LinkTable
 from linkwise.model.tree import Link, Tree
+from linkwise.spatial.matrices import eigenvalues
 
 NOTHING = 1e-14  # of the greatest inertia of a joint: rounding
 
@@ -42,7 +43,7 @@ def _lost(link: Link, q: list[float]) -> Any:
     for k, rotor in enumerate(link.armature):
         rows[k][k] = rows[k][k] + rotor
     matrices = np.array([np.broadcast_arrays(*row) for row in rows])
-    found = np.linalg.eigvalsh(np.moveaxis(matrices, (0, 1), (-2, -1)))
+    found = eigenvalues(np.moveaxis(matrices, (0, 1), (-2, -1)))
     return ~(found[..., 0] > NOTHING * found[..., -1])
 
 

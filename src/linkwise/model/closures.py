@@ -12,6 +12,7 @@ import numpy as np
 from linkwise.model.description import IDENTITY
 from linkwise.model.tree import BASE, Frame, Tree
 from linkwise.model.values import Array, as_triple, freeze, mask, numbers, pose, unknown
+from linkwise.spatial.matrices import lengths, orthonormal, product
 
 Row = tuple[float, float, float, float, float, float]
 ALL = (True,) * 6
@@ -141,13 +142,18 @@ class Closure:
     @cached_property
     def turning(self) -> int:
         """How many independent directions of turning take part."""
-        return int(np.linalg.matrix_rank(np.array(self.directions)[:, :3]))
+        return len(self._turns)
 
     @cached_property
     def hinge(self) -> tuple[float, float, float]:
         """The axis, in axes of b, that is left to turn about where two directions are held."""
-        x, y, z = np.linalg.svd(np.array(self.directions)[:, :3])[2][2].tolist()
+        x, y, z = np.cross(*self._turns).tolist()
         return x, y, z
+
+    @cached_property
+    def _turns(self) -> Array:
+        """Orthonormal axes of turning that take part."""
+        return orthonormal(np.array(self.directions)[:, :3])
 
 
 def directions_of(what: str, value: Any) -> tuple[Row, ...]:
@@ -177,14 +183,14 @@ def _row(numbers: Sequence[float]) -> Row:
 
 def _refuse_dependent(what: str, rows: Array) -> None:
     """Raise where a row is a sum of others, all taken at unit length."""
-    sizes = np.linalg.norm(rows, axis=1)
+    sizes = lengths(rows)
     if not sizes.all():
         raise ValueError(f"{what}: row {int(np.argmin(sizes))} is zero; expected a direction")
-    least = np.linalg.svd(rows / sizes[:, None])[1][-1]
-    if least < LEAST_ANGLE:
+    rank = len(orthonormal(rows / sizes[:, None], LEAST_ANGLE))
+    if rank < len(rows):
         raise ValueError(
-            f"{what}: {len(rows)} rows of rank {np.linalg.matrix_rank(rows)}; expected rows that "
-            "are independent of each other"
+            f"{what}: {len(rows)} rows of rank {rank}; expected rows that are independent of each "
+            "other"
         )
 
 
@@ -292,7 +298,7 @@ def _closure(tree: Tree, robot: str, k: int, loop: Loop) -> Closure:
         directions_of(f"{what}: directions", loop.directions),
         pose(f"{what}: pose", loop.pose),
     )
-    turned = np.array(a.rotation) @ np.array(place.rotation).T
-    origin = np.array(b.origin) + np.array(b.rotation) @ np.array(place.translation)
+    turned = product(a.rotation, np.array(place.rotation).T)
+    origin = np.array(b.origin) + product(b.rotation, place.translation)
     first = replace(a, rotation=tuple(as_triple(row) for row in turned))
     return Closure(title, first, replace(b, origin=as_triple(origin)), rows)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from linkwise.model.linktable import LinkTable
 from linkwise.model.tree import Link, Tree
+from linkwise.spatial.matrices import lengths
 
 Array = NDArray[Any]
 
@@ -153,7 +154,7 @@ def _random_table(tree: Tree, rng: np.random.Generator, out: Array) -> Array:
         count = (*out.shape[:-1], len(starts))
         if link.joint.quasi:
             turns = rng.normal(size=(*count, 4))
-            turns /= np.linalg.norm(turns, axis=-1, keepdims=True)
+            turns /= lengths(turns)[..., None]
             for k in range(4):
                 out[..., starts + k] = turns[..., k]
         else:
@@ -169,7 +170,7 @@ def _random(link: Link, rng: np.random.Generator) -> Array:
         return np.asarray(rng.uniform(*spread(link)))
     turn = rng.normal(size=4)
     place = rng.uniform(-1.0, 1.0, link.joint.nq - 4)
-    return np.concatenate([turn / np.linalg.norm(turn, axis=-1, keepdims=True), place])
+    return np.concatenate([turn / lengths(turn), place])
 
 
 def rate(tree: Tree, q: Array, v: Array) -> Array:

@@ -20,6 +20,7 @@ from linkwise.model.frames import pose_arrays
 from linkwise.model.tree import Frame, Tree
 from linkwise.model.values import Array
 from linkwise.spatial import RigidInertia
+from linkwise.spatial.matrices import product
 
 KINDS = ("rigid", "point", "soft", "frictionless")
 
@@ -129,7 +130,7 @@ def _rows(i: int, contact: Contact) -> tuple[Row, ...]:
     R, _ = pose_arrays(values.pose(f"Grasp: contact {i}: pose_in_object", contact.pose_in_object))
     if len(rows) == 6 or (contact.kind == "point" and contact.directions is None):
         return directions_of("", rows)  # the same in any axes
-    turned = np.concatenate([rows[:, :3] @ R.T, rows[:, 3:] @ R.T], axis=1)
+    turned = np.concatenate([product(part, R.T) for part in (rows[:, :3], rows[:, 3:])], axis=1)
     return directions_of(f"Grasp: contact {i}: directions", turned)
 
 
@@ -141,7 +142,7 @@ def _normal(i: int, contact: Contact) -> Array:
 def normal_in_object(contact: Contact) -> Array:
     """The normal of a contact, in the object's axes."""
     R, _ = pose_arrays(values.pose("", contact.pose_in_object))
-    return R @ _normal(0, contact)
+    return product(R, _normal(0, contact))
 
 
 def turned(contact: Contact, where: Any) -> Contact:
@@ -152,8 +153,8 @@ def turned(contact: Contact, where: Any) -> Contact:
     directions = contact.directions
     if directions is not None:
         rows = np.array(directions_of("directions", directions))
-        directions = np.concatenate([rows[:, :3] @ R, rows[:, 3:] @ R], axis=1)
-    normal = R.T @ _normal(0, contact)
+        directions = np.concatenate([product(x, R) for x in (rows[:, :3], rows[:, 3:])], axis=1)
+    normal = product(R.T, _normal(0, contact))
     return replace(contact, pose_in_object=where, normal=normal, directions=directions)
 
 
@@ -213,8 +214,8 @@ def _refuse_same_link(loops: Sequence[Closure], tree: Tree) -> None:
 def _closure(i: int, contact: Contact, a: Frame, frame: Frame) -> Closure:
     """A contact as a closed loop: frame a of the arm to a frame on the object's link."""
     R, p = pose_arrays(values.pose(f"Grasp: contact {i}: pose_in_object", contact.pose_in_object))
-    first = Frame(a.link, a.origin, tuple(map(values.as_triple, np.array(a.rotation) @ R.T)))
-    origin = np.array(frame.origin) + np.array(frame.rotation) @ p
+    first = Frame(a.link, a.origin, tuple(map(values.as_triple, product(a.rotation, R.T))))
+    origin = np.array(frame.origin) + product(frame.rotation, p)
     b = Frame(frame.link, values.as_triple(origin), frame.rotation)
     name = f"contact {i} (arm {contact.arm}, {contact.frame!r})"
     return Closure(name, first, b, _rows(i, contact))

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -30,6 +29,8 @@ from linkwise.model.frames import Array, Placed, own_axes, pose_arrays
 from linkwise.model.joints import FIXED, make_joint
 from linkwise.model.tree import BASE
 from linkwise.spatial import Vec3
+from linkwise.spatial.elementary import length
+from linkwise.spatial.matrices import product
 
 # kinds whose motion is undone by turning the axis round, so that q keeps its meaning
 REVERSIBLE = (FIXED, "revolute", "continuous", "prismatic", "helical")
@@ -195,7 +196,7 @@ def _own_configuration(joint: JointDescription, value: ArrayLike) -> Array:
     kind = make_joint(joint.kind, joint.pitch)
     shapes = ((), (1,)) if kind.nq == 1 else ((kind.nq,),)
     q = values.numbers(f"lock: value of joint {joint.name!r}", value, *shapes).reshape(-1)
-    if joint.kind in ("spherical", "free") and abs(np.linalg.norm(q[:4]) - 1.0) > UNIT:
+    if joint.kind in ("spherical", "free") and abs(length(q[:4]) - 1.0) > UNIT:
         raise ValueError(
             f"lock: value of joint {joint.name!r} is {value!r}; expected it to start with a unit "
             "quaternion (w, x, y, z)"
@@ -207,10 +208,10 @@ def _held(joint: JointDescription, q: Array) -> JointDescription:
     """The fixed joint that a joint is at a configuration."""
     kind = make_joint(joint.kind, joint.pitch)
     R, p = pose_arrays(joint.origin)
-    axes = R @ own_axes(Placed(BASE, kind, joint.axis, joint.second_axis, R, p))
+    axes = product(R, own_axes(Placed(BASE, kind, joint.axis, joint.second_axis, R, p)))
     X = kind.transform(q.tolist())
     turn = np.column_stack([list(X.rotate_back(Vec3(*e))) for e in np.eye(3).tolist()])
-    origin = values.pose_of(axes @ turn @ axes.T @ R, p + axes @ np.array(list(X.r)))
+    origin = values.pose_of(product(axes, turn, axes.T, R), p + product(axes, list(X.r)))
     return JointDescription(joint.name, FIXED, joint.parent, joint.child, origin, where=joint.where)
 
 
@@ -339,8 +340,8 @@ def _check_drivers(robot: RobotDescription, kept: Container[str]) -> None:
 def _gravity_at(robot: RobotDescription, way: list[JointDescription]) -> tuple[float, float, float]:
     """Gravity in the axes that the base has after some joints at rest."""
     turns = (np.array(joint.origin.rotation) for joint in way)
-    R = np.array(values.pose_of(reduce(np.matmul, turns, np.eye(3)), np.zeros(3)).rotation)
-    return values.triple("gravity", R.T @ np.array(robot.gravity))
+    R = np.array(values.pose_of(product(np.eye(3), *turns), np.zeros(3)).rotation)
+    return values.triple("gravity", product(R.T, robot.gravity))
 
 
 def _renamed(robot: RobotDescription, names: Mapping[str, str]) -> RobotDescription:

@@ -19,6 +19,7 @@ from linkwise.model.joints import Free
 from linkwise.model.tree import BASE, Frame, Link, Tree
 from linkwise.model.values import Array, as_triple, pose_of
 from linkwise.spatial import RigidInertia, Transform, Vec3
+from linkwise.spatial.matrices import orthonormal, product
 
 OBJECT = "object"  # its link, joint and frame
 FREE = Free()
@@ -42,7 +43,7 @@ class Held:
     @cached_property
     def orthonormal(self) -> tuple[tuple[tuple[float, ...], ...], ...]:
         """Of each contact, orthonormal rows that span the directions that it holds."""
-        rows = (np.linalg.qr(np.array(x.directions).T)[0].T for x in self.contacts)
+        rows = (orthonormal(x.directions) for x in self.contacts)
         return tuple(tuple(tuple(row) for row in own.tolist()) for own in rows)
 
     @cached_property
@@ -111,11 +112,11 @@ def _moved(link: Link, base: Pose, prefix: str, first: int, nq: int, nv: int) ->
 def _placed(base: Pose, X: Transform) -> Transform:
     """A joint on a robot's base, seen from the world; unchanged where they are the same."""
     R, p = pose_arrays(base)
-    r = Vec3(*(p + R @ np.array(list(X.r))).tolist())
+    r = Vec3(*(p + product(R, list(X.r))).tolist())
     if base.rotation == IDENTITY:
         return Transform(r, X.turns)
     columns = [list(X.rotate_back(Vec3(*row))) for row in np.eye(3).tolist()]
-    return Transform(r, turns_of(R @ np.array(columns).T))
+    return Transform(r, turns_of(product(R, np.array(columns).T)))
 
 
 def _on(frame: Frame, base: Pose, first: int) -> Frame:
@@ -132,8 +133,8 @@ def _rows(R: Array) -> tuple[tuple[float, float, float], ...]:
 def placed(frame: Frame, at: Pose) -> Frame:
     """The frame at a pose in another frame, on the same link."""
     R, own = np.array(frame.rotation), pose_of(at.rotation, at.translation)
-    turned, p = R @ np.array(own.rotation), np.array(frame.origin) + R @ np.array(own.translation)
-    found = pose_of(turned, p)
+    p = np.array(frame.origin) + product(R, own.translation)
+    found = pose_of(product(R, own.rotation), p)
     return Frame(frame.link, found.translation, found.rotation)
 
 

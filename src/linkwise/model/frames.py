@@ -8,6 +8,9 @@ slide along z; they are spent so that
 
 Joint-space results do not depend on the choice; named frames are carried along. A rotation is
 written as turns about z, x, z, which every rotation is; a quarter turn keeps exact zeros.
+
+An entry of a rotation is zero where it is at most `NOISE`: what it is off by as a product of three
+rotations, whose entries are off by 1.5 eps each, with two sums of three terms.
 """
 
 from __future__ import annotations
@@ -20,10 +23,13 @@ from numpy.typing import NDArray
 from linkwise.model.description import Pose
 from linkwise.model.joints import Free, Joint, Spherical, Universal
 from linkwise.spatial import Transform, Turn, Vec3
+from linkwise.spatial.elementary import length
+from linkwise.spatial.matrices import product
 
 Array = NDArray[np.float64]
 
 EPS = float(np.finfo(float).eps)
+NOISE = 8 * EPS
 TWIST = 0.1  # sine of the twist above which the origin slides to the common normal
 
 
@@ -52,12 +58,12 @@ def choose_frames(joints: list[Placed]) -> list[tuple[tuple[Array, Array], Trans
     out = []
     for joint, G in zip(joints, turned, strict=True):
         G_in, p_in = frames[joint.parent] if joint.parent >= 0 else base
-        R = tidy_rotation(G_in.T @ joint.R @ G)
-        r = G_in.T @ (joint.p - p_in)
+        R = tidy_rotation(product(G_in.T, joint.R, G))
+        r = product(G_in.T, joint.p - p_in)
         slide = _slide(joint.joint, R, r)
         noise = 8 * EPS * float(np.abs(joint.p).max() + np.abs(p_in).max() + np.abs(slide).max())
-        r = _tidy(r + R @ slide, noise)
-        frames.append((G, G @ slide))
+        r = _tidy(r + product(R, slide), noise)
+        frames.append((G, product(G, slide)))
         out.append((frames[-1], Transform(Vec3(*map(float, r)), turns_of(R))))
     return out
 
@@ -70,7 +76,7 @@ def _turn_to_first_child(joints: list[Placed]) -> list[Array]:
         G = own_axes(joint)
         child = first.get(i)
         if child is not None and joint.joint.turns_freely:
-            G = tidy_rotation(G @ _about_z(*_facing(G, child)))
+            G = tidy_rotation(product(G, _about_z(*_facing(G, child))))
         axes.append(G)
     return axes
 
@@ -83,23 +89,23 @@ def own_axes(joint: Placed) -> Array:
     if isinstance(joint.joint, Universal):
         x = np.array(joint.second_axis)
         return tidy_rotation(np.column_stack([x, np.cross(z, x), z]))
-    return _axes_along(z)
+    return axes_along(z)
 
 
 def _facing(G: Array, child: Placed) -> tuple[float, float]:
     """Cosine and sine of the turn about z that makes the child's axis (or origin) fit."""
-    z = G.T @ child.R @ own_axes(child)[:, 2]
-    r = G.T @ child.p
-    if np.hypot(z[0], z[1]) > 8 * EPS:
-        c, s = z[1], -z[0]  # the new y lies along the axis
-    elif np.hypot(r[0], r[1]) > 0.0:
-        c, s = r[0], r[1]  # parallel axes: the new x points at the child
+    x, y, _ = _tidy(product(G.T, child.R, own_axes(child)[:, 2]), NOISE).tolist()
+    across = _tidy(product(G.T, child.p), NOISE * float(np.abs(child.p).max())).tolist()
+    if x or y:
+        c, s = y, -x  # the new y lies along the axis
+    elif across[0] or across[1]:
+        c, s = across[0], across[1]  # parallel axes: the new x points at the child
     else:
         return 1.0, 0.0
     if c < 0.0:
         c, s = -c, -s
-    size = np.hypot(c, s)
-    return float(c / size), float(s / size)
+    size = length((c, s))
+    return c / size, s / size
 
 
 def _slide(joint: Joint, R: Array, r: Array) -> Array:
@@ -107,7 +113,7 @@ def _slide(joint: Joint, R: Array, r: Array) -> Array:
     if joint.slides_freely == "not":
         return np.zeros(3)
     if joint.slides_freely == "anywhere":
-        return -R.T @ r
+        return -product(R.T, r)
     z = R[:, 2]
     row = 1 if abs(z[1]) > TWIST else (0 if abs(z[0]) > TWIST else 2)
     return np.array([0.0, 0.0, -r[row] / z[row]])
@@ -115,20 +121,13 @@ def _slide(joint: Joint, R: Array, r: Array) -> Array:
 
 def turns_of(R: Array) -> tuple[Turn, ...]:
     """Turns about z, x, z from parent axes to child axes; R takes child axes to parent axes."""
-    tilt = float(np.hypot(R[0, 2], R[1, 2]))
-    sign = 1.0 if R[1, 2] <= 0.0 else -1.0
-    if tilt == 0.0:
-        cb, sb, sa = 1.0, 0.0, 0.0
-    else:
-        cb, sb, sa = -sign * R[1, 2] / tilt, sign * R[0, 2] / tilt, sign * tilt
-    new_x = R.T @ np.array([cb, sb, 0.0])
-    size = float(np.hypot(new_x[0], new_x[1]))
-    turns = (
-        Turn("z", _exact(cb), _exact(sb)),
-        Turn("x", _exact(R[2, 2]), _exact(sa)),
-        Turn("z", _exact(new_x[0] / size), _exact(-new_x[1] / size)),
-    )
-    return _without_idle(turns)
+    x, y, z = R[:, 2].tolist()
+    tilt = length((x, y))
+    sign = 1.0 if y <= 0.0 else -1.0
+    cb, sb, sa = (-sign * y / tilt, sign * x / tilt, sign * tilt) if tilt else (1.0, 0.0, 0.0)
+    c, s, _ = product(R.T, np.array([cb, sb, 0.0])).tolist()
+    size = length((c, s))
+    return _without_idle((_turn("z", cb, sb), _turn("x", z, sa), _turn("z", c / size, -s / size)))
 
 
 def _without_idle(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
@@ -136,24 +135,23 @@ def _without_idle(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
     z1, x, z2 = turns
     if (x.c, x.s) == (1.0, 0.0):
         both = z1.then(z2)
-        turns = (Turn("z", _exact(both.c), _exact(both.s)),)
+        turns = (_turn("z", both.c, both.s),)
     return tuple(turn for turn in turns if (turn.c, turn.s) != (1.0, 0.0))
 
 
-def _exact(x: float) -> float:
-    """A sine or cosine; 0 or ±1 exactly where it is that to rounding."""
-    x = float(x)
-    if abs(x) <= 2 * EPS:
-        return 0.0
-    if abs(abs(x) - 1.0) <= 2 * EPS:
-        return float(np.sign(x))
-    return x
+def _turn(axis: str, c: float, s: float) -> Turn:
+    """A turn by a cosine and a sine, without rounding noise."""
+    c, s = tidy_rotation(np.array([c, s])).tolist()
+    return Turn(axis, c, s)
 
 
 def tidy_rotation(R: Array) -> Array:
-    """A rotation matrix with rounding noise around 0 and ±1 removed."""
-    R = _tidy(R, 2 * EPS)
-    whole = np.abs(np.abs(R) - 1.0) <= 2 * EPS
+    """A rotation matrix with rounding noise around 0 and ±1 removed; a row that has one entry left
+    is a unit vector.
+    """
+    R = _tidy(R, NOISE)
+    alone = np.count_nonzero(R, axis=-1, keepdims=True) == 1
+    whole = (np.abs(np.abs(R) - 1.0) <= 2 * EPS) | (alone & (R != 0.0))
     return np.where(whole, np.sign(R), R)
 
 
@@ -165,11 +163,11 @@ def _about_z(c: float, s: float) -> Array:
     return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
 
 
-def _axes_along(z: Array) -> Array:
+def axes_along(z: Array) -> Array:
     """Right-handed axes whose third column is the unit vector z."""
     if z[2] == 1.0:
         return np.eye(3)
     k = int(np.argmin(np.abs(z)))
     x = np.cross(np.eye(3)[k], z)
-    x /= np.linalg.norm(x)
+    x /= length(x.tolist())
     return tidy_rotation(np.column_stack([x, np.cross(z, x), z]))

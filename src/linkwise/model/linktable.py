@@ -14,6 +14,7 @@ from linkwise.model.description import IDENTITY
 from linkwise.model.joints import Helical, Joint
 from linkwise.model.tree import Follows, Frame, Link, LinkArrays, Whole
 from linkwise.spatial import RigidInertia
+from linkwise.spatial.matrices import added
 from linkwise.spatial.records import leaves, mapped
 
 Numbers = NDArray[np.float64]
@@ -103,7 +104,7 @@ class LinkTable(LinkArrays):
     @property
     def mass(self) -> float:
         """Of all links together."""
-        return float(sum(np.sum(body.m) for body in self.bodies()))
+        return float(added(np.concatenate([np.ravel(body.m) for body in self.bodies()])))
 
     @property
     def geared_alike(self) -> bool:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from linkwise.model.description import SMALLEST
 from linkwise.model.tree import BASE, Link, Tree
 from linkwise.spatial import Motion, RigidInertia, Vec3
+from linkwise.spatial.matrices import eigenvalues, product, pseudo_inverse
 
 Array = NDArray[np.float64]
 Rates = Callable[[Link], Array]  # of a link's joint (configurations, nv)
@@ -73,16 +74,16 @@ def _unmoved_at(tree: Tree, suspects: Sequence[int], rates: Rates) -> list[int]:
         state = link.joint_state(link.joint.integrate(link.joint.neutral(), list(v.T)))
         S = _columns(state.S, len(v))
         St = S.swapaxes(1, 2)
-        D = St @ IA @ S + rotors
-        if i in wanted and not _regular(D, St @ Ic @ S + rotors):
+        D = product(St, IA, S) + rotors
+        if i in wanted and not _regular(D, product(St, Ic, S) + rotors):
             found.append(i)
         if link.parent != BASE:
-            U = IA @ S
+            U = product(IA, S)
             X = _columns([state.X.motion(m) for m in _MOTIONS], len(v))
             Xt = X.swapaxes(1, 2)
-            left = IA - U @ np.linalg.pinv(D, hermitian=True) @ U.swapaxes(1, 2)
-            articulated[link.parent] = articulated[link.parent] + Xt @ left @ X
-            locked[link.parent] = locked[link.parent] + Xt @ Ic @ X
+            left = IA - product(U, pseudo_inverse(D), U.swapaxes(1, 2))
+            articulated[link.parent] = articulated[link.parent] + product(Xt, left, X)
+            locked[link.parent] = locked[link.parent] + product(Xt, Ic, X)
     return found[::-1]
 
 
@@ -104,4 +105,4 @@ def _regular(D: Array, whole: Array) -> bool:
         return False
     size = np.sqrt(diagonal)
     scaled = D / (size[:, :, None] * size[:, None, :])
-    return bool((np.linalg.eigvalsh(scaled)[:, 0] > REGULAR).all())
+    return bool((eigenvalues(scaled)[:, 0] > REGULAR).all())

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from linkwise.model.frames import turns_of
 from linkwise.model.tree import Frame, Link, Tree
 from linkwise.spatial import Mat3, RigidInertia, Rotation, Scalar, Sym3, Transform, Vec3
+from linkwise.spatial.matrices import product
 from linkwise.spatial.quaternion import Quaternion
 from linkwise.spatial.scalar import select, sincos, sqrt
 from linkwise.spatial.se3 import matrix_of
@@ -111,7 +112,8 @@ def inertial_parameters(tree: Tree) -> Array:
 def in_frame(body: RigidInertia, frame: Frame) -> RigidInertia:
     """A body of a link's own frame in another frame of the link."""
     R, o = np.array(frame.rotation), np.array(frame.origin)
-    back = place_of(Frame(frame.link, tuple(-R.T @ o), tuple(map(tuple, R.T))))
+    origin = (-product(R.T, o)).tolist()
+    back = place_of(Frame(frame.link, tuple(origin), tuple(map(tuple, R.T.tolist()))))
     return back.body_back(body)
 
 

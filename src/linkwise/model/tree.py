@@ -30,6 +30,7 @@ from linkwise.spatial import (
     constant,
     sign,
 )
+from linkwise.spatial.matrices import added
 
 if TYPE_CHECKING:
     from linkwise.model.closures import Closure, Curve
@@ -159,7 +160,7 @@ class OneByOne:
     @property
     def mass(self) -> float:
         """Of all links together."""
-        return float(sum(link.inertia.m for link in self._links))
+        return float(added([float(link.inertia.m) for link in self._links]))
 
     @property
     def geared_alike(self) -> bool:

@@ -24,6 +24,14 @@ from linkwise.model.description import (
     Triple,
 )
 from linkwise.model.frames import tidy_rotation
+from linkwise.spatial.elementary import length
+from linkwise.spatial.matrices import (
+    determinant,
+    dot,
+    eigenvalues,
+    nearest_rotation,
+    product,
+)
 
 Array = NDArray[np.float64]
 LOOSE = 1e-6  # a rotation may be this far from orthonormal (float32, seven digits): it is tidied
@@ -105,17 +113,17 @@ def direction(what: str, value: Any) -> Triple:
 def unit(vector: Iterable[float]) -> Triple:
     """A vector, not zero, at unit length; one of that length but for rounding stays as it is."""
     x, y, z = map(float, vector)
-    if abs(math.hypot(x, y, z) - 1.0) > ROUNDING:
+    if abs(length((x, y, z)) - 1.0) > ROUNDING:
         largest = max(abs(x), abs(y), abs(z))
         x, y, z = x / largest, y / largest, z / largest  # so that no length overflows
-        size = math.hypot(x, y, z)
+        size = length((x, y, z))
         x, y, z = x / size, y / size, z / size
     return as_triple((x, y, z))
 
 
 def at_right_angle(first: Triple, second: Triple) -> bool:
     """Whether two unit vectors can be the axes of a universal joint."""
-    return abs(sum(a * b for a, b in zip(first, second, strict=True))) <= 1e-9
+    return bool(abs(dot(first, second)) <= 1e-9)
 
 
 def body(what: str, mass: Any, com: Any, inertia: Any) -> BodyInertia:
@@ -144,7 +152,7 @@ def body(what: str, mass: Any, com: Any, inertia: Any) -> BodyInertia:
 def new_body(what: str, mass: Any, com: Any, inertia: Any) -> BodyInertia:
     """A rigid body that a user writes: its principal moments are not negative."""
     made = body(what, mass, com, inertia)
-    least, _, most = (float(x) for x in np.linalg.eigvalsh(made.matrix))
+    least, _, most = (float(x) for x in eigenvalues(made.matrix))
     if least < -1e-9 * max(abs(least), abs(most)):
         raise ValueError(
             f"{_part(what, 'inertia')} is {inertia!r}, with a principal moment {least:.4g}; "
@@ -158,7 +166,7 @@ def whole_body(what: str, mass: Any, com: Any, inertia: Any) -> BodyInertia:
     two, but by as little as in files, which round their numbers.
     """
     made = new_body(what, mass, com, inertia)
-    least, middle, most = (float(x) for x in np.linalg.eigvalsh(made.matrix))
+    least, middle, most = (float(x) for x in eigenvalues(made.matrix))
     if most - middle - least > NEARLY * most:
         raise ValueError(
             f"{_part(what, 'inertia')} is {inertia!r}, with principal moments {least:.4g}, "
@@ -195,15 +203,14 @@ def pose(what: str, value: ArrayLike | Pose | None) -> Pose:
         return value or Pose()
     T = numbers(what, value, (4, 4))
     R = T[:3, :3]
-    off = float(np.abs(R.T @ R - np.eye(3)).max())
-    if off > LOOSE or np.linalg.det(R) < 0.0 or np.abs(T[3] - [0.0, 0.0, 0.0, 1.0]).max() > LOOSE:
+    off = float(np.abs(product(R.T, R) - np.eye(3)).max())
+    if off > LOOSE or determinant(R) < 0.0 or np.abs(T[3] - [0.0, 0.0, 0.0, 1.0]).max() > LOOSE:
         raise ValueError(
             f"{what} is {T.tolist()}; expected a rotation (orthonormal, right-handed), a "
             "translation, and (0, 0, 0, 1) in the last row"
         )
     if off > 4 * np.finfo(float).eps:
-        left, _, right = np.linalg.svd(R)
-        R = left @ right
+        R = nearest_rotation(R)
     return pose_of(R, T[:3, 3])
 
 
@@ -224,7 +231,7 @@ def inverse(place: Pose) -> Pose:
     if place.rotation == IDENTITY:
         return pose_of(np.eye(3), -np.array(place.translation))
     R = np.array(place.rotation)
-    return pose_of(R.T, -R.T @ np.array(place.translation))
+    return pose_of(R.T, -product(R.T, place.translation))
 
 
 def mapping(what: str, value: Any, of: str) -> dict[Any, Any]:

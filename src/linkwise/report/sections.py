@@ -17,6 +17,7 @@ from linkwise.load import bundled
 from linkwise.model.tree import Link
 from linkwise.report import html, treepicture
 from linkwise.report.findings import OFFSET, RATE, SECONDS, Findings, attempt
+from linkwise.spatial.matrices import dot, eigenvalues
 from linkwise.text import nanoseconds, ratio
 from linkwise.view.arguments import scene_of
 from linkwise.view.page import in_notebook
@@ -143,8 +144,8 @@ def _body(name: str, p: Any) -> tuple[str, ...]:
     xx, xy, yy, xz, yz, zz = p[4:]
     c = h / m
     about = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    about = about - m * (c @ c * np.eye(3) - np.outer(c, c))
-    moments = np.linalg.eigvalsh(about)
+    about = about - m * (dot(c, c) * np.eye(3) - np.outer(c, c))
+    moments = eigenvalues(about)
     slack = 1e-9 * float(np.abs(moments).max()) + 1e-12 * m
     real = moments[0] >= -slack and moments[2] <= moments[0] + moments[1] + slack
     return (

@@ -19,6 +19,7 @@ from linkwise.spatial.scalar import (
     sign,
     sincos,
     sqrt,
+    total,
 )
 from linkwise.spatial.transform import Transform
 from linkwise.spatial.turn import Rotation, Turn
@@ -54,4 +55,5 @@ __all__ = [
     "sign",
     "sincos",
     "sqrt",
+    "total",
 ]

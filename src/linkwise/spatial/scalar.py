@@ -2,18 +2,22 @@
 
 A scalar has ``+ - * /`` and unary minus with its own kind and with Python floats, and the
 functions below are registered for its type. Floats and NumPy arrays are registered here; traced
-nodes in ``trace/expr.py``; mpmath numbers in ``precise.py``.
+nodes in ``trace/expr.py``; mpmath numbers in ``precise.py``. Of floats and float64 arrays they give
+the same bits on every processor (``elementary.py``).
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
-from functools import singledispatch
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce, singledispatch
+from operator import add
 from typing import Any
 
 import numpy as np
+
+from linkwise.spatial import elementary
 
 # Any type that satisfies the sentence above; the algebra is generic over it.
 Scalar = Any
@@ -59,7 +63,7 @@ def atan2(y: Scalar, x: Scalar) -> Scalar:
     for like in (y, x):
         if _atan2.dispatch(type(like)) is not _atan2.dispatch(object):
             return _atan2(like, y, x)
-    return math.atan2(y, x)
+    return elementary.atan2(y, x)
 
 
 @singledispatch
@@ -110,6 +114,14 @@ def _(_: Any, step: Step, state: Sequence[Scalar], limit: Scalar) -> list[Scalar
             break
         now = [np.where(going, a, b) for a, b in zip(new, now, strict=True)]
     return now
+
+
+def total(terms: Iterable[Scalar]) -> Scalar:
+    """The sum from the first term to the last, 0 of none.
+
+    Python's own ``sum`` of floats rounds in another way from 3.12 on.
+    """
+    return reduce(add, terms, 0.0)
 
 
 def quotient(a: Scalar, b: Scalar) -> Scalar:
@@ -176,6 +188,14 @@ def known(x: Scalar) -> bool:
     return True
 
 
+def _array_sincos(angle: Any) -> tuple[Any, Any]:
+    if np.asarray(angle).dtype != np.float64:  # complex steps, other precisions: no robot has them
+        return np.sin(angle), np.cos(angle)
+    if np.ndim(angle) == 0:
+        return elementary.sincos(float(angle))
+    return elementary.sincos_array(angle)
+
+
 def _array_sqrt(x: Any) -> Any:
     with np.errstate(invalid="ignore"):
         return np.sqrt(x)
@@ -186,7 +206,7 @@ def _array_select(condition: Any, a: Any, b: Any) -> Any:
 
 
 for _real in (float, int):
-    sincos.register(_real, lambda angle: (math.sin(angle), math.cos(angle)))
+    sincos.register(_real, elementary.sincos)
     sign.register(_real, lambda x: math.nan if math.isnan(x) else float((x > 0) - (x < 0)))
     sqrt.register(_real, lambda x: math.sqrt(x) if x >= 0 else math.nan)
     _divided.register(_real, lambda b, a: a / b if b else a * math.nan)
@@ -194,7 +214,7 @@ for _real in (float, int):
     reciprocal.register(_real, lambda x, scale=0.0: 1.0 / x if x > 0 else math.nan)
     never_positive.register(_real, lambda x: x <= 0)
 for _array in (np.ndarray, np.floating, np.complexfloating):
-    sincos.register(_array, lambda angle: (np.sin(angle), np.cos(angle)))
+    sincos.register(_array, _array_sincos)
     sign.register(_array, lambda x: np.sign(np.real(x)))
     sqrt.register(_array, _array_sqrt)
     select.register(_array, _array_select)

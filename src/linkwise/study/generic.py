@@ -8,6 +8,7 @@ import numpy as np
 
 from linkwise.io.dh import DHRow, describe_dh
 from linkwise.model.description import RobotDescription, tensor_of
+from linkwise.spatial.matrices import about, of_principal, orthonormal
 
 KINDS = ("revolute", "prismatic")
 
@@ -34,9 +35,8 @@ def _row(i: int, rng: np.random.Generator, kind: str, length: float) -> DHRow:
     if kind == "mixed":
         kind = KINDS[i % 3 == 2]
     mass = float(rng.uniform(1.0, 10.0))
-    Q, _ = np.linalg.qr(rng.normal(size=(3, 3)))
-    second = mass * Q @ np.diag((length * rng.uniform(0.1, 0.4, 3)) ** 2) @ Q.T
-    tensor = np.trace(second) * np.eye(3) - second
+    axes, sizes = orthonormal(rng.normal(size=(3, 3)).T), length * rng.uniform(0.1, 0.4, 3)
+    second = of_principal(mass * (sizes * sizes), axes.T)
     return DHRow(
         a=length * _away_from_zero(rng),
         alpha=0.5 * math.pi * _away_from_zero(rng),
@@ -45,7 +45,7 @@ def _row(i: int, rng: np.random.Generator, kind: str, length: float) -> DHRow:
         kind=kind,
         mass=mass,
         com=tuple(length * _away_from_zero(rng) for _ in range(3)),  # type: ignore[arg-type]
-        inertia=tensor_of(tensor),
+        inertia=tensor_of(about(second)),
     )
 
 

@@ -8,7 +8,6 @@ and ``b - a``, are one node plus a sign, which a sum absorbs.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from operator import add
@@ -19,6 +18,7 @@ from linkwise.spatial.scalar import (
     Step,
     _atan2,
     _repeat,
+    atan2,
     flagged,
     known,
     never_positive,
@@ -147,7 +147,7 @@ def _(like: Expr, y: Any, x: Any) -> Any:
     graph = like.graph
     up, along = graph.lift(y), graph.lift(x)
     if up.op == along.op == "const":
-        return graph.const(math.atan2(_float(up), _float(along)))
+        return graph.const(atan2(_float(up), _float(along)))
     return graph.node("atan2", up, along)
 
 

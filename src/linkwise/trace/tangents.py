@@ -24,6 +24,7 @@ from typing import NamedTuple, final
 from linkwise.algorithms.configurations import tangent
 from linkwise.algorithms.dense import unit
 from linkwise.model.tree import Tree
+from linkwise.spatial import total
 from linkwise.trace import diff
 from linkwise.trace.diff import Mode
 from linkwise.trace.expr import Expr, reachable, summed
@@ -104,7 +105,7 @@ class Configurations(Space):
         """Of the length of each column."""
         rest = [x for link in self.tree.links if link.follows is None for x in link.joint.neutral()]
         columns = (tangent(self.tree, rest, e) for e in unit(self.tree.nv))
-        return [sum(x * x for x in column) for column in columns]
+        return [total(x * x for x in column) for column in columns]
 
     def along(self, x: list[Expr], v: Values) -> Values:
         return tangent(self.tree, x, v)

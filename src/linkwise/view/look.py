@@ -15,6 +15,8 @@ import numpy as np
 from linkwise.model import forest
 from linkwise.model.description import Geometry, LinkDescription
 from linkwise.model.tree import BASE, Link, Tree
+from linkwise.spatial.elementary import length
+from linkwise.spatial.matrices import determinant, dot, principal, product
 from linkwise.view import scene
 from linkwise.view.meshes import Meshes
 from linkwise.view.scene import AXES, BONES, INERTIA, VISUAL, Array, Rgba, Shape, Viewed
@@ -55,17 +57,18 @@ def skeleton(tree: Tree) -> Skeleton:
     inward, stretched = np.zeros(tree.n_links), np.zeros(tree.n_links)
     for i, link in enumerate(tree.links):
         at = scene.placement(link)
-        start = at[:3, :3] @ nodes[i] + at[:3, 3]
+        start = product(at[:3, :3], nodes[i]) + at[:3, 3]
         base = link.parent == BASE
-        inward[i] = np.linalg.norm(start if base else start - nodes[link.parent])
+        inward[i] = length(start if base else start - nodes[link.parent])
         stretched[i] = inward[i] + (0.0 if base else stretched[link.parent])
         if not base:
             ends[link.parent].append(start)
     reach = float(stretched.max(initial=0.0)) or 1.0
     for i, link in enumerate(tree.links):
         ends[i] = ends[i] or _last(tree, i, link, nodes[i], 0.08 * reach)
-    outward = [max((float(np.linalg.norm(e - nodes[i])) for e in ends[i]), default=0.0)
-               for i in range(tree.n_links)]  # fmt: skip
+    outward = [
+        max((length(end - nodes[i]) for end in ends[i]), default=0.0) for i in range(tree.n_links)
+    ]
     reach = float((stretched + outward).max(initial=0.0)) or 1.0
     return Skeleton(tree, nodes, tuple(map(tuple, ends)), np.maximum(inward, outward), reach)
 
@@ -82,8 +85,8 @@ def _last(tree: Tree, i: int, link: Link, node: Array, least: float) -> list[Arr
     own = [np.array(f.origin) for f in tree.frames.values() if f.link == i]
     if link.inertia.m > 0:
         com = np.array(list(link.inertia.h)) / link.inertia.m
-        own += [com] if np.linalg.norm(com - node) > least else []
-    return sorted(own, key=lambda end: float(np.linalg.norm(end - node)))[-1:]
+        own += [com] if length(com - node) > least else []
+    return sorted(own, key=lambda end: length(end - node))[-1:]
 
 
 def shapes_of(robot: Viewed, bones: Skeleton, meshes: Meshes) -> tuple[Shape, ...]:
@@ -129,7 +132,7 @@ def _described(robot: Viewed) -> Iterator[tuple[str, LinkDescription]]:
 def _visual(body: int, at: Array, geometry: Geometry, meshes: Meshes) -> Shape | None:
     origin = np.eye(4)
     origin[:3, :3], origin[:3, 3] = geometry.origin.rotation, geometry.origin.translation
-    pose, rgba = at @ origin, geometry.rgba or PLAIN
+    pose, rgba = product(at, origin), geometry.rgba or PLAIN
     if geometry.kind != "mesh":
         return Shape(body, geometry.kind, geometry.size, pose, rgba, VISUAL)
     found = meshes.number(geometry)
@@ -166,9 +169,9 @@ def _pillar(bones: Skeleton, i: int) -> Iterator[Shape]:
     """What a robot stands on: a column below a joint that is above the ground, and its plate."""
     reach, up = bones.reach, scene.upward(bones.tree)
     at = scene.placement(bones.tree.links[i])
-    top = at[:3, :3] @ bones.nodes[i] + at[:3, 3]
-    raised = float(up @ top) > 0.02 * reach
-    foot = top - up * (up @ top) if raised else np.zeros(3)
+    top = product(at[:3, :3], bones.nodes[i]) + at[:3, 3]
+    height = dot(up, top)
+    foot = top - up * height if height > 0.02 * reach else np.zeros(3)
     yield from _bone(BASE, foot, top, 1.15 * bones.radius(i), PLATE, "cylinder")
     plate = _along(foot, foot + 0.016 * reach * up)
     yield Shape(BASE, "cylinder", (0.075 * reach, 0.016 * reach), plate, PLATE, BONES)
@@ -177,9 +180,9 @@ def _pillar(bones: Skeleton, i: int) -> Iterator[Shape]:
 def _bone(
     body: int, start: Array, end: Array, r: float, rgba: Rgba, kind: str = "capsule"
 ) -> Iterator[Shape]:
-    length = float(np.linalg.norm(end - start))
-    if length > 1e-9:
-        yield Shape(body, kind, (r, length), _along(start, end), rgba, BONES)
+    distance = length(end - start)
+    if distance > 1e-9:
+        yield Shape(body, kind, (r, distance), _along(start, end), rgba, BONES)
 
 
 def _drum(i: int, link: Link, node: Array, r: float) -> Shape:
@@ -195,9 +198,9 @@ def _drum(i: int, link: Link, node: Array, r: float) -> Shape:
 
 def _along(start: Array, end: Array) -> Array:
     """A pose in the middle of two points whose z leads from one to the other."""
-    z = (end - start) / np.linalg.norm(end - start)
+    z = (end - start) / length(end - start)
     x = np.cross(z, np.eye(3)[np.argmin(np.abs(z))])
-    x /= np.linalg.norm(x)
+    x /= length(x)
     pose = np.eye(4)
     pose[:3, :3], pose[:3, 3] = np.column_stack([x, np.cross(z, x), z]), (start + end) / 2
     return pose
@@ -223,13 +226,13 @@ def ellipsoid(
     com = np.array(list(body.h)) / m
     xx, xy, xz, yy, yz, zz = body.second
     about_com = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) - m * np.outer(com, com)
-    values, axes = np.linalg.eigh(about_com)
+    values, axes = principal(about_com)
     half = np.sqrt(np.clip(5 * values / m, 0, None)).clip(least)
-    axes[:, 0] *= np.linalg.det(axes)  # right-handed
+    axes[:, 0] *= np.sign(determinant(axes))  # right-handed
     pose = np.eye(4)
     pose[:3, :3], pose[:3, 3] = axes, com
     a, b, c = half.tolist()
-    return Shape(link, "ellipsoid", (a, b, c), at @ pose, rgba, layer)
+    return Shape(link, "ellipsoid", (a, b, c), product(at, pose), rgba, layer)
 
 
 def _axes(bones: Skeleton) -> Iterator[Shape]:
@@ -246,6 +249,6 @@ def _axes(bones: Skeleton) -> Iterator[Shape]:
 
 def _turned_to(axis: Array, tree: Tree, i: int) -> Array:
     """Axes whose z is a joint's axis, of which the tree may have the opposite in its frame."""
-    described = np.array(tree.joint_frames[i].rotation) @ axis
+    described = product(tree.joint_frames[i].rotation, axis)
     flip = np.diag([1.0, -1.0, -1.0])
     return flip if described[2] < 0 else np.eye(3)

@@ -11,6 +11,7 @@ import numpy as np
 
 from linkwise.interop.package import package
 from linkwise.model.description import Geometry
+from linkwise.spatial.matrices import product
 from linkwise.view.scene import Mesh, Rgba
 
 MOST_FACES = 15_000  # of one mesh; more are merged
@@ -75,7 +76,8 @@ def read_mesh(path: Path) -> tuple[Any, Any, Rgba | None]:
         transform, name = scene.graph[node]
         part = scene.geometry[name]
         if hasattr(part, "faces") and len(part.faces):
-            parts.append((part.vertices @ transform[:3, :3].T + transform[:3, 3], part.faces))
+            corners = product(part.vertices, transform[:3, :3].T) + transform[:3, 3]
+            parts.append((corners, part.faces))
             colours.append((len(part.faces), _colour(part)))
     if not parts:
         raise ValueError("no triangles")

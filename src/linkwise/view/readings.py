@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwise.spatial.matrices import determinant, principal, product
 from linkwise.view.scene import Array, Scene
 
 SINGULAR = 1e-9  # mobility of a direction, by that of the freest, below which none is left
@@ -60,7 +61,7 @@ def reading(robot: Any, q: Array, frame: str) -> Reading:
     return Reading(
         pose,
         gravity,
-        None if J is None else ellipsoid_of(J[3:] @ J[3:].T),
+        None if J is None else ellipsoid_of(product(J[3:], J[3:].T)),
         None if yielding is None else ellipsoid_of(yielding[3:, 3:]),
         tuple(dict.fromkeys(missing)),
     )
@@ -70,8 +71,8 @@ def ellipsoid_of(matrix: Array) -> Ellipsoid | None:
     """The ellipsoid whose half axes are roots of the eigenvalues of a symmetric matrix (3, 3)."""
     if not np.isfinite(matrix).all():
         return None
-    values, axes = np.linalg.eigh(matrix)
-    axes = axes[:, ::-1] * np.array([1.0, 1.0, np.sign(np.linalg.det(axes[:, ::-1]))])
+    values, axes = principal(matrix)
+    axes = axes[:, ::-1] * np.array([1.0, 1.0, np.sign(determinant(axes[:, ::-1]))])
     return Ellipsoid(np.sqrt(np.clip(values[::-1], 0.0, None)), axes)
 
 

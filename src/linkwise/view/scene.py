@@ -18,7 +18,8 @@ from linkwise.algorithms.poses import BASE_POSE, place
 from linkwise.model.description import RobotDescription
 from linkwise.model.joints import JOINTS
 from linkwise.model.tree import BASE, Frame, Link, Tree
-from linkwise.spatial import Mat3
+from linkwise.spatial import Mat3, atan2, sincos
+from linkwise.spatial.elementary import length
 from linkwise.sweep import base_to_tip, joint_states
 
 Array = NDArray[np.float64]
@@ -149,7 +150,7 @@ class Scene:
 def upward(tree: Tree) -> Array:
     """The direction (3) against gravity, z where there is none."""
     gravity = np.array(tree.gravity, float)
-    size = np.linalg.norm(gravity)
+    size = length(gravity)
     return -gravity / size if size > 0 else np.array([0.0, 0.0, 1.0])
 
 
@@ -266,7 +267,7 @@ def configuration(sliders: Sequence[Slider], values: ArrayLike, nq: int) -> Arra
 
 def _quaternion(angles: Array) -> Array:
     """The quaternion (w, x, y, z) of roll, pitch and yaw."""
-    (sr, sp, sy), (cr, cp, cy) = np.sin(angles / 2), np.cos(angles / 2)
+    (sr, sp, sy), (cr, cp, cy) = sincos(angles / 2)
     return np.array(
         [
             cr * cp * cy + sr * sp * sy,
@@ -279,10 +280,11 @@ def _quaternion(angles: Array) -> Array:
 
 def _angles(quaternion: Array) -> Array:
     """Roll, pitch and yaw of a quaternion."""
-    w, x, y, z = quaternion / np.linalg.norm(quaternion)
-    roll = np.arctan2(2 * (w * x + y * z), 1 - 2 * (x * x + y * y))
-    pitch = np.arcsin(np.clip(2 * (w * y - z * x), -1, 1))
-    return np.array([roll, pitch, np.arctan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))])
+    w, x, y, z = (quaternion / length(quaternion)).tolist()
+    roll = atan2(2 * (w * x + y * z), 1 - 2 * (x * x + y * y))
+    ahead, aside = 1 - 2 * (y * y + z * z), 2 * (w * z + x * y)  # of the x axis, level
+    pitch = atan2(2 * (w * y - z * x), length((ahead, aside)))
+    return np.array([roll, pitch, atan2(aside, ahead)])
 
 
 def markers_of(tree: Tree) -> tuple[Marker, ...]:

@@ -17,6 +17,8 @@ from numpy.typing import ArrayLike
 
 from linkwise.errors import printable
 from linkwise.interop.package import package
+from linkwise.model.frames import axes_along
+from linkwise.spatial.matrices import lengths
 from linkwise.text import note
 from linkwise.view import readings
 from linkwise.view.origin import checked_listener, require_checks
@@ -135,13 +137,13 @@ class Viewer:
 
     def _camera(self) -> None:
         low, high = self.stage.extent()
-        centre, size = (low + high) / 2, max(float(np.linalg.norm(high - low)), 0.1)
+        centre, size = (low + high) / 2, max(float(lengths(high - low)), 0.1)
         up = self._scene.up
-        aside = np.linalg.svd(up[None])[2][1:]
-        view = 0.85 * aside[0] - 1.0 * aside[1] + 0.45 * up
+        aside = axes_along(up)
+        view = 0.85 * aside[:, 0] - 1.0 * aside[:, 1] + 0.45 * up
         camera = self._server.initial_camera
         camera.fov = 0.7
-        camera.position = centre + view / np.linalg.norm(view) * 1.9 * size
+        camera.position = centre + view / lengths(view) * 1.9 * size
         camera.look_at = centre
 
     def _controls(self) -> None:

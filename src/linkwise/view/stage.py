@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.errors import printable
+from linkwise.model.frames import axes_along
+from linkwise.spatial.matrices import dot, lengths, product
 from linkwise.view.readings import Ellipsoid
 from linkwise.view.scene import VISUAL, Array, Scene, Shape, link_poses
 
@@ -31,9 +33,9 @@ class Stage:
         scene, api = self._scene, self._api
         api.set_up_direction(tuple(scene.up))
         low, _ = self.extent()
-        height = float(scene.up @ low) if scene.up @ low < -0.02 * scene.reach else 0.0
-        z = np.linalg.svd(scene.up[None])[2]
-        R = np.column_stack([z[1], np.cross(scene.up, z[1]), scene.up])
+        lowest = float(dot(scene.up, low))
+        height = lowest if lowest < -0.02 * scene.reach else 0.0
+        R = axes_along(scene.up)
         size = 12 * scene.reach
         cell = 10.0 ** np.floor(np.log10(scene.reach / 3))
         api.add_grid(
@@ -48,7 +50,7 @@ class Stage:
         points = [np.zeros(3)]
         for shape in self._scene.shapes:
             if shape.layer == (VISUAL if self._scene.has_visuals else "bones"):
-                own = shape.pose if shape.body < 0 else poses[shape.body] @ shape.pose
+                own = shape.pose if shape.body < 0 else product(poses[shape.body], shape.pose)
                 half = max(shape.size, default=0.0) / 2
                 points += [own[:3, 3] - half, own[:3, 3] + half]
         return np.min(points, axis=0), np.max(points, axis=0)
@@ -142,17 +144,15 @@ class Stage:
         """Arrows that end where forces act; ``index`` is that of the time."""
         reach, arrows = self._scene.reach, []
         pushes = self._scene.pushes if shown else ()
-        largest = max(
-            (np.linalg.norm(p.wrenches[:, 3:], axis=1).max() for p in pushes), default=0.0
-        )
+        largest = max((lengths(p.wrenches[:, 3:]).max() for p in pushes), default=0.0)
         for push in pushes:
             marker, wrench = (
                 self._scene.frames[push.frame],
                 push.wrenches[min(index, len(push.wrenches) - 1)],
             )
-            at = marker.pose if marker.body < 0 else poses[marker.body] @ marker.pose
+            at = marker.pose if marker.body < 0 else product(poses[marker.body], marker.pose)
             vector = wrench[3:] * (0.35 * reach / largest) if largest > 0 else np.zeros(3)
-            if np.linalg.norm(vector) > 1e-6 * reach:
+            if lengths(vector) > 1e-6 * reach:
                 arrows.append([at[:3, 3] - vector, at[:3, 3]])
         r = 0.008 * reach
         node = None
@@ -166,7 +166,7 @@ class Stage:
         pairs = []
         for tie in self._scene.ties:
             both = zip(tie.bodies, tie.poses, strict=True)
-            pairs.append([(own if b < 0 else poses[b] @ own)[:3, 3] for b, own in both])
+            pairs.append([(own if b < 0 else product(poses[b], own))[:3, 3] for b, own in both])
         if pairs:
             points = np.array(pairs)
             self._put(
