@@ -163,7 +163,8 @@ class Traced:
     ) -> None:
         self.plan, self.tree, self.law, self.limits = plan, tree, law, limits
         self.constants = constants
-        self.grouped = regroup(put_all(tree, zip(plan.parameters, constants, strict=True)))
+        self.loaded = put_all(tree, zip(plan.parameters, constants, strict=True))
+        self.grouped = regroup(self.loaded)
         self.controlled = tree.opened() if plan.open_law else tree
         self.wrenches = wrenches
         self.external = tuple(zip(plan.dynamics.external, wrenches, strict=True))
@@ -186,7 +187,7 @@ class Traced:
         tau, _ = self.acting(q, v)
         if isinstance(self.plan.drift, float):
             way = WAYS[self.plan.dynamics.algorithm.method]
-            found = stabilized(way, self.tree, q, v, tau, self.external, self.plan.drift)
+            found = stabilized(way, self.loaded, q, v, tau, self.external, self.plan.drift)
             return Numbers(found)
         return Numbers(evaluate(self.plan.dynamics, self.tree, q, v, tau, *self.wrenches,
                                 *self.constants))  # fmt: skip
