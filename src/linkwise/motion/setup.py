@@ -18,6 +18,7 @@ from linkwise.engine.build import free_memory
 from linkwise.engine.tasks import Key
 from linkwise.errors import meant
 from linkwise.model.parameters import Parameter
+from linkwise.motion.actuators import Remembering
 from linkwise.motion.constants import read_parameters
 from linkwise.motion.integrators import INTEGRATORS, PROJECT
 from linkwise.motion.laws import CONSTANT, Law, Numbered, PerStep, Term, zero
@@ -118,7 +119,7 @@ def prepare(
     """Check every argument."""
     _refuse_choices(robot, integrator, every, hold)
     steps = _steps(duration, dt)
-    law, function = _controller(robot, controller, steps)
+    law, function = _controller(robot, controller, steps, float(dt), bool(hold))
     constants = read_parameters(robot, parameters)
     start = _start(robot, q0, qd0, f_ext, law, constants)
     number = None if device is None else devices.number(device)
@@ -265,7 +266,9 @@ def _steps(duration: Any, dt: Any) -> int:
     return steps
 
 
-def _controller(robot: Robot, controller: Any, steps: int) -> tuple[Law, Any]:
+def _controller(
+    robot: Robot, controller: Any, steps: int, dt: float, hold: bool
+) -> tuple[Law, Any]:
     """The law that is compiled, and the function of Python that is asked, where there is one."""
     if controller is None:
         return zero(robot), None
@@ -288,6 +291,13 @@ def _controller(robot: Robot, controller: Any, steps: int) -> tuple[Law, Any]:
             f"simulate: controller is a {type(controller).__name__}; expected a law of "
             "linkwise.control, or a function controller(t, q, qd) -> tau"
         )
+    if isinstance(controller, Remembering):
+        if not hold:
+            raise ValueError(
+                f"simulate: hold=False, and the controller is {controller.name}: it remembers one "
+                "torque per step; expected hold=True"
+            )
+        controller = controller.begun(dt)
     given = Numbered("tau", np.zeros(robot.nv), False)
     return Law(robot, (Term(CONSTANT, (given,)),)), controller
 
@@ -329,7 +339,7 @@ def _refuse_with_loops(robot: Robot, integrator: str, limits: Any, device: Any) 
     wrong = None
     if integrator not in ASKED_IN_PYTHON:
         wrong = f"integrator {integrator!r} is"
-    elif limits is not None:
+    elif limits is not None and limits != "ignore":
         wrong = f"limits {limits!r} are"
     elif device is not None:
         wrong = f"device {device!r} is"

@@ -58,9 +58,12 @@ def simulate(
     ``every=k`` keeps the state at every k-th step, and the last one; ``None`` the last one only.
 
     ``f_ext`` are constant wrenches, as for `Robot.forward_dynamics`. Damping and friction of the
-    joints act if the robot's dynamics has them (`Robot.with_friction`). ``limits``: None ignores
-    those of the joints; ``"stop"`` or a `SoftStop` pushes back beyond them; ``"event"`` ends a
-    row's motion where a joint meets one, and `Trajectory.events` tells when.
+    joints act if the robot's dynamics has them (`Robot.with_friction`). ``limits`` of positions:
+    ``"stop"`` or a `SoftStop` pushes back beyond them; ``"event"`` ends a row's motion where a
+    joint meets one, and `Trajectory.events` tells when; None, the default, enforces nothing. Limits
+    of positions, velocities and efforts that are exceeded in the states that are kept, and that
+    nothing enforces, give one `LimitWarning` per call; ``"ignore"`` gives none.
+    `linkwise.control.saturated` keeps a controller within the effort limits.
 
     ``drift`` is what is done about that of closed loops (`Robot.close_loops`): ``"project"`` closes
     them after every step; a number T is Baumgarte's way, in which errors decay in about T seconds
