@@ -621,7 +621,9 @@ def test_wrong_laws_are_told(puma: lw.Robot) -> None:
         control.zero(puma) + 1
     with pytest.raises(ValueError, match="a law for robot 'puma560' and one for robot 'iiwa14'"):
         control.zero(puma) + control.zero(other)
-    with pytest.raises(ValueError, match="the controller is a law for robot 'iiwa14', which"):
+    with pytest.raises(
+        ValueError, match="controller was made for robot 'iiwa14', whose joints are not"
+    ):
         lw.simulate(puma, puma.neutral(), controller=control.zero(other))
     short = control.constant(puma, control.PerStep(np.zeros((7, 6))))
     with pytest.raises(ValueError, match="numbers for 7 steps; expected at least 10"):

@@ -61,17 +61,19 @@ def exceeded(setup: Setup, traj: Trajectory) -> str | None:
 
 
 def _excesses(setup: Setup, traj: Trajectory) -> Iterator[Excess | None]:
-    robot, rows = setup.robot, len(setup.q)
+    robot, rows, times = setup.robot, len(setup.q), len(traj.t)
     if not (setup.limits.event or setup.limits.stop):
         bounds = limited_positions(robot)
-        yield _worst(robot, "position", "q", traj.q.reshape(rows, -1, robot.nq), *bounds)
+        yield _worst(robot, "position", "q", traj.q.reshape(rows, times, robot.nq), *bounds)
     most = robot.velocity_limits
-    yield _worst(robot, "velocity", "v", traj.qd.reshape(rows, -1, robot.nv), -most, most)
+    yield _worst(robot, "velocity", "v", traj.qd.reshape(rows, times, robot.nv), -most, most)
     most = robot.effort_limits
     if np.isfinite(most).any():
         tau = _torques(setup, traj)
         if tau is not None:
-            yield _worst(robot, "effort", "v", tau.reshape(rows, -1, robot.nv), -most, most)
+            yield _worst(
+                robot, "effort", "v", tau.reshape(rows, tau.shape[-2], robot.nv), -most, most
+            )
 
 
 def _torques(setup: Setup, traj: Trajectory) -> Array | None:

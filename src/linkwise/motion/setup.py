@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import zip_longest
 from math import prod
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from linkwise.engine.build import free_memory
 from linkwise.engine.tasks import Key
 from linkwise.errors import meant
 from linkwise.model.parameters import Parameter
+from linkwise.model.tree import Tree
 from linkwise.motion.actuators import Remembering
 from linkwise.motion.constants import read_parameters
 from linkwise.motion.integrators import INTEGRATORS, PROJECT
@@ -75,9 +77,10 @@ class Setup:
         return asked or self.dynamics.rolled
 
     @property
-    def law_is_open(self) -> bool:
-        """Whether the law is one of the robot without its closed loops."""
-        return self.law.robot.tree.digest != self.robot.tree.digest
+    def law_tree(self) -> Tree | None:
+        """The law's model of the robot, if it is another than the robot itself."""
+        tree = self.law.robot.tree
+        return None if tree.digest == self.robot.tree.digest else tree
 
     @property
     def dtype(self) -> str:
@@ -273,13 +276,7 @@ def _controller(
     if controller is None:
         return zero(robot), None
     if isinstance(controller, Law):
-        known = {robot.tree.digest, robot.open.tree.digest}
-        if controller.robot.tree.digest not in known:
-            raise ValueError(
-                f"simulate: the controller is a law for robot {controller.robot.name!r}, which "
-                f"differs from {robot.name!r}; expected a law made for the robot that is "
-                "simulated, or, where it has closed loops, for robot.open"
-            )
+        _refuse_other_joints(robot, controller.robot)
         if controller.steps is not None and controller.steps < steps:
             raise ValueError(
                 f"simulate: the controller has numbers for {controller.steps} steps; expected at "
@@ -300,6 +297,25 @@ def _controller(
         controller = controller.begun(dt)
     given = Numbered("tau", np.zeros(robot.nv), False)
     return Law(robot, (Term(CONSTANT, (given,)),)), controller
+
+
+def _refuse_other_joints(robot: Robot, modelled: Robot) -> None:
+    """Raise unless a law's model of the robot has the joints of the robot."""
+    if modelled.tree.digest == robot.tree.digest:
+        return
+    own, other = (
+        [(x.joint_name, x.joint.nq, x.joint.nv) for x in tree.links if x.follows is None]
+        for tree in (robot.tree, modelled.tree)
+    )
+    if own != other:
+        pairs = zip_longest((x[0] for x in own), (x[0] for x in other))
+        k, names = next(((k, pair) for k, pair in enumerate(pairs) if pair[0] != pair[1]), (0, ()))
+        said = f"joint {k} is {names[0]!r} and {names[1]!r}" if names else "kinds of joints differ"
+        raise ValueError(
+            f"simulate: the controller was made for robot {modelled.name!r}, whose joints are not "
+            f"those of {robot.name!r}: {said}; expected a law for a robot with the same joints in "
+            "the same order, of any inertias, geometry, gravity and loops"
+        )
 
 
 def _tolerances(integrator: str, rtol: Any, atol: Any) -> tuple[float, float]:

@@ -47,8 +47,9 @@ def simulate(
     ``controller`` is None for no torques; a law of `linkwise.control`, which is compiled into the
     simulation; or any function ``controller(t, q, qd) -> tau`` of the whole batch, called once per
     step. Its torques are held over the step, as a digital controller's are; with ``hold=False`` it
-    is asked whenever the integrator needs an acceleration. A robot with closed loops takes laws of
-    ``robot.open`` too, which know nothing of the loops: those of a frame's motion, say.
+    is asked whenever the integrator needs an acceleration. A law may be made for another model of
+    the robot with the same joints, and then computes with that: without a payload that the robot
+    has, say, or of ``robot.open``, which knows nothing of closed loops.
 
     ``integrator``, with steps of ``dt`` seconds: ``"euler"`` (semi-implicit, order 1), ``"rk4"``
     (order 4), ``"implicit"`` (order 1, stable however stiff damping, friction and stops are) or

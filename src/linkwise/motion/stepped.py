@@ -79,7 +79,7 @@ class Stepped:
         law, shape = setup.law, (*setup.leading, setup.robot.nv)
         numbers = [x.at(record.step).astype(setup.dtype, copy=False) for x in law.inputs]
         states = q.reshape(*setup.leading, -1), qd.reshape(shape)
-        found = torques_by_calls(setup.robot, law.forms, numbers, *states, self.threads)
+        found = torques_by_calls(law.robot, law.forms, numbers, *states, self.threads)
         return np.broadcast_to(found, shape).reshape(record.rows, -1)
 
     # -- the system ------------------------------------------------------------------------------
