@@ -59,7 +59,7 @@ def reach(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
 start = robot.neutral()
 start[7:] = folded
 before = lw.simulate(robot, start, controller=reach, duration=REACH, dt=DT)
-ready = before.q[-1]
+ready = before.final.q
 
 # -- the target: between the hands when they close ------------------------------------------------
 
@@ -81,7 +81,7 @@ came = lw.simulate(alone, place, -drift, duration=REACH, dt=DT)  # backwards in 
 # -- the catch ------------------------------------------------------------------------------------
 
 q = np.concatenate([ready, place])
-qd = np.concatenate([before.qd[-1], drift])
+qd = np.concatenate([before.final.qd, drift])
 after, impulses = catch.impulse(q, qd)
 
 damping = np.concatenate([np.zeros(6), 0.5 * DAMP])
@@ -91,9 +91,9 @@ run = lw.simulate(held, ready, after[:-6], controller=lambda t, q, qd: -damping 
 momenta = {
     "before": catch.centroidal_momentum(q, qd),
     "after": catch.centroidal_momentum(q, after),
-    "at rest": held.centroidal_momentum(run.q[-1], run.qd[-1]),
+    "at rest": held.centroidal_momentum(run.final.q, run.final.qd),
 }
-c = [catch.center_of_mass(q), catch.center_of_mass(q), held.center_of_mass(run.q[-1])]
+c = [catch.center_of_mass(q), catch.center_of_mass(q), held.center_of_mass(run.final.q)]
 print("              angular momentum, N m s (about the origin)   linear momentum, N s")
 for (name, h), at in zip(momenta.items(), c, strict=True):
     angular = h[:3] + np.cross(at, h[3:])
@@ -120,9 +120,9 @@ except ImportError:
     print("\nno picture: pip install 'linkwise[plot]'")
 else:
     figure = Figure(figsize=(12, 4.6), layout="constrained")
-    moments = [("0 s", before.q[0], came.q[-1]),
+    moments = [("0 s", before.q[0], came.final.q),
                (f"{REACH:.0f} s, the catch", ready, place),
-               (f"{REACH + HOLD:.0f} s", run.q[-1], None)]  # fmt: skip
+               (f"{REACH + HOLD:.0f} s", run.final.q, None)]  # fmt: skip
     cube = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], float)
     edges = [(i, j) for i in range(8) for j in range(i) if np.abs(cube[i] - cube[j]).sum() == 2]
 

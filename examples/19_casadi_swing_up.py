@@ -45,7 +45,7 @@ plan = np.column_stack((problem.solve().value(force), np.zeros(STEPS)))  # (step
 print(f"planned in {problem.stats()['iter_count']} iterations, at most {np.abs(plan).max():.1f} N")
 law = lw.control.constant(robot, lw.control.PerStep(plan))
 run = lw.simulate(robot, [0.0, 0.0], None, law, STEPS * DT, DT)
-miss = np.abs(np.concatenate((run.q[-1], run.qd[-1])) - goal).max()
+miss = np.abs(np.concatenate(run.final) - goal).max()
 print(f"simulated: {miss:.1e} from the goal")
 assert miss < 1e-5
 try:

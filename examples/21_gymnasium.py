@@ -43,7 +43,7 @@ class Pendulums(gym.vector.VectorEnv):
         reward = -(angle**2 + 0.1 * self.qd**2 + 1e-3 * tau**2)[:, 0]
         law = lw.control.constant(ROBOT, tau)
         run = lw.simulate(ROBOT, self.q, self.qd, law, STEP, STEP / 5, every=None)
-        self.q, self.qd, self.steps = run.q[:, -1], run.qd[:, -1], self.steps + 1
+        (self.q, self.qd), self.steps = run.final, self.steps + 1
         late = np.full(self.num_envs, self.steps >= LENGTH)
         return self._seen(), reward, np.zeros_like(late), late, {}
 

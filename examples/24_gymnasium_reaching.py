@@ -43,7 +43,7 @@ class Arms(gym.vector.VectorEnv):
         target = self.q + np.clip(np.asarray(actions, float), -MOST, MOST)
         law = lw.control.computed_torque(ROBOT, 100.0, 20.0, target)
         run = lw.simulate(ROBOT, self.q, self.qd, law, STEP, STEP / 5, every=None)
-        self.q, self.qd, self.steps = run.q[:, -1], run.qd[:, -1], self.steps + 1
+        (self.q, self.qd), self.steps = run.final, self.steps + 1
         seen, late = self._seen(), np.full(self.num_envs, self.steps >= LENGTH)
         return seen, -np.linalg.norm(seen[:, -3:], axis=1), np.zeros_like(late), late, {}
 

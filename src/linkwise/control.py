@@ -1,5 +1,6 @@
 """Laws of control that simulations compile into their kernels: ``lw.control``."""
 
+from linkwise.motion.actuators import Remembering, delayed, rate_limited, saturated
 from linkwise.motion.laws import (
     Law,
     PerStep,
@@ -17,12 +18,16 @@ __all__ = [
     "Law",
     "OperationalSpace",
     "PerStep",
+    "Remembering",
     "Report",
     "SoftStop",
     "computed_torque",
     "constant",
+    "delayed",
     "gravity_compensation",
     "impedance",
     "pd",
+    "rate_limited",
+    "saturated",
     "zero",
 ]

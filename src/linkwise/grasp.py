@@ -98,7 +98,7 @@ class Grasp(Robot):
             self._contacts,
             self._keeps_state,
         )
-        closing = Closing(_loops(tree, self._contacts), (OBJECT,) if tree.passive else ())
+        closing = Closing(_loops(tree, self._contacts), ((OBJECT, False),) if tree.passive else ())
         self._set(RobotDescription(name, (), ()), Policy(), Calls(tree, name), closing)
 
     @property

@@ -47,11 +47,12 @@ class Options(TypedDict, total=False):
     repair: str | None
     loops: str
     order: str | Sequence[str] | None
+    actuated: bool | str | Sequence[str] | None
 
 
 USUAL = Options(
     base="fixed", gravity=None, friction=False, mimic="follow", strict=True, repair=None,
-    loops="closed", order=None,
+    loops="closed", order=None, actuated=None,
 )  # fmt: skip
 
 
@@ -82,6 +83,8 @@ def load(
     joint has (x, y, angle).
 
     ``base="free"`` lets the base fly: six more degrees of freedom, first in ``q`` and ``qd``.
+    Such a base has no motor; ``actuated`` names the joints that have one, or is True for all
+    (`Robot.with_actuated`).
     ``gravity`` (3) in m/s² replaces the file's, which in a URDF is (0, 0, -9.81). With
     ``friction=True`` the dynamics include the file's joint damping and Coulomb friction, which are
     otherwise kept as data. Mimic joints, and joints that an MJCF ties by ``<equality>``, follow the
@@ -202,7 +205,8 @@ def make(describe: Callable[[], RobotDescription], options: Options, quiet: bool
         else Coupling(x.joint, x.driver, x.polynomial)
         for x in described.loops
     ]
-    return robot.close_loops(loops) if loops else robot
+    robot = robot.close_loops(loops) if loops else robot
+    return robot if options["actuated"] is None else robot.with_actuated(options["actuated"])
 
 
 def changed(robot: RobotDescription, options: Options) -> RobotDescription:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from linkwise.backends.choice import text_of
 from linkwise.conversions import Conversions, layout_of
@@ -228,6 +228,18 @@ class Robot(Functions, Conversions):
     def effort_limits(self) -> Array:
         """Largest joint torques (nv) in N m or N, from the file; infinite where not given."""
         return configuration.largest(self._tree, "effort")
+
+    @property
+    def actuated(self) -> NDArray[np.bool_]:
+        """Whether each degree of freedom (nv) has a motor: see `with_actuated`.
+
+        >>> import linkwise as lw
+        >>> lw.load("puma560", base="free").actuated[4:8].tolist()
+        [False, False, True, True]
+        """
+        found = np.ones(self.nv, np.bool_)
+        found[list(self._tree.passive)] = False
+        return found
 
     def frame(self, name: str) -> FramePlace:
         """Where a frame is fixed: the moving link that carries it, and its pose (4, 4) there.
@@ -573,6 +585,42 @@ class Robot(Functions, Conversions):
         """
         return self._edited(edit.with_free_base(self._described(), joint))
 
+    def with_actuated(self, joints: bool | str | Iterable[str]) -> Robot:
+        """The robot with motors in some joints only.
+
+        Every joint has a motor unless said otherwise, except free joints: a floating base has none.
+        Joints without a motor get no torque from controllers (`linkwise.control`), and none from
+        `inverse_dynamics` of closed robots if the loops can hold them; `inverse_dynamics` and
+        `gravity_torque` of open robots still return the force that a motion needs there, such as
+        the wrench on a floating base. Forward dynamics takes ``tau`` of every joint.
+
+        Args:
+            joints: Names of the joints that have a motor; no other joint has one. True for all
+                joints, a floating base too, False for none.
+
+        Returns:
+            The robot; its `actuated` tells.
+
+        >>> import linkwise as lw
+        >>> lw.chain(3).with_actuated(["joint1", "joint3"]).actuated.tolist()
+        [True, False, True]
+        """
+        names, found = self.joint_names, joints
+        if isinstance(found, (bool, np.bool_)):
+            found = names if found else ()
+        if not isinstance(found, Iterable):
+            raise ValueError(
+                f"with_actuated: joints is {joints!r}; expected names of joints, True or False"
+            )
+        named = (found,) if isinstance(found, str) else tuple(found)
+        known = set(names)
+        for joint in named:
+            if joint not in known:
+                raise unknown("joint", joint, self.name, names)
+        chosen = set(named)
+        closing = self._closing.with_motors((joint, joint in chosen) for joint in names)
+        return self._like(self._description, self._policy, self._tree, closing)
+
     def with_friction(self, friction: bool = True) -> Robot:
         """The robot whose dynamics include its joints' damping and Coulomb friction, or do not.
 
@@ -689,8 +737,9 @@ class Robot(Functions, Conversions):
         robot without its loops.
 
         ``at`` is a configuration (nq): poses that a loop does not give are those that its frames
-        have there. ``passive`` names joints without a motor, to which `inverse_dynamics` gives no
-        torque. ``robot.close_loops(lw.Loop("rod", "pin", [0, 0, 0, 1, 1, 1]), at=q)``.
+        have there. ``passive`` names joints without a motor (`with_actuated`), to which
+        `inverse_dynamics` gives no torque; a floating base is one.
+        ``robot.close_loops(lw.Loop("rod", "pin", [0, 0, 0, 1, 1, 1]), at=q)``.
 
         >>> import linkwise as lw
         >>> robot = lw.chain(3)
@@ -708,7 +757,7 @@ class Robot(Functions, Conversions):
         for joint in named:
             if joint not in self.joint_names:
                 raise unknown("joint", joint, self.name, self.joint_names)
-        closing = self._closing.beside(Closing(given, named))
+        closing = self._closing.beside(Closing(given, tuple((joint, False) for joint in named)))
         return self._like(self._description, self._policy, self.open._tree, closing)
 
     def _placed(self, loop: AnyLoop, q: Array) -> AnyLoop:
@@ -733,7 +782,8 @@ class Robot(Functions, Conversions):
         if not self.loops:
             return self
         if self._opened is None:
-            self._opened = self._like(self._description, self._policy, self._tree, OPEN)
+            opened = Closing(motors=self._closing.motors)
+            self._opened = self._like(self._description, self._policy, self._tree, opened)
         return self._opened
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -68,6 +68,19 @@ def test_saved_and_with_an_event(tmp_path: Path) -> None:
     assert read.status == lw.Status.LIMIT and read.events is not None
 
 
+def test_limits_that_are_exceeded_are_shown(tmp_path: Path) -> None:
+    robot = lw.load("iiwa14").with_joint("joint2", limits=(-0.1, 0.1), velocity=0.5)
+    robot.save(tmp_path / "arm.urdf")
+    pushed = (str(tmp_path / "arm.urdf"), "--duration", "0.5")
+    picture = str(tmp_path / "a.png")
+    done = run(*pushed[:3], "--plot", picture)  # from a random start
+    assert done.exit_code == 0, done.output
+    line = next(x for x in done.output.splitlines() if x.startswith("q joint2"))
+    assert "limits -0.1 to 0.1, exceeded" in line and "position of 'joint2'" in done.output
+    assert "velocity of 'joint2'" in done.output and "beyond its limit" in done.output
+    assert "beyond its limit" not in run(*pushed[:3], "--limits", "ignore").output
+
+
 def test_a_picture(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     done = run("puma560", "--duration", "0.2", "--plot", str(tmp_path / "a.png"))

@@ -273,3 +273,17 @@ def test_laws_of_the_open_robot_move_the_closed_one(four_bar: Any, integrator: s
         ValueError, match=r"simulated, or, where it has closed loops, for robot.open"
     ):
         lw.simulate(robot, q, controller=lw.control.zero(lw.load("puma560")), duration=0.1)
+
+
+def test_laws_by_calls_of_linkages(four_bar: Make) -> None:
+    closed = four_bar(passive=["b", "d"])
+    q, qd = closed.project((0.5, 0.6, 1.8), (2.0, 0.0, 0.0))
+    loops = closed.with_loops(True)
+    for make in (
+        lw.control.gravity_compensation,
+        lambda r: lw.control.pd(r, 3.0, 1.0),
+        lambda r: lw.control.computed_torque(r, 3.0, 1.0),
+    ):
+        expected = make(closed)(0.0, q, qd)
+        assert np.allclose(make(loops)(0.0, q, qd), expected, atol=1e-12)
+        assert expected[1] == expected[2] == 0.0

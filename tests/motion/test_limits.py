@@ -124,7 +124,7 @@ def test_usual_stops_hold_a_swinging_arm_within_its_limits(arm: lw.Robot) -> Non
     for name in ("rk4", "implicit"):
         found = lw.simulate(arm, start, duration=3.0, dt=5e-4, integrator=name, limits="stop")
         assert found.ok and 2.0 < np.abs(found.q).max() < 2.5
-    assert np.abs(lw.simulate(arm, start, duration=3.0).q).max() > 3.0
+    assert np.abs(lw.simulate(arm, start, duration=3.0, limits="ignore").q).max() > 3.0
 
 
 def test_stops_too_stiff_for_explicit_steps(new_pendulum: Callable[..., lw.Robot]) -> None:
@@ -140,7 +140,7 @@ def test_stops_too_stiff_for_explicit_steps(new_pendulum: Callable[..., lw.Robot
 
 def test_wrong_limits_are_told(arm: lw.Robot, kinds: lw.Robot) -> None:
     q = arm.neutral()
-    with pytest.raises(ValueError, match="limits is 'hard'; expected None, 'stop', 'event' or a"):
+    with pytest.raises(ValueError, match="limits is 'hard'; expected 'stop', 'event', 'ignore'"):
         lw.simulate(arm, q, limits="hard")
     with pytest.raises(ValueError, match="no joint of robot 'kinds' has limits; expected limits="):
         lw.simulate(kinds, kinds.neutral(), limits="stop")

@@ -170,8 +170,9 @@ def test_turning_joints_step_by_step(kinds: lw.Robot) -> None:
     rng = np.random.default_rng(0)
     q, qd = kinds.random_q(rng, size=2), rng.normal(size=(2, kinds.nv))
     law = lw.control.pd(kinds, 0.0, 0.2)
+    rate = 0.2 * kinds.actuated
     fused = lw.simulate(kinds, q, qd, law, 0.02, hold=False)
-    steps = lw.simulate(kinds, q, qd, lambda t, q, qd: -0.2 * qd, 0.02, hold=False)
+    steps = lw.simulate(kinds, q, qd, lambda t, q, qd: -rate * qd, 0.02, hold=False)
     np.testing.assert_allclose(steps.q, fused.q, atol=1e-11)
 
 

@@ -240,3 +240,15 @@ def test_progress_is_told_after_two_seconds(monkeypatch: pytest.MonkeyPatch, cap
     assert lines[0] == "linkwise: simulating: 300 of 1,000 steps, 7 s left"
     assert lines[-1].startswith("linkwise: simulating: 1,000 steps in")
     assert told.worth(500) == 50  # half a second of them
+
+
+def test_the_final_state_of_one_robot_and_of_batches() -> None:
+    robot = lw.chain(3)
+    for size in ((), (4,), (2, 3)):
+        q = robot.random_q(seed=0, size=size)
+        run = lw.simulate(robot, q, 0.1 + 0 * q, duration=0.02)
+        assert run.final.q.shape == run.final.qd.shape == (*size, 3)
+        assert np.array_equal(run.final.q, run.q[..., -1, :])
+        assert np.array_equal(run.final.qd, run.qd[..., -1, :])
+        whole = lw.simulate(robot, q, 0.1 + 0 * q, duration=0.04)
+        assert np.array_equal(lw.simulate(robot, *run.final, duration=0.02).final.q, whole.final.q)

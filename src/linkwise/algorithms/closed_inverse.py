@@ -8,7 +8,9 @@ must vanish, Pᵀ tau = 0 with unit columns P. With H = J Jᵀ and the smallest 
     S η = Pᵀ tau_0,   S = Pᵀ Jᵀ H⁻¹ J P,      tau = tau_0 - Jᵀ H⁻¹ J P η
 
 which is the smallest that is left. S is singular where motors and loops cannot hold those joints:
-such a state has no answer. The motion is taken as it is given, whether the loops allow it or not.
+such a state has no answer. Passive joints on which no loop acts are not among them: as in an open
+robot, their part of tau is the force that the motion needs there (the wrench on a floating base).
+The motion is taken as it is given, whether the loops allow it or not.
 """
 
 from __future__ import annotations
@@ -35,15 +37,16 @@ def inverse_dynamics(
     H = dense.square(list(J.values()), ones)
     factors = Factors(*ldl.factor_independent(H, scale))
     least = _less(needed, J, factors.solve(combined(J, needed, len(H))))
-    if not tree.passive:
+    passive = [j for j in tree.passive if j not in tree.reacting]
+    if not passive:
         return least
-    P = [J.get(j, [0.0] * len(H)) for j in tree.passive]  # rows of Pᵀ Jᵀ
+    P = [J.get(j, [0.0] * len(H)) for j in passive]  # rows of Pᵀ Jᵀ
     Z = [factors.solve(row) for row in P]
     L, inv_d = ldl.factor([[dense.dot(row, z) for z in Z] for row in P], [1.0] * len(P))
-    half = dense.scaled(ldl.forward(L, [[least[j]] for j in tree.passive]), inv_d)
+    half = dense.scaled(ldl.forward(L, [[least[j]] for j in passive]), inv_d)
     eta = [row[0] for row in ldl.backward(L, half)]
     tau = _less(least, J, [dense.dot(column, eta) for column in zip(*Z, strict=True)])
-    exact = tree.passive if len(tree.passive) < tree.nv else ()  # some result depends on each pivot
+    exact = passive if len(passive) < tree.nv else []  # some result depends on each pivot
     return [0.0 if j in exact else x for j, x in enumerate(tau)]
 
 

@@ -28,7 +28,14 @@ from linkwise.cli.sim import sim
 from linkwise.cli.source import source
 from linkwise.cli.study import study
 from linkwise.cli.view import view
-from linkwise.errors import BackendUnavailable, CacheWarning, RobotFileWarning, StudyStopped, meant
+from linkwise.errors import (
+    BackendUnavailable,
+    CacheWarning,
+    LimitWarning,
+    RobotFileWarning,
+    StudyStopped,
+    meant,
+)
 
 # what users can do something about
 FAILURES = (ValueError, TypeError, OSError, ImportError, MemoryError, BackendUnavailable,
@@ -88,6 +95,7 @@ def _warnings() -> Iterator[None]:
     reporter = WarningReporter()
     with warnings.catch_warnings():
         warnings.simplefilter("always", RobotFileWarning)
+        warnings.simplefilter("always", LimitWarning)
         warnings.simplefilter("default", CacheWarning)
         warnings.showwarning = reporter.show
         try:

@@ -23,6 +23,7 @@ from linkwise.cli.options import (
 )
 from linkwise.cli.output import answer, say
 from linkwise.motion.integrators import INTEGRATORS
+from linkwise.motion.limits import limited_positions
 from linkwise.motion.setup import SOLVERS
 from linkwise.motion.simulate import simulate
 from linkwise.motion.trajectory import Trajectory, names_of
@@ -53,9 +54,9 @@ LAWS = ("none", "gravity", "pd", "hold")
 @click.option("--start", type=Words(["neutral", "random"]), default="random",
               show_default=True, help="Initial configuration.")  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random start.")
-@click.option("--limits", type=Words(["ignore", "stop", "event"]), default="ignore",
-              show_default=True,
-              help="At joint limits: nothing, soft stops, or the end of the motion.")  # fmt: skip
+@click.option("--limits", type=Words(["ignore", "stop", "event"]), default=None,
+              help="At joint limits: nothing, soft stops, or the end of the motion. Unless given, "
+                   "a warning says which limits are exceeded.")  # fmt: skip
 @click.option("--friction", is_flag=True, help="Include the joints' damping and friction.")
 @click.option("--plot", type=NewFile(), help="Save a picture (needs matplotlib).")
 @click.option("--save", type=NewFile(), help="Save the trajectory (.npz).")
@@ -69,7 +70,7 @@ def sim(
     law: str,
     start: str,
     seed: int,
-    limits: str,
+    limits: str | None,
     friction: bool,
     plot: str | None,
     save: str | None,
@@ -91,7 +92,7 @@ def sim(
         traj = simulate(
             moving, q, None, _law(moving, law, q, dt), duration, dt, integrator,
             every=max(1, round(duration / dt) // 2000),
-            limits=None if limits == "ignore" else limits,
+            limits=limits,
         )  # fmt: skip
     took = perf_counter() - began
     if plot is not None:
@@ -173,10 +174,20 @@ def _curves(traj: Trajectory) -> str:
     """A line of bars for every joint, and for the kinetic energy, from its least to its most."""
     robot = traj.robot
     assert robot is not None
-    rows = [(f"q {name}", x) for name, x in zip(names_of(robot, "q"), traj.q.T, strict=True)]
-    rows.append(("kinetic energy, J", traj.energy.kinetic))
-    width = max(len(name) for name, _ in rows)
-    return "\n".join(f"{name.ljust(width)}  {_bars(x)}" for name, x in rows)
+    limits = [_limits(*x) for x in zip(*limited_positions(robot), traj.q.T, strict=True)]
+    names = [f"q {name}" for name in names_of(robot, "q")]
+    rows = list(zip(names, traj.q.T, limits, strict=True))
+    rows.append(("kinetic energy, J", traj.energy.kinetic, ""))
+    width = max(len(name) for name, _, _ in rows)
+    return "\n".join(f"{name.ljust(width)}  {_bars(x)}{end}" for name, x, end in rows)
+
+
+def _limits(low: float, high: float, q: Any) -> str:
+    """The limits of a joint, and whether the motion exceeds them."""
+    if not (isfinite(low) or isfinite(high)):
+        return ""
+    beyond = np.nanmin(q) < low or np.nanmax(q) > high
+    return f"  limits {low:.3g} to {high:.3g}{', exceeded' if beyond else ''}"
 
 
 def _bars(x: Any) -> str:

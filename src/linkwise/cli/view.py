@@ -77,4 +77,5 @@ def _swing(robot: Any, q: Any, seconds: float) -> Any:
     start = home(robot) if q is None else q
     dt = 1e-3
     every = max(1, round(seconds / dt / 600))
-    return simulate(robot, start, np.zeros(robot.nv), duration=seconds, dt=dt, every=every)
+    rest = np.zeros(robot.nv)
+    return simulate(robot, start, rest, duration=seconds, dt=dt, every=every, limits="ignore")

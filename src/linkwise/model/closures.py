@@ -195,17 +195,16 @@ def _refuse_dependent(what: str, rows: Array) -> None:
 
 
 class Closing(NamedTuple):
-    """What makes a closed robot of a tree."""
+    """What a user added to a tree: closed loops, and which joints have a motor."""
 
     loops: tuple[AnyLoop, ...] = ()
-    passive: tuple[str, ...] = ()  # joints without a motor
+    motors: tuple[tuple[str, bool], ...] = ()  # joints of which it was said; later ones win
 
     def of(self, tree: Tree, robot: str) -> Tree:
         """The tree closed; raises where a loop has no meaning on the robot of that name."""
+        tree = self._with_motors(tree)
         if not (self.loops or tree.is_closed):
             return tree
-        free = {link.joint_name: link for link in tree.links if link.follows is None}
-        dofs = {j for name in self.passive if name in free for j, _ in free[name].dofs}
         closures = tuple(
             _closure(tree, robot, k, loop)
             for k, loop in enumerate(self.loops)
@@ -216,17 +215,32 @@ class Closing(NamedTuple):
             for k, loop in enumerate(self.loops)
             if isinstance(loop, Coupling)
         )
-        return replace(tree, closures=closures, curves=curves, passive=tuple(sorted(dofs)))
+        return replace(tree, closures=closures, curves=curves)
+
+    def _with_motors(self, tree: Tree) -> Tree:
+        """The tree whose joints have the motors that were named, or else as they had."""
+        if not self.motors:
+            return tree
+        joints = {link.joint_name: link for link in tree.links if link.follows is None}
+        passive = set(tree.passive)
+        for name, motor in self.motors:
+            dofs = {j for j, _ in joints[name].dofs} if name in joints else set()
+            passive = passive - dofs if motor else passive | dofs
+        usual = passive == set(tree.free_dofs)
+        return replace(tree, unactuated=None if usual else tuple(sorted(passive)))
 
     def renamed(self, new: Callable[[str], str]) -> Closing:
         """The same with other names of frames and joints."""
         loops = tuple(loop.renamed(new) for loop in self.loops)
-        return Closing(loops, tuple(map(new, self.passive)))
+        return Closing(loops, tuple((new(name), motor) for name, motor in self.motors))
 
     def beside(self, other: Closing) -> Closing:
         """Both."""
-        passive = dict.fromkeys((*self.passive, *other.passive))
-        return Closing(self.loops + other.loops, tuple(passive))
+        return Closing(self.loops + other.loops, self.with_motors(other.motors).motors)
+
+    def with_motors(self, motors: Iterable[tuple[str, bool]]) -> Closing:
+        """The same with motors of other joints too."""
+        return self._replace(motors=tuple((dict(self.motors) | dict(motors)).items()))
 
 
 def several(loops: Any) -> tuple[AnyLoop, ...]:

@@ -199,7 +199,7 @@ def grasped(
     _refuse_same_link(loops, arms)
     held = Held(frame, body, made, carrier, arms)
     passive = () if loops == () or carrier is not None else tuple(range(arms.nv, tree.nv))
-    return replace(tree, closures=loops, held=held, passive=passive)
+    return replace(tree, closures=loops, held=held, unactuated=passive)
 
 
 def _refuse_same_link(loops: Sequence[Closure], tree: Tree) -> None:

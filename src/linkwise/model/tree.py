@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.model.description import IDENTITY, Limits
-from linkwise.model.joints import Joint, JointState
+from linkwise.model.joints import Free, Joint, JointState
 from linkwise.model.projection import Index, Projection, Row, Tensor
 from linkwise.spatial import (
     Mat3,
@@ -260,7 +260,8 @@ class Tree:
     loops: bool | None = None
     closures: tuple[Closure, ...] = ()  # closed loops: the links are a tree with all of them open
     curves: tuple[Curve, ...] = ()  # joints that are held to curves: closed loops of a kind
-    passive: tuple[int, ...] = ()  # degrees of freedom without a motor, where loops are closed
+    # degrees of freedom without a motor; None: those of free joints, as a floating base has
+    unactuated: tuple[int, ...] | None = None
     held: Held | None = None  # an object that arms hold: some of the closed loops are contacts
 
     def __post_init__(self) -> None:
@@ -323,6 +324,29 @@ class Tree:
         """Each link's numbers, one after another; followers have none of their own."""
         pairs = zip(self.links, per_link, strict=True)
         return [x for link, own in pairs if link.follows is None for x in own]
+
+    @cached_property
+    def passive(self) -> tuple[int, ...]:
+        """Degrees of freedom without a motor."""
+        return self.free_dofs if self.unactuated is None else self.unactuated
+
+    @cached_property
+    def free_dofs(self) -> tuple[int, ...]:
+        """Degrees of freedom of free joints, as a floating base has."""
+        if self.nq == self.nv:  # no quaternion
+            return ()
+        free = (x for x in self.links if isinstance(x.joint, Free) and x.follows is None)
+        return tuple(x.v_index + k for x in free for k in range(x.joint.nv))
+
+    @cached_property
+    def reacting(self) -> tuple[int, ...]:
+        """Passive degrees of freedom that no closed loop holds: others' motion moves them."""
+        ends = [(x, i) for x in self.closures for i in (x.a.link, x.b.link)]
+        seen = ((i, self.shared(x.a.link, x.b.link)) for x, end in ends for i in self.path(end))
+        links = {i for i, shared in seen if i not in shared}
+        held = {j for i in links for j, _ in self.links[i].dofs}
+        held |= {j for x in self.curves for j in (x.dof, x.driver_dof)}
+        return tuple(j for j in self.passive if j not in held)
 
     @cached_property
     def column_numbers(self) -> tuple[range, ...]:
@@ -600,7 +624,7 @@ class Tree:
 
     def opened(self) -> Tree:
         """The same tree without its closed loops."""
-        return replace(self, closures=(), curves=(), passive=(), held=None)
+        return replace(self, closures=(), curves=(), held=None)
 
     def without_gravity(self) -> Tree:
         """The same tree, weightless."""
@@ -637,7 +661,8 @@ class Tree:
         equal programs.
         """
         closed: list[object] = [(x.a, x.b, x.directions) for x in self.closures]
-        closed += [*(x.content for x in self.curves), *self.passive]
+        closed += [x.content for x in self.curves]
+        closed += [] if self.unactuated is None else [("unactuated", self.unactuated)]
         if isinstance(self.links, LinkArrays):
             whole: tuple[object, ...] = (self.links.digest, self.gravity)
         else:

@@ -194,7 +194,7 @@ class Rates:
         forms = () if held else setup.law.forms
         self.plan = Rollout(setup.dynamics, "rk4", forms, (False,) * len(ports_of(forms, tree)),
                             limited=setup.limits.joints, stop=setup.limits.stop,
-                            drift=setup.drift, open_law=setup.law_is_open)  # fmt: skip
+                            drift=setup.drift, law_tree=setup.law_tree)  # fmt: skip
         names = self.plan.limit_names
         self.limits = [np.asarray(setup.limits.numbers[name]) for name in names]
         wrenches = [Port(f"f_ext[{k}]", 6) for k in range(len(setup.f_ext))]
@@ -203,7 +203,7 @@ class Rates:
                  *ports_of(forms, tree), *wrenches, *limits)  # fmt: skip
         key = (held, tuple(form.key for form in forms), self.plan.limited, self.plan.stop,
                setup.drift, setup.dynamics.algorithm.method, setup.dynamics.external,
-               setup.law_is_open)  # fmt: skip
+               setup.law_tree and setup.law_tree.digest)  # fmt: skip
         self.function = Function("rates", key, ports, tree.nq + tree.nv, self._trace)
         self.kernel = self.function.kernel(setup.robot, "float64", ONE)
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.engine import devices
+from linkwise.motion.actuators import Remembering
 from linkwise.motion.laws import Law
 from linkwise.motion.setup import Array
 from linkwise.motion.trajectory import Balance, Energy, Trajectory
@@ -51,6 +52,8 @@ class Guest:
 
     def asked(self, controller: Any) -> Any:
         """A controller of Python that is given the library's arrays, and may return them."""
+        if isinstance(controller, Remembering):
+            return controller.around(self.asked)
         if controller is None or isinstance(controller, Law) or not callable(controller):
             return controller
         return lambda t, q, qd: self.fetched(controller(t, self.sent(q), self.sent(qd)))

@@ -46,7 +46,7 @@ class Fused:
         hold = setup.hold and law.depends_on_state
         plan = Rollout(setup.dynamics, setup.integrator, law.forms, per_step, hold, UNSAMPLED,
                        setup.limits.joints, setup.limits.stop, setup.drift,
-                       setup.law_is_open, tuple(each for each, _ in setup.parameters))  # fmt: skip
+                       setup.law_tree, tuple(each for each, _ in setup.parameters))  # fmt: skip
         if setup.every is None or setup.controller is not None:
             return plan
         sampled = replace(plan, every=setup.every)

@@ -7,7 +7,10 @@
     operational space      of a frame's motion: ``operational.py``
 
 With closed loops, gravity compensation and computed torque are the smallest torques that do the
-same (closed_inverse.py).
+same (closed_inverse.py). Passive joints u get no torque. Computed torque then linearises the other
+joints a only (partial feedback linearisation [Spong 1994]): with τ = M a + C v + g,
+
+    M_uu v̇_u = -(M_ua v̇_a + h_u),      τ_a = M_aa v̇_a + M_au v̇_u + h_a
 
 A `Law` is a sum of such terms with their numbers. The numbers are inputs of compiled code, so that
 other gains or targets compile nothing. They may be the same for all states, one for each state, or
@@ -23,8 +26,9 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwise.algorithms import functions_of
+from linkwise.algorithms import functions_of, ldl
 from linkwise.algorithms.configurations import difference
+from linkwise.algorithms.reaction import reaction
 from linkwise.engine.arrays import read
 from linkwise.engine.auto import in_loops
 from linkwise.engine.served import Function
@@ -215,9 +219,14 @@ def _task(function: str, tree: Tree) -> Task:
     return Task(next(iter(functions_of(tree)[function].values())))
 
 
+def _of_motors(tree: Tree, torques: Sequence[Scalar]) -> list[Scalar]:
+    """The torques of joints with motors, and 0 for the others."""
+    return [0.0 if j in tree.passive else x for j, x in enumerate(torques)]
+
+
 def _motors(tree: Tree, numbers: Sequence[Vector], q: Vector, v: Vector) -> list[Scalar]:
     """A PD law, where there are motors."""
-    return [0.0 if j in tree.passive else x for j, x in enumerate(_pd(tree, numbers, q, v))]
+    return _of_motors(tree, _pd(tree, numbers, q, v))
 
 
 def _pd(tree: Tree, numbers: Sequence[Vector], q: Vector, v: Vector) -> list[Scalar]:
@@ -234,7 +243,7 @@ def _gravity(tree: Tree, _numbers: Sequence[Vector], q: Vector, _v: Vector) -> l
         found = evaluate(_task("inverse_dynamics", tree), tree, q, still, still)
     else:
         found = evaluate(_task("gravity_torque", tree), tree, q)
-    return found
+    return _of_motors(tree, found)
 
 
 def _wanted(tree: Tree, numbers: Sequence[Vector], q: Vector, v: Vector) -> list[Scalar]:
@@ -243,21 +252,45 @@ def _wanted(tree: Tree, numbers: Sequence[Vector], q: Vector, v: Vector) -> list
 
 
 def _computed(tree: Tree, numbers: Sequence[Vector], q: Vector, v: Vector) -> list[Scalar]:
-    wanted = _wanted(tree, numbers, q, v)
-    found: list[Scalar] = evaluate(_task("inverse_dynamics", tree), tree, q, v, wanted)
-    return found
+    wanted, passive = _wanted(tree, numbers, q, v), tree.reacting
+    if passive:
+        wanted = [0.0 if j in passive else a for j, a in enumerate(wanted)]
+        free = tree.opened()
+        needed = evaluate(_task("inverse_dynamics", free), free, q, v, wanted)
+        reacts = reaction(evaluate(_task("mass_matrix", free), free, q), passive)
+        met = reacts.met(needed)  # -v̇_u
+        if not tree.is_closed:
+            return _of_motors(tree, [reacts.left(j, x, met) for j, x in enumerate(needed)])
+        for j, x in zip(passive, met, strict=True):
+            wanted[j] = -x
+    return _of_motors(tree, evaluate(_task("inverse_dynamics", tree), tree, q, v, wanted))
 
 
-def _pd_called(robot: Robot, numbers: Sequence[Array], q: Array, v: Array, threads: Any) -> Array:
+def _pull_called(robot: Robot, numbers: Sequence[Array], q: Array, v: Array, threads: Any) -> Array:
     kp, kd, target, rates = numbers
     errors = robot.difference(q, target, threads=threads)
     return np.asarray(kp * errors + kd * (rates - v))
 
 
+def _of_motors_called(robot: Robot, torques: Any) -> Array:
+    """The torques of joints with motors, and 0 for the others."""
+    passive = list(robot.tree.passive)
+    found = np.array(torques) if passive else np.asarray(torques)
+    found[..., passive] = 0.0
+    return found
+
+
+def _pd_called(robot: Robot, numbers: Sequence[Array], q: Array, v: Array, threads: Any) -> Array:
+    return _of_motors_called(robot, _pull_called(robot, numbers, q, v, threads))
+
+
 def _gravity_called(
     robot: Robot, _numbers: Sequence[Array], q: Array, _v: Array, threads: Any
 ) -> Array:
-    return np.asarray(robot.gravity_torque(q, threads=threads))
+    if robot.loops:
+        still = np.zeros(robot.nv, q.dtype)
+        return _of_motors_called(robot, robot.inverse_dynamics(q, still, still, threads=threads))
+    return _of_motors_called(robot, robot.gravity_torque(q, threads=threads))
 
 
 def computed_called(
@@ -270,8 +303,31 @@ def computed_called(
 ) -> Array:
     """Computed torques by calls, which make up for known wrenches."""
     *gains, acceleration = numbers
-    wanted = acceleration + _pd_called(robot, gains, q, v, threads)
-    return np.asarray(robot.inverse_dynamics(q, v, wanted, f_ext=f_ext, threads=threads))
+    wanted = acceleration + _pull_called(robot, gains, q, v, threads)
+    passive = list(robot.tree.reacting)
+    if passive:
+        wanted[..., passive] = 0.0
+        needed = robot.open.inverse_dynamics(q, v, wanted, f_ext=f_ext, threads=threads)
+        units = np.eye(robot.nv, dtype=q.dtype)[passive]
+        rows = robot.open.compute("mass_product", q[..., None, :], units, threads=threads)
+        block = rows[..., passive].reshape(*q.shape[:-1], -1)
+        met = _reaction(len(passive))(robot, [block, needed[..., passive]], threads)
+        if not robot.loops:
+            return _of_motors_called(robot, needed - (met[..., None] * rows).sum(-2))
+        wanted[..., passive] = -met
+    found = robot.inverse_dynamics(q, v, wanted, f_ext=f_ext, threads=threads)
+    return _of_motors_called(robot, found)
+
+
+def _reaction(n: int) -> Function:
+    """``M⁻¹ x`` of n passive degrees of freedom, as a function of M by rows and x."""
+
+    def trace(_graph: Any, inputs: list[Any]) -> list[Scalar]:
+        M, x = inputs
+        rows = [M[n * k : n * k + n] for k in range(n)]
+        return ldl.solve(ldl.factor(rows, [row[k] for k, row in enumerate(rows)]), x)
+
+    return Function("reaction", (n,), (Port("M", n * n), Port("x", n)), n, trace)
 
 
 def _constant_called(
@@ -306,9 +362,10 @@ def constant(robot: Robot, tau: ArrayLike | PerStep) -> Law:
 
 
 def gravity_compensation(robot: Robot) -> Law:
-    """The torques of `Robot.gravity_torque`, which hold the robot still.
+    """The torques of `Robot.gravity_torque`, which hold the robot still; none on joints without a
+    motor (`Robot.actuated`), such as a floating base.
 
-    With closed loops, the smallest torques that do, with none on passive joints.
+    With closed loops, the smallest torques that do.
     """
     return law_of("gravity_compensation", robot, GRAVITY)
 
@@ -325,7 +382,7 @@ def pd(
     Gains are one number, or one for each degree of freedom (..., nv), in N m/rad and N m s/rad;
     ``target`` (..., nq) is the neutral configuration unless given, ``rates`` (..., nv) are zero.
     `PerStep` of any of them follows a path. Quaternions are subtracted as `Robot.difference` does.
-    Passive joints of closed robots, and the object of a grasp, have no motor and get no torque.
+    Joints without a motor (`Robot.actuated`), such as a floating base, get no torque.
 
     >>> import linkwise as lw
     >>> robot = lw.load("puma560")
@@ -347,6 +404,9 @@ def computed_torque(
 
     ``M (acceleration + kp (target - q) + kd (rates - qd)) + C qd + g``: the error then obeys ``ë +
     kd ė + kp e = 0``, gains in 1/s² and 1/s. Arguments as for `pd`.
+
+    Joints without a motor (`Robot.actuated`), such as a floating base, get no torque: the others
+    have the accelerations asked for, and these react (partial feedback linearisation).
 
     With closed loops, the smallest torques that do the same, as `Robot.inverse_dynamics` gives
     them: accelerations that the loops do not allow become the nearest ones that they do, in the

@@ -12,6 +12,7 @@ be after it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -54,6 +55,7 @@ class Limits(NamedTuple):
     event: bool
     stop: bool
     numbers: dict[str, Array]
+    ignore: bool = False  # nothing is said of limits that are exceeded
 
     def beyond(self, q: Array) -> Array:
         """How far each joint is beyond its nearer limit (rows, joints); negative inside."""
@@ -83,16 +85,20 @@ class Limits(NamedTuple):
 
 
 NO_LIMITS = Limits((), False, False, {})
+IGNORED = NO_LIMITS._replace(ignore=True)
 
 
 def read_limits(robot: Robot, limits: Any) -> Limits:
     """The argument ``limits`` of a simulation."""
     if limits is None:
         return NO_LIMITS
+    if isinstance(limits, str) and limits == "ignore":
+        return IGNORED
     stop = SoftStop() if isinstance(limits, str) and limits == "stop" else limits
     if not isinstance(stop, SoftStop) and not (isinstance(limits, str) and limits == "event"):
         raise ValueError(
-            f"simulate: limits is {limits!r}; expected None, 'stop', 'event' or a SoftStop"
+            f"simulate: limits is {limits!r}; expected 'stop', 'event', 'ignore', a SoftStop, or "
+            "None for a warning if limits are exceeded"
         )
     own = [link for link in robot.tree.links if link.follows is None and link.joint.nv == 1]
     lower, upper = _places(robot)
@@ -112,6 +118,14 @@ def read_limits(robot: Robot, limits: Any) -> Limits:
         numbers |= _stop_numbers(robot, stop, [joint.v for joint in joints])
         return Limits(joints, False, True, numbers)
     return Limits(joints, True, False, numbers)
+
+
+def limited_positions(robot: Robot) -> tuple[Array, Array]:
+    """Lower and upper limits of q, those of followers too if they can be met."""
+    lower, upper = robot.position_limits
+    with suppress(ValueError):
+        return _places(robot) if robot.tree.coupled else (lower, upper)
+    return lower, upper
 
 
 def _places(robot: Robot) -> tuple[Array, Array]:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from linkwise.algorithms.unmoved import joints_without_inertia
 from linkwise.engine.arrays import broadcast, read
 from linkwise.engine.auto import in_loops
-from linkwise.model.joints import Free
 from linkwise.model.tree import Frame
 from linkwise.model.values import mask, unknown
 from linkwise.motion.laws import Law, Numbered, PerStep, a_robot, computed_torque, numbers_of
@@ -180,24 +179,16 @@ def _refuse_too_many_rows(
 
 
 def _passive(title: str, robot: Robot, passive: Any) -> tuple[int, ...]:
-    """Degrees of freedom without a motor: those of flying bases, of the joints named, and those
-    that a closed robot was made with.
-    """
+    """Degrees of freedom without a motor: those of the robot, and of the joints named."""
     named = isinstance(passive, list | tuple | set | frozenset)
     if not named or not all(isinstance(name, str) for name in passive):
         raise ValueError(f"{title}: passive is {passive!r}; expected a sequence of joint names")
     for name in passive:
         if name not in robot.joint_names:
             raise unknown("joint", name, robot.name, robot.joint_names)
-    if not passive and robot.nq == robot.nv:  # a flying base has more numbers than rates
-        return robot.tree.passive
-    found = [
-        link.v_index + k
-        for link in robot.tree.links
-        if link.follows is None and (isinstance(link.joint, Free) or link.joint_name in passive)
-        for k in range(link.joint.nv)
-    ]
-    return tuple(sorted({*found, *robot.tree.passive}))
+    places = (robot.joint(name).v_slice for name in passive)
+    found = {j for place in places for j in range(place.start, place.stop)}
+    return tuple(sorted(found | set(robot.tree.passive)))
 
 
 def _gain(title: str, name: str, value: Any) -> Numbered:

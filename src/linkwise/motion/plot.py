@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwise.errors import printable
+from linkwise.motion.limits import limited_positions
 
 if TYPE_CHECKING:
     from linkwise.motion.trajectory import Trajectory
@@ -29,8 +30,8 @@ def plot(traj: Trajectory, frame: str | None, row: Any) -> Any:
         (axes[0, 1], "qd, 1/s", shown.qd, named[1]),
         (axes[1, 0], "tau", shown.tau, named[1]),
     ]
-    for at, label, values, names in pictures:
-        _lines(at, shown.t, label, values, names)
+    for (at, label, values, names), limits in zip(pictures, _limits(shown), strict=True):
+        _lines(at, shown.t, label, values, names, limits)
     _energy(axes[1, 1], shown)
     if frame is not None:
         _path(axes[2, 0], axes[2, 1], shown, frame)
@@ -70,8 +71,19 @@ def _names(traj: Trajectory) -> tuple[list[str], list[str]]:
     return names_of(traj.robot, "q"), names_of(traj.robot, "v")
 
 
-def _lines(at: Any, t: Any, label: str, values: Any, names: list[str]) -> None:
-    """The curves of all joints; of many joints, those of a dozen, and a band that holds all."""
+def _limits(traj: Trajectory) -> list[Any]:
+    """Lower and upper limits of q, rates and torques."""
+    if traj.robot is None:
+        return [None, None, None]
+    both = (traj.robot.velocity_limits, traj.robot.effort_limits)
+    return [limited_positions(traj.robot), *((-x, x) for x in both)]
+
+
+def _lines(at: Any, t: Any, label: str, values: Any, names: list[str], limits: Any) -> None:
+    """The curves of all joints; of many joints, those of a dozen, and a band that holds all.
+
+    Limits are dotted lines, unless they are farther from a curve than it is high.
+    """
     shown = np.arange(len(names))
     if len(names) > MOST:
         shown = np.linspace(0, len(names) - 1, MOST).round().astype(int)
@@ -82,6 +94,10 @@ def _lines(at: Any, t: Any, label: str, values: Any, names: list[str]) -> None:
         at.set_title(title, fontsize="small")
     for i, k in enumerate(shown):
         at.plot(t, values[:, k], label=printable(names[k]).lstrip("_"), **style(i))
+        low, high = np.nanmin(values[:, k]), np.nanmax(values[:, k])
+        for limit in () if limits is None else (limits[0][k], limits[1][k]):
+            if 2 * low - high <= limit <= 2 * high - low:
+                at.axhline(limit, color=style(i)["color"], ls=":", lw=0.8)
     at.set(ylabel=label, xlabel="t, s")
     at.grid(alpha=0.3)
     at.legend(fontsize="x-small", ncols=2)

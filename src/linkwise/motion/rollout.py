@@ -13,7 +13,7 @@ do not notice.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import accumulate, pairwise
 
@@ -67,7 +67,8 @@ class Rollout:
     stop: bool = False  # soft stops are at these limits; else they end the motion
     # of closed loops: PROJECT after each step, a time constant of Baumgarte's, or nothing
     drift: str | float | None = None
-    open_law: bool = False  # the law is one of the robot without its closed loops
+    # the robot's model in the law, if another one: without payload or closed loops, say
+    law_tree: Tree | None = field(default=None, compare=False)
     parameters: tuple[Parameter, ...] = ()  # of the robot, that are inputs; the law has none
 
     def samples(self, tree: Tree) -> int:
@@ -144,8 +145,9 @@ class Rollout:
         signature = Signature(self.ports(tree), self.slots(tree), arrays, bool(arrays))
         law = tuple(form.key for form in self.forms)
         task = (self.dynamics.algorithm.method, self.dynamics.external)
+        model = self.law_tree and self.law_tree.digest
         key = ("rollout", self.integrator, law, self.per_step, self.hold, self.every, *task,
-               self.limited, self.stop, self.drift, self.open_law, self.parameters)  # fmt: skip
+               self.limited, self.stop, self.drift, model, self.parameters)  # fmt: skip
         return Recipe("simulate", key, signature, partial(trace_rollout, self, tree))
 
 
@@ -163,8 +165,9 @@ class Traced:
     ) -> None:
         self.plan, self.tree, self.law, self.limits = plan, tree, law, limits
         self.constants = constants
-        self.grouped = regroup(put_all(tree, zip(plan.parameters, constants, strict=True)))
-        self.controlled = tree.opened() if plan.open_law else tree
+        self.loaded = put_all(tree, zip(plan.parameters, constants, strict=True))
+        self.grouped = regroup(self.loaded)
+        self.controlled = plan.law_tree or tree
         self.wrenches = wrenches
         self.external = tuple(zip(plan.dynamics.external, wrenches, strict=True))
         self.held: Vector | None = None
@@ -186,7 +189,7 @@ class Traced:
         tau, _ = self.acting(q, v)
         if isinstance(self.plan.drift, float):
             way = WAYS[self.plan.dynamics.algorithm.method]
-            found = stabilized(way, self.tree, q, v, tau, self.external, self.plan.drift)
+            found = stabilized(way, self.loaded, q, v, tau, self.external, self.plan.drift)
             return Numbers(found)
         return Numbers(evaluate(self.plan.dynamics, self.tree, q, v, tau, *self.wrenches,
                                 *self.constants))  # fmt: skip

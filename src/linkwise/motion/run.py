@@ -6,8 +6,9 @@ from typing import Protocol
 
 import numpy as np
 
-from linkwise.errors import SimulationWarning, warn
+from linkwise.errors import LimitWarning, SimulationWarning, warn
 from linkwise.motion.adaptive import Adaptive
+from linkwise.motion.exceeded import exceeded
 from linkwise.motion.fused import Fused
 from linkwise.motion.progress import Progress
 from linkwise.motion.record import Record
@@ -46,6 +47,9 @@ def run(setup: Setup, threads: int | None) -> Trajectory:
     failures = told(setup, found)
     if failures is not None:
         warn(SimulationWarning, failures)
+    beyond = exceeded(setup, found)
+    if beyond is not None:
+        warn(LimitWarning, beyond)
     return found
 
 

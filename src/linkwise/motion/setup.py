@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import zip_longest
 from math import prod
 from typing import Any, NamedTuple
 
@@ -18,6 +19,8 @@ from linkwise.engine.build import free_memory
 from linkwise.engine.tasks import Key
 from linkwise.errors import meant
 from linkwise.model.parameters import Parameter
+from linkwise.model.tree import Tree
+from linkwise.motion.actuators import Remembering
 from linkwise.motion.constants import read_parameters
 from linkwise.motion.integrators import INTEGRATORS, PROJECT
 from linkwise.motion.laws import CONSTANT, Law, Numbered, PerStep, Term, zero
@@ -74,9 +77,10 @@ class Setup:
         return asked or self.dynamics.rolled
 
     @property
-    def law_is_open(self) -> bool:
-        """Whether the law is one of the robot without its closed loops."""
-        return self.law.robot.tree.digest != self.robot.tree.digest
+    def law_tree(self) -> Tree | None:
+        """The law's model of the robot, if it is another than the robot itself."""
+        tree = self.law.robot.tree
+        return None if tree.digest == self.robot.tree.digest else tree
 
     @property
     def dtype(self) -> str:
@@ -118,7 +122,7 @@ def prepare(
     """Check every argument."""
     _refuse_choices(robot, integrator, every, hold)
     steps = _steps(duration, dt)
-    law, function = _controller(robot, controller, steps)
+    law, function = _controller(robot, controller, steps, float(dt), bool(hold))
     constants = read_parameters(robot, parameters)
     start = _start(robot, q0, qd0, f_ext, law, constants)
     number = None if device is None else devices.number(device)
@@ -234,7 +238,8 @@ def _refuse_open_loops(setup: Setup) -> None:
     if not robot.loops or not len(setup.q):
         return
     robot._refuse_unplaced("simulate")
-    position, velocity = (np.abs(x) for x in robot.residual(setup.q, setup.qd))
+    numbers = {x.name: v.reshape(-1, *x.shape(robot.tree)) for x, v in setup.parameters}
+    position, velocity = (np.abs(x) for x in robot.residual(setup.q, setup.qd, **numbers))
     for moving, off, unit in ((False, position, "m or rad"), (True, velocity, "m/s or rad/s")):
         off = np.where(np.isfinite(off), off, 0.0)  # rows that are NaN are told by their status
         if off.max() > OPEN:
@@ -264,18 +269,14 @@ def _steps(duration: Any, dt: Any) -> int:
     return steps
 
 
-def _controller(robot: Robot, controller: Any, steps: int) -> tuple[Law, Any]:
+def _controller(
+    robot: Robot, controller: Any, steps: int, dt: float, hold: bool
+) -> tuple[Law, Any]:
     """The law that is compiled, and the function of Python that is asked, where there is one."""
     if controller is None:
         return zero(robot), None
     if isinstance(controller, Law):
-        known = {robot.tree.digest, robot.open.tree.digest}
-        if controller.robot.tree.digest not in known:
-            raise ValueError(
-                f"simulate: the controller is a law for robot {controller.robot.name!r}, which "
-                f"differs from {robot.name!r}; expected a law made for the robot that is "
-                "simulated, or, where it has closed loops, for robot.open"
-            )
+        _refuse_other_joints(robot, controller.robot)
         if controller.steps is not None and controller.steps < steps:
             raise ValueError(
                 f"simulate: the controller has numbers for {controller.steps} steps; expected at "
@@ -287,8 +288,34 @@ def _controller(robot: Robot, controller: Any, steps: int) -> tuple[Law, Any]:
             f"simulate: controller is a {type(controller).__name__}; expected a law of "
             "linkwise.control, or a function controller(t, q, qd) -> tau"
         )
+    if isinstance(controller, Remembering):
+        if not hold:
+            raise ValueError(
+                f"simulate: hold=False, and the controller is {controller.name}: it remembers one "
+                "torque per step; expected hold=True"
+            )
+        controller = controller.begun(dt)
     given = Numbered("tau", np.zeros(robot.nv), False)
     return Law(robot, (Term(CONSTANT, (given,)),)), controller
+
+
+def _refuse_other_joints(robot: Robot, modelled: Robot) -> None:
+    """Raise unless a law's model of the robot has the joints of the robot."""
+    if modelled.tree.digest == robot.tree.digest:
+        return
+    own, other = (
+        [(x.joint_name, x.joint.nq, x.joint.nv) for x in tree.links if x.follows is None]
+        for tree in (robot.tree, modelled.tree)
+    )
+    if own != other:
+        pairs = zip_longest((x[0] for x in own), (x[0] for x in other))
+        k, names = next(((k, pair) for k, pair in enumerate(pairs) if pair[0] != pair[1]), (0, ()))
+        said = f"joint {k} is {names[0]!r} and {names[1]!r}" if names else "kinds of joints differ"
+        raise ValueError(
+            f"simulate: the controller was made for robot {modelled.name!r}, whose joints are not "
+            f"those of {robot.name!r}: {said}; expected a law for a robot with the same joints in "
+            "the same order, of any inertias, geometry, gravity and loops"
+        )
 
 
 def _tolerances(integrator: str, rtol: Any, atol: Any) -> tuple[float, float]:
@@ -328,7 +355,7 @@ def _refuse_with_loops(robot: Robot, integrator: str, limits: Any, device: Any) 
     wrong = None
     if integrator not in ASKED_IN_PYTHON:
         wrong = f"integrator {integrator!r} is"
-    elif limits is not None:
+    elif limits is not None and limits != "ignore":
         wrong = f"limits {limits!r} are"
     elif device is not None:
         wrong = f"device {device!r} is"

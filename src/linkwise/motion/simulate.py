@@ -47,8 +47,9 @@ def simulate(
     ``controller`` is None for no torques; a law of `linkwise.control`, which is compiled into the
     simulation; or any function ``controller(t, q, qd) -> tau`` of the whole batch, called once per
     step. Its torques are held over the step, as a digital controller's are; with ``hold=False`` it
-    is asked whenever the integrator needs an acceleration. A robot with closed loops takes laws of
-    ``robot.open`` too, which know nothing of the loops: those of a frame's motion, say.
+    is asked whenever the integrator needs an acceleration. A law may be made for another model of
+    the robot with the same joints, and then computes with that: without a payload that the robot
+    has, say, or of ``robot.open``, which knows nothing of closed loops.
 
     ``integrator``, with steps of ``dt`` seconds: ``"euler"`` (semi-implicit, order 1), ``"rk4"``
     (order 4), ``"implicit"`` (order 1, stable however stiff damping, friction and stops are) or
@@ -58,9 +59,12 @@ def simulate(
     ``every=k`` keeps the state at every k-th step, and the last one; ``None`` the last one only.
 
     ``f_ext`` are constant wrenches, as for `Robot.forward_dynamics`. Damping and friction of the
-    joints act if the robot's dynamics has them (`Robot.with_friction`). ``limits``: None ignores
-    those of the joints; ``"stop"`` or a `SoftStop` pushes back beyond them; ``"event"`` ends a
-    row's motion where a joint meets one, and `Trajectory.events` tells when.
+    joints act if the robot's dynamics has them (`Robot.with_friction`). ``limits`` of positions:
+    ``"stop"`` or a `SoftStop` pushes back beyond them; ``"event"`` ends a row's motion where a
+    joint meets one, and `Trajectory.events` tells when; None, the default, enforces nothing. Limits
+    of positions, velocities and efforts that are exceeded in the states that are kept, and that
+    nothing enforces, give one `LimitWarning` per call; ``"ignore"`` gives none.
+    `linkwise.control.saturated` keeps a controller within the effort limits.
 
     ``drift`` is what is done about that of closed loops (`Robot.close_loops`): ``"project"`` closes
     them after every step; a number T is Baumgarte's way, in which errors decay in about T seconds

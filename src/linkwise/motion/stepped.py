@@ -12,12 +12,17 @@ from typing import Any, cast
 import numpy as np
 
 from linkwise.algorithms.configurations import chart_rate
+from linkwise.engine.served import Function
 from linkwise.motion.integrators import INTEGRATORS, PROJECT, System
 from linkwise.motion.laws import torques_by_calls
 from linkwise.motion.record import Record
-from linkwise.motion.setup import Array
-from linkwise.motion.vectors import Vec
-from linkwise.trace.status import Status
+from linkwise.motion.rollout import Rollout, Traced
+from linkwise.motion.setup import Array, Setup
+from linkwise.motion.vectors import Numbers, Vec
+from linkwise.spatial import Scalar
+from linkwise.trace.expr import Expr, Graph
+from linkwise.trace.program import Port
+from linkwise.trace.status import Status, status_of
 
 
 class Stepped:
@@ -33,6 +38,7 @@ class Stepped:
         self.f_ext = {name: x[0] if self.alone else x for name, x in pushes} or None
         self.time = 0.0
         self.held: Array | None = None
+        self.stabilized = _stabilized(self.setup) if isinstance(self.setup.drift, float) else None
         self.bits = np.zeros(record.rows, np.uint16)
 
     def room(self) -> int:
@@ -73,7 +79,7 @@ class Stepped:
         law, shape = setup.law, (*setup.leading, setup.robot.nv)
         numbers = [x.at(record.step).astype(setup.dtype, copy=False) for x in law.inputs]
         states = q.reshape(*setup.leading, -1), qd.reshape(shape)
-        found = torques_by_calls(setup.robot, law.forms, numbers, *states, self.threads)
+        found = torques_by_calls(law.robot, law.forms, numbers, *states, self.threads)
         return np.broadcast_to(found, shape).reshape(record.rows, -1)
 
     # -- the system ------------------------------------------------------------------------------
@@ -81,10 +87,14 @@ class Stepped:
     def acceleration(self, q: Vec, v: Vec) -> Vec:
         """How the rates change."""
         tau = self.torques(self.time, q, v) if self.held is None else self.held
-        given = [x[0] for x in (q, v, tau)] if self.alone else [q, v, tau]
-        found, bits = self.setup.robot.forward_dynamics(
-            *given, f_ext=self.f_ext, status=True, threads=self.threads
-        )
+        robot, given = self.setup.robot, [x[0] for x in (q, v, tau)] if self.alone else [q, v, tau]
+        if self.stabilized is None:
+            found, bits = robot.forward_dynamics(
+                *given, f_ext=self.f_ext, status=True, threads=self.threads
+            )
+        else:
+            wrenches = (self.f_ext or {}).values()
+            found, bits = self.stabilized(robot, [*given, *wrenches], self.threads)
         self.bits |= bits
         return found[None] if self.alone else found
 
@@ -98,3 +108,23 @@ class Stepped:
             return v
         columns: list[Any] = chart_rate(self.setup.robot.tree, list(u.T), list(v.T))
         return np.stack(np.broadcast_arrays(*columns), -1).astype(v.dtype, copy=False)
+
+
+def _stabilized(setup: Setup) -> Function:
+    """Return the joint accelerations with Baumgarte's stabilisation as a compiled function."""
+    tree = setup.robot.tree
+    plan = Rollout(setup.dynamics, setup.integrator, drift=setup.drift)
+    wrenches = (Port(f"f_ext[{k}]", 6) for k in range(len(setup.f_ext)))
+    ports = (Port("q", tree.nq), Port("qd", tree.nv), Port("tau", tree.nv), *wrenches)
+
+    def trace(_graph: Graph, inputs: list[list[Expr]]) -> list[Scalar]:
+        q, v, tau, *wrenches = map(Numbers, inputs)
+        system = Traced(plan, tree, (), wrenches)
+        system.held = tau
+        return list(system.acceleration(q, v))
+
+    def bits(graph: Graph, inputs: list[list[Expr]], results: list[Expr]) -> Expr:
+        return status_of(graph, tree, inputs, results)
+
+    key = (setup.dynamics.algorithm.method, setup.dynamics.external, setup.drift)
+    return Function("stabilized dynamics", key, ports, tree.nv, trace, status=bits)

@@ -51,6 +51,13 @@ class Balance(NamedTuple):
     residual: Array  # gained - by_controller - by_wrenches - by_stops + lost
 
 
+class State(NamedTuple):
+    """A state of one robot, or of a batch (...): ``q`` (..., nq) and ``qd`` (..., nv)."""
+
+    q: Array
+    qd: Array
+
+
 class Event(NamedTuple):
     """Where joints met limits that end a motion: the time, which degree of freedom, the state.
 
@@ -131,6 +138,23 @@ class Trajectory:
                 "Trajectory.load(path, robot)"
             )
         return self.robot.save_html(path, self, frame=frame)
+
+    @property
+    def final(self) -> State:
+        """The last state that was kept, of one robot or of every row of a batch.
+
+        Returns:
+            ``q`` (..., nq) in rad or m and ``qd`` (..., nv): of one robot ``q[-1]``, of a batch
+            ``q[..., -1, :]``. NaN in rows that failed or ended before.
+
+        >>> import linkwise as lw
+        >>> robot = lw.chain(3)
+        >>> motion = lw.simulate(robot, robot.random_q(seed=0, size=5), duration=0.1)
+        >>> motion.final.q.shape, motion.at(2).final.qd.shape
+        ((5, 3), (3,))
+        >>> further = lw.simulate(robot, *motion.final, duration=0.1)
+        """
+        return State(self.q[..., -1, :], self.qd[..., -1, :])
 
     @property
     def name(self) -> str:

@@ -70,7 +70,7 @@ class Findings:
                 if link.follows is None and link.joint.nv == 1:
                     qd[link.v_index] = RATE
             qd = robot.project(q, qd)[1] if robot.loops else qd
-        return simulate(robot, q, qd, duration=SECONDS, dt=STEP, every=10)
+        return simulate(robot, q, qd, duration=SECONDS, dt=STEP, every=10, limits="ignore")
 
     @property
     def flies(self) -> bool:

@@ -136,8 +136,9 @@ def _ends(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # motions that fail are counted
         run = simulate(robot, q, state["qd"], controller=law, duration=how["duration"],
-                       dt=how["dt"], every=None, threads=1, parameters=constants)  # fmt: skip
-    return np.asarray(robot.parametric().difference(run.q[:, -1], target))
+                       dt=how["dt"], every=None, threads=1, parameters=constants,
+                       limits="ignore")  # fmt: skip
+    return np.asarray(robot.parametric().difference(run.final.q, target))
 
 
 def _law(name: str, robot: Robot, kp: Array, kd: Array, target: Array) -> control.Law:

@@ -1,0 +1,254 @@
+"""Controllers as actuators follow them: within limits, at a limited rate, after a delay.
+
+    saturated        -limit <= τ <= limit
+    rate limited     |τ_k - τ_k-1| <= rate dt
+    delayed          τ_k = u_k-d
+
+A saturated control law is a law, compiled like others. The other two remember torques of earlier
+steps: `simulate` asks them once per step, each simulation with a memory of its own.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwise.engine.arrays import read
+from linkwise.model.tree import Tree
+from linkwise.motion.laws import (
+    Form,
+    Law,
+    Numbered,
+    Term,
+    law_torques,
+    torques_by_calls,
+)
+from linkwise.robot import Robot
+from linkwise.spatial import Scalar, Vector, select
+
+Array = NDArray[Any]
+Asked = Callable[[float, Any, Any], Any]  # (t, q, qd) -> tau
+Change = Callable[[Array], Array]  # of the torques of one step
+UNLIMITED = 1e30  # stands for infinity in kernels, which take finite numbers
+WHOLE = 1e-6  # steps by which a delay may miss a whole number of them
+
+
+@final
+class Remembering:
+    """A controller with a memory, made by `rate_limited` or `delayed`, for `simulate`."""
+
+    def __init__(self, controller: Any, name: str, begin: Callable[[float], Change]) -> None:
+        self.controller, self.name, self._begin = controller, name, begin
+
+    def __call__(self, t: float, q: ArrayLike, qd: ArrayLike) -> Any:
+        """Raise TypeError: without a simulation there is no memory."""
+        raise TypeError(
+            f"a {self.name} controller has a memory, which begins with a simulation; expected "
+            "lw.simulate(robot, q, controller=...), and no call"
+        )
+
+    def begun(self, dt: float) -> Asked:
+        """The controller of one simulation, to be asked once per step of ``dt`` seconds."""
+        inner, change = asked_of(self.controller, dt), self._begin(dt)
+        return lambda t, q, qd: change(np.array(inner(t, q, qd)))
+
+    def around(self, wrap: Callable[[Any], Any]) -> Remembering:
+        """The same of the innermost controller with something around it."""
+        own = self.controller
+        inner = own.around(wrap) if isinstance(own, Remembering) else wrap(own)
+        return Remembering(inner, self.name, self._begin)
+
+    def __repr__(self) -> str:
+        return f"<{self.name} {self.controller!r}>"
+
+
+def asked_of(controller: Any, dt: float) -> Asked:
+    """A controller as a function of one simulation."""
+    if isinstance(controller, Remembering):
+        return controller.begun(dt)
+    if isinstance(controller, Law):
+        return lambda t, q, qd: controller(t, q, qd, step=round(t / dt))
+    return controller  # type: ignore[no-any-return]
+
+
+def saturated(controller: Any, limit: ArrayLike | Robot | None = None) -> Any:
+    """Keep the torques of a controller within limits: ``-limit <= tau <= limit``.
+
+    Args:
+        controller: A law of `linkwise.control`; the result is a law too, compiled into
+            simulations. Or a function ``controller(t, q, qd) -> tau``; the result is a function.
+        limit: Greatest torques (nv) or one number, in N m or N, or a robot, whose `effort_limits`
+            they are. Those of the law's robot unless given.
+
+    Returns:
+        The controller with its torques clipped.
+
+    >>> import linkwise as lw
+    >>> robot = lw.load("puma560")
+    >>> law = lw.control.saturated(lw.control.pd(robot, 1000.0, 20.0, [0.5] * 6), limit=50.0)
+    >>> law(0.0, [0.0] * 6, [0.0] * 6).tolist()
+    [50.0, 50.0, 50.0, 50.0, 50.0, 50.0]
+    """
+    _a_controller("saturated", controller)
+    if limit is None:
+        inner = controller
+        while isinstance(inner, Remembering):
+            inner = inner.controller
+        if not isinstance(inner, Law):
+            raise TypeError(
+                "saturated: limit is None, and a function of Python has no robot; expected "
+                "limit=robot, or torques (nv)"
+            )
+        limit = inner.robot
+    most = limit.effort_limits if isinstance(limit, Robot) else np.asarray(limit)
+    if most.dtype.kind not in "iuf" or not (most >= 0).all():
+        raise ValueError(f"saturated: limit is {limit!r}; expected torques that are not negative")
+    if isinstance(controller, Law):
+        return _saturated_law(controller, most)
+    if isinstance(controller, Remembering):
+        return Remembering(controller, "saturated", lambda dt: lambda tau: tau.clip(-most, most))
+    return lambda t, q, qd: np.clip(controller(t, q, qd), -most, most)
+
+
+def rate_limited(controller: Any, rate: ArrayLike) -> Remembering:
+    """Limit how fast the torques of a controller change; the first ones are taken as they are.
+
+    Args:
+        controller: A law of `linkwise.control`, a function ``controller(t, q, qd) -> tau``, or a
+            controller that is delayed, saturated or rate limited already.
+        rate: Greatest change per second (nv), or one number, in N m/s or N/s.
+
+    Returns:
+        A controller for `simulate`, asked once per step, with a memory for each row.
+
+    >>> import linkwise as lw
+    >>> robot = lw.load("puma560")
+    >>> law = lw.control.rate_limited(lw.control.pd(robot, 100.0, 20.0), 200.0)
+    >>> motion = lw.simulate(robot, [0.1] * 6, controller=law, duration=0.1)
+    >>> bool(abs(motion.tau[1:] - motion.tau[:-1]).max() <= 0.2 + 1e-9)
+    True
+    """
+    _a_controller("rate_limited", controller)
+    most = np.asarray(rate)
+    if most.dtype.kind not in "iuf" or not (most > 0).all():
+        raise ValueError(f"rate_limited: rate is {rate!r}; expected positive numbers, N m/s")
+
+    def begin(dt: float) -> Change:
+        last: list[Array] = []
+
+        def change(tau: Array) -> Array:
+            if last:
+                tau = np.clip(tau, last[0] - most * dt, last[0] + most * dt)
+            last[:] = [tau]
+            return tau
+
+        return change
+
+    return Remembering(controller, "rate-limited", begin)
+
+
+def delayed(controller: Any, delay: float) -> Remembering:
+    """Delay the torques of a controller; until they arrive, the first ones act.
+
+    Args:
+        controller: A law of `linkwise.control`, a function ``controller(t, q, qd) -> tau``, or a
+            controller that is delayed, saturated or rate limited already.
+        delay: Seconds: a whole number of steps ``dt`` of the simulation.
+
+    Returns:
+        A controller for `simulate`, asked once per step, with a memory for each row.
+
+    >>> import linkwise as lw
+    >>> robot = lw.load("puma560")
+    >>> law = lw.control.delayed(lw.control.pd(robot, 100.0, 20.0), 0.005)
+    >>> motion = lw.simulate(robot, [0.1] * 6, controller=law, duration=0.1, dt=1e-3)
+    >>> bool((motion.tau[5] == motion.tau[0]).all())
+    True
+    """
+    _a_controller("delayed", controller)
+    number = isinstance(delay, int | float | np.floating | np.integer)
+    if not number or isinstance(delay, bool) or not np.isfinite(delay) or delay < 0:
+        raise ValueError(f"delayed: delay is {delay!r}; expected seconds, 0 or more")
+
+    def begin(dt: float) -> Change:
+        steps = round(delay / dt)
+        if abs(delay / dt - steps) > WHOLE * max(1.0, steps):
+            raise ValueError(
+                f"simulate: the controller's delay {delay} is {delay / dt:.6g} steps of dt {dt}; "
+                f"expected a whole number of steps, such as delay={steps * dt:.9g}"
+            )
+        waiting: deque[Array] = deque()
+
+        def change(tau: Array) -> Array:
+            if not waiting:
+                waiting.extend([tau] * steps)
+            waiting.append(tau)
+            return waiting.popleft()
+
+        return change
+
+    return Remembering(controller, "delayed", begin)
+
+
+def _a_controller(function: str, controller: Any) -> None:
+    if not callable(controller):
+        raise TypeError(
+            f"{function}: controller is a {type(controller).__name__}; expected a law of "
+            "linkwise.control, or a function controller(t, q, qd) -> tau"
+        )
+
+
+def _saturated_law(law: Law, most: Array) -> Law:
+    """The law within limits, as a law of one term."""
+    size = law.robot.nv
+    limit = read("saturated", "limit", size, np.broadcast_to(most, _wide(most, size)))
+    forms = law.forms
+    parts = [
+        Numbered(f"{k}.{x.name}", x.values, x.per_step)
+        for k, term in enumerate(law.terms)
+        for x in term.inputs
+    ]
+    finite = Numbered("limit", np.minimum(limit.astype(np.float64), UNLIMITED), False)
+    return Law(law.robot, (Term(_clipped(forms, law.robot.tree), (*parts, finite)),))
+
+
+class _Clipped(NamedTuple):
+    """The equations of a saturated law."""
+
+    forms: tuple[Form, ...]
+
+    def torques(self, tree: Tree, numbers: Sequence[Vector], q: Vector, v: Vector) -> list[Scalar]:
+        """On scalars of any kind."""
+        *own, limit = numbers
+        tau = law_torques(self.forms, tree, own, q, v)
+        return [_clip(x, most) for x, most in zip(tau, limit, strict=True)]
+
+    def called(
+        self, robot: Robot, numbers: Sequence[Array], q: Array, v: Array, threads: Any
+    ) -> Array:
+        """By calls of the robot's functions."""
+        *own, limit = numbers
+        return np.clip(torques_by_calls(robot, self.forms, own, q, v, threads), -limit, limit)
+
+
+def _clipped(forms: tuple[Form, ...], tree: Tree) -> Form:
+    """The kind of term that a sum of terms within limits is."""
+    sizes = [
+        (f"{k}.{name}", size) for k, form in enumerate(forms) for name, size in form.sizes(tree)
+    ]
+    law, keys = _Clipped(forms), tuple(form.key for form in forms)
+    inputs = (*sizes, ("limit", tree.nv))
+    return Form("saturated", inputs, law.torques, content=keys, called=law.called)
+
+
+def _clip(x: Scalar, most: Scalar) -> Scalar:
+    above = select(-most - x, -most, x)  # NaN stays
+    return select(above - most, most, above)
+
+
+def _wide(x: Array, size: int) -> tuple[int, ...]:
+    return x.shape if x.ndim and x.shape[-1] == size else (*x.shape[:-1], size)

@@ -1,0 +1,109 @@
+"""Limits of joints that a motion exceeded and nothing enforced, for one warning per simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwise.motion.limits import limited_positions
+from linkwise.motion.setup import Setup
+from linkwise.motion.trajectory import Trajectory, names_of
+from linkwise.robot import Robot
+
+Array = NDArray[Any]
+CLOSE = 1e-6  # by how much of 1, or of a limit above 1, a number may exceed it
+MOST_TORQUES = 1 << 16  # states in which a controller's torques are computed for the check
+ADVICE = (
+    "expected limits='stop' or 'event' for positions, "
+    "lw.control.saturated(controller) for efforts, or limits='ignore' for no warning"
+)
+
+
+class Excess(NamedTuple):
+    """The largest excess of one kind of limit: of which joint, and which rows exceed any."""
+
+    kind: str
+    joint: str
+    value: float
+    limit: float
+    rows: NDArray[np.bool_]
+
+    def __str__(self) -> str:
+        """Say by how much the limit is exceeded."""
+        beyond = abs(self.value - self.limit)
+        number = f"{self.value:.4g}, {beyond:.2g} beyond its limit {self.limit:.4g}"
+        return f"{self.kind} of {self.joint!r} {number}"
+
+
+def exceeded(setup: Setup, traj: Trajectory) -> str | None:
+    """The text of the warning; None if no limit is exceeded that nothing enforces.
+
+    The states that were kept are looked at; torques in 65,536 of them at most, or in one per row.
+    """
+    if setup.limits.ignore or not len(setup.q):
+        return None
+    worst = [x for x in _excesses(setup, traj) if x is not None]
+    if not worst:
+        return None
+    rows = np.any([x.rows for x in worst], axis=0)
+    where = ""
+    if setup.leading:
+        first = tuple(int(k) for k in np.unravel_index(int(rows.argmax()), setup.leading))
+        row = first[0] if len(first) == 1 else first
+        where = f" in {int(rows.sum()):,} of {rows.size:,} rows, the first is row {row}"
+    return (
+        f"simulate: robot {setup.robot.name!r} exceeds limits that nothing enforces{where}: "
+        f"{'; '.join(map(str, worst))} (SI units); {ADVICE}"
+    )
+
+
+def _excesses(setup: Setup, traj: Trajectory) -> Iterator[Excess | None]:
+    robot, rows, times = setup.robot, len(setup.q), len(traj.t)
+    if not (setup.limits.event or setup.limits.stop):
+        bounds = limited_positions(robot)
+        yield _worst(robot, "position", "q", traj.q.reshape(rows, times, robot.nq), *bounds)
+    most = robot.velocity_limits
+    yield _worst(robot, "velocity", "v", traj.qd.reshape(rows, times, robot.nv), -most, most)
+    most = robot.effort_limits
+    if np.isfinite(most).any():
+        tau = _torques(setup, traj)
+        if tau is not None:
+            yield _worst(
+                robot, "effort", "v", tau.reshape(rows, tau.shape[-2], robot.nv), -most, most
+            )
+
+
+def _torques(setup: Setup, traj: Trajectory) -> Array | None:
+    """The torques of the controller in some of the states."""
+    if setup.controller is not None:
+        return traj.tau
+    if not setup.law.terms:
+        return None
+    stride = max(1, -(-len(setup.q) * len(traj.t) // MOST_TORQUES))
+    at = np.minimum(traj.steps, max(int(traj.steps[-1]) - 1, 0))[::stride]
+    q, qd = traj.q[..., ::stride, :], traj.qd[..., ::stride, :]
+    tau: Array = setup.law(None, q, qd, step=at)
+    return np.broadcast_to(tau, qd.shape)
+
+
+def _worst(robot: Robot, kind: str, of: str, x: Array, lower: Array, upper: Array) -> Excess | None:
+    """Of numbers (rows, T, n) the one that is farthest beyond its limit."""
+    some = np.flatnonzero(np.isfinite(lower) | np.isfinite(upper))
+    if not len(some):
+        return None
+    with np.errstate(invalid="ignore"):
+        high, low = (f.reduce(x, axis=1)[:, some] for f in (np.fmax, np.fmin))
+        beyond = np.nan_to_num(np.maximum(high - upper[some], lower[some] - low), nan=-1.0)
+    bounds = np.maximum(np.abs(lower), np.abs(upper))[some]
+    sizes = np.maximum(np.where(np.isfinite(bounds), bounds, 1.0), 1.0)
+    rows = (beyond > CLOSE * sizes).any(-1)
+    if not rows.any():
+        return None
+    row, k = np.unravel_index(int((beyond / sizes).argmax()), beyond.shape)
+    j = int(some[k])
+    above = high[row, k] - upper[j] >= lower[j] - low[row, k]
+    value, limit = (high[row, k], upper[j]) if above else (low[row, k], lower[j])
+    return Excess(kind, names_of(robot, of)[j], float(value), float(limit), rows)
