@@ -684,7 +684,10 @@ def _body(body: Any) -> RigidBody:
 def _length(length: Any) -> float | None:
     if length is None:
         return None
-    return float(values.positive("Grasp: length", length))
+    found = values.positive("Grasp: length", length)
+    if found == 0.0:
+        raise ValueError("Grasp: length is 0; expected a positive number, in m")
+    return found
 
 
 def _gravity(gravity: Any, arms: Sequence[Robot]) -> tuple[float, float, float]:

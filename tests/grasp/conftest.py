@@ -149,7 +149,8 @@ class Dense(NamedTuple):
         T, v = self.object_motion
         Rc, w = T[:3, :3], v[:3]
         body = grasp.object
-        inertia = Rc @ np.diag(body.inertia) @ Rc.T
+        own = np.array(body.inertia)
+        inertia = Rc @ (np.diag(own) if own.ndim == 1 else own) @ Rc.T
         com = Rc @ np.asarray(body.com)
         g = grasp.gravity
         M_c = np.block([

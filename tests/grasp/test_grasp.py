@@ -352,9 +352,7 @@ def test_states_that_do_not_fit_are_named(carry: lw.Grasp, pinch: lw.Grasp) -> N
     q, qd, tau = (x[0] for x in state(pinch, 1))
     with pytest.raises(ValueError, match=r"^state: no contact is rigid, so that the arms do not"):
         pinch.state(q[:6], qd[:6])
-    with pytest.raises(
-        ValueError, match=r"^state: object_pose has the shape \(3,\); expected \("
-    ):
+    with pytest.raises(ValueError, match=r"^state: object_pose has the shape \(3,\); expected \("):
         pinch.state(q[:6], qd[:6], np.zeros(3), np.zeros(6))
     with pytest.raises(ValueError, match=r"object_velocity has the shape \(2,\); expected"):
         pinch.state(q[:6], qd[:6], np.eye(4), np.zeros(2))
