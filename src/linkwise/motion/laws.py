@@ -248,6 +248,14 @@ def _computed(tree: Tree, numbers: Sequence[Vector], q: Vector, v: Vector) -> li
     return found
 
 
+def _motors_called(
+    robot: Robot, numbers: Sequence[Array], q: Array, v: Array, threads: Any
+) -> Array:
+    torques = _pd_called(robot, numbers, q, v, threads)
+    torques[..., list(robot.tree.passive)] = 0.0
+    return torques
+
+
 def _pd_called(robot: Robot, numbers: Sequence[Array], q: Array, v: Array, threads: Any) -> Array:
     kp, kd, target, rates = numbers
     errors = robot.difference(q, target, threads=threads)
@@ -257,6 +265,9 @@ def _pd_called(robot: Robot, numbers: Sequence[Array], q: Array, v: Array, threa
 def _gravity_called(
     robot: Robot, _numbers: Sequence[Array], q: Array, _v: Array, threads: Any
 ) -> Array:
+    if robot.tree.is_closed:
+        still = np.zeros(robot.nv, q.dtype)
+        return np.asarray(robot.inverse_dynamics(q, still, still, threads=threads))
     return np.asarray(robot.gravity_torque(q, threads=threads))
 
 
@@ -283,7 +294,7 @@ def _constant_called(
 _GAINS = (("kp", "nv"), ("kd", "nv"), ("target", "nq"), ("rates", "nv"))
 CONSTANT = Form("constant", (("tau", "nv"),), lambda _tree, numbers, _q, _v: numbers[0],
                 called=_constant_called)  # fmt: skip
-PD = Form("pd", _GAINS, _motors, called=_pd_called)
+PD = Form("pd", _GAINS, _motors, called=_motors_called)
 GRAVITY = Form("gravity compensation", (), _gravity, called=_gravity_called)
 COMPUTED = Form("computed torque", (*_GAINS, ("acceleration", "nv")), _computed, _wanted,
                 called=computed_called)  # fmt: skip
