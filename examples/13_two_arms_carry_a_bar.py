@@ -77,7 +77,7 @@ def controller(weights: np.ndarray) -> object:
             inverse = np.linalg.pinv(J)
             rest = qd[joints] - inverse @ (J @ qd[joints])  # elbows that wander come to rest
             qdd[joints] = inverse @ (hand - grasp.jacobian_dot_qd(q, qd, name)) - 10.0 * rest
-        return grasp.inverse_dynamics(q, qd, qdd, weights=weights)[0]
+        return grasp.inverse_dynamics(q, qd, qdd, weights=weights)
 
     return torques
 
@@ -87,7 +87,7 @@ runs, forces, off = {}, {}, {}
 for name, weights in shares.items():
     law = controller(weights)
     run = lw.simulate(grasp, start, controller=law, duration=TURN, dt=DT)
-    _, _, forces[name] = grasp.forward_dynamics(run.q, run.qd, run.tau)
+    forces[name] = grasp.contact_forces(run.q, run.qd, run.tau)
     path = np.array([wanted(t)[0][:3, 3] for t in run.t])
     off[name] = np.linalg.norm(grasp.forward_kinematics(run.q, "object")[:, :3, 3] - path, axis=1)
     runs[name] = run

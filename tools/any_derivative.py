@@ -101,7 +101,7 @@ def closed_robots() -> list[tuple[str, lw.Robot, str]]:
     return [
         ("puma560, tip held", held, "forward_dynamics"),
         ("puma560, tip held", held, "constraint_forces"),
-        ("two puma560, an object", both, "grasp_dynamics"),
+        ("two puma560, an object", both, "motion"),
     ]
 
 

@@ -34,6 +34,14 @@ from linkwise.robot import Robot
 from linkwise.spatial.matrices import product
 
 
+class GraspMotion(NamedTuple):
+    """What a grasp does under torques, as `Grasp.motion` returns it."""
+
+    qdd: Any  # joint accelerations (..., nv) in rad/s² or m/s²
+    acceleration: Any  # of the origin of the object's frame (..., 6), world axes
+    forces: Any  # of the contacts on the object (..., contacts, 6), (moment, force), world axes
+
+
 class Loads(NamedTuple):
     """Contact forces (..., contacts) in N: along the normal into the object, across it, and the
     ratio of the two, which a friction coefficient must exceed.
@@ -59,6 +67,11 @@ class Grasp(Robot):
     world axes; that of the arms unless given. Where names of arms are the same, each begins with
     its arm's number: ``arm1/link7``.
 
+    ``length`` in m: where contacts hold more than the motion determines, their forces are the
+    smallest, of least Σ |f|² + |n|²/length² over all contacts, with forces f and moments n at the
+    origins of their frames. Unless given, it is the root mean square of the distances between these
+    and the object's centre of mass, in each state (1 m where all of them are zero).
+
     The object is part of the link of the first contact that is rigid: ``q`` and ``qd`` are those of
     the arms, one after another. Where no contact is rigid, or with ``object_state=True``, the
     object has a state of its own, after those of the arms: a unit quaternion and its position in
@@ -81,6 +94,7 @@ class Grasp(Robot):
         gravity: ArrayLike | None = None,
         *,
         object_state: bool = False,
+        length: float | None = None,
         name: str = "grasp",
     ) -> None:
         self._arms = _arms(arms)
@@ -97,6 +111,7 @@ class Grasp(Robot):
             self._body.rigid_inertia,
             self._contacts,
             self._keeps_state,
+            _length(length),
         )
         closing = Closing(_loops(tree, self._contacts), ((OBJECT, False),) if tree.passive else ())
         self._set(RobotDescription(name, (), ()), Policy(), Calls(tree, name), closing)
@@ -158,6 +173,11 @@ class Grasp(Robot):
         return self._tree.held
 
     @property
+    def length(self) -> float | None:
+        """What moments are divided by in the size of contact forces, m; None: as contacts lie."""
+        return self.held.length
+
+    @property
     def object_is_state(self) -> bool:
         """Whether ``q`` and ``qd`` end with those of the object."""
         return self.held.carrier is None
@@ -169,10 +189,11 @@ class Grasp(Robot):
         )
 
     def split(self, x: ArrayLike) -> list[Any]:
-        """Numbers of all joints (..., nq) or (..., nv) as a list, one array per arm.
+        """Cut arrays of all joints (..., nq) or (..., nv) into a list, one array per arm.
 
-        Where the object has a state of its own, its numbers come last. Torques can be split too;
-        those of the object's own joint are a wrench on the object, in its axes.
+        If the object has a state of its own, its numbers come last. Torques can be split too;
+        those of the object's own joint are a wrench on the object, in its axes. The inverses are
+        `state` and `torques`.
 
         >>> import numpy as np, linkwise as lw
         >>> rows = [lw.DHRow(a=0.3, mass=1.0, inertia=(0.01, 0.01, 0.01)) for _ in range(3)]
@@ -181,19 +202,99 @@ class Grasp(Robot):
         >>> [part.shape for part in grasp.split(grasp.neutral())]
         [(3,), (3,)]
         """
-        numbers: Any = x if hasattr(x, "shape") else np.asarray(x)
-        return [numbers[..., part] for part in self._parts(int(numbers.shape[-1]))]
+        numbers = states.array_of("split", "x", x, self._sizes)
+        width = int(numbers.shape[-1]) if len(numbers.shape) else 1
+        return [numbers[..., part] for part in self._parts(width)]
+
+    @property
+    def _sizes(self) -> str:
+        return f"{self.nq} (q) or {self.nv} (qd, tau)"
 
     def _parts(self, width: int) -> list[slice]:
-        sizes = [r.nq for r in self._arms], [r.nv for r in self._arms]
+        sizes = self._widths("nq"), self._widths("nv")
         whole = [[*own, tail] for own, tail in zip(sizes, (7, 6), strict=True)]
         for own in (*(whole if self.object_is_state else ()), *sizes):
             if width == sum(own):
                 return [slice(a, b) for a, b in pairwise(accumulate(own, initial=0))]
-        raise ValueError(
-            f"split: an array of {width} numbers a state; expected {self.nq} (q) or {self.nv} "
-            "(qd, tau)"
+        raise ValueError(f"split: an array of {width} numbers a state; expected {self._sizes}")
+
+    def _widths(self, size: str) -> list[int]:
+        """Numbers of each arm: ``"nq"`` or ``"nv"``."""
+        return [getattr(arm, size) for arm in self._arms]
+
+    def state(
+        self,
+        q: Any,
+        qd: Any,
+        object_pose: ArrayLike | None = None,
+        object_velocity: ArrayLike | None = None,
+    ) -> tuple[Any, Any]:
+        """Join the states of the arms, and of the object, into ``q`` (..., nq), ``qd`` (..., nv).
+
+        Args:
+            q, qd: Lists with an array for each arm, or arrays of all arms one after another.
+            object_pose: Of an object with a state of its own, in world axes: (..., 4, 4), or
+                quaternion and position (..., 7).
+            object_velocity: (..., 6), (angular, linear) of its frame's origin in world axes.
+
+        Returns:
+            ``(q, qd)``, arrays of the library that the arguments are of.
+
+        >>> import numpy as np, linkwise as lw
+        >>> rows = [lw.DHRow(a=0.3, mass=1.0, inertia=(0.01, 0.01, 0.01)) for _ in range(3)]
+        >>> arm, bar = lw.from_dh(rows), lw.RigidBody(1.0, inertia=(0.01, 0.01, 0.01))
+        >>> points = [lw.Contact(i, "link3", "point") for i in (0, 1)]
+        >>> grasp = lw.Grasp([arm, arm], object=bar, contacts=points)
+        >>> arms = [np.ones(3), np.zeros(3)]
+        >>> q, qd = grasp.state(arms, [np.zeros(3)] * 2, np.eye(4), np.zeros(6))
+        >>> q.tolist(), qd.shape
+        ([1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], (12,))
+        """
+        what = "state"
+        pose, velocity = object_pose, object_velocity
+        q = states.joined(what, "q", q, self._widths("nq"))
+        qd = states.joined(what, "qd", qd, self._widths("nv"))
+        if not self.object_is_state:
+            if pose is not None or velocity is not None:
+                raise ValueError(
+                    f"{what}: contact {self.held.carrier} is rigid, so the object's pose "
+                    "and velocity are those of its arm; expected no object_pose, no object_velocity"
+                )
+            return q, qd
+        if pose is None or velocity is None:
+            raise ValueError(
+                f"{what}: no contact is rigid, so that the arms do not tell where the "
+                "object is; expected object_pose (..., 4, 4) and object_velocity (..., 6)"
+            )
+        names = ("q", "qd", "object_pose", "object_velocity")
+        host = states.beside(what, list(zip(names, (q, qd, pose, velocity), strict=True)))
+        place = states.place_of(what, host.fetched(pose))
+        world = states.numbers(what, "object_velocity", host.fetched(velocity), 6)
+        own = states.velocity_in_own_axes(place, world)
+        kind = states.float_kind(q)
+        q, qd = (
+            states.side_by_side(what, [x, host.sent(more.astype(kind))])
+            for x, more in ((q, place), (qd, own))
         )
+        return q, qd
+
+    def torques(self, tau: Any) -> Any:
+        """Join torques of the arms into ``tau`` (..., nv), with none on an object's own joint.
+
+        ``tau``: a list with an array for each arm, or an array of all arms one after another.
+
+        >>> import numpy as np, linkwise as lw
+        >>> rows = [lw.DHRow(a=0.3, mass=1.0, inertia=(0.01, 0.01, 0.01)) for _ in range(3)]
+        >>> arm, bar = lw.from_dh(rows), lw.RigidBody(1.0, inertia=(0.01, 0.01, 0.01))
+        >>> grasp = lw.Grasp([arm, arm], object=bar, contacts=["link3", "link3"])
+        >>> grasp.torques([np.ones(3), np.zeros(3)]).tolist()
+        [1.0, 1.0, 1.0, 0.0, 0.0, 0.0]
+        """
+        tau = states.joined("torques", "tau", tau, self._widths("nv"))
+        if not self.object_is_state:
+            return tau
+        host = states.beside("torques", [("tau", tau)])
+        return states.side_by_side("torques", [tau, host.sent(np.zeros(6, states.float_kind(tau)))])
 
     def holding(self, q: ArrayLike) -> Grasp:
         """The same grasp with every contact fixed on the object where it is at ``q`` (nq).
@@ -236,6 +337,7 @@ class Grasp(Robot):
             "bases": poses,
             "gravity": self.gravity,
             "object_state": self._keeps_state,
+            "length": self.length,
             "name": self.name,
         }
         other, parameters = Grasp(**(own | changes)), self._calls.tasks.parameters
@@ -246,13 +348,11 @@ class Grasp(Robot):
 
     # -- dynamics -------------------------------------------------------------------------------
 
-    def forward_dynamics(  # type: ignore[override]
+    def motion(
         self,
-        q: Any,
-        qd: Any,
-        tau: Any,
-        object_pose: ArrayLike | None = None,
-        object_velocity: ArrayLike | None = None,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
         *,
         method: str = "auto",
         f_ext: Wrenches | None = None,
@@ -261,155 +361,140 @@ class Grasp(Robot):
         device: str | None = None,
         **constants: Unpack[Constants],
     ) -> Any:
-        """Joint accelerations, the object's acceleration (..., 6), and the forces of the contacts.
+        """Joint accelerations, the object's acceleration and the forces of the contacts at once.
 
-        ``q``, ``qd``, ``tau``: lists with an array for each arm, or arrays of all joints one after
-        another (..., nq), (..., nv). Accelerations come as they were given: lists, or (..., nv).
-        Forces are wrenches of the arms on the object (..., contacts, 6), (moment, force) at the
-        origin of each contact's frame; a list of them for lists. All in world axes, the object's
-        acceleration that of the origin of its frame.
+        `forward_dynamics`, `object_acceleration` and `contact_forces` in one call.
 
-        Where the object has a state of its own: ``object_pose``, (..., 4, 4) or quaternion and
-        position (..., 7), and ``object_velocity`` (..., 6), (angular, linear) of its frame's origin
-        in world axes; or both within ``q`` and ``qd``.
+        Args:
+            q, qd, tau: (..., nq), (..., nv), (..., nv); `state` and `torques` join those of arms.
+            f_ext: Wrenches {frame: (..., 6)} as `Robot` says, on links of any arm, and on the
+                object itself at its frame ``"object"``.
+            method: As for `contact_forces`.
 
-        ``f_ext``: wrenches {frame: (..., 6)} as `Robot` says, on links of any arm, and on the
-        object itself at its frame ``"object"``.
-
-        ``method``: ``"dual"`` (closed loops of the whole; ``"auto"``), ``"dual-pv"``, the same from
-        articulated bodies, or ``"recursive"`` (each arm by itself, then the object: for arms that
-        can move in all directions that their contacts hold). With ``status=True`` the result is
-        ``((qdd, acceleration, forces), status bits)``.
+        Returns:
+            A `GraspMotion`: ``qdd``, ``acceleration``, ``forces``. With ``status=True`` the pair of
+            it and the status.
 
         >>> import numpy as np, linkwise as lw
         >>> rows = [lw.DHRow(a=0.3, mass=1.0, inertia=(0.01, 0.01, 0.01)) for _ in range(3)]
         >>> arm, bar = lw.from_dh(rows), lw.RigidBody(1.0, inertia=(0.01, 0.01, 0.01))
         >>> grasp = lw.Grasp([arm, arm], object=bar, contacts=["link3", "link3"])
-        >>> q, qd, tau = grasp.neutral(), np.zeros(6), np.ones(6)
-        >>> qdd, acceleration, forces = grasp.forward_dynamics(q, qd, tau)
-        >>> qdd.shape, acceleration.shape, forces.shape
+        >>> found = grasp.motion(grasp.neutral(), np.zeros(6), np.ones(6))
+        >>> found.qdd.shape, found.acceleration.shape, found.forces.shape
         ((6,), (6,), (2, 6))
         """
-        lists = self._are_lists(q)
-        if lists:
-            q, qd, tau = self._joined("forward_dynamics", (q, qd, ("tau", tau)))
-        state = self._state(q, qd, tau, object_pose, object_velocity)
-        options = with_constants(
-            "forward_dynamics", constants, threads=threads, status=status, device=device
-        )
-        found = self._calls.run("grasp_dynamics", state, options, method=method, f_ext=f_ext)
+        options = with_constants("motion", constants, threads=threads, status=status, device=device)
+        found = self._calls.run("motion", (q, qd, tau), options, method=method, f_ext=f_ext)
         rows, bits = found if status else (found, None)
         qdd, rest = rows[..., : self.nv], rows[..., self.nv :]
-        qdd, forces = self._as_given(qdd, rest[..., 6:], lists)
-        result = (qdd, rest[..., :6], forces)
+        forces = rest[..., 6:].reshape(*rest.shape[:-1], len(self._contacts), 6)
+        result = GraspMotion(qdd, rest[..., :6], forces)
         return (result, bits) if status else result
 
-    def _are_lists(self, q: Any) -> bool:
-        """Whether a configuration is given arm by arm."""
-        return states.are_lists(q, [r.nq for r in self._arms])
-
-    def _joined(self, function: str, given: tuple[Any, Any, tuple[str, Any]]) -> list[Any]:
-        """Lists of arrays, one for each arm, as arrays of all arms."""
-        q, qd, (name, third) = given
-        nq, nv = [r.nq for r in self._arms], [r.nv for r in self._arms]
-        named = (("q", q, nq), ("qd", qd, nv), (name, third, nv))
-        return [states.joined(function, what, value, own) for what, value, own in named]
-
-    def _as_given(self, per_joint: Any, forces: Any, lists: bool) -> tuple[Any, Any]:
-        """Numbers of all joints, and wrenches of all contacts, as lists where a state was one."""
-        wrenches = forces.reshape(*forces.shape[:-1], len(self._contacts), 6)
-        if not lists:
-            return per_joint, wrenches
-        of_contacts = [wrenches[..., i, :] for i in range(len(self._contacts))]
-        return self.split(per_joint)[: len(self._arms)], of_contacts
-
-    def _state(self, q: Any, qd: Any, tau: Any, pose: Any, velocity: Any) -> tuple[Any, Any, Any]:
-        """All numbers of the state, and of the torques."""
-        what = "forward_dynamics"
-        if not self.object_is_state:
-            if pose is not None or velocity is not None:
-                raise ValueError(
-                    f"{what}: contact {self.held.carrier} is rigid, so the object's pose "
-                    "and velocity are those of its arm; expected no object_pose, no object_velocity"
-                )
-            return q, qd, tau
-        arms = sum(r.nq for r in self._arms)
-        if pose is None and velocity is None and states.width(q) != arms:
-            return q, qd, self._with_push(tau)
-        if pose is None or velocity is None:
-            raise ValueError(
-                f"{what}: no contact is rigid, so that the arms do not tell where the "
-                "object is; expected object_pose (..., 4, 4) and object_velocity (..., 6), or "
-                f"q of {self.nq} numbers and qd of {self.nv}, the object's last"
-            )
-        names = ("q", "qd", "tau", "object_pose", "object_velocity")
-        given = list(zip(names, (q, qd, tau, pose, velocity), strict=True))
-        host = states.beside(what, given)
-        place = states.place_of(what, host.fetched(pose))
-        world = states.numbers(what, "object_velocity", host.fetched(velocity), 6)
-        own = states.velocity_in_own_axes(place, world)
-        kind = states.float_kind(q)
-        q, qd = (
-            states.side_by_side([x, host.sent(more.astype(kind))])
-            for x, more in ((q, place), (qd, own))
-        )
-        return q, qd, self._with_push(tau)
-
-    def _with_push(self, tau: Any) -> Any:
-        """Torques with nothing that pushes the object, where they are of the arms alone."""
-        if states.width(tau) != sum(r.nv for r in self._arms):
-            return tau
-        host = states.beside("forward_dynamics", [("tau", tau)])
-        none = np.zeros(6, states.float_kind(tau))
-        return states.side_by_side([tau, host.sent(none)])
-
-    def inverse_dynamics(  # type: ignore[override]
+    def contact_forces(
         self,
-        q: Any,
-        qd: Any,
-        qdd: Any,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
         *,
-        weights: ArrayLike | None = None,
+        method: str = "auto",
         f_ext: Wrenches | None = None,
-        threads: int | None = None,
-        status: bool = False,
-        device: str | None = None,
-        **constants: Unpack[Constants],
+        **options: Unpack[Options],
     ) -> Any:
-        """Joint torques (..., nv) that produce a motion, and the forces of the contacts.
+        """Forces of the contacts on the object (..., contacts, 6) under joint torques.
 
-        ``q`` (..., nq), ``qd`` and ``qdd`` (..., nv) of a motion that contacts allow, or where the
-        arms alone have a state, lists with an array for each arm; torques and forces come as in
-        `forward_dynamics`. Arms may squeeze the object without moving it, so that many torques
-        produce a motion: these are the smallest, of least Σ w_j tau_j², with ``weights`` w (...,
-        nv), positive; all 1 unless given. A larger weight on the joints of an arm takes load off
-        it. The object's own joint gets no torque: a state whose motion needs a push on the object
-        that contacts cannot give is NaN and `SINGULAR`. ``f_ext`` as in `forward_dynamics`.
+        Wrenches of the arms on the object, (moment, force) in N m and N, at the origin of each
+        contact's frame, in world axes. If contacts hold more than the motion determines
+        (`Status.REDUNDANT`), they are the smallest, whatever the order of contacts (``length`` of
+        `Grasp`).
+
+        Args:
+            q, qd, tau: (..., nq), (..., nv), (..., nv).
+            method: ``"ltl"``, ``"pv"`` or ``"pv-r"``, closed loops of the whole as for
+                `forward_dynamics`, or ``"recursive"`` (each arm by itself, then the object), for
+                arms that can move in all directions that their contacts hold; others are refused,
+                and poses in which they cannot are NaN and `Status.SINGULAR`.
+            f_ext: Wrenches {frame: (..., 6)}, on links of any arm and on the frame ``"object"``.
 
         >>> import numpy as np, linkwise as lw
         >>> rows = [lw.DHRow(a=0.3, mass=1.0, inertia=(0.01, 0.01, 0.01)) for _ in range(3)]
         >>> arm, bar = lw.from_dh(rows), lw.RigidBody(1.0, inertia=(0.01, 0.01, 0.01))
         >>> grasp = lw.Grasp([arm, arm], object=bar, contacts=["link3", "link3"])
-        >>> tau, forces = grasp.inverse_dynamics(grasp.neutral(), np.zeros(6), np.zeros(6))
+        >>> q, still = grasp.neutral(), np.zeros(6)
+        >>> forces = grasp.contact_forces(q, still, grasp.inverse_dynamics(q, still, still))
         >>> float(forces[:, 5].sum().round(6))  # the weight of the bar
         9.81
         """
-        lists = self._are_lists(q)
-        if lists:
-            q, qd, qdd = self._joined("inverse_dynamics", (q, qd, ("qdd", qdd)))
-        share = self._weights(weights, (q, qd, qdd))
-        options = with_constants(
-            "inverse_dynamics", constants, threads=threads, status=status, device=device
-        )
-        found = self._calls.run("grasp_inverse", (q, qd, qdd, share), options, f_ext=f_ext)
-        rows, bits = found if status else (found, None)
-        pair = self._as_given(rows[..., : self.nv], rows[..., self.nv :], lists)
-        return (pair, bits) if status else pair
+        return self._calls.run("contact_forces", (q, qd, tau), options, method=method, f_ext=f_ext)
 
-    def _weights(self, weights: ArrayLike | None, beside: tuple[Any, ...]) -> Any:
+    def object_acceleration(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
+        *,
+        method: str = "auto",
+        f_ext: Wrenches | None = None,
+        **options: Unpack[Options],
+    ) -> Any:
+        """Acceleration of the object (..., 6) under joint torques, (angular, linear).
+
+        That of the origin of its frame in world axes, in rad/s² and m/s². Arguments as for
+        `contact_forces`.
+
+        >>> import numpy as np, linkwise as lw
+        >>> grasp = lw.Grasp([lw.load("iiwa14")], object=lw.RigidBody(1.0), contacts=["link7"])
+        >>> q, still = np.full(7, 0.3), np.zeros(7)
+        >>> tau = grasp.inverse_dynamics(q, still, still)
+        >>> bool(abs(grasp.object_acceleration(q, still, tau)).max() < 1e-9)
+        True
+        """
+        return self._calls.run(
+            "object_acceleration", (q, qd, tau), options, method=method, f_ext=f_ext
+        )
+
+    def inverse_dynamics(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        *,
+        method: str = "auto",
+        weights: ArrayLike | None = None,
+        f_ext: Wrenches | None = None,
+        **options: Unpack[Options],
+    ) -> Any:
+        """Joint torques (..., nv) that produce a motion; `contact_forces` has the forces then.
+
+        Arms may squeeze the object without moving it, so that many torques produce a motion: these
+        are the smallest, of least Σ w_j tau_j². The object's own joint gets no torque: a state
+        whose motion needs a push on the object that contacts cannot give is NaN and `SINGULAR`.
+
+        Args:
+            q, qd, qdd: (..., nq), (..., nv), (..., nv) of a motion that contacts allow.
+            weights: w (..., nv), positive; all 1 unless given. A larger weight on the joints of an
+                arm takes load off it.
+            f_ext: As for `contact_forces`.
+
+        >>> import numpy as np, linkwise as lw
+        >>> rows = [lw.DHRow(a=0.3, mass=1.0, inertia=(0.01, 0.01, 0.01)) for _ in range(3)]
+        >>> arm, bar = lw.from_dh(rows), lw.RigidBody(1.0, inertia=(0.01, 0.01, 0.01))
+        >>> grasp = lw.Grasp([arm, arm], object=bar, contacts=["link3", "link3"])
+        >>> tau = grasp.inverse_dynamics(grasp.neutral(), np.zeros(6), np.zeros(6))
+        >>> bool(np.allclose(tau[:3], tau[3:]))  # they share the load
+        True
+        """
+        state: tuple[Any, ...] = (q, qd, qdd)
+        own: dict[str, Any] = {"method": method, "f_ext": f_ext}
+        if weights is None:
+            return self._calls.run("inverse_dynamics", state, options, **own)
+        state = (*state, self._weights(weights, state))
+        return self._calls.run("weighted_inverse_dynamics", state, options, **own)
+
+    def _weights(self, weights: ArrayLike, beside: tuple[Any, ...]) -> Any:
         """Weights of the joints, no wider than the arrays they go with."""
         try:
-            share = np.ones(self.nv, np.float32) if weights is None else np.asarray(weights, float)
+            share = np.asarray(weights, float)
         except (TypeError, ValueError):
             share = np.empty(0)
         positive = (share > 0) & np.isfinite(share)
@@ -425,16 +510,16 @@ class Grasp(Robot):
     def internal_forces(self, q: ArrayLike, forces: ArrayLike, **options: Unpack[Options]) -> Any:
         """The part of contact forces (..., contacts, 6) that squeezes the object and moves nothing.
 
-        ``q`` (..., nq), ``forces`` in N m and N as `forward_dynamics` returns them. The rest of
+        ``q`` (..., nq), ``forces`` in N m and N as `contact_forces` returns them. The rest of
         them are the smallest forces, along the directions that contacts hold, that move the object
-        in the same way.
+        in the same way; small as ``length`` of `Grasp` says.
 
         >>> import numpy as np, linkwise as lw
         >>> rows = [lw.DHRow(a=0.3, mass=1.0, inertia=(0.01, 0.01, 0.01)) for _ in range(3)]
         >>> arm, bar = lw.from_dh(rows), lw.RigidBody(1.0, inertia=(0.01, 0.01, 0.01))
         >>> grasp = lw.Grasp([arm, arm], object=bar, contacts=["link3", "link3"])
         >>> q, qd, tau = grasp.neutral(), np.zeros(6), np.ones(6)
-        >>> forces = grasp.forward_dynamics(q, qd, tau)[2]
+        >>> forces = grasp.contact_forces(q, qd, tau)
         >>> squeeze = grasp.internal_forces(q, forces)
         >>> bool(abs(squeeze.sum(axis=0)).max() < 1e-12)  # both hands are at one place here
         True
@@ -536,7 +621,7 @@ class Grasp(Robot):
                 )
 
     def loads(self, q: ArrayLike, forces: ArrayLike) -> Loads:
-        """Normal and tangential forces (..., contacts), from the forces of `forward_dynamics`.
+        """Normal and tangential forces (..., contacts), from those of `contact_forces`.
 
         ``q`` (..., nq), ``forces`` (..., contacts, 6). A normal force is positive where the arm
         pushes along the contact's normal. A real contact would open where it changes its sign, and
@@ -547,7 +632,7 @@ class Grasp(Robot):
         >>> arm, bar = lw.from_dh(rows), lw.RigidBody(1.0, inertia=(0.01, 0.01, 0.01))
         >>> grasp = lw.Grasp([arm, arm], object=bar, contacts=["link3", "link3"])
         >>> q, qd, tau = grasp.neutral(), np.zeros(6), np.ones(6)
-        >>> forces = grasp.forward_dynamics(q, qd, tau)[2]
+        >>> forces = grasp.contact_forces(q, qd, tau)
         >>> grasp.loads(q, forces).normal.shape
         (2,)
         """
@@ -595,6 +680,15 @@ def _body(body: Any) -> RigidBody:
         raise TypeError(f"Grasp: object is {body!r}; expected a linkwise.RigidBody")
     body.rigid_inertia  # noqa: B018 - raises where it cannot exist
     return body
+
+
+def _length(length: Any) -> float | None:
+    if length is None:
+        return None
+    found = values.positive("Grasp: length", length)
+    if found == 0.0:
+        raise ValueError("Grasp: length is 0; expected a positive number, in m")
+    return found
 
 
 def _gravity(gravity: Any, arms: Sequence[Robot]) -> tuple[float, float, float]:

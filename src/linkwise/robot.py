@@ -1104,7 +1104,8 @@ class Robot(Functions, Conversions):
         Of the values given, numbers or expressions for each argument; unless given, of real symbols
         ``q0, q1, ..., qd0, ...``. ``f_ext`` names frames whose wrenches are arguments too. For
         robots of a few joints: ``robot.sympy("mass_matrix")[0, 0]``. Constants are floats; vectors
-        are columns. Methods that iterate are refused.
+        are columns. Methods that iterate are refused, and so are expressions which SymPy would take
+        minutes for (`ProgramTooLarge`).
 
         >>> import linkwise as lw
         >>> lw.chain(1).sympy("mass_matrix").shape

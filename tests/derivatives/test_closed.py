@@ -219,7 +219,7 @@ def grasp() -> lw.Grasp:
 
 def test_products_of_a_grasp(complex_step: Step) -> None:
     robot, rng = grasp(), np.random.default_rng(6)
-    asked = Asked(Key("grasp_dynamics"), ("q", "qd", "tau"))
+    asked = Asked(Key("motion"), ("q", "qd", "tau"))
     plan = Plan(robot._calls.tasks, asked)
     values = {port.name: rng.normal(size=port.size) for port in plan.ports}
     J = complex_step(plan, values)

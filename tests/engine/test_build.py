@@ -168,7 +168,9 @@ def test_memory_is_known() -> None:
     assert 2**24 < build.free_memory() < 2**50
 
 
-def told(monkeypatch: pytest.MonkeyPatch, estimate: float, until: str, tty: bool) -> str:
+def told(
+    monkeypatch: pytest.MonkeyPatch, estimate: float, until: str, tty: bool, interrupt: bool = False
+) -> str:
     """What is printed about work that goes on until some text is, and a little longer."""
     stream = io.StringIO()
     stream.isatty = lambda: tty  # type: ignore[method-assign]
@@ -178,6 +180,8 @@ def told(monkeypatch: pytest.MonkeyPatch, estimate: float, until: str, tty: bool
         while until not in stream.getvalue() and time.monotonic() < patience:
             time.sleep(0.01)
         time.sleep(0.2)
+        if interrupt:
+            raise KeyboardInterrupt
     return stream.getvalue()
 
 
@@ -188,6 +192,10 @@ def test_long_work_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     assert text.startswith("linkwise: compiling x: about 30 s\n") and "done in" in text
     assert told(monkeypatch, 0.0, "...", tty=False).startswith("linkwise: compiling x ...\n")
     assert "\r" in told(monkeypatch, 30.0, "\r", tty=True)
+    with pytest.raises(KeyboardInterrupt):
+        told(monkeypatch, 0.0, "...", tty=False, interrupt=True)
+    assert "stopped after" in sys.stderr.getvalue()  # type: ignore[attr-defined]
+    assert "done in" not in sys.stderr.getvalue()  # type: ignore[attr-defined]
     monkeypatch.setenv("LINKWISE_PROGRESS", "off")
     assert told(monkeypatch, 30.0, "", tty=True) == ""
 

@@ -50,13 +50,13 @@ def four_bar() -> lw.Robot:
 
 
 def two_arms() -> lw.Grasp:
-    """Two arms of three joints; one carries a box, the other holds a point of it."""
-    arm, there = lw.Robot(generic_chain(3)), np.eye(4)
+    """An arm of six joints that carries a box, and one of three that holds a point of it."""
+    arm, other, there = lw.Robot(generic_chain(6)), lw.Robot(generic_chain(3)), np.eye(4)
     there[:3, 3] = (0.5, 0.3, 0.2)
     box = lw.RigidBody(2.0, (0.0, 0.1, 0.3), (0.06, 0.05, 0.02))
-    tip = arm.frame_names[-1]
-    contacts = [lw.Contact(0, tip), lw.Contact(1, tip, "point", pose_in_object=there)]
-    return lw.Grasp([arm, arm], box, contacts, bases=[np.eye(4), there])
+    tips = [x.frame_names[-1] for x in (arm, other)]
+    contacts = [lw.Contact(0, tips[0]), lw.Contact(1, tips[1], "point", pose_in_object=there)]
+    return lw.Grasp([arm, other], box, contacts, bases=[np.eye(4), there])
 
 
 ROBOTS: dict[str, Callable[[], lw.Robot]] = {

@@ -59,7 +59,7 @@ class Answer(NamedTuple):
     acceleration: np.ndarray
     forces: np.ndarray
     condition: float  # of the accelerations that unit forces of contacts give, scaled
-    determined: bool  # whether the contact forces are, too; else they are the smallest
+    determined: bool  # whether the contact forces are, too; else they are the smallest of all
 
 
 class Dense(NamedTuple):
@@ -114,6 +114,15 @@ class Dense(NamedTuple):
             spread.append(D)
         return np.concatenate(rows), np.concatenate(known), spread
 
+    def length(self) -> float:
+        """What moments are divided by: the mean distance of contacts from the centre of mass."""
+        if self.grasp.length is not None:
+            return self.grasp.length
+        T, _ = self.object_motion
+        com = T[:3, 3] + T[:3, :3] @ np.asarray(self.grasp.object.com)
+        places = [self.contact(i)[1] for i in range(len(self.grasp.contacts))]
+        return float(np.sqrt(np.mean([(p - com) @ (p - com) for p in places])))
+
     def at_contacts(self, arm: int) -> np.ndarray:
         """Rows of the Jacobian of one arm, along all that its contacts hold."""
         T, _ = self.object_motion
@@ -140,7 +149,8 @@ class Dense(NamedTuple):
         T, v = self.object_motion
         Rc, w = T[:3, :3], v[:3]
         body = grasp.object
-        inertia = Rc @ np.diag(body.inertia) @ Rc.T
+        own = np.array(body.inertia)
+        inertia = Rc @ (np.diag(own) if own.ndim == 1 else own) @ Rc.T
         com = Rc @ np.asarray(body.com)
         g = grasp.gravity
         M_c = np.block([
@@ -179,8 +189,12 @@ class Dense(NamedTuple):
         values, vectors = np.linalg.eigh(scaled)
         loose = values <= 1e-10 * values[-1]
         kept, Z = values[~loose], size[:, None] * vectors[:, loose]
-        lam = lam - Z @ np.linalg.pinv(Z) @ lam  # the smallest that do the same
         ends = np.cumsum([0, *(len(D) for D in spread)])
+        size = np.repeat([1.0 / self.length(), 1.0], 3)  # of moments and forces
+        B = np.zeros((6 * len(spread), len(lam)))
+        for i, D in enumerate(spread):
+            B[6 * i : 6 * i + 6, ends[i] : ends[i + 1]] = size[:, None] * D.T
+        lam = lam - Z @ np.linalg.pinv(B @ Z) @ B @ lam  # the smallest that do the same
         forces = [-D.T @ lam[a:b] for D, a, b in zip(spread, ends[:-1], ends[1:], strict=True)]
         condition = float(np.linalg.cond(M) * kept[-1] / kept[0])
         return Answer(qdd[:n], qdd[n:], np.array(forces), condition, len(kept) == len(values))

@@ -13,7 +13,7 @@ from linkwise.engine.tasks import Key
 from linkwise.model import forest
 from linkwise.trace.tracer import trace
 
-METHODS = ("dual", "dual-pv", "recursive")
+METHODS = ("ltl", "pv", "recursive")
 STATES = 2
 # arms by their numbers of joints, and what their contacts are
 GRASPS: dict[str, tuple[list[int], list[str]]] = {
@@ -33,14 +33,11 @@ GRASPS: dict[str, tuple[list[int], list[str]]] = {
 SINGULAR = ("few joints", "few joints, points")  # for robots by themselves
 
 
-def compare(found: Any, answer: Any, arms: int, least: bool = False) -> float:
-    """The largest error, relative to the largest numbers of each part, over the condition; forces
-    where the motion determines them, or where they are the ``least`` of all contacts.
-    """
+def compare(found: Any, answer: Any, arms: int) -> float:
+    """The largest error, relative to the largest numbers of each part, over the condition."""
     qdd, acceleration, forces = found
     pairs = [(qdd[:arms], answer.qdd), (acceleration, answer.acceleration)]
-    if answer.determined or least:
-        pairs.append((forces, answer.forces))
+    pairs.append((forces, answer.forces))
     errors = [np.abs(a - b).max() / (1.0 + np.abs(b).max()) for a, b in pairs]
     return float(max(errors) / answer.condition)
 
@@ -51,7 +48,7 @@ def parts(grasp: lw.Grasp, row: np.ndarray) -> Any:
 
 def worst(grasp: lw.Grasp, state: Any, dense: Any, evaluate: Any, method: str) -> float:
     """Of all states, as equations by NumPy."""
-    rows = evaluate(grasp, "grasp_dynamics", *state, method=method)
+    rows = evaluate(grasp, "motion", *state, method=method)
     arms = sum(robot.nv for robot in grasp.arms)
     return max(
         compare(parts(grasp, row), dense(grasp, *one).solve(), arms)
@@ -103,18 +100,17 @@ def test_wrenches_from_outside(
     }
     answer = dense(grasp, q[0], qd[0], tau[0], tuple(pushes.items())).solve()
     for method in METHODS[: 2 if name in SINGULAR else 3]:
-        row = evaluate(grasp, "grasp_dynamics", q, qd, tau, method=method, f_ext=named)[0]
+        row = evaluate(grasp, "motion", q, qd, tau, method=method, f_ext=named)[0]
         found = parts(grasp, row)
         assert compare(found, answer, sum(arm.nv for arm in grasp.arms)) <= 1e-13, method
-        without = evaluate(grasp, "grasp_dynamics", q, qd, tau, method=method)[0]
+        without = evaluate(grasp, "motion", q, qd, tau, method=method)[0]
         assert np.abs(row - without).max() > 0.1
     weights = np.ones((1, grasp.nv))
-    back = evaluate(grasp, "grasp_inverse", q, qd, found[0][None], weights, f_ext=named)[0]
-    again = evaluate(grasp, "grasp_dynamics", q, qd, back[None, : grasp.nv], f_ext=named)[0]
+    back = evaluate(grasp, "weighted_inverse_dynamics", q, qd, found[0][None], weights, f_ext=named)
+    again = evaluate(grasp, "motion", q, qd, back, f_ext=named)[0]
     assert np.allclose(again[: grasp.nv + 6], row[: grasp.nv + 6], rtol=1e-6, atol=1e-6)
-    if answer.determined:
-        forces = back[grasp.nv :].reshape(-1, 6)
-        assert np.allclose(parts(grasp, again)[2], forces, rtol=1e-6, atol=1e-6)
+    equal = evaluate(grasp, "inverse_dynamics", q, qd, found[0][None], f_ext=named)
+    assert np.allclose(equal, back, rtol=1e-9, atol=1e-9)
 
 
 class Tally(NamedTuple):
@@ -156,19 +152,19 @@ def tallied(
     if not answer.determined:
         state = q, qd * 0.0, tau
         answer = dense(grasp, q[0], qd[0] * 0.0, tau[0]).solve()
-    arms, least = sum(robot.nv for robot in grasp.arms), grasp.object_is_state
-    task = grasp._calls.tasks.task(Key("grasp_dynamics", "dual", status=True))
+    arms = sum(robot.nv for robot in grasp.arms)
+    task = grasp._calls.tasks.task(Key("motion", "ltl", status=True))
     found = interpret(trace(task, grasp.tree), dict(zip(("q", "qd", "tau"), state, strict=True)))
     assert int(found["status"][0]) == (0 if answer.determined else lw.Status.REDUNDANT)
-    rows = [found["result"][0], evaluate(grasp, "grasp_dynamics", *state, method="dual-pv")[0]]
+    rows = [found["result"][0], evaluate(grasp, "motion", *state, method="pv")[0]]
     able = all(
         np.linalg.matrix_rank(dense(grasp, *(x[0] for x in state)).at_contacts(k), tol=1e-3) == n
         for k, n in enumerate(held_by_arm(grasp))
     )
     if able:
-        rows.append(evaluate(grasp, "grasp_dynamics", *state, method="recursive")[0])
-    worst = [compare(parts(grasp, row), answer, arms, least) for row in rows[:2]]
-    apart = [compare(parts(grasp, row), answer, arms, least) for row in rows[2:]]
+        rows.append(evaluate(grasp, "motion", *state, method="recursive")[0])
+    worst = [compare(parts(grasp, row), answer, arms) for row in rows[:2]]
+    apart = [compare(parts(grasp, row), answer, arms) for row in rows[2:]]
     return Tally(1, int(not answer.determined), int(not able), max(worst), max(apart, default=0.0))
 
 
@@ -206,6 +202,6 @@ def test_one_arm_is_the_chain_with_the_object_in_its_last_link(evaluate: Any) ->
     J, M = evaluate(arm, "jacobian", q, frame="link7"), evaluate(arm, "mass_matrix", q)
     condition = {"recursive": np.linalg.cond(J @ np.linalg.solve(M, J.mT)).max()}
     for method in METHODS:
-        found = evaluate(grasp, "grasp_dynamics", q, qd, tau, method=method)
+        found = evaluate(grasp, "motion", q, qd, tau, method=method)
         error = np.abs(found[:, :7] - expected).max() / np.abs(expected).max()
         assert error <= 5e-15 * condition.get(method, 1.0), method

@@ -71,46 +71,53 @@ def test_names_that_do_not_clash_stay(short: lw.Robot) -> None:
     assert grasp.joint_names == ("j0", "j1", "j2", "left_j0", "left_j1", "left_j2")
 
 
-def test_lists_and_arrays_give_the_same_in_the_form_they_came(carry: lw.Grasp) -> None:
+def test_functions_of_a_motion_are_its_parts(carry: lw.Grasp) -> None:
     q, qd, tau = state(carry, 5)
-    qdd, acceleration, forces = carry.forward_dynamics(q, qd, tau)
-    assert (qdd.shape, acceleration.shape, forces.shape) == ((5, 6), (5, 6), (5, 2, 6))
-    lists = carry.forward_dynamics(carry.split(q), carry.split(qd), carry.split(tau))
-    np.testing.assert_array_equal(np.concatenate(lists[0], axis=-1), qdd)
-    np.testing.assert_array_equal(lists[1], acceleration)
-    assert len(lists[2]) == 2
-    np.testing.assert_array_equal(lists[2][1], forces[:, 1])
-    one = carry.forward_dynamics(q[3], qd[3], tau[3])
-    assert one[0].tobytes() == qdd[3].tobytes() and one[2].tobytes() == forces[3].tobytes()
-    single = carry.forward_dynamics(*(x.astype(np.float32) for x in (q, qd, tau)))
-    assert single[0].dtype == np.float32
-    assert np.abs(single[0] - qdd).max() <= 1e-3 * np.abs(qdd).max()
-    (again, *_), status = carry.forward_dynamics(q, qd, tau, status=True)
-    assert (status == 0).all() and again.tobytes() == qdd.tobytes()
+    found = carry.motion(q, qd, tau)
+    assert [x.shape for x in found] == [(5, 6), (5, 6), (5, 2, 6)]
+    parts = carry.forward_dynamics, carry.object_acceleration, carry.contact_forces
+    for part, function in zip(found, parts, strict=True):
+        np.testing.assert_allclose(function(q, qd, tau), part, rtol=1e-12, atol=1e-10)
+    one = carry.motion(q[3], qd[3], tau[3])
+    assert one.qdd.tobytes() == found.qdd[3].tobytes()
+    assert one.forces.tobytes() == found.forces[3].tobytes()
+    single = carry.contact_forces(*(x.astype(np.float32) for x in (q, qd, tau)))
+    assert single.dtype == np.float32
+    assert np.abs(single - found.forces).max() <= 1e-3 * np.abs(found.forces).max()
+    again, status = carry.motion(q, qd, tau, status=True)
+    assert (status == 0).all() and again.qdd.tobytes() == found.qdd.tobytes()
+    qdd, status = carry.forward_dynamics(q, qd, tau, status=True)
+    assert (status == 0).all() and qdd.shape == (5, 6)
+    out = np.empty((5, 2, 6))
+    assert carry.contact_forces(q, qd, tau, out=out) is out
 
 
-def test_the_objects_state_within_q_or_beside_it(pinch: lw.Grasp) -> None:
+def test_states_are_joined_of_arms_and_object(carry: lw.Grasp, pinch: lw.Grasp) -> None:
     q, qd, tau = state(pinch, 4)
     tau[:, -6:] = 0.0
-    expected = pinch.forward_dynamics(q, qd, tau)
     T = pinch.forward_kinematics(q, "object")
     v = np.einsum("bij,bj->bi", pinch.jacobian(q, "object"), qd)
     arms, rates, torques = (pinch.split(x)[:2] for x in (q, qd, tau))
     for pose in (T, q[:, -7:]):
-        found = pinch.forward_dynamics(arms, rates, torques, pose, v)
-        for part, of in zip((np.concatenate(found[0], -1), found[1]), expected[:2], strict=True):
-            np.testing.assert_allclose(part, of[:, : part.shape[1]], rtol=1e-10, atol=1e-9)
-    joined = pinch.forward_dynamics(q[:, :6], qd[:, :6], tau[:, :6], T, v)
-    np.testing.assert_allclose(joined[2], expected[2], rtol=1e-9, atol=1e-9)
-    assert joined[0].shape == (4, 12)
-    np.testing.assert_allclose(joined[1], expected[1], rtol=1e-9, atol=1e-9)
+        for own in ((arms, rates), (q[:, :6], qd[:, :6])):
+            joined = pinch.state(*own, pose, v)
+            sign = np.sign((joined[0][:, 6:10] * q[:, 6:10]).sum(axis=1, keepdims=True))
+            joined[0][:, 6:10] *= sign  # the same turn
+            for found, expected in zip(joined, (q, qd), strict=True):
+                np.testing.assert_allclose(found, expected, atol=1e-12)
+    for given in (torques, tau[:, :6]):
+        np.testing.assert_array_equal(pinch.torques(given), tau)
+    q, qd, tau = state(carry, 2)
+    for found, expected in zip(carry.state(carry.split(q), qd), (q, qd), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(carry.torques(carry.split(tau)), tau)
 
 
 def test_forces_and_the_objects_acceleration_are_in_balance(pinch: lw.Grasp) -> None:
     """Newton's law of the object, from the outputs alone."""
     q, qd, tau = state(pinch, 3)
     tau[:, -6:] = 0.0
-    _, a, f = pinch.forward_dynamics(q, qd, tau)
+    _, a, f = pinch.motion(q, qd, tau)
     T = pinch.forward_kinematics(q, "object")
     R, w = T[:, :3, :3], np.einsum("bij,bj->bi", pinch.jacobian(q, "object"), qd)[:, :3]
     com = R @ np.array(BODY.com)
@@ -140,8 +147,8 @@ def test_a_hand_for_each_arm_of_one_robot(
     q, qd, tau = moving(grasp, rng, 2)
     tau[:, :6] = 0.0
     answers = [dense(grasp, *row).solve() for row in zip(q, qd, tau, strict=True)]
-    for method in ("dual", "dual-pv", "recursive"):
-        found = evaluate(grasp, "grasp_dynamics", q, qd, tau, method=method)
+    for method in ("ltl", "pv", "recursive"):
+        found = evaluate(grasp, "motion", q, qd, tau, method=method)
         for row, answer in zip(found, answers, strict=True):
             size = 1.0 + np.abs(answer.qdd).max()
             assert np.abs(row[:18] - answer.qdd).max() <= 1e-13 * answer.condition * size
@@ -176,7 +183,7 @@ def test_holding_changes_no_force(short: lw.Robot) -> None:
         q, _, tau = (x[0] for x in state(grasp, 1))
         held = grasp.holding(q)
         np.testing.assert_allclose(held.forward_kinematics(q, "arm1/base"), bases[1], atol=1e-15)
-        found, expected = (g.forward_dynamics(q, 0.0 * tau, tau) for g in (held, grasp))
+        found, expected = (g.motion(q, 0.0 * tau, tau) for g in (held, grasp))
         for a, b in zip(found, expected, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
         for a, b in zip(held.loads(q, found[2]), grasp.loads(q, expected[2]), strict=True):
@@ -208,10 +215,10 @@ def test_a_state_of_its_own_changes_nothing(short: lw.Robot, evaluate: Any, movi
     q, qd, tau = moving(carried, np.random.default_rng(3), 2)
     T = evaluate(carried, "forward_kinematics", q, frame="object")
     v = np.einsum("bij,bj->bi", evaluate(carried, "jacobian", q, frame="object"), qd)
-    whole = free._state(q, qd, tau, T, v)
-    expected = evaluate(carried, "grasp_dynamics", q, qd, tau)
-    for method in ("dual", "dual-pv"):
-        found = evaluate(free, "grasp_dynamics", *whole, method=method)
+    whole = (*free.state(q, qd, T, v), free.torques(tau))
+    expected = evaluate(carried, "motion", q, qd, tau)
+    for method in ("ltl", "pv"):
+        found = evaluate(free, "motion", *whole, method=method)
         found = np.delete(found, np.s_[6:12], axis=1)  # the object's own joint
         assert np.abs(found - expected).max() <= 1e-10 * np.abs(expected).max()
 
@@ -244,7 +251,7 @@ def test_arms_with_joints_that_follow_others(
                      gravity=(0, 0, -9))  # fmt: skip
     q, qd, tau = moving(grasp, rng, 1)
     answer = dense(grasp, q[0], qd[0], tau[0]).solve()
-    found = evaluate(grasp, "grasp_dynamics", q, qd, tau)[0]
+    found = evaluate(grasp, "motion", q, qd, tau)[0]
     n = len(answer.qdd)
     error = np.abs(found[:n] - answer.qdd).max() / (1 + np.abs(answer.qdd).max())
     assert error <= 1e-13 * answer.condition
@@ -264,18 +271,22 @@ def test_loads_are_along_and_across_the_normal(pinch: lw.Grasp) -> None:
 
 
 def test_singular_and_redundant_grasps_are_flagged(short: lw.Robot, evaluate: Any) -> None:
-    """Nine joints, twelve directions that are held beyond the first contact's: one way says that an
-    arm of three joints cannot move in six directions, the other that forces are undetermined.
+    """Nine joints, twelve directions that are held beyond the first contact's: forces are not
+    determined, and the object's balance is refused, for no arm can move in six directions.
     """
     bases = [base(), base(1.5, np.pi), base(0.7, 0.5)]
     grasp = lw.Grasp([short] * 3, BODY, ["tip"] * 3, bases=bases)
     q, qd, tau = state(grasp, 2)
     _, status = grasp.forward_dynamics(q, 0 * qd, tau, status=True)
     assert ((status & lw.Status.REDUNDANT) > 0).all()
-    _, status = grasp.forward_dynamics(q, 0 * qd, tau, status=True, method="recursive")
-    assert ((status & lw.Status.SINGULAR) > 0).all()
+    with pytest.raises(
+        ValueError,
+        match=r"^forward_dynamics, method 'recursive': contact 0 \(arm 0, 'tip'\) holds 6 "
+        r"directions, and 3 degrees of freedom move them; expected one of 'ltl', 'pv', 'pv-r'$",
+    ):
+        grasp.forward_dynamics(q, qd, tau, method="recursive")
     q[1, 2] = np.nan
-    (qdd, *_), status = grasp.forward_dynamics(q, 0 * qd, tau, status=True)
+    qdd, status = grasp.forward_dynamics(q, 0 * qd, tau, status=True)
     assert np.isfinite(qdd[0]).all() and np.isnan(qdd[1]).all()
     assert status[1] & lw.Status.NOT_FINITE
 
@@ -283,8 +294,8 @@ def test_singular_and_redundant_grasps_are_flagged(short: lw.Robot, evaluate: An
 def test_pickles_and_other_gravity(carry: lw.Grasp) -> None:
     other = pickle.loads(pickle.dumps(carry))
     q, qd, tau = state(carry, 2)
-    expected = carry.forward_dynamics(q, qd, tau)[0]
-    assert other.forward_dynamics(q, qd, tau)[0].tobytes() == expected.tobytes()
+    expected = carry.forward_dynamics(q, qd, tau)
+    assert other.forward_dynamics(q, qd, tau).tobytes() == expected.tobytes()
     light = carry.with_gravity((0, 0, 0))
     assert isinstance(light, lw.Grasp) and not light.gravity.any()
 
@@ -337,23 +348,34 @@ def test_arms_that_fall_in_different_directions_need_to_be_told(short: lw.Robot)
         lw.Grasp([short, short.with_gravity((0, 0, 0))], BODY, ["tip", "tip"])
 
 
-def test_states_that_do_not_fit_are_told(carry: lw.Grasp, pinch: lw.Grasp) -> None:
+def test_states_that_do_not_fit_are_named(carry: lw.Grasp, pinch: lw.Grasp) -> None:
     q, qd, tau = (x[0] for x in state(pinch, 1))
-    with pytest.raises(ValueError, match="no contact is rigid, so that the arms do not tell where"):
-        pinch.forward_dynamics(q[:6], qd[:6], tau[:6])
-    with pytest.raises(ValueError, match=r"object_pose has the shape \(3,\); expected \(..., 4, 4"):
-        pinch.forward_dynamics(q[:6], qd[:6], tau[:6], np.zeros(3), np.zeros(6))
+    with pytest.raises(ValueError, match=r"^state: no contact is rigid, so that the arms do not"):
+        pinch.state(q[:6], qd[:6])
+    with pytest.raises(ValueError, match=r"^state: object_pose has the shape \(3,\); expected \("):
+        pinch.state(q[:6], qd[:6], np.zeros(3), np.zeros(6))
     with pytest.raises(ValueError, match=r"object_velocity has the shape \(2,\); expected"):
-        pinch.forward_dynamics(q[:6], qd[:6], tau[:6], np.eye(4), np.zeros(2))
-    with pytest.raises(ValueError, match="q is a list, an array for each arm, and qd is not"):
-        pinch.forward_dynamics(pinch.split(q)[:2], qd, tau)
-    with pytest.raises(ValueError, match=r"split: an array of 5 numbers a state; expected 13"):
+        pinch.state(q[:6], qd[:6], np.eye(4), np.zeros(2))
+    with pytest.raises(ValueError, match=r"^state: q is a list of 3; expected 2 arrays, one for"):
+        pinch.state(pinch.split(q), qd[:6])
+    with pytest.raises(ValueError, match=r"^state: qd of arm 1 has the shape \(2,\); expected \("):
+        pinch.state(q[:6], [np.zeros(3), np.zeros(2)])
+    with pytest.raises(ValueError, match=r"^torques: tau is 'much'; expected numbers, \(..., 6\)"):
+        pinch.torques("much")
+    with pytest.raises(ValueError, match=r"^split: an array of 5 numbers a state; expected 13"):
         pinch.split(np.zeros(5))
+    for wrong in ("x", [[1.0, 2.0], [3.0]], None):
+        with pytest.raises(ValueError, match=r"^split: x is .*; expected numbers, 13 \(q\) or 12"):
+            pinch.split(wrong)
+    with pytest.raises(ValueError, match=r"^split: an array of 1 numbers a state; expected 13"):
+        pinch.split(2.0)
     q, qd, tau = (x[0] for x in state(carry, 1))
     with pytest.raises(ValueError, match="contact 0 is rigid, so the object's pose and velocity"):
-        carry.forward_dynamics(q, qd, tau, object_pose=np.eye(4))
+        carry.state(q, qd, object_pose=np.eye(4))
     with pytest.raises(
-        ValueError, match=r"method 'aba'.*forward_dynamics expects one of 'auto', 'du"
+        ValueError,
+        match=r"method 'aba'.*forward_dynamics expects one of 'auto', 'ltl', 'pv', "
+        r"'pv-r', 'recursive'",
     ):
         carry.forward_dynamics(q, qd, tau, method="aba")
 
@@ -372,9 +394,8 @@ def test_places_of_contacts_are_asked_for_and_constants_kept():
     q, still = np.full(12, 0.3), np.zeros(12)
     pair = (heavy.forward_dynamics(q, still, still, gravity=[0, 0, -1.62]),
             grasp.with_gravity([0, 0, -1.62]).forward_dynamics(q, still, still))  # fmt: skip
-    for a, b in zip(*pair, strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
-    tau, _ = heavy.inverse_dynamics(q, still, still, gravity=[0, 0, 0])
+    np.testing.assert_allclose(*pair, rtol=1e-9, atol=1e-9)
+    tau = heavy.inverse_dynamics(q, still, still, gravity=[0, 0, 0])
     np.testing.assert_allclose(tau, 0.0, atol=1e-12)
     assert body == lw.RigidBody(1.0, inertia=(0.01, 0.01, 0.01))
     with pytest.raises(
@@ -400,14 +421,16 @@ def test_places_of_contacts_are_asked_for_and_constants_kept():
 def test_wrenches_from_outside_reach_the_compiled_functions(carry: lw.Grasp) -> None:
     q, qd, tau = state(carry, 3)
     push = {"object": np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])}
-    qdd, acceleration, _ = carry.forward_dynamics(q, qd, tau, f_ext=push)
-    assert np.abs(acceleration - carry.forward_dynamics(q, qd, tau)[1]).max() > 0.1
-    by_arms = carry.forward_dynamics(*(carry.split(x) for x in (q, qd, tau)), f_ext=push)
-    np.testing.assert_array_equal(np.concatenate(by_arms[0], -1), qdd)
-    torques, shared = carry.inverse_dynamics(q, qd, qdd, f_ext=push)
+    qdd, acceleration, forces = carry.motion(q, qd, tau, f_ext=push)
+    assert np.abs(acceleration - carry.object_acceleration(q, qd, tau)).max() > 0.1
+    for function, part in (
+        (carry.object_acceleration, acceleration),
+        (carry.contact_forces, forces),
+    ):
+        np.testing.assert_allclose(function(q, qd, tau, f_ext=push), part, rtol=1e-9, atol=1e-9)
+    torques = carry.inverse_dynamics(q, qd, qdd, f_ext=push)
     again = carry.forward_dynamics(q, qd, torques, f_ext=push)
-    np.testing.assert_allclose(again[0], qdd, rtol=1e-7, atol=1e-7)
-    np.testing.assert_allclose(again[2], shared, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(again, qdd, rtol=1e-7, atol=1e-7)
     with pytest.raises(ValueError, match=r"'objekt'.*did you mean 'object'"):
         carry.forward_dynamics(q, qd, tau, f_ext={"objekt": np.zeros(6)})
 
@@ -418,16 +441,21 @@ def test_arrays_of_torch_come_back_as_such(carry: lw.Grasp, pinch: lw.Grasp) -> 
     T = pinch.forward_kinematics(q, "object")
     v = np.einsum("bij,bj->bi", pinch.jacobian(q, "object"), qd)
     arms = [pinch.split(x)[:2] for x in (q, qd, tau)]
-    expected = pinch.forward_dynamics(*arms, T, v)
+    expected = (*pinch.state(*arms[:2], T, v), pinch.torques(arms[2]))
     tensors = [[torch.tensor(x) for x in parts] for parts in arms]
-    found = pinch.forward_dynamics(*tensors, torch.tensor(T), torch.tensor(v))
-    for mine, its in zip((*found[0], found[1]), (*expected[0], expected[1]), strict=True):
+    found = pinch.state(*tensors[:2], torch.tensor(T), torch.tensor(v))
+    found = (*found, pinch.torques(tensors[2]))
+    for mine, its in zip(found, expected, strict=True):
         assert isinstance(mine, torch.Tensor)
         np.testing.assert_array_equal(mine.numpy(), its)
-    loads = pinch.loads(torch.tensor(q), torch.stack(found[2], -2))
+    moved = pinch.motion(*found)
+    for mine, its in zip(moved, pinch.motion(*expected), strict=True):
+        assert isinstance(mine, torch.Tensor)
+        np.testing.assert_array_equal(mine.numpy(), its)
+    loads = pinch.loads(torch.tensor(q), moved.forces)
     assert all(isinstance(x, torch.Tensor) for x in loads)
     with pytest.raises(TypeError, match="object_pose is an array of NumPy on cpu, q one of PyTor"):
-        pinch.forward_dynamics(*(torch.tensor(x) for x in (q, qd, tau)), T, v)
+        pinch.state(*(torch.tensor(x[:, :6]) for x in (q, qd)), T, v)
 
 
 def test_a_grasp_is_edited_by_its_arms(short: lw.Robot) -> None:

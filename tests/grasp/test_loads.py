@@ -21,16 +21,15 @@ def case(request: pytest.FixtureRequest, random_grasp: Any, moving: Any, evaluat
     rng = np.random.default_rng(list(GRASPS).index(request.param))
     grasp = random_grasp(rng, *GRASPS[request.param])
     q, qd, tau = moving(grasp, rng, 2)
-    rows = evaluate(grasp, "grasp_dynamics", q, qd, tau)
+    rows = evaluate(grasp, "motion", q, qd, tau)
     n = grasp.nv
     return grasp, q, qd, tau, rows[:, :n], rows[:, n + 6 :]
 
 
-def share(evaluate: Any, case: Any, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def share(evaluate: Any, case: Any, weights: np.ndarray) -> np.ndarray:
     grasp, q, qd, _, qdd, _ = case
     w = np.broadcast_to(weights, qd.shape)
-    rows = evaluate(grasp, "grasp_inverse", q, qd, qdd, w)
-    return rows[:, : grasp.nv], rows[:, grasp.nv :]
+    return np.asarray(evaluate(grasp, "weighted_inverse_dynamics", q, qd, qdd, w))
 
 
 def wrench(grasp: lw.Grasp, q: np.ndarray, forces: np.ndarray, evaluate: Any) -> np.ndarray:
@@ -47,11 +46,10 @@ def wrench(grasp: lw.Grasp, q: np.ndarray, forces: np.ndarray, evaluate: Any) ->
 
 def test_torques_produce_the_motion_and_are_the_smallest(case: Any, evaluate: Any) -> None:
     grasp, q, qd, tau, qdd, forces = case
-    least, pushes = share(evaluate, case, np.ones(grasp.nv))
-    again = evaluate(grasp, "grasp_dynamics", q, qd, least)
-    size = np.abs(qdd).max()
+    least = share(evaluate, case, np.ones(grasp.nv))
+    again = evaluate(grasp, "motion", q, qd, least)
+    size, pushes = np.abs(qdd).max(), again[:, grasp.nv + 6 :]
     assert np.abs(again[:, : grasp.nv] - qdd).max() <= 1e-7 * size
-    assert np.abs(again[:, grasp.nv + 6 :] - pushes).max() <= 1e-6 * np.abs(pushes).max()
     arms = sum(robot.nv for robot in grasp.arms)
     assert np.abs(least[:, arms:]).max(initial=0.0) <= 1e-9 * np.abs(least).max()
     assert (np.linalg.norm(least, axis=1) <= np.linalg.norm(tau, axis=1)).all()
@@ -63,40 +61,44 @@ def test_weights_take_load_off_an_arm(case: Any, evaluate: Any) -> None:
     grasp, first = case[0], case[0].arms[0].nv
     weights = np.ones(grasp.nv)
     weights[:first] = 100.0
-    even, spared = share(evaluate, case, np.ones(grasp.nv))[0], share(evaluate, case, weights)[0]
+    even, spared = (share(evaluate, case, w) for w in (np.ones(grasp.nv), weights))
     sizes = [np.linalg.norm(x[:, :first], axis=1) for x in (spared, even)]
     assert (sizes[0] < 0.97 * sizes[1]).all()
 
 
-def test_internal_forces_move_nothing_and_leave_the_least(case: Any, evaluate: Any) -> None:
-    grasp, q, _, _, _, forces = case
+def test_internal_forces_move_nothing_and_leave_the_least(
+    case: Any, evaluate: Any, dense: Any
+) -> None:
+    grasp, q, qd, tau, _, forces = case
     inside = evaluate(grasp, "internal_forces", q, forces).reshape(forces.shape)
     size = np.abs(forces).max()
     assert np.abs(inside).max() > 1e-3 * size
     assert np.abs(wrench(grasp, q, inside, evaluate)).max() <= 1e-11 * size
     outside = forces - inside
-    assert np.abs((outside * inside).sum(axis=1)).max() <= 1e-11 * size**2, "orthogonal"
+    lengths = [dense(grasp, *row).length() for row in zip(q, qd, tau, strict=True)]
+    per = np.tile(np.repeat([1.0, 0.0], 3), len(grasp.contacts)) / np.square(lengths)[:, None]
+    weights = np.where(per > 0.0, per, 1.0)  # of moments, by the length; of forces
+    product = (outside * inside * weights).sum(axis=1)
+    assert np.abs(product).max() <= 1e-11 * size**2, "orthogonal"
     again = evaluate(grasp, "internal_forces", q, outside)
     assert np.abs(again).max() <= 1e-11 * size
 
 
-def test_compiled_and_in_lists(random_grasp: Any) -> None:
+def test_compiled(random_grasp: Any) -> None:
     grasp = random_grasp(np.random.default_rng(8), [3, 3], ["rigid", "point"])
     rng = np.random.default_rng(9)
     q, zero = grasp.random_q(rng, size=3), np.zeros((3, grasp.nv))
-    tau, forces = grasp.inverse_dynamics(q, zero, zero)
-    assert tau.shape == (3, 6) and forces.shape == (3, 2, 6)
-    lists = grasp.inverse_dynamics(*(grasp.split(x) for x in (q, zero, zero)))
-    assert np.concatenate(lists[0], -1).tobytes() == tau.tobytes()
-    assert lists[1][1].tobytes() == forces[:, 1].tobytes()
-    qdd, _, again = grasp.forward_dynamics(q, zero, tau)
+    tau = grasp.inverse_dynamics(q, zero, zero)
+    assert tau.shape == (3, 6)
+    qdd, _, forces = grasp.motion(q, zero, tau)
     assert np.abs(qdd).max() <= 1e-8, "torques of rest"
-    np.testing.assert_allclose(again, forces, atol=1e-8)
     single = [x.astype(np.float32) for x in (q, zero, zero)]
-    assert grasp.inverse_dynamics(*single, weights=np.ones(6))[0].dtype == np.float32
+    shared = grasp.inverse_dynamics(*single, weights=np.ones(6))
+    assert shared.dtype == np.float32
+    np.testing.assert_allclose(shared, tau, rtol=1e-3, atol=1e-3)
     inside = grasp.internal_forces(q, forces)
     assert inside.shape == (3, 2, 6)
-    (_, _), status = grasp.inverse_dynamics(q, zero, zero, status=True)
+    _, status = grasp.inverse_dynamics(q, zero, zero, status=True)
     assert (status == 0).all()
     with pytest.raises(ValueError, match=r"inverse_dynamics: weights are .*; expected 6 positive"):
         grasp.inverse_dynamics(q, zero, zero, weights=[1, 2])
@@ -113,12 +115,12 @@ def test_motions_of_an_object_that_contacts_leave_free(random_grasp: Any) -> Non
     rng = np.random.default_rng(4)
     q, rest = grasp.random_q(rng, size=4), np.zeros((4, grasp.nv))
     given = rng.normal(size=(4, 6))
-    qdd, _, forces = grasp.forward_dynamics(q, rest, given)
-    (tau, found), bits = grasp.inverse_dynamics(q, rest, qdd, status=True)
+    torques = grasp.torques(given)
+    qdd = grasp.forward_dynamics(q, rest, torques)
+    tau, bits = grasp.inverse_dynamics(q, rest, qdd, status=True)
     assert (bits == lw.Status.REDUNDANT).all() and (tau[:, 6:] == 0.0).all()
-    np.testing.assert_allclose(tau[:, :6], given, rtol=0, atol=1e-9 * np.abs(qdd).max())
-    np.testing.assert_allclose(found, forces, rtol=0, atol=1e-9 * np.abs(qdd).max())
+    np.testing.assert_allclose(tau, torques, rtol=0, atol=1e-9 * np.abs(qdd).max())
     qdd[1] = 0.0
-    (tau, found), bits = grasp.inverse_dynamics(q, rest, qdd, status=True)
+    tau, bits = grasp.inverse_dynamics(q, rest, qdd, status=True)
     assert (bits & lw.Status.SINGULAR).tolist() == [0, int(lw.Status.SINGULAR), 0, 0]
-    assert np.isnan(tau[1]).all() and np.isnan(found[1]).all() and np.isfinite(tau[[0, 2, 3]]).all()
+    assert np.isnan(tau[1]).all() and np.isfinite(tau[[0, 2, 3]]).all()

@@ -40,6 +40,6 @@ def test_operations_are_those_of_the_page(row: str) -> None:
     grasp = lw.Grasp([arm] * len(kinds), body, contacts, bases[: len(kinds)])
     (line,) = (x for x in (DOCS / "grasps.md").read_text().splitlines() if f"| {row} |" in x)
     told = [int(x.replace(",", "")) for x in line.split("|")[2:5]]
-    methods = ("dual", "dual-pv", "recursive")
-    counted = [grasp.operation_count("grasp_dynamics", method).total for method in methods]
+    methods = ("ltl", "pv", "recursive")
+    counted = [grasp.operation_count("motion", method).total for method in methods]
     assert counted == told

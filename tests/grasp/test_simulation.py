@@ -63,7 +63,7 @@ def test_gravity_compensation_holds_the_arms_and_the_object(
 ) -> None:
     grasp, q = two_arms
     law = lw.control.gravity_compensation(grasp)
-    torques, _ = grasp.inverse_dynamics(q, np.zeros(12), np.zeros(12))
+    torques = grasp.inverse_dynamics(q, np.zeros(12), np.zeros(12))
     np.testing.assert_allclose(law(0.0, q, np.zeros(12)), torques, rtol=1e-9)
     held = lw.simulate(grasp, q, controller=law, duration=0.1)
     assert np.abs(held.q - q).max() < 1e-9

@@ -7,6 +7,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.algorithms import FUNCTIONS
+from linkwise.errors import ProgramTooLarge
 
 LOOPS = ("ccg", "pcg")
 
@@ -170,6 +171,32 @@ class TestSympy:
             return pole.sympy(function, *([sp.Float(x) for x in v] for v in values), **options)
 
         agree(pole, rng, made)
+
+    def test_wrenches_are_symbols(self, rng, sp):
+        """Also on frames whose names end with a digit."""
+        robot = lw.chain(2)
+        (frame,) = [name for name in robot.frame_names if name.endswith("2")]
+        expressions = robot.sympy("inverse_dynamics", f_ext=[frame])
+        names = [f"q{i}" for i in (0, 1)] + [f"f_ext_{frame}_{k}" for k in range(6)]
+        numbers = rng.normal(size=8)
+        values = dict(zip(names, numbers, strict=True))
+        found = expressions.subs({x: values.get(x.name, 0.0) for x in expressions.free_symbols})
+        expected = robot.inverse_dynamics(
+            numbers[:2], [0.0] * 2, [0.0] * 2, f_ext={frame: numbers[2:]}
+        )
+        close(np.array(found, float).ravel(), expected)
+
+    def test_expressions_that_would_take_minutes_are_refused(self):
+        arm, bar = lw.chain(1), lw.RigidBody(1.0, inertia=(0.1, 0.1, 0.1))
+        tip = arm.frame_names[-1]
+        grasp = lw.Grasp([arm, arm], bar, [tip, tip])
+        message = r"^sympy: forward_dynamics\[ltl\] of .grasp.: expressions of about .*; expected a"
+        with pytest.raises(ProgramTooLarge, match=message + " function of fewer joints, numbers"):
+            grasp.sympy("forward_dynamics")
+        qdd = grasp.sympy("forward_dynamics", [0.1, 0.2], [0.0, 0.0], [1.0, 2.0])
+        close(
+            np.array(qdd, float).ravel(), grasp.forward_dynamics([0.1, 0.2], [0.0] * 2, [1.0, 2.0])
+        )
 
     def test_mistakes_are_told(self):
         robot = lw.load("puma560")

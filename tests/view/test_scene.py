@@ -232,7 +232,8 @@ def test_a_grasp_shows_its_arms_its_object_and_the_forces_of_all_contacts():
     made = scene_of(grasp, q)
     assert not made.has_visuals  # so that bones are drawn
     assert [s.layer for s in made.shapes if s.rgba == look.OBJECT] == [scene.BONES]
-    _, forces = grasp.inverse_dynamics(q, np.zeros(12), np.zeros(12))
+    still = np.zeros(12)
+    forces = grasp.contact_forces(q, still, grasp.inverse_dynamics(q, still, still))
     assert [made.frames[p.frame].name for p in made.pushes] == ["arm0/link6", "arm1/link6"]
     shown = np.array([p.wrenches[0] for p in made.pushes])
     assert np.allclose(shown, forces) and np.allclose(shown[:, 3:].sum(0), [0, 0, 2.0 * 9.81])

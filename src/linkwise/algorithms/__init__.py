@@ -20,7 +20,6 @@ from linkwise.algorithms import (
     christoffel,
     closed_derivatives,
     closed_inverse,
-    closed_ltl,
     closure_errors,
     closure_projection,
     configurations,
@@ -33,7 +32,8 @@ from linkwise.algorithms import (
     energy_regressor,
     frame_motion,
     gdahj,
-    grasp_dynamics,
+    grasp_balance,
+    grasp_functions,
     grasp_inverse,
     grasp_recursive,
     grasp_squeeze,
@@ -49,7 +49,6 @@ from linkwise.algorithms import (
     orders,
     products,
     program_derivatives,
-    pv,
     reaches,
     reaction,
     regressor,
@@ -68,7 +67,7 @@ from linkwise.algorithms import (
 )
 from linkwise.algorithms import innovations_factors as factors
 from linkwise.algorithms import innovations_matrices as matrices
-from linkwise.algorithms.closed_dynamics import by_ltl, by_pv, by_pvr
+from linkwise.algorithms.closed_dynamics import WAYS, by_ltl, by_pv, by_pvr
 from linkwise.model.tree import Frame, Tree
 
 Q, V, LINKS = "nq", "nv", "n_links"  # lengths of inputs and outputs, as attributes of a Tree
@@ -399,15 +398,29 @@ _TABLE = [
               takes_frame=True, **_kinematic),
 ]  # fmt: skip
 
-_GRASPS = [  # of arms that hold an object, besides all others
-    *_methods("grasp_dynamics", (_q, _qd, _tau),
-              (lambda tree: tree.nv + 6 + tree.n_contact_forces,), _forced,
-              ("dual", grasp_dynamics.dual(closed_ltl.constrained), _regrouped),
-              ("dual-pv", grasp_dynamics.dual(pv.constrained), _no_followers),
-              ("recursive", grasp_recursive.recursive, _no_followers)),
-    Algorithm("grasp_inverse", "least-torque", grasp_inverse.inverse_dynamics,
-              (_q, _qd, _qdd, ("weights", V)),
-              (lambda tree: tree.nv + tree.n_contact_forces,), **_mass | _forced),
+_BY_LTL, _BY_PV, _BY_PVR = map(grasp_functions.by, WAYS.values())
+_BY_BALANCE = grasp_functions.drivers(grasp_recursive.recursive)
+_balanced: Own = {"needs": (*DIVIDES, tied.why_not, grasp_balance.too_few_joints)}
+
+
+def _of_grasp(function: str, output: Any) -> list[Algorithm]:
+    """A part of what a grasp does, by every method."""
+    ltl, pv, pvr, balance = (getattr(x, function) for x in (_BY_LTL, _BY_PV, _BY_PVR, _BY_BALANCE))
+    return _methods(function, (_q, _qd, _tau), output, _forced,
+                    ("ltl", ltl, _regrouped), ("pv", pv, _no_followers),
+                    ("pv-r", pvr, _no_followers), ("recursive", balance, _balanced))  # fmt: skip
+
+
+_GRASPS = [  # of arms that hold an object, besides all others or in their place
+    Algorithm("forward_dynamics", "recursive", _BY_BALANCE.forward_dynamics, (_q, _qd, _tau), (V,),
+              **_forced | _balanced),
+    *_of_grasp("contact_forces", (lambda tree: tree.n_contact_forces // 6, 6)),
+    *_of_grasp("object_acceleration", (6,)),
+    *_of_grasp("motion", (lambda tree: tree.nv + 6 + tree.n_contact_forces,)),
+    Algorithm("inverse_dynamics", "least-torque", grasp_inverse.inverse_dynamics, (_q, _qd, _qdd),
+              (V,), **_mass | _forced | _closed | _regrouped),
+    Algorithm("weighted_inverse_dynamics", "least-torque", grasp_inverse.weighted,
+              (_q, _qd, _qdd, ("weights", V)), (V,), **_mass | _forced | _regrouped),
     Algorithm("internal_forces", "least", grasp_squeeze.internal_forces,
               (_q, ("forces", "n_contact_forces")), (lambda tree: tree.n_contact_forces // 6, 6),
               **_kinematic),

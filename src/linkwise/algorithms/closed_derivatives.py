@@ -14,7 +14,7 @@ every joint has a motor, ∂tau/∂qdd is the part of M that loops do not take, 
 
 from __future__ import annotations
 
-from linkwise.algorithms import closed_inverse
+from linkwise.algorithms import closed_inverse, grasp_inverse
 from linkwise.algorithms.closed_balance import balance, loop_balance
 from linkwise.algorithms.closed_ltl import constrained
 from linkwise.algorithms.constrained import forces
@@ -56,7 +56,8 @@ def inverse_dynamics_derivatives(
     n = tree.nv
     still = [(frame, [lifted(x) for x in wrench]) for frame, wrench in external]
     values = moving(tree, q, qd, qdd)
-    found = closed_inverse.inverse_dynamics(tree, *values, external=still)
+    least = grasp_inverse if tree.held else closed_inverse
+    found = least.inverse_dynamics(tree, *values, external=still)
     columns = sorted_slopes(found, 3 * n)
     parts = (transpose(columns[k : k + n]) for k in (0, n, 2 * n))
     return [*(row for part in parts for row in part), [lifted(x).value for x in found]]

@@ -14,8 +14,9 @@ from typing import NamedTuple
 from linkwise.algorithms import closed_ltl, pv, pv_cuts
 from linkwise.algorithms.closure_rates import velocities
 from linkwise.algorithms.closures import Seam
-from linkwise.algorithms.constrained import Constrained, forces, least_forces
+from linkwise.algorithms.constrained import Constrained, forces
 from linkwise.algorithms.external import External
+from linkwise.algorithms.grasp_least import smallest
 from linkwise.algorithms.poses import link_pose
 from linkwise.model.tree import Tree
 from linkwise.spatial import Matrix, Motion, Scalar, Vector
@@ -66,7 +67,8 @@ def drivers(way: Way) -> Drivers:
     ) -> Matrix:
         """The wrench of each loop on its frame a."""
         c = way(tree, q, qd, tau, external)
-        return base_wrenches(tree, q, c.seams, least_forces(c))
+        qdd = c.released(forces(c)) if tree.held else []
+        return base_wrenches(tree, q, c.seams, smallest(tree, q, qd, qdd, c, external))
 
     def delassus(tree: Tree, q: Vector) -> Matrix:
         """``J M⁻¹ Jᵀ``."""
@@ -76,7 +78,9 @@ def drivers(way: Way) -> Drivers:
         """Joint rates after the loops have closed, and the impulse of each loop on its frame a."""
         c = at_rest(way, tree, q)
         c = c._replace(free=velocities(tree, q, qd, c.seams))
-        change, p = c.released(forces(c)), base_wrenches(tree, q, c.seams, least_forces(c))
+        change, still = c.released(forces(c)), [0.0] * tree.nv
+        least = smallest(tree.without_gravity(), q, still, change, c)
+        p = base_wrenches(tree, q, c.seams, least)
         after = [x + y for x, y in zip(qd, change, strict=True)]
         return [*after, *(x for wrench in p for x in wrench)]
 

@@ -10,6 +10,8 @@ qdd is the same whichever of them are left out; forces are not, and `least` make
 with Z the columns of L⁻ᵀ that belong to zero pivots, which span the null space of Ω,
 
     λ_least = λ - Z (Zᵀ Z)⁻¹ Zᵀ λ
+
+Where another measure of small is given, xᵀ Q x + 2 cᵀ x, it is ``λ - Z (Zᵀ Q Z)⁻¹ Zᵀ (Q λ + c)``.
 """
 
 from __future__ import annotations
@@ -32,6 +34,17 @@ class Constrained(NamedTuple):
     released: Callable[[Vector], list[Scalar]]  # joint accelerations under forces of the loops
 
 
+class Measure(NamedTuple):
+    """What is small: ``xᵀ Q x + 2 cᵀ x``."""
+
+    Q: Matrix
+    c: list[Scalar]
+
+    def slope(self, x: Vector) -> list[Scalar]:
+        """Half its gradient."""
+        return [dense.dot(row, x) + y for row, y in zip(self.Q, self.c, strict=True)]
+
+
 class Factors(NamedTuple):
     """``Ω = L D Lᵀ``; the inverse of D is 0 for directions that are left out."""
 
@@ -45,19 +58,27 @@ class Factors(NamedTuple):
         kept = [select(d, 1.0, 0.0) for d in self.inv_d]
         return [x[0] * k for x, k in zip(z, kept, strict=True)]
 
-    def least(self, x: Vector) -> list[Scalar]:
+    def least(self, x: Vector, measure: Measure | None = None) -> list[Scalar]:
         """The smallest vector that Ω takes to the same as x."""
+        if measure is None:
+            off = self.along_null_space(x)
+        else:
+            off = self.along_null_space(measure.slope(x), measure.Q)
+        return [a - b for a, b in zip(x, off, strict=True)]
+
+    def along_null_space(self, x: Vector, Q: Matrix | None = None) -> list[Scalar]:
+        """``Z (Zᵀ Q Z)⁻¹ Zᵀ x``, with 1 for Q unless given."""
         loose = [select(d, 0.0, 1.0) for d in self.inv_d]
         rows = dense.scaled(ldl.forward(self.L, dense.unit(len(x))), loose)  # Zᵀ
-        gram = dense.square(dense.transpose(rows), [1.0] * len(rows))
+        longer = rows if Q is None else dense.times(rows, Q)
+        n = range(len(rows))
+        gram = [[dense.dot(longer[max(i, j)], rows[min(i, j)]) for j in n] for i in n]
         for k, own in enumerate(loose):
             gram[k][k] = gram[k][k] + (1.0 - own)
         L, inv_d = ldl.factor(gram, [row[k] for k, row in enumerate(gram)])
         y = ldl.forward(L, [[dense.dot(row, x)] for row in rows])
         z = [row[0] for row in ldl.backward(L, dense.scaled(y, inv_d))]
-        return [
-            a - dense.dot(column, z) for a, column in zip(x, zip(*rows, strict=True), strict=True)
-        ]
+        return [dense.dot(column, z) for column in zip(*rows, strict=True)]
 
 
 def factor(c: Constrained) -> Factors:

@@ -3,8 +3,9 @@
     tau = t - Jᵀ λ,   t = M qdd + bias,       least Σ w_j tau_j² with no torque on the object
 
 Torques and contact forces λ are not determined by the motion: arms may squeeze the object without
-moving it. Of all λ, those that make the weighted sum of squares smallest. With D the weights, where
-the object's own six numbers of tau have the weight 1, and P the unit columns that belong to them,
+moving it. Of all λ, those that make the weighted sum of squares of the torques smallest. With D the
+weights, where the object's own six numbers of tau have the weight 1, and P the unit columns that
+belong to them,
 
     H λ_0 = J D t,   H = J D Jᵀ,     tau_0 = t - Jᵀ λ_0
     S η = Pᵀ tau_0,  S = Pᵀ Jᵀ H⁻¹ J P,      λ = λ_0 + H⁻¹ J P η
@@ -18,42 +19,33 @@ free. A motion that needs a push there has no answer: what is left of Pᵀ tau t
 from __future__ import annotations
 
 from linkwise.algorithms import dense, ldl
-from linkwise.algorithms.closed_dynamics import base_wrenches
 from linkwise.algorithms.closed_ltl import jacobian_columns
 from linkwise.algorithms.closures import seams
 from linkwise.algorithms.constrained import Factors
 from linkwise.algorithms.external import External
-from linkwise.algorithms.grasp_dynamics import carried
-from linkwise.algorithms.grasp_outcome import on_object
-from linkwise.algorithms.rates import at_rest, move
 from linkwise.algorithms.rnea import rnea
 from linkwise.algorithms.yielding import combined
 from linkwise.model.tree import Tree
-from linkwise.spatial import Force, Scalar, Vector, reciprocal, rounding, select
-from linkwise.sweep import along_path
+from linkwise.spatial import Scalar, Vector, reciprocal, rounding, select
 
 
 def inverse_dynamics(
+    tree: Tree, q: Vector, qd: Vector, qdd: Vector, *, external: External = ()
+) -> list[Scalar]:
+    """Joint torques, all joints alike."""
+    return weighted(tree, q, qd, qdd, [1.0] * tree.nv, external=external)
+
+
+def weighted(
     tree: Tree, q: Vector, qd: Vector, qdd: Vector, weights: Vector, *, external: External = ()
 ) -> list[Scalar]:
-    """Joint torques, and the forces of all contacts on the object."""
-    held, needed = tree.held, rnea(tree, q, qd, qdd, external=external)
-    assert held is not None
-    tau, found = shared(tree, q, needed, weights) if tree.closures else (needed, [])
-    if held.carrier is not None:
-        rates = tree.per_link_q(q), tree.per_link_v(qd), tree.per_link_v(qdd)
-        start = at_rest(tree.base_acceleration)
-        _, m = along_path(tree, held.frame.link, move, start, *rates)
-        numbers = [i for i in range(held.n_contacts) if i != held.carrier]
-        own = carried(tree, q, held, m, dict(zip(numbers, found, strict=True)), external)
-        found.insert(held.carrier, own)
-    return [*tau, *(x for f in found for x in f)]
+    """Joint torques."""
+    needed = rnea(tree, q, qd, qdd, external=external)
+    return shared(tree, q, needed, weights) if tree.closures else needed
 
 
-def shared(
-    tree: Tree, q: Vector, needed: Vector, weights: Vector
-) -> tuple[list[Scalar], list[Force]]:
-    """The smallest torques, and the forces of the contacts that are closed loops."""
+def shared(tree: Tree, q: Vector, needed: Vector, weights: Vector) -> list[Scalar]:
+    """The smallest torques, where contacts are closed loops."""
     closed = seams(tree, q)
     J, most = jacobian_columns(tree, q, closed)
     D = [1.0 if j in tree.passive else w for j, w in enumerate(weights)]
@@ -76,8 +68,7 @@ def shared(
     if tree.passive:
         held = _verdict([tau[j] for j in tree.passive], [needed[j] for j in tree.passive])
         tau = [0.0 if j in tree.passive else x * held for j, x in enumerate(tau)]
-        f = [x * held for x in f]
-    return tau, on_object(base_wrenches(tree, q, closed, f))
+    return tau
 
 
 def _verdict(left: list[Scalar], needed: list[Scalar]) -> Scalar:

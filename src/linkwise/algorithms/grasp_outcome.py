@@ -8,22 +8,21 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from linkwise.algorithms.kinematics import axes_of
 from linkwise.algorithms.poses import link_pose
-from linkwise.model.forest import Held
+from linkwise.algorithms.rates import Rates, at_rest, move
+from linkwise.model.forest import on_link
 from linkwise.model.tree import Frame, Tree
 from linkwise.spatial import (
     Force,
     Matrix,
     Motion,
     RigidInertia,
-    Rotation,
     Scalar,
-    Transform,
     Vec3,
     Vector,
     rate_matrix,
 )
+from linkwise.sweep import along_path
 
 
 class Outcome(NamedTuple):
@@ -33,15 +32,30 @@ class Outcome(NamedTuple):
     acceleration: list[Scalar]
     forces: list[Force]
 
+    @property
+    def wrenches(self) -> Matrix:
+        """The force of each contact as six numbers."""
+        return [list(f) for f in self.forces]
+
     def numbers(self) -> list[Scalar]:
         """One after another."""
-        return [*self.qdd, *self.acceleration, *(x for f in self.forces for x in f)]
+        return [*self.qdd, *self.acceleration, *(x for f in self.wrenches for x in f)]
 
 
-def on_link(held: Held) -> RigidInertia:
+def object_body(tree: Tree) -> RigidInertia:
     """The object's body in the frame of the link that it moves with."""
-    turn = Rotation(axes_of(held.frame).T)
-    return Transform(Vec3(*held.frame.origin), (turn,)).body_back(held.body)
+    assert tree.held is not None
+    alone = tree.held.carrier is None
+    return tree.links[tree.held.frame.link].inertia if alone else on_link(tree.held)
+
+
+def object_rates(tree: Tree, q: Vector, qd: Vector, qdd: Vector) -> Rates:
+    """How the link moves that the object moves with."""
+    assert tree.held is not None
+    values = tree.per_link_q(q), tree.per_link_v(qd), tree.per_link_v(qdd)
+    start = at_rest(tree.base_acceleration)
+    last: Rates = along_path(tree, tree.held.frame.link, move, start, *values)[1]
+    return last
 
 
 def object_acceleration(tree: Tree, q: Vector, frame: Frame, w: Vec3, a: Motion) -> list[Scalar]:

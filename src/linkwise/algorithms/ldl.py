@@ -11,17 +11,18 @@ from linkwise.algorithms.dense import square, unit
 from linkwise.spatial import Matrix as Block
 from linkwise.spatial import Scalar, reciprocal, reciprocal_if_independent
 
+Factors = tuple[Block, list[Scalar]]  # L and D⁻¹
+Inverted = Callable[[Scalar, Scalar], Scalar]  # (pivot, scale) -> its reciprocal
 
-def factor(
-    A: Block, scale: Sequence[Scalar], invert: Callable[[Scalar, Scalar], Scalar] = reciprocal
-) -> tuple[Block, list[Scalar]]:
-    """L and D⁻¹; ``scale`` is what each pivot is compared with, ``invert(pivot, scale)`` its
-    reciprocal.
-    """
+
+def factor(A: Block, scale: Sequence[Scalar], invert: Inverted = reciprocal) -> Factors:
+    """L and D⁻¹; ``scale`` is what each pivot is compared with."""
     return _eliminated(A, lambda k, pivot, _: invert(pivot, scale[k]))
 
 
-def factor_independent(A: Block, scale: Sequence[Scalar]) -> tuple[Block, list[Scalar]]:
+def factor_independent(
+    A: Block, scale: Sequence[Scalar], inverted: Inverted = reciprocal_if_independent
+) -> Factors:
     """L and D⁻¹ of a positive semidefinite A; D⁻¹ is 0 for rows that depend on rows before them.
 
     Row k of L⁻¹ is the combination v of row k with those before it that leaves least, and the pivot
@@ -37,7 +38,7 @@ def factor_independent(A: Block, scale: Sequence[Scalar]) -> tuple[Block, list[S
             v[: i + 1] = [x - L[k][i] * y for x, y in zip(v, row, strict=False)]
         combinations.append(v)
         terms = [(x * x) * s for x, s in zip(v, scale, strict=False)]
-        return reciprocal_if_independent(pivot, _sum_of_halves(terms))
+        return inverted(pivot, _sum_of_halves(terms))
 
     return _eliminated(A, invert)
 
@@ -50,9 +51,7 @@ def _sum_of_halves(terms: Sequence[Scalar]) -> Scalar:
     return _sum_of_halves(terms[half:]) + _sum_of_halves(terms[:half])
 
 
-def _eliminated(
-    A: Block, invert: Callable[[int, Scalar, Block], Scalar]
-) -> tuple[Block, list[Scalar]]:
+def _eliminated(A: Block, invert: Callable[[int, Scalar, Block], Scalar]) -> Factors:
     """L and D⁻¹, pivot k inverted by ``invert(k, pivot, L)`` once row k of L is known."""
     n = len(A)
     rest = [row[:] for row in A]

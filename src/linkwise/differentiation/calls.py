@@ -34,7 +34,7 @@ from linkwise.engine import devices
 from linkwise.engine.arrays import check_out
 from linkwise.engine.calls import Calls, Options, Wrenches
 from linkwise.engine.served import Served
-from linkwise.engine.tasks import GRASPS, Key, frames_of
+from linkwise.engine.tasks import Key, frames_of
 from linkwise.trace.diff import Mode
 from linkwise.trace.program import OperationCount, count_operations
 
@@ -449,8 +449,6 @@ class Differentiation:
                 f"derivative: function is {function!r}; expected its name, such as 'mass_matrix', "
                 "or a method of the robot"
             )
-        if self._calls.tasks.tree.held:  # of grasps, what users call a name has another one
-            name = next((own for own, title in GRASPS.items() if title == name), name)
         return Key(name, method, frame, axes, f_ext, damped)
 
     def _product(

@@ -193,7 +193,7 @@ def analytic(
     methods = functions_of(tree)[COMPOSITE[function]]
     if function in LOADS:  # which closed loops do not change
         methods = FUNCTIONS[COMPOSITE[function]]
-    elif tree.held or next(iter(methods)) not in ANALYTIC:
+    elif next(iter(methods)) not in ANALYTIC:
         return {}
     taken = [argument for argument, _ in task.algorithm.inputs]
     places = {argument: k for k, argument in enumerate(taken) if argument in names}

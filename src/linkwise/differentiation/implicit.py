@@ -15,10 +15,13 @@ from linkwise.algorithms.closed_balance import Balance, balance, loop_balance
 from linkwise.algorithms.closed_dynamics import base_wrenches
 from linkwise.algorithms.closed_ltl import constrained
 from linkwise.algorithms.closures import seams
-from linkwise.algorithms.constrained import forces, least_forces
+from linkwise.algorithms.constrained import Measure, forces
 from linkwise.algorithms.crba import crba
+from linkwise.algorithms.dense import dot
 from linkwise.algorithms.external import External
 from linkwise.algorithms.grasp_dynamics import outcome
+from linkwise.algorithms.grasp_least import needed, smallest
+from linkwise.algorithms.grasp_measure import measured, slope_by_acceleration
 from linkwise.algorithms.rnea import rnea
 from linkwise.algorithms.yielding import combined
 from linkwise.differentiation.plan import CURVATURE, HVP, Plan
@@ -27,8 +30,9 @@ from linkwise.trace.expr import Expr, Graph
 from linkwise.trace.implicit import Implicit, unknowns
 from linkwise.trace.tracer import flatten
 
-LEAST = ("constraint_forces", "grasp_dynamics")  # depend on the smallest forces of closed loops
-CLOSED = ("forward_dynamics", *LEAST)
+# those that depend on the smallest forces of closed loops
+LEAST = ("constraint_forces", "contact_forces", "motion")
+CLOSED = ("forward_dynamics", "object_acceleration", *LEAST)
 
 
 class Solved(NamedTuple):
@@ -82,6 +86,20 @@ class _State(NamedTuple):
         moved = zip(needed, self.tau, pulled, strict=True)
         return [*(a - t + f for a, t, f in moved), *apart]
 
+    def measure(self, qdd: Sequence[Expr]) -> tuple[Measure | None, Any]:
+        """What is small of the forces of an object's contacts, and its change with qdd."""
+        if self.tree.held is None:
+            return None, []
+        closed = seams(self.tree, self.q)
+        wrench = needed(self.tree, self.q, self.qd, qdd, self.external)
+        slopes = slope_by_acceleration(self.tree, self.q, closed)
+        return measured(self.tree, closed, wrench), slopes
+
+    def slope(self, qdd: Sequence[Expr], held: Sequence[Expr]) -> list[Any]:
+        """What is zero along the null space of the smallest forces."""
+        known, _ = self.measure(qdd)
+        return list(held) if known is None else known.slope(held)
+
 
 def _state(plan: Plan, own: Sequence[list[Expr]]) -> _State:
     """The arguments of a plan, and its tree as equations that are linear in inertias see it."""
@@ -97,14 +115,15 @@ def _closed(plan: Plan, graph: Graph, own: Sequence[list[Expr]]) -> Solved:
     s, least = _state(plan, own), plan.task.algorithm.function in LEAST
     c, K, n = constrained(*s), balance(s.tree, s.q), s.tree.nv
     taken = forces(c)
-    found = [*c.released(taken), *(least_forces(c) if least else taken)]
+    found = c.released(taken)
+    found += smallest(s.tree, s.q, s.qd, found, c, s.external) if least else taken
     x = unknowns(graph, len(found) + (n if least else 0))
     qdd, held, fixed = x[:n], x[n : len(found)], x[len(found) :]
     residual, solves = s.residual(qdd, held), _Free(K)
     if least:
-        found += K.preimage(found[n:])
-        residual += [-r for r in combined(K.J, fixed, K.rows)]
-        solves = _Least(K)
+        slope, solves = s.slope(qdd, held), _Least(K, *s.measure(qdd))
+        found += K.preimage(s.slope(found[:n], found[n:]))
+        residual += [a - b for a, b in zip(slope, combined(K.J, fixed, K.rows), strict=True)]
     implicit = Implicit(
         x[: n + K.rows],
         [graph.lift(r) for r in residual],
@@ -117,12 +136,14 @@ def _closed(plan: Plan, graph: Graph, own: Sequence[list[Expr]]) -> Solved:
 
 def _results(plan: Plan, s: _State, qdd: list[Expr], held: list[Expr]) -> Any:
     """What the function returns, of accelerations and forces of the loops."""
-    if plan.task.algorithm.function == "forward_dynamics":
+    function, closed = plan.task.algorithm.function, seams(s.tree, s.q)
+    if function == "forward_dynamics":
         return qdd
-    wrenches = base_wrenches(s.tree, s.q, seams(s.tree, s.q), held)
-    if plan.task.algorithm.function == "constraint_forces":
-        return wrenches
-    return outcome(s.tree, s.q, s.qd, qdd, wrenches, s.external).numbers()
+    if function == "constraint_forces":
+        return base_wrenches(s.tree, s.q, closed, held)
+    found = outcome(s.tree, s.q, s.qd, qdd, closed, held, s.external)
+    parts = {"object_acceleration": found.acceleration, "contact_forces": found.wrenches}
+    return parts.get(function) or found.numbers()
 
 
 class _Free:
@@ -141,16 +162,35 @@ class _Free:
 
 
 class _Least(_Free):
-    """Systems with K, of which the smallest forces are taken (``closed_balance.py``)."""
+    """Systems with K, of which the smallest forces are taken (``closed_balance.py``).
+
+    With T = Z (Zᵀ Q Z)⁻¹ Zᵀ, and C the change of the slope with qdd: ``a, l`` of K, then
+    ``l + T (b - Q l - C a)``.
+    """
+
+    def __init__(self, K: Balance, measure: Measure | None, C: Any) -> None:
+        super().__init__(K)
+        self.Q, self.C = measure and measure.Q, C
+
+    def _spread(self, x: Sequence[Any]) -> list[Any]:
+        return self.K.omega.along_null_space(x, self.Q)
+
+    def _weighed(self, x: Sequence[Any]) -> Sequence[Any]:
+        return x if self.Q is None else [dot(row, x) for row in self.Q]
 
     def solve(self, b: list[Expr]) -> list[Any]:
-        least, end = self.K.omega.least, self.n + self.K.rows
+        end = self.n + self.K.rows
         a, held = self.K.solve(b[: self.n], b[self.n : end])
-        along = zip(least(held), b[end:], least(b[end:]), strict=True)
-        return [*a, *(x + y - z for x, y, z in along)]
+        left = [y - x for x, y in zip(self._weighed(held), b[end:], strict=True)]
+        if self.C:
+            left = [x - dot(row, a) for x, row in zip(left, self.C, strict=True)]
+        return [*a, *(x + y for x, y in zip(held, self._spread(left), strict=True))]
 
     def solve_transposed(self, w: list[Expr]) -> list[Any]:
-        own = w[self.n :]
-        across = self.K.omega.least(own)
-        a, held = self.K.solve_transposed(w[: self.n], across)
-        return [*a, *held, *(x - y for x, y in zip(own, across, strict=True))]
+        driven, own = w[: self.n], w[self.n :]
+        along = self._spread(own)
+        across = [x - y for x, y in zip(own, self._weighed(along), strict=True)]
+        for row, t in zip(self.C, along, strict=False):
+            driven = [x - c * t for x, c in zip(driven, row, strict=True)]
+        a, held = self.K.solve_transposed(driven, across)
+        return [*a, *held, *along]

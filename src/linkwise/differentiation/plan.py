@@ -14,9 +14,8 @@ import numpy as np
 
 from linkwise.algorithms import Algorithm, functions_of
 from linkwise.engine import reach_plan, reaching
-from linkwise.engine.calls import TITLES
 from linkwise.engine.reaching import Asked as ReachAsked
-from linkwise.engine.tasks import Key, Tasks
+from linkwise.engine.tasks import TITLES, Key, Tasks
 from linkwise.model.parameters import KINDS
 from linkwise.model.tree import Tree
 from linkwise.trace.diff import Mode

@@ -127,19 +127,24 @@ def progress(what: str, estimate: float = 0.0) -> Iterator[None]:
     if os.environ.get("LINKWISE_PROGRESS", "").lower() in ("off", "0"):
         yield
         return
-    done = threading.Event()
+    done, failed = threading.Event(), threading.Event()
     start = 0.0 if estimate > LONG else LONG
-    ticker = threading.Thread(target=_tick, args=(done, what, estimate, start), daemon=True)
+    ticker = threading.Thread(target=_tick, args=(done, failed, what, estimate, start), daemon=True)
     ticker.start()
     try:
         yield
+    except BaseException:
+        failed.set()
+        raise
     finally:
         done.set()
         if not sys.is_finalizing():
             ticker.join(1.0)
 
 
-def _tick(done: threading.Event, what: str, estimate: float, start: float) -> None:
+def _tick(
+    done: threading.Event, failed: threading.Event, what: str, estimate: float, start: float
+) -> None:
     """Lines for a log, or one line that counts the seconds on a terminal."""
     began = monotonic()
     if done.wait(start):
@@ -154,7 +159,8 @@ def _tick(done: threading.Event, what: str, estimate: float, start: float) -> No
         if live:
             _say(stream, f"\r  {monotonic() - began:.0f}{about} ")
     if monotonic() - began > LONG:
-        _say(stream, f"{chr(13) if live else ''}  done in {monotonic() - began:.1f} s{' ' * 12}\n")
+        word, end = "stopped after" if failed.is_set() else "done in", " " * 12
+        _say(stream, f"{chr(13) if live else ''}  {word} {monotonic() - began:.1f} s{end}\n")
 
 
 def _say(stream: TextIO, text: str) -> None:

@@ -32,7 +32,7 @@ from linkwise.backends.process import build_lock
 from linkwise.engine import arrays, columns, devices, iterative, lazy
 from linkwise.engine.kernels import Kernels, cached
 from linkwise.engine.parameters import Parameters
-from linkwise.engine.tasks import GRASPS, Key, Tasks
+from linkwise.engine.tasks import TITLES, Key, Tasks
 from linkwise.errors import meant
 from linkwise.model.parameters import KINDS, Parameter
 from linkwise.model.tree import Tree
@@ -102,10 +102,6 @@ class ToldDynamics(Told, total=False):
 NONE = Options()
 USUAL = Options(out=None, threads=None, status=False, device=None)
 OPTIONS = frozenset(USUAL)
-TITLES = {"dynamics_and_inverse": "operational_dynamics", **GRASPS} | dict.fromkeys(
-    ("pivots", "factor", "factor_inverse", "apply_factor", "apply_factor_inverse",
-     "apply_factor_transpose", "apply_factor_inverse_transpose"), "innovations",
-)  # fmt: skip
 
 
 class Call:

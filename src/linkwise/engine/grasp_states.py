@@ -41,48 +41,54 @@ def beside(function: str, named: Sequence[tuple[str, Any]]) -> Beside:
     )
 
 
-def are_lists(q: Any, sizes: Sequence[int]) -> bool:
-    """Whether a configuration is given arm by arm."""
-    if not isinstance(q, (list, tuple)) or len(q) != len(sizes):
-        return False
-    return all(np.ndim(x) > 0 and np.shape(x)[-1] == n for x, n in zip(q, sizes, strict=True))
-
-
-def width(x: Any) -> int:
-    """How many numbers a state has."""
-    return int((x if hasattr(x, "shape") else np.asarray(x)).shape[-1])
-
-
 def joined(function: str, what: str, parts: Any, widths: Sequence[int]) -> Any:
-    """One array of all arms, from a list with one for each."""
-    if not isinstance(parts, (list, tuple)) or len(parts) != len(widths):
+    """One array of all arms, from a list with one for each or from such an array."""
+    if not isinstance(parts, (list, tuple)) or all(map(_is_number, parts)):
+        return numbers(function, what, parts, sum(widths))
+    if len(parts) != len(widths):
         raise ValueError(
-            f"{function}: q is a list, an array for each arm, and {what} is not; expected a "
-            f"list of {len(widths)}"
+            f"{function}: {what} is a list of {len(parts)}; expected {len(widths)} arrays, one for "
+            "each arm"
         )
     given = enumerate(zip(parts, widths, strict=True))
-    return side_by_side(numbers(function, f"{what} of arm {i}", x, n) for i, (x, n) in given)
+    each = [numbers(function, f"{what} of arm {i}", x, n) for i, (x, n) in given]
+    return side_by_side(function, each)
+
+
+def _is_number(x: Any) -> bool:
+    return isinstance(x, (int, float))
 
 
 def numbers(function: str, what: str, x: Any, width: int) -> Any:
     """An array of so many numbers a state: as it is where it is another library's, else of floats
     of NumPy.
     """
-    foreign = library_of(x) is not None
-    found = x if foreign else np.asarray(x)
-    wrong = not foreign and found.dtype.kind not in "fiu"
-    if wrong or found.ndim == 0 or found.shape[-1] != width:
+    found = array_of(function, what, x, f"(..., {width})")
+    if found.ndim == 0 or found.shape[-1] != width:
         raise ValueError(
             f"{function}: {what} has the shape {tuple(found.shape)}; expected (..., {width})"
         )
-    return found if foreign or found.dtype.kind == "f" else found.astype(float)
+    return found
 
 
-def side_by_side(parts: Iterable[Any]) -> Any:
+def array_of(function: str, what: str, x: Any, wanted: str) -> Any:
+    """An array of another library as it is, anything else as floats of NumPy."""
+    if library_of(x) is not None:
+        return x
+    try:
+        found = np.asarray(x)
+    except ValueError:  # parts of several lengths
+        found = np.empty(0, object)
+    if found.dtype.kind not in "fiu":
+        raise ValueError(f"{function}: {what} is {x!r:.60}; expected numbers, {wanted}")
+    return found if found.dtype.kind == "f" else found.astype(float)
+
+
+def side_by_side(function: str, parts: Iterable[Any]) -> Any:
     """Numbers of each state one after another, by the library that the arrays are of."""
     arrays = [x if hasattr(x, "shape") else np.asarray(x, float) for x in parts]
     own = next((x for x in map(library_of, arrays) if x is not None), None)
-    host = beside("forward_dynamics", [("an array of the state", x) for x in arrays])
+    host = beside(function, [("an array of the state", x) for x in arrays])
     xp: Any = np if own is None else getattr(own, "xp", None)
     if xp is None:  # memory on a GPU that no library computes with
         arrays, xp = [host.fetched(x) for x in arrays], np

@@ -15,7 +15,11 @@ from linkwise.model.values import unknown
 from linkwise.trace.tracer import Task
 
 # what users call the functions that stand behind another
-GRASPS = {"grasp_dynamics": "forward_dynamics", "grasp_inverse": "inverse_dynamics"}
+TITLES = {"dynamics_and_inverse": "operational_dynamics",
+          "weighted_inverse_dynamics": "inverse_dynamics"} | dict.fromkeys(
+    ("pivots", "factor", "factor_inverse", "apply_factor", "apply_factor_inverse",
+     "apply_factor_transpose", "apply_factor_inverse_transpose"), "innovations",
+)  # fmt: skip
 
 
 class Key(NamedTuple):
@@ -70,7 +74,7 @@ class Tasks:
         if not isinstance(method, str) or method not in methods:
             names = ", ".join(repr(m) for m in ("auto", *methods))
             why = wrong_kind(self.tree, function, method)
-            title = GRASPS.get(function, function)
+            title = TITLES.get(function, function)
             raise ValueError(
                 f"method {method!r}: {why + '; ' if why else ''}{title} expects one of {names}"
                 + ("" if why else meant(method, methods, 1))
@@ -132,5 +136,5 @@ class Tasks:
                 else "no method can compute it"
             )
             of_frame = f", frame {key.frame!r}" if at is not None else ""
-            title = GRASPS.get(algorithm.function, algorithm.function)
+            title = TITLES.get(algorithm.function, algorithm.function)
             raise ValueError(f"{title}, method {algorithm.method!r}{of_frame}: {reason}; {instead}")

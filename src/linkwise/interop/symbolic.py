@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import Any, NamedTuple, NoReturn
 
 from linkwise.algorithms import functions_of
@@ -10,8 +11,11 @@ from linkwise.engine.calls import Calls
 from linkwise.engine.tasks import Key
 from linkwise.interop.arguments import names
 from linkwise.spatial import scalar
+from linkwise.trace.expr import Graph, TooManyNodes, reachable
 from linkwise.trace.program import Port
 from linkwise.trace.tracer import Task, evaluate, flatten
+
+MOST_NODES = 1_000_000  # of which no expression is worth writing
 
 
 class Scalars(NamedTuple):
@@ -58,6 +62,27 @@ class Wanted(NamedTuple):
     def shape(self) -> tuple[int, ...]:
         """The shape of the result."""
         return self.task.algorithm.output_shape(self.calls.tasks.tree)
+
+    def written_size(self, values: Sequence[Sequence[float | None]], choice: float) -> float:
+        """How many numbers, symbols and operators the result has, shared parts counted at each use,
+        choices so many times; None stands for a symbol.
+        """
+        if all(x is not None for own in values for x in own):
+            return 0.0  # a number each
+        graph, tree = Graph(MOST_NODES), self.calls.tasks.tree
+        inputs = [
+            [graph.input(port.name, k) if x is None else graph.const(x) for k, x in enumerate(own)]
+            for port, own in zip(self.ports, values, strict=True)
+        ]
+        try:
+            results = [graph.lift(x) for x in flatten(evaluate(self.task, tree, *inputs))]
+        except TooManyNodes:
+            return inf
+        size: dict[int, float] = {}
+        for node in reachable(results):
+            own = 1.0 + sum(size[x.id] for x in node.args)
+            size[node.id] = own * choice if node.op == "select" else own
+        return sum(size[x.id] for x in results)
 
     def run(self, what: str, values: Sequence[Sequence[Any]]) -> list[Any]:
         """The numbers of the result, in order."""

@@ -177,7 +177,11 @@ def _carrier(contacts: Sequence[Contact]) -> int | None:
 
 
 def grasped(
-    arms: Tree, body: RigidInertia, contacts: Sequence[Contact], object_state: bool
+    arms: Tree,
+    body: RigidInertia,
+    contacts: Sequence[Contact],
+    object_state: bool,
+    length: float | None = None,
 ) -> Tree:
     """Arms, object and contacts as one tree with closed loops."""
     ends = [arms.frames[forest.name_of(arms, c.arm, c.frame)] for c in contacts]
@@ -197,7 +201,7 @@ def grasped(
     made = tuple(_closure(i, c, ends[i], frame) for i, c in enumerate(contacts))
     loops = tuple(x for i, x in enumerate(made) if i != carrier)
     _refuse_same_link(loops, arms)
-    held = Held(frame, body, made, carrier, arms)
+    held = Held(frame, body, made, carrier, length)
     passive = () if loops == () or carrier is not None else tuple(range(arms.nv, tree.nv))
     return replace(tree, closures=loops, held=held, unactuated=passive)
 

@@ -18,11 +18,12 @@ from linkwise.model.frames import pose_arrays, turns_of
 from linkwise.model.joints import Free
 from linkwise.model.tree import BASE, Frame, Link, Tree
 from linkwise.model.values import Array, as_triple, pose_of
-from linkwise.spatial import RigidInertia, Transform, Vec3
+from linkwise.spatial import RigidInertia, Scalar, Sym3, Transform, Vec3
 from linkwise.spatial.matrices import orthonormal, product
 
 OBJECT = "object"  # its link, joint and frame
 FREE = Free()
+ROUNDED = 2.0**-50  # beside the whole, what is left of a part that was added and taken off
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Held:
     body: RigidInertia  # in the object's own frame
     contacts: tuple[Closure, ...]  # a: frames of arms; b: frames on the link of the object
     carrier: int | None  # the contact by which an arm's link has the object in its body
-    arms: Tree  # alone; their links have the numbers that they have in the tree
+    length: float | None = None  # in m, by which moments are divided; None: of the contacts
 
     @property
     def n_contacts(self) -> int:
@@ -46,23 +47,12 @@ class Held:
         rows = (orthonormal(x.directions) for x in self.contacts)
         return tuple(tuple(tuple(row) for row in own.tolist()) for own in rows)
 
-    @cached_property
-    def coupled(self) -> tuple[tuple[int, ...], ...]:
-        """Numbers of the directions that contacts hold, those of each robot together."""
-        found: dict[int, list[int]] = {}
-        first = 0
-        for contact in self.contacts:
-            root = (self.arms.path(contact.a.link) or [BASE])[0]
-            found.setdefault(root, []).extend(range(first, first + contact.rank))
-            first += contact.rank
-        return tuple(map(tuple, found.values()))
-
     @property
     def content(self) -> tuple[object, ...]:
         """What programs depend on."""
         body = (self.body.m, *self.body.h, *self.body.second)
         contacts = [(x.a, x.b, x.directions) for x in self.contacts]
-        return (self.frame, body, contacts, self.carrier, self.arms.digest)
+        return (self.frame, body, contacts, self.carrier, self.length)
 
 
 def joined(
@@ -169,6 +159,42 @@ def with_payload(tree: Tree, body: RigidInertia, frame: Frame) -> Tree:
     ]
     own = replace(frame, of_object=True)
     return replace(tree, links=tuple(links), frames=dict(tree.frames) | {OBJECT: own})
+
+
+def arms_alone(tree: Tree) -> Tree:
+    """The arms of a grasp without the object; links have the numbers that they have in the tree.
+
+    The carrier's link gets the object's inertia taken off. Entries that are zero but for the
+    rounding of that difference are zero.
+    """
+    held = tree.held
+    assert held is not None
+    links = list(tree.links)
+    if held.carrier is None:
+        links.pop()
+    else:
+        link = links[held.frame.link]
+        links[held.frame.link] = replace(link, inertia=_less(link.inertia, on_link(held)))
+    return replace(tree, links=tuple(links), closures=(), passive=(), held=None)
+
+
+def on_link(held: Held) -> RigidInertia:
+    """The object's body in the frame of the link that it moves with."""
+    turns = turns_of(np.array(held.frame.rotation))
+    return Transform(Vec3(*held.frame.origin), turns).body_back(held.body)
+
+
+def _less(whole: RigidInertia, part: RigidInertia) -> RigidInertia:
+    pairs = (zip(x, y, strict=True) for x, y in ((whole.h, part.h), (whole.second, part.second)))
+    h, second = ([_difference(a, b) for a, b in own] for own in pairs)
+    return RigidInertia(_difference(whole.m, part.m), Vec3(*h), Sym3(*second))
+
+
+def _difference(a: Scalar, b: Scalar) -> Scalar:
+    left = a - b
+    if isinstance(left, float) and abs(left) <= ROUNDED * abs(a):
+        return 0.0
+    return left
 
 
 def clash(trees: Iterable[Tree]) -> bool:

@@ -128,8 +128,11 @@ def _with_inertias(tree: Tree, numbers: Sequence[Scalar], _: Any) -> Tree:
 
 def _with_payload(tree: Tree, numbers: Sequence[Scalar], frame: Frame | None) -> Tree:
     assert frame is not None  # `Robot.parametric` has seen to it
-    more, links = place_of(frame).body_back(body_of(numbers)), list(tree.links)
-    links[frame.link] = replace(links[frame.link], inertia=links[frame.link].inertia + more)
+    body, links = body_of(numbers), list(tree.links)
+    more, link = place_of(frame).body_back(body), links[frame.link]
+    links[frame.link] = replace(link, inertia=link.inertia + more)
+    if tree.held is not None and frame.of_object:  # it is the object that weighs more
+        tree = replace(tree, held=replace(tree.held, body=tree.held.body + body))
     return tree.with_links(links)
 
 

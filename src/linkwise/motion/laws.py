@@ -287,7 +287,7 @@ def _pd_called(robot: Robot, numbers: Sequence[Array], q: Array, v: Array, threa
 def _gravity_called(
     robot: Robot, _numbers: Sequence[Array], q: Array, _v: Array, threads: Any
 ) -> Array:
-    if robot.loops:
+    if robot.tree.is_closed:
         still = np.zeros(robot.nv, q.dtype)
         return _of_motors_called(robot, robot.inverse_dynamics(q, still, still, threads=threads))
     return _of_motors_called(robot, robot.gravity_torque(q, threads=threads))
@@ -312,7 +312,7 @@ def computed_called(
         rows = robot.open.compute("mass_product", q[..., None, :], units, threads=threads)
         block = rows[..., passive].reshape(*q.shape[:-1], -1)
         met = _reaction(len(passive))(robot, [block, needed[..., passive]], threads)
-        if not robot.loops:
+        if not robot.tree.is_closed:
             return _of_motors_called(robot, needed - (met[..., None] * rows).sum(-2))
         wanted[..., passive] = -met
     found = robot.inverse_dynamics(q, v, wanted, f_ext=f_ext, threads=threads)

@@ -171,6 +171,12 @@ def reciprocal_if_independent(x: Scalar, scale: Scalar) -> Scalar:
     return select(left, 1.0 / select(x, x, 1.0), 0.0)  # the division need not wait for the scale
 
 
+def reciprocal_if_regular(x: Scalar, scale: Scalar) -> Scalar:
+    """``1/x`` of a pivot; no answer where it is zero to rounding beside its scale."""
+    left = x - (INDEPENDENT * rounding(scale)) * scale
+    return reciprocal(select(left, x, 0.0), scale)
+
+
 @singledispatch
 def rounding(like: Scalar) -> Scalar:
     """The distance from 1 to the next number of the kind that ``like`` is."""

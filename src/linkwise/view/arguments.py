@@ -140,11 +140,10 @@ def _loop_forces(robot: Any, frames: Any, q: Array, motion: Any, times: int) -> 
         own = motion.numpy()
         parts = (own.q, own.qd, own.tau)
         state = [np.asarray(x, float).reshape(-1, times, x.shape[-1])[0] for x in parts]
-        found = robot.forward_dynamics(*state)[2] if grasped else robot.constraint_forces(*state)
     else:
         still = np.zeros(robot.nv)
-        torques = robot.inverse_dynamics(q, still, still)
-        found = torques[1] if grasped else robot.constraint_forces(q, still, torques)
+        state = [q, still, robot.inverse_dynamics(q, still, still)]
+    found = robot.contact_forces(*state) if grasped else robot.constraint_forces(*state)
     if grasped:
         held = [forest.name_of(robot.tree, c.arm, c.frame) for c in robot.contacts]
         titles = [f"contact of {name}" for name in held]

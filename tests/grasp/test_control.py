@@ -1,0 +1,107 @@
+"""Controllers of grasps: compiled, called, and of Python at every stage of a step."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+
+BAR = lw.RigidBody(1.5, (0.0, 0.1, 0.0), (0.02, 0.03, 0.04))
+
+
+def arm() -> lw.Robot:
+    """Three joints in a plane."""
+    b = lw.Builder("arm")
+    for i in range(3):
+        b = b.link(f"l{i}", mass=1.0, com=(0.1, 0.0, 0.0), inertia=(0.01, 0.02, 0.02))
+        b = b.joint(f"j{i}", "revolute", parent=f"l{i - 1}" if i else "base", child=f"l{i}",
+                    axis=(0, 1, 0), xyz=(0.3 if i else 0.0, 0.0, 0.0))  # fmt: skip
+    return b.frame("tip", "l2", xyz=(0.3, 0.0, 0.0)).build()
+
+
+def grasp(kind: str = "rigid") -> tuple[lw.Grasp, np.ndarray]:
+    """Two arms that face each other, and a state that closes both contacts."""
+    facing = np.diag([-1.0, 1.0, -1.0, 1.0])
+    facing[0, 3] = 1.0
+    q = np.array([0.6, -1.1, 0.4, 0.5, -1.0, 0.6])
+    if kind == "rigid":
+        first = lw.Grasp([arm(), arm()], BAR, ["tip", "tip"], [np.eye(4), facing])
+        return first.holding(q), q
+    hands = [T @ arm().forward_kinematics(x, "tip") for T, x in
+             zip((np.eye(4), facing), np.split(q, 2), strict=True)]  # fmt: skip
+    contacts = [lw.Contact(i, "tip", "soft", pose_in_object=T) for i, T in enumerate(hands)]
+    found = lw.Grasp([arm(), arm()], BAR, contacts, [np.eye(4), facing])
+    return found, np.concatenate([q, [1.0, 0, 0, 0, 0, 0, 0]])
+
+
+@pytest.mark.parametrize("integrator", ["rk4", "euler"])
+def test_a_controller_of_python_at_every_stage(integrator: str) -> None:
+    """As the same controller compiled."""
+    robot, q = grasp()
+    compiled = lw.control.pd(robot, 30.0, 2.0, target=q + 0.1)
+
+    def controller(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        return np.asarray(30.0 * (target - q) - 2.0 * qd)
+
+    target = q + 0.1
+    options = {"duration": 0.05, "dt": 1e-3, "hold": False, "integrator": integrator}
+    runs = [lw.simulate(robot, q, controller=c, **options) for c in (compiled, controller)]
+    assert (runs[1].status == 0).all() and np.abs(runs[1].qd[-1]).max() > 0.01
+    for name in ("q", "qd"):
+        a, b = (getattr(run, name) for run in runs)
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["rigid", "soft"])
+def test_laws_by_calls_are_the_compiled_ones(kind: str) -> None:
+    """Code of loops over the links, as that of robots of many links, or written out."""
+    robot, q = grasp(kind)
+    qd = np.random.default_rng(1).uniform(-1, 1, robot.nv)
+    for make in (
+        lambda own: lw.control.pd(own, 30.0, 2.0),
+        lw.control.gravity_compensation,
+        lambda own: lw.control.computed_torque(own, 30.0, 2.0),
+    ):
+        written, rolled = (make(robot.with_loops(x))(0.0, q, qd) for x in (False, True))
+        assert rolled.shape == (robot.nv,)
+        if kind == "rigid":
+            assert np.isfinite(written).all()
+        np.testing.assert_allclose(rolled, written, rtol=1e-9, atol=1e-9)
+        if kind == "soft" and np.isfinite(rolled).all():
+            assert (rolled[6:] == 0.0).all()
+
+
+def test_compensation_holds_an_object_between_points_still() -> None:
+    """Soft contacts in one plane leave the object free to move out of it, where nothing pushes."""
+    robot, q = grasp("soft")
+    still = np.zeros(robot.nv)
+    tau = lw.control.gravity_compensation(robot)(0.0, q, still)
+    np.testing.assert_allclose(robot.forward_dynamics(q, still, tau), 0.0, atol=1e-9)
+    np.testing.assert_allclose(tau, robot.inverse_dynamics(q, still, still), rtol=1e-9, atol=1e-12)
+
+
+def test_one_name_is_one_function() -> None:
+    """The method that is chosen, its operations, its derivatives and its expressions."""
+    robot, q = grasp()
+    method = robot.method_for("forward_dynamics")
+    tau = np.arange(6.0)
+    state = q, 0.1 * tau, tau
+    qdd = robot.forward_dynamics(*state)
+    assert robot.forward_dynamics(*state, method=method).tobytes() == qdd.tobytes()
+    count = robot.operation_count("forward_dynamics")
+    assert count == robot.operation_count("forward_dynamics", method)
+    value, by_q, by_qd, by_tau = robot.forward_dynamics_derivatives(*state, value=True)
+    np.testing.assert_allclose(value, qdd, rtol=1e-9)
+    by = robot.derivative("forward_dynamics", value=True)
+    again, parts = by(*state)
+    np.testing.assert_allclose(again, qdd, rtol=1e-9)
+    for part, own in zip(parts, (by_q, by_qd, by_tau), strict=True):
+        np.testing.assert_allclose(part, own, rtol=1e-9, atol=1e-9 * np.abs(own).max())
+    np.testing.assert_allclose(
+        np.ravel(robot.evaluate("forward_dynamics", *(x.tolist() for x in state))), qdd, rtol=1e-9
+    )
+    pytest.importorskip("casadi", reason="CasADi (pip install casadi) is not installed")
+    np.testing.assert_allclose(
+        np.ravel(robot.casadi("forward_dynamics")(*state)), qdd, rtol=1e-9, atol=1e-12
+    )
