@@ -244,7 +244,11 @@ class Code(Enum):
         "write the whole name of the joint to follow, with its prefix",
     )
     FOLLOWS_ITSELF = no_driver("joint={name!q} is the joint itself; expected another joint")
-    FOLLOWS_FOLLOWER = no_driver("joint={name!q} is a mimic too; expected a joint that is not")
+    FOLLOWS_IN_CIRCLE = error(
+        "joint {name!q} follows itself through {driver!q}; expected joints that end at one that "
+        "follows none",
+        "let one of these joints follow none",
+    )
     CANNOT_FOLLOW = no_driver("{name!q} is {kind}; expected one of {known}, of driver and follower")
 
     # -- MJCF: files, words and numbers ---------------------------------------------------------
@@ -340,11 +344,6 @@ class Code(Enum):
     MUJOCO_WARNING = told("{words}" + SAYS, "see MuJoCo's XML reference")
 
     # -- MJCF: more than a tree of joints -------------------------------------------------------
-    FOLLOWS_IN_CIRCLE = error(
-        "joint {name!q} follows itself through {driver!q}; expected joints that end at one that "
-        "follows none",
-        "let one of these joints follow none",
-    )
     CLOSES_LOOP = error(
         "the equality constraint {which} is neither of joints of one axis nor a closed loop "
         '(<connect>, <weld>); expected loops="open", which leaves out all but mimic joints, or a '

@@ -41,7 +41,7 @@ class Options(TypedDict, total=False):
 
     base: str
     gravity: Sequence[float] | None
-    friction: bool
+    friction: bool | None
     mimic: str
     strict: bool
     repair: str | None
@@ -50,7 +50,7 @@ class Options(TypedDict, total=False):
 
 
 USUAL = Options(
-    base="fixed", gravity=None, friction=False, mimic="follow", strict=True, repair=None,
+    base="fixed", gravity=None, friction=None, mimic="follow", strict=True, repair=None,
     loops="closed", order=None,
 )  # fmt: skip
 
@@ -83,8 +83,10 @@ def load(
 
     ``base="free"`` lets the base fly: six more degrees of freedom, first in ``q`` and ``qd``.
     ``gravity`` (3) in m/s² replaces the file's, which in a URDF is (0, 0, -9.81). With
-    ``friction=True`` the dynamics include the file's joint damping and Coulomb friction, which are
-    otherwise kept as data. Mimic joints, and joints that an MJCF ties by ``<equality>``, follow the
+    ``friction=True`` the dynamics include the file's joint damping and Coulomb friction. Unless it
+    is given they are data alone, as in Pinocchio, and a `FrictionWarning` says so once: here for an
+    MJCF, whose damping and friction always act in MuJoCo, or in the first `simulate` of another
+    robot; ``friction=False`` leaves them out without a word. Mimic joints, and joints that an MJCF ties by ``<equality>``, follow the
     joint they name; ``mimic="free"`` gives them numbers of their own, as Pinocchio does by default
     and MuJoCo always.
 
@@ -196,6 +198,8 @@ def make(describe: Callable[[], RobotDescription], options: Options, quiet: bool
         described = describe()
         tree = changed(replace(described, loops=()), options)
         robot = Robot(tree, policy_of(options, quiet))
+    if described.friction_acts:
+        robot._warn_of_friction("")
     loops: list[AnyLoop] = [
         Loop(x.frame_a, x.frame_b, x.directions, x.pose)
         if isinstance(x, LoopDescription)
@@ -218,7 +222,9 @@ def changed(robot: RobotDescription, options: Options) -> RobotDescription:
 
 def policy_of(options: Options, quiet: bool = False) -> Policy:
     """How to build a robot with these options."""
-    return Policy(options["strict"], options["repair"], options["friction"], quiet)
+    friction = options["friction"]
+    known = friction is not None
+    return Policy(options["strict"], options["repair"], bool(friction), known, quiet)
 
 
 def checked(function: str, options: Options) -> Options:

@@ -16,7 +16,7 @@ from linkwise.conversions import Conversions, layout_of
 from linkwise.engine import devices
 from linkwise.engine.calls import Array, Calls, Options, Pair, Plain, Result, Told, announce
 from linkwise.engine.tasks import Key, frames_of
-from linkwise.errors import NoProgram
+from linkwise.errors import FrictionWarning, NoProgram, warn
 from linkwise.functions import Functions, names
 from linkwise.model import configuration, edit
 from linkwise.model.bodies import Policy
@@ -25,6 +25,7 @@ from linkwise.model.closures import AnyLoop, Closing, Loop, several
 from linkwise.model.contacts import RigidBody
 from linkwise.model.description import IDENTITY, BodyInertia, Limits, RobotDescription
 from linkwise.model.find import find_link
+from linkwise.model.friction import friction_of
 from linkwise.model.layouts import Layout
 from linkwise.model.order import reorder
 from linkwise.model.parameters import KINDS, MOST_LINKS, Parameter, inertial_parameters
@@ -584,8 +585,21 @@ class Robot(Functions, Conversions):
         """
         if friction not in (True, False):
             raise ValueError(f"with_friction: friction is {friction!r}; expected True or False")
-        policy = dataclasses.replace(self._policy, friction=bool(friction))
-        return self._edited(self._described(), policy)
+        changes = {"friction": bool(friction), "friction_known": True}
+        return self._edited(self._described(), dataclasses.replace(self._policy, **changes))
+
+    def _warn_of_friction(self, function: str) -> None:
+        """Warn once that damping and friction are left out, unless the user has chosen that."""
+        if self._policy.friction_known or "friction" in self.parameters:
+            return
+        self._policy = dataclasses.replace(self._policy, friction_known=True)
+        if left_out := friction_of(self._description):
+            warn(
+                FrictionWarning,
+                f"{function}robot {self.name!r}: {left_out} left out of the dynamics; expected "
+                "friction=True when it is loaded, or robot.with_friction(), to include them, "
+                "friction=False to leave them out without this warning",
+            )
 
     def with_loops(self, loops: bool | None = True) -> Robot:
         """The same robot compiled as loops over its links (True), or as code for each link (False).

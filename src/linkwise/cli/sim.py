@@ -56,7 +56,6 @@ LAWS = ("none", "gravity", "pd", "hold")
 @click.option("--limits", type=Words(["ignore", "stop", "event"]), default="ignore",
               show_default=True,
               help="At joint limits: nothing, soft stops, or the end of the motion.")  # fmt: skip
-@click.option("--friction", is_flag=True, help="Include the joints' damping and friction.")
 @click.option("--plot", type=NewFile(), help="Save a picture (needs matplotlib).")
 @click.option("--save", type=NewFile(), help="Save the trajectory (.npz).")
 @json_option
@@ -70,7 +69,6 @@ def sim(
     start: str,
     seed: int,
     limits: str,
-    friction: bool,
     plot: str | None,
     save: str | None,
     as_json: bool,
@@ -82,7 +80,6 @@ def sim(
             f"--duration {duration:g}, --dt {dt:g}: expected finite numbers of seconds"
         )
     moving = load_moving(robot, **loading)
-    moving = moving.with_friction() if friction else moving
     q = moving.neutral() if start == "neutral" else moving.random_q(seed=seed)
     q = moving.project(q) if moving.loops else q
     began = perf_counter()

@@ -21,6 +21,7 @@ import numpy as np
 
 from linkwise.codes import Code
 from linkwise.errors import Where
+from linkwise.io.mjefforts import effort_limits
 from linkwise.io.mjequality import Locate, Reading, curves, library, loops, ties
 from linkwise.io.mjrotors import geared, more_armature
 from linkwise.io.mjshapes import body_shapes, text_at
@@ -78,6 +79,7 @@ def describe_mjmodel(
         reader.links[0].name,
         tuple(frames),
         closed,
+        friction_acts=True,
     )
 
 
@@ -127,6 +129,7 @@ class _Reader:
         self.ties = ties(model, names.joints, locate, reading)
         self.more_armature = more_armature(model, self.ties, locate, reading)
         self.more_damping, _ = geared(model, "actuator_damping")
+        self.efforts = effort_limits(model)
         world = locate("body", WORLD)
         self.links = [
             LinkDescription(names.bodies[WORLD], None, *body_shapes(model, WORLD), where=world)
@@ -183,7 +186,7 @@ class _Reader:
                 origin=origin,
                 axis=unit(m.jnt_axis[joint]) if one_axis else (0.0, 0.0, 1.0),
                 mimic=self._mimic(joint),
-                limits=_limits(m, joint),
+                limits=_limits(m, joint, float(self.efforts[joint])),
                 armature=_armature(m, joint, self.more_armature[joint], where),
                 rotor_axes="parent" if m.jnt_type[joint] == FREE else "",
                 damping=damping + self.more_damping[joint],
@@ -223,11 +226,8 @@ def _kind(m: Any, joint: int) -> str:
     return {FREE: "free", BALL: "spherical", SLIDE: "prismatic"}[int(kind)]
 
 
-def _limits(m: Any, joint: int) -> Limits:
+def _limits(m: Any, joint: int, effort: float) -> Limits:
     """Limits of a joint; those of a ball joint are a cone, which is not kept."""
-    effort = np.inf
-    if m.jnt_actfrclimited[joint]:
-        effort = float(np.abs(m.jnt_actfrcrange[joint]).max())
     if not m.jnt_limited[joint] or m.jnt_type[joint] not in (HINGE, SLIDE):
         return Limits(effort=effort)
     lower, upper = (float(x) for x in m.jnt_range[joint])

@@ -26,7 +26,7 @@ def more_armature(m: Any, ties: dict[int, Tie], locate: Locate, reading: Reading
     joints, tendons = geared(m, "actuator_armature")
     tendons += getattr(m, "tendon_armature", 0.0)
     for i in np.flatnonzero(tendons):
-        moved = _joints(m, int(i), ties if reading.follow else {})
+        moved = tendon_joints(m, int(i), ties if reading.follow else {})
         if moved is not None and len(moved) <= 1:
             for joint, coefficient in moved.items():
                 joints[joint] += tendons[i] * coefficient**2
@@ -51,7 +51,7 @@ def geared(m: Any, field: str) -> tuple[Array, Array]:
     return joints, tendons
 
 
-def _joints(m: Any, tendon: int, ties: dict[int, Tie]) -> dict[int, float] | None:
+def tendon_joints(m: Any, tendon: int, ties: dict[int, Tie]) -> dict[int, float] | None:
     """Coefficients of the independent joints in a tendon's length; None where it is not linear."""
     start = m.tendon_adr[tendon]
     wraps = range(start, start + m.tendon_num[tendon])

@@ -39,7 +39,7 @@ from linkwise.model.description import (
     Tensor,
     Triple,
 )
-from linkwise.model.structure import check_mimics, mended_tree
+from linkwise.model.structure import mended_tree, resolved_mimics
 from linkwise.model.values import at_right_angle, unit
 
 # joint types of URDF, and beyond it those that `save` writes, with the kinds they are
@@ -110,7 +110,7 @@ def describe_urdf(root: Node, files: FileRoots, limits: ReadLimits, mimic: str) 
     joints = tuple(_joint(node) for node in root.all("joint"))
     if mimic == "free":
         joints = tuple(replace(joint, mimic=None) for joint in joints)
-    check_mimics(joints)
+    joints = resolved_mimics(joints)
     base, links, joints = mended_tree(links, joints)
     return RobotDescription(name, links, joints, where=root.where, base=base)
 

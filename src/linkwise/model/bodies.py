@@ -34,6 +34,8 @@ class Policy:
     strict: bool = True  # refuse it; otherwise warn and take it as written
     repair: str | None = None  # "nearest": replace it by the nearest body that can exist
     friction: bool = False  # let the dynamics use damping and Coulomb friction
+    # the user chose so, or was warned that damping and friction are left out
+    friction_known: bool = field(default=False, compare=False)
     # no warnings: what is odd about the numbers of a bundled robot is said in models/
     quiet: bool = field(default=False, compare=False)
 

@@ -138,6 +138,7 @@ def prepare(
     _refuse_too_large(made)
     _refuse_steps_in_python(made)
     _refuse_solver(made)
+    robot._warn_of_friction("simulate: ")
     if number is not None:
         _refuse_device(made, device)
     return made
