@@ -21,6 +21,11 @@ SAYS = " (says MuJoCo's compiler)"
 NOT_NEEDED = "delete it if linkwise is all that reads this file"
 BODY = "the body moved by joint '{joint}' has "
 INERTIAS = BODY + "principal inertias ({principal}) kg m²"
+PART = (
+    "link {link!q}, merged with links fixed to it into the body moved by joint {joint!q}, has "
+    "principal inertias ({principal}) kg m²"
+)
+ONE_SOURCE_OF_LINK = "take mass, centre and inertia of this link from one source"
 ONE_SOURCE = "take mass, centre and inertia from one source; --repair writes the nearest possible"
 WAYS_OUT = 'repair="nearest" takes the nearest physically consistent body, strict=False this one'
 MIMIC_FREE = 'mimic="free" lets the joint move on its own'
@@ -123,6 +128,9 @@ class Code(Enum):
     )
     UNKNOWN_ELEMENT = hint(
         "<{tag}> is not read: ignored, with all it contains", "delete it if it is not needed"
+    )
+    MISPLACED_WORD = told(
+        "{written} is not read here; expected {home}: ignored", "write it as {home}"
     )
     UNKNOWN_ATTRIBUTE = hint("unknown attribute {key!q} ignored", "delete it if it is not needed")
     MISSING_PART = doubtful(
@@ -365,6 +373,10 @@ class Code(Enum):
         "MuJoCo's acts along world axes where the body slides",
         "set it to 0, unless that is what was meant",
     )
+    NEGATIVE_DAMPING = told(
+        "damping {value:g} is negative: it would drive the joint (with friction=True)",
+        "write zero or more",
+    )
     SPRING = told("the spring (stiffness) is left out", NOT_NEEDED)
     TENDON_FORCES = told("stiffness and damping of the tendon are left out", NOT_NEEDED)
     GRAVCOMP = told("gravcomp is left out: the body has its weight", NOT_NEEDED)
@@ -404,6 +416,13 @@ class Code(Enum):
     TRIANGLE_NEARLY = told(
         INERTIAS + ", the largest {percent:.2g} % above the sum of the other two: taken as written",
         ONE_SOURCE,
+    )
+    HIDDEN_NEGATIVE_INERTIA = told(
+        PART + "; expected none negative: taken as written", ONE_SOURCE_OF_LINK
+    )
+    HIDDEN_TRIANGLE = told(
+        PART + "; expected each at most the sum of the other two: taken as written",
+        ONE_SOURCE_OF_LINK,
     )
     INERTIA_WITHOUT_MASS = told(
         BODY + "inertia and no mass: taken as written", "write the mass of the link"

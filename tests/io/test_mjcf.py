@@ -293,7 +293,7 @@ def write(folder: Path, text: str, name: str = "robot.xml") -> Path:
 @pytest.fixture(scope="module", params=MODELS)
 def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Both:
     path = write(tmp_path_factory.mktemp("mjcf"), MODELS[request.param])
-    return both(lw.load(path), mujoco.MjModel.from_xml_path(str(path)))
+    return both(lw.load(path, friction=False), mujoco.MjModel.from_xml_path(str(path)))
 
 
 # -- against MuJoCo -----------------------------------------------------------------------------
@@ -379,7 +379,7 @@ def joint(robot: lw.Robot, name: str) -> Any:
 
 
 def test_joint_data(tmp_path: Path) -> None:
-    robot = load_text(tmp_path, MODELS["inertials"])
+    robot = load_text(tmp_path, MODELS["inertials"], friction=False)
     ja, jb = joint(robot, "ja"), joint(robot, "jb")
     assert (ja.kind, ja.armature, ja.damping, ja.friction) == ("revolute", 0.3, 2.0, 0.5)
     np.testing.assert_allclose([ja.limits.lower, ja.limits.upper], np.radians([-60.0, 90.0]))
@@ -389,9 +389,9 @@ def test_joint_data(tmp_path: Path) -> None:
 
 def test_damping_counts_when_asked_for(tmp_path: Path) -> None:
     still, moving = np.zeros(5), np.array([0.7, 0, 0, 0, 0])
-    q = load_text(tmp_path, MODELS["inertials"]).neutral()
     with_friction = load_text(tmp_path, MODELS["inertials"], friction=True)
-    without = load_text(tmp_path, MODELS["inertials"])
+    without = load_text(tmp_path, MODELS["inertials"], friction=False)
+    q = without.neutral()
     extra = with_friction.inverse_dynamics(q, moving, still) - without.bias(q, moving)
     np.testing.assert_allclose(extra[0], 2.0 * 0.7 + 0.5, rtol=1e-12)
 
@@ -1156,4 +1156,22 @@ def test_friction_of_a_free_joint_is_told(tmp_path: Path) -> None:
         "<geom type='box' size='.1 .2 .3'/></body></worldbody></mujoco>"
     )
     with pytest.warns(lw.RobotFileWarning, match=r"frictionloss 0.3 of a free joint acts along"):
-        assert lw.load(path).nv == 6
+        assert lw.load(path, friction=True).nv == 6
+
+
+def test_negative_damping_is_told_and_acts_as_in_mujoco(tmp_path: Path) -> None:
+    text = f"""<mujoco><worldbody><body><joint damping="-0.5"/>{ROD}
+      <body pos=".3 0 0"><joint axis="0 1 0" damping="1"/>{BLOCK}</body></body>
+    </worldbody></mujoco>"""
+    with pytest.warns(lw.RobotFileWarning, match=r"damping -0.5 is negative: it would drive the"):
+        driven = load_text(tmp_path, text, friction=True)
+    with pytest.warns(lw.RobotFileWarning, match="is negative"):
+        plain = load_text(tmp_path, text, friction=False)
+    model = mujoco.MjModel.from_xml_string(text)
+    q, qd = plain.random_q(seed=1), np.linspace(1.0, 2.0, plain.nv)
+    for robot, off in ((driven, 0), (plain, int(mujoco.mjtDisableBit.mjDSBL_DAMPER))):
+        model.opt.disableflags |= off | int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
+        data = mujoco.MjData(model)
+        data.qpos, data.qvel = q, qd
+        mujoco.mj_forward(model, data)
+        np.testing.assert_allclose(robot.forward_dynamics(q, qd, 0 * qd), data.qacc, rtol=1e-8)

@@ -32,6 +32,7 @@ from linkwise.io.poses import (
     not_negative,
     quaternion_matrix,
     rotor_inertia,
+    shared_damping,
     shared_number,
     turn_matrix,
 )
@@ -174,7 +175,7 @@ class _Reader:
         m, where = self.model, self.locate("joint", joint)
         one_axis = m.jnt_type[joint] in (HINGE, SLIDE)
         friction = shared_number(where, "frictionloss", _own(m.dof_frictionloss, m, joint))
-        damping = shared_number(where, "damping", _own(m.dof_damping, m, joint))
+        damping = shared_damping(where, _own(m.dof_damping, m, joint))
         if friction and m.jnt_type[joint] == FREE:
             where.report(Code.FREE_JOINT_FRICTION, value=friction)
         self.joints.append(

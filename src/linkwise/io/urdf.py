@@ -96,6 +96,16 @@ _URDF = Vocabulary(
     structural=frozenset(
         "robot link joint inertial mass inertia parent child axis limit dynamics mimic".split()
     ),
+    homes={
+        **{word: f'<dynamics {word}="..."/>' for word in ("damping", "friction", "armature")},
+        **{word: f'<limit {word}="..."/>' for word in ("lower", "upper", "velocity", "effort")},
+        **{word: f'<inertial><inertia {word}="..."/>' for word in TENSOR},
+        "mass": '<inertial><mass value="..."/>',
+        "multiplier": '<mimic multiplier="..."/>',
+        "offset": '<mimic offset="..."/>',
+        "xyz": '<origin xyz="..."/>',
+        "rpy": '<origin rpy="..."/>',
+    },
 )
 
 

@@ -315,6 +315,8 @@ class Vocabulary:
     elements: Mapping[str, Words]
     skipped: frozenset[str]
     structural: frozenset[str]  # tags that must never be ignored, wherever they stand
+    # words of the mechanics -> where they are read; ignoring one elsewhere is told
+    homes: Mapping[str, str] = field(default_factory=dict)
 
     def read(self, node: Node) -> Node:
         """The element with the words that are read; misspelt and misplaced ones are reported.
@@ -341,6 +343,9 @@ class Vocabulary:
             elif words.strict:
                 known = " or ".join(sorted(words.attributes))
                 node.report(Code.FOREIGN_ATTRIBUTE, key=plain(key), value=value, known=known)
+            elif key in self.homes and node.tag in self.structural:
+                written, home = f"{key}={quote(value)}", self.homes[key]
+                node.report(Code.MISPLACED_WORD, written=written, home=home, kind_of=key)
             else:
                 node.report(Code.UNKNOWN_ATTRIBUTE, key=key)
         return read
@@ -362,5 +367,9 @@ class Vocabulary:
         if meant := suggestion(node.tag, words.children):
             node.report(Code.MISSPELT_ELEMENT, tag=tag, meant=meant)
             return replace(node, tag=meant)
-        node.report(Code.UNKNOWN_ELEMENT, tag=tag)
+        if node.tag in self.homes and parent.tag in self.structural:
+            home = self.homes[node.tag]
+            node.report(Code.MISPLACED_WORD, written=f"<{tag}>", home=home, kind_of=tag)
+        else:
+            node.report(Code.UNKNOWN_ELEMENT, tag=tag)
         return None

@@ -23,6 +23,11 @@ log = logging.getLogger("linkwise")
 ROUNDING_OF_FILES = 1e-6
 NEARLY = 0.05
 EDGE = 1e-6  # share of the largest second moment that a repaired body keeps in every direction
+# what is said of a link's inertia if links that are fixed to it hide it
+HIDDEN = {
+    Code.NEGATIVE_INERTIA: Code.HIDDEN_NEGATIVE_INERTIA,
+    Code.TRIANGLE: Code.HIDDEN_TRIANGLE,
+}
 REPAIRABLE = (Code.NEGATIVE_INERTIA, Code.TRIANGLE, Code.TRIANGLE_NEARLY)
 _ROUNDING = 8 * float(np.finfo(float).eps)  # of moments about a frame, in those about the centre
 
