@@ -435,6 +435,12 @@ class Code(Enum):
         "forward dynamics, are {effect}",
         "add an <inertial> to their links, or make the joints fixed",
     )
+    BASE_WITHOUT_INERTIA = told(
+        "link {link!q}, the floating base, has no mass or inertia: functions that divide by it, "
+        "such as forward dynamics and simulate, are {effect}; expected an <inertial>, "
+        'robot.with_inertia({link!q}, mass=..., inertia=...), or base="fixed"',
+        'add an <inertial> to the base link, or load it with base="fixed"',
+    )
     MASSLESS = told(
         "joints of links without mass of their own: {names}; the mass matrix can become singular",
         "add an <inertial> to their links",

@@ -151,12 +151,22 @@ def _unmoved(
         if checked[i].is_point and bodies[i].where.span:  # in code, a point was asked for
             facts = {"joint": bodies[i].joint.name, "mass": checked[i].mass}
             bodies[i].where.report(Code.POINT_MASS, **facts)
-    if len(unmoved) < len(bodies) and not policy.quiet:  # else it is a robot for kinematics
-        effect = "refused" if policy.strict else "NaN, with the status SINGULAR (strict=False)"
-        _tell(Code.UNMOVED, [bodies[i] for i in unmoved], effect=effect)
+    if len(unmoved) == len(bodies):  # a robot for kinematics
+        return tuple(bodies[i].joint.name for i in unmoved)
+    effect = "refused" if policy.strict else "NaN, with the status SINGULAR (strict=False)"
+    bases = [bodies[i] for i in unmoved if _is_floating_base(bodies[i])]
+    for body in bases:  # said of bundled robots too
+        body.where.report(Code.BASE_WITHOUT_INERTIA, link=body.name, effect=effect)
+    if not policy.quiet:
+        others = [bodies[i] for i in unmoved if not _is_floating_base(bodies[i])]
+        _tell(Code.UNMOVED, others, effect=effect)
         massless = [i for i in bare if checked[i].is_nothing and i not in unmoved]
         _tell(Code.MASSLESS, [bodies[i] for i in joints_that_may_lose_inertia(tree, massless)])
     return tuple(bodies[i].joint.name for i in unmoved)
+
+
+def _is_floating_base(body: Body) -> bool:
+    return body.parent == BASE and body.joint.kind == "free"
 
 
 def _tell(code: Code, bodies: list[Body], **facts: str) -> None:
