@@ -151,9 +151,7 @@ class Builder:
             raise where.error("has no link; expected at least one")
         base, *_ = mended_tree(links, self._joints)
         joints = resolved_mimics(self._joints)
-        robot = RobotDescription(
-            self._name, tuple(links), joints, self._gravity, where, base
-        )
+        robot = RobotDescription(self._name, tuple(links), joints, self._gravity, where, base)
         for frame in self._frames:
             robot = edit.with_frame(robot, frame.name, frame.link, frame.origin)
         return robot

@@ -69,8 +69,8 @@ def load(
     (6, 'joint1')
 
     Bundled robots, ``"puma560"`` and ``"iiwa14"``, are published sets of parameters, taken as
-    published: ``linkwise info NAME`` has their sources, and where they break rules of this function
-    or lack limits. ``source`` may also be a name of the package robot_descriptions, such as
+    published: ``linkwise info NAME`` has their sources, and where they break rules of this function.
+    ``source`` may also be a name of the package robot_descriptions, such as
     ``"panda_description"``, which fetches the file (``pip install 'linkwise[descriptions]'``). The
     format is recognised by content, not by the ending of the name; MJCF is compiled by MuJoCo, an
     extra (``pip install 'linkwise[mujoco]'``).
@@ -255,6 +255,13 @@ def _described_elsewhere(
     except ModuleNotFoundError as error:
         hint = meant(name, getattr(known, "DESCRIPTIONS", ()), 3)
         raise RobotFileError(f"{name}: robot_descriptions has no such robot{hint}") from error
+    except Exception as error:  # of git, of its cache, of the network
+        reason = quote(" ".join(str(error).split()), 300)
+        raise RobotFileError(
+            f"{name}: robot_descriptions could not fetch it ({type(error).__name__}: {reason}); "
+            "expected a connection to its repository, or its files in robot_descriptions' cache. "
+            "Offline: lw.load('path/to/file.urdf') of a copy of your own"
+        ) from error
     path = getattr(found, "URDF_PATH", None) or getattr(found, "MJCF_PATH", None)
     if path is None:
         raise RobotFileError(f"{name}: has neither URDF_PATH nor MJCF_PATH; expected one of them")

@@ -107,6 +107,11 @@ class _Names:
         self.sites = _filled("site", [text_at(model.names, a) for a in model.name_siteadr])
 
 
+def joint_names(model: Any) -> list[str]:
+    """Return the names that a robot read from a model has for its joints, in the model's order."""
+    return _Names(model).joints
+
+
 def _filled(kind: str, names: list[str]) -> list[str]:
     """Names with no gaps: ``body3`` for the body 3 that has none."""
     taken = set(names)

@@ -36,8 +36,6 @@ BUNDLED = {
     each.name: each
     for each in (
         Bundled("puma560", puma560.ROWS, "standard", False, puma560.SOURCE, puma560.NOTES),
-        Bundled(
-            "iiwa14", iiwa14.ROWS, "modified", False, iiwa14.SOURCE, iiwa14.NOTES, iiwa14.BASE
-        ),
+        Bundled("iiwa14", iiwa14.ROWS, "modified", False, iiwa14.SOURCE, iiwa14.NOTES, iiwa14.BASE),
     )
 }
