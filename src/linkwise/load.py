@@ -69,8 +69,8 @@ def load(
     (6, 'joint1')
 
     Bundled robots, ``"puma560"`` and ``"iiwa14"``, are published sets of parameters, taken as
-    published: ``linkwise info NAME`` has their sources, and where they break rules of this function.
-    ``source`` may also be a name of the package robot_descriptions, such as
+    published: ``linkwise info NAME`` has their sources, and where they break rules of this
+    function. ``source`` may also be a name of the package robot_descriptions, such as
     ``"panda_description"``, which fetches the file (``pip install 'linkwise[descriptions]'``). The
     format is recognised by content, not by the ending of the name; MJCF is compiled by MuJoCo, an
     extra (``pip install 'linkwise[mujoco]'``).
@@ -86,7 +86,8 @@ def load(
     ``friction=True`` the dynamics include the file's joint damping and Coulomb friction. Unless it
     is given they are data alone, as in Pinocchio, and a `FrictionWarning` says so once: here for an
     MJCF, whose damping and friction always act in MuJoCo, or in the first `simulate` of another
-    robot; ``friction=False`` leaves them out without a word. Mimic joints, and joints that an MJCF ties by ``<equality>``, follow the
+    robot; ``friction=False`` leaves them out without a word. Effort limits of an MJCF are what its
+    actuators can give. Mimic joints, and joints that an MJCF ties by ``<equality>``, follow the
     joint they name; ``mimic="free"`` gives them numbers of their own, as Pinocchio does by default
     and MuJoCo always.
 

@@ -7,7 +7,6 @@ no error here.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Unpack
 
@@ -54,11 +53,8 @@ def examine(
 
     Files that it names are looked for ``beside`` another file, where that is given.
     """
-    label, root, description = (
-        TEXT if is_text(source) else path_text("check: source", source),
-        None,
-        None,
-    )
+    label = TEXT if is_text(source) else path_text("check: source", source)
+    root, description = None, None
     files = FileRoots.of(beside or (None if is_text(source) else source), package_dirs)
     told = checked("check", options)
     with collecting() as notes, strictness(told["strict"]):
