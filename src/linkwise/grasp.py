@@ -133,7 +133,7 @@ class Grasp(Robot):
     def _described(self) -> RobotDescription:
         raise ValueError(
             f"robot {self.name!r} is a grasp, which is made of its arms and cannot be edited or "
-            "saved, but for with_gravity and with_loops; expected a linkwise.Grasp of arms that "
+            "saved, but for with_gravity and with_codegen; expected a linkwise.Grasp of arms that "
             "are edited: linkwise.Grasp([arm.with_payload(...), ...], grasp.object, grasp.contacts)"
         )
 

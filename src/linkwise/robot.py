@@ -16,7 +16,7 @@ from linkwise.conversions import Conversions, layout_of
 from linkwise.engine import devices
 from linkwise.engine.calls import Array, Calls, Options, Pair, Plain, Result, Told, announce
 from linkwise.engine.tasks import Key, frames_of
-from linkwise.errors import FrictionWarning, NoProgram, warn
+from linkwise.errors import FrictionWarning, NoProgram, meant, warn
 from linkwise.functions import Functions, names
 from linkwise.model import configuration, edit
 from linkwise.model.bodies import Policy
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 
 OPEN = Closing()  # no loops
+CODEGEN = {"auto": None, "rolled": True, "unrolled": False}
 
 
 class FramePlace(NamedTuple):
@@ -601,21 +602,30 @@ class Robot(Functions, Conversions):
                 "friction=False to leave them out without this warning",
             )
 
-    def with_loops(self, loops: bool | None = True) -> Robot:
-        """The same robot compiled as loops over its links (True), or as code for each link (False).
+    def with_codegen(self, codegen: str) -> Robot:
+        """Return the same robot with its functions compiled as rolled or as unrolled code.
 
-        Loops compile in a fraction of a second whatever the number of links; written-out code is
-        faster for robots of few links. None chooses by that number, which is the default. Methods
-        that cannot be loops are written out all the same.
+        Rolled code is loops over the links: it compiles in a fraction of a second whatever the
+        number of links. Unrolled code has instructions of its own for each link, and is faster for
+        robots of few links. Methods that cannot be rolled are unrolled all the same.
+
+        Args:
+            codegen: ``"rolled"``, ``"unrolled"``, or ``"auto"``, which chooses by the number of
+                links and is the default of every robot.
+
+        Returns:
+            A robot of the same dynamics.
 
         >>> import numpy as np, linkwise as lw
         >>> robot, q, qd = lw.chain(3), np.array([0.1, 0.2, 0.3]), np.ones(3)
-        >>> bool(np.allclose(robot.with_loops(True).bias(q, qd), robot.bias(q, qd)))
+        >>> bool(np.allclose(robot.with_codegen("rolled").bias(q, qd), robot.bias(q, qd)))
         True
         """
-        if loops is not None and not isinstance(loops, (bool, np.bool_)):
-            raise ValueError(f"with_loops: loops is {loops!r}; expected True, False or None")
-        tree = dataclasses.replace(self._tree, loops=None if loops is None else bool(loops))
+        if not isinstance(codegen, str) or codegen not in CODEGEN:
+            known = ", ".join(map(repr, CODEGEN))
+            hint = meant(codegen, CODEGEN, 1) if isinstance(codegen, str) else ""
+            raise ValueError(f"with_codegen: codegen is {codegen!r}; expected one of {known}{hint}")
+        tree = dataclasses.replace(self._tree, loops=CODEGEN[codegen])
         return self._like(self._description, self._policy, tree)
 
     def parametric(self, *names: str, payload: str | None = None) -> Robot:
@@ -770,7 +780,7 @@ class Robot(Functions, Conversions):
         if not self._description.links:
             raise ValueError(
                 f"robot {self.name!r} was made from a tree (chain, from_tree) and cannot be edited "
-                "or saved, but for with_gravity and with_loops; expected one that was loaded, or "
+                "or saved, but for with_gravity and with_codegen; expected one that was loaded, or "
                 "made by linkwise.Builder"
             )
         return self._description
@@ -1178,7 +1188,7 @@ def _compiled(task: Task) -> Task:
         products = ", ".join(map(repr, task.algorithm.products))
         raise NoProgram(
             f"{task.name}: by loops, its iterations run on arrays and have no program; expected "
-            f"one of the functions that they call, {products}, or robot.with_loops(False)"
+            f"one of the functions that they call, {products}, or robot.with_codegen('unrolled')"
         )
     return task.of_columns or task
 

@@ -599,7 +599,7 @@ def test_an_edited_robot_keeps_its_class_and_attributes() -> None:
     for act in (
         lambda r: r.lock({"elbow": 0.0}),
         lambda r: r.with_friction(),
-        lambda r: r.with_loops(),
+        lambda r: r.with_codegen("rolled"),
     ):
         edited = act(mine)
         assert edited == act(arm())
@@ -608,7 +608,7 @@ def test_an_edited_robot_keeps_its_class_and_attributes() -> None:
 
 
 def test_an_edited_robot_keeps_its_loops() -> None:
-    assert arm().with_loops().lock({"elbow": 0.0}).tree.loops is True
+    assert arm().with_codegen("rolled").lock({"elbow": 0.0}).tree.loops is True
     assert arm().lock({"elbow": 0.0}).tree.loops is None
 
 

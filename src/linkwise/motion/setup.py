@@ -338,7 +338,7 @@ def _refuse_with_loops(robot: Robot, integrator: str, limits: Any, device: Any) 
             f"simulate: robot {robot.name!r} has so many links that its functions are loops over "
             f"them, and {wrong} for code written out link by link; expected integrator 'rk4' or "
             "'euler', limits=None and device=None; or, of a robot of few links, "
-            "robot.with_loops(False)"
+            "robot.with_codegen('unrolled')"
         )
 
 
