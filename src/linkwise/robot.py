@@ -191,7 +191,7 @@ class Robot(Functions, Conversions):
 
     @property
     def mass(self) -> float:
-        """Mass of all moving links in kg; links that are fixed to the base do not count."""
+        """Mass in kg of the moving bodies; links that are fixed to the base do not count."""
         return self._tree.mass
 
     @property
@@ -201,7 +201,7 @@ class Robot(Functions, Conversions):
 
     @property
     def inertial_parameters(self) -> Array:
-        """Inertial parameters (n, 10) of the moving bodies, links that are fixed to them included.
+        """Inertial parameters (n, 10) of the moving bodies: all links fixed together, payloads too.
 
         ``m, m cx, m cy, m cz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz``: mass in kg, first moment in kg m, and
         rotational inertia in kg m² about the origin of the joint's frame, in its axes (those of the
@@ -273,10 +273,11 @@ class Robot(Functions, Conversions):
         )
 
     def inertia(self, link: str) -> RigidBody:
-        """Mass, centre of mass and inertia about it (3, 3) of one link, in the link's own axes.
+        """Mass, centre of mass and inertia about it (3, 3) of one link alone, in its own axes.
 
-        In kg, m and kg m², as in the file: links that are fixed to this one are not included, as
-        they are in `inertial_parameters`.
+        In kg, m and kg m², as in the file. Links that are fixed to this one, such as the payload of
+        `with_payload`, are links of their own (``robot.inertia("payload")``); what moves together
+        is a body, and a row of `inertial_parameters`.
 
         >>> import linkwise as lw
         >>> body = lw.load("puma560").inertia("link3")
@@ -422,7 +423,8 @@ class Robot(Functions, Conversions):
 
         ``mass`` in kg; ``com`` (3) is its centre of mass in m, in the link's axes; ``inertia``
         about the centre of mass in kg m², as (xx, yy, zz), (xx, xy, xz, yy, yz, zz) or (3, 3); none
-        for a point mass. The payload is a frame too, called ``name``. The new robot compiles
+        for a point mass. The payload is a link of its own, and a frame, called ``name``: it counts
+        in `mass` and `inertial_parameters`, and not in ``inertia(link)``. The new robot compiles
         functions of its own; for many payloads, `parametric` compiles once.
 
         >>> import linkwise as lw

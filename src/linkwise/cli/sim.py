@@ -22,6 +22,7 @@ from linkwise.cli.options import (
     robot_options,
 )
 from linkwise.cli.output import answer, say
+from linkwise.errors import printable
 from linkwise.motion.integrators import INTEGRATORS
 from linkwise.motion.setup import SOLVERS
 from linkwise.motion.simulate import simulate
@@ -170,7 +171,8 @@ def _curves(traj: Trajectory) -> str:
     """A line of bars for every joint, and for the kinetic energy, from its least to its most."""
     robot = traj.robot
     assert robot is not None
-    rows = [(f"q {name}", x) for name, x in zip(names_of(robot, "q"), traj.q.T, strict=True)]
+    names = map(printable, names_of(robot, "q"))
+    rows = [(f"q {name}", x) for name, x in zip(names, traj.q.T, strict=True)]
     rows.append(("kinetic energy, J", traj.energy.kinetic))
     width = max(len(name) for name, _ in rows)
     return "\n".join(f"{name.ljust(width)}  {_bars(x)}" for name, x in rows)
