@@ -556,7 +556,7 @@ class Functions(Derivatives, Differentiation):
         >>> robot = lw.load("iiwa14")
         >>> q, qd, qdd = np.random.default_rng(0).normal(size=(3, 7))
         >>> tau = robot.regressor(q, qd, qdd) @ robot.inertial_parameters.ravel()
-        >>> bool(np.allclose(tau, robot.inverse_dynamics(q, qd, qdd)))
+        >>> bool(np.allclose(tau + robot.armature * qdd, robot.inverse_dynamics(q, qd, qdd)))
         True
         """
         return self._calls.run("regressor", (q, qd, qdd), options)

@@ -64,6 +64,8 @@ def test_a_word_of_the_mechanics_in_a_wrong_place_is_named(name: str) -> None:
 
 
 def test_a_word_that_no_mechanics_reads_is_a_hint() -> None:
+    text = SOUND.replace('<axis xyz="0 0 1"/>', '<axis xyz="0 0 1" rpy="0 0 0"/>')
+    assert lw.load(text) == lw.load(SOUND)  # zeros change nothing
     shape = '<visual mass="1"><geometry><sphere radius="1"/></geometry></visual>'
     text = SOUND.replace('<link name="upper">', f'<link name="upper">{shape}')
     lw.load(text)  # warnings are errors

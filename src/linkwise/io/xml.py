@@ -299,6 +299,11 @@ def _read_bytes(path: str, most: int) -> bytes:
         return file.read(most)
 
 
+def _is_zero(text: str) -> bool:
+    """Whether a text is of zeros alone, which change nothing wherever they stand."""
+    return all(parse_number(word) == 0.0 for word in text.split())
+
+
 @dataclass(frozen=True)
 class Words:
     """The attributes and children an element may have; ``strict`` refuses any other attribute."""
@@ -343,7 +348,7 @@ class Vocabulary:
             elif words.strict:
                 known = " or ".join(sorted(words.attributes))
                 node.report(Code.FOREIGN_ATTRIBUTE, key=plain(key), value=value, known=known)
-            elif key in self.homes and node.tag in self.structural:
+            elif key in self.homes and node.tag in self.structural and not _is_zero(value):
                 written, home = f"{key}={quote(value)}", self.homes[key]
                 node.report(Code.MISPLACED_WORD, written=written, home=home, kind_of=key)
             else:
