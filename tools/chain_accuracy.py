@@ -152,7 +152,7 @@ def robot_of(case: Case, n: int, nudge: float = 0.0) -> lw.Robot:
     tip = Frame(n - 1, (case.rods[-1].length, 0.0, 0.0), IDENTITY)
     return lw.Robot.from_tree(
         Tree(table, DOWN, LinkFrames(n, "link", {"tip": tip})), case.name
-    ).with_loops(True)
+    ).with_codegen("rolled")
 
 
 def _link(one: Rod, before: float) -> Link:
@@ -191,7 +191,7 @@ def methods(robot: lw.Robot) -> Iterator[str]:
 def run(robot: lw.Robot, method: str, state: State, dtype: str) -> Array:
     """Accelerations by a method in a number type; no numbers if it does not converge."""
     algorithm = FUNCTIONS["forward_dynamics"][method]
-    chain = robot if algorithm.can_roll(robot.tree) else robot.with_loops(False)
+    chain = robot if algorithm.can_roll(robot.tree) else robot.with_codegen("unrolled")
     values = (x.astype(dtype) for x in state)
     found, told = chain.forward_dynamics(*values, method=method, status=True)
     lost = algorithm.iterates and told.status == lw.Status.NOT_CONVERGED

@@ -134,7 +134,7 @@ class Cost:
 
 def measure(robot: lw.Robot, name: str, function: str) -> Cost:
     """Make a kernel without the cache, and run it."""
-    robot = robot.with_loops(False)
+    robot = robot.with_codegen("unrolled")
     task = robot._calls.tasks.task(Key(function))
     begin = time.process_time()
     program = guard(together(trace(task, robot.tree)))

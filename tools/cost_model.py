@@ -460,8 +460,8 @@ one robot, those for study too.
 Large robots are compiled as loops over their links, where written out their code would take more
 than about two seconds to compile: beyond 44 links, for matrices over the joints beyond 40, or 36 in
 one chain (30 and 25 for M⁻¹, 21 in one chain for the Coriolis matrix). `auto` then takes a method
-that can be loops. `robot.with_loops(True)` and `with_loops(False)` force either kind of code;
-`docs/long_chains.md` has times of both.
+that can be loops. `robot.with_codegen("rolled")` and `with_codegen("unrolled")` force either kind
+of code; `docs/long_chains.md` has times of both.
 
 Below, nanoseconds per state, float64, {STATES} states; (+x %) where `auto` does not take the
 fastest.

@@ -84,7 +84,7 @@ def compare() -> None:
         n, function, dtype = kind
         first, each = [], []
         for loops in (False, True):
-            robot = lw.chain(n, "random").with_loops(loops)
+            robot = lw.chain(n, "random").with_codegen("rolled" if loops else "unrolled")
             first.append(f"{firsts[kind, loops]:.2g}")
             each.append(f"{timed(robot, function, STATES, dtype) * 1e6 / n / STATES:.3g}")
         print(f"| {' | '.join((str(n), function, dtype, *first, *each))} |", flush=True)
@@ -92,7 +92,7 @@ def compare() -> None:
 
 def first_call(n: int, function: str, dtype: str, loops: bool) -> float:
     """Seconds until a kernel is there, traced and compiled; it stays in the disk cache."""
-    robot = lw.chain(n, "random").with_loops(loops)
+    robot = lw.chain(n, "random").with_codegen("rolled" if loops else "unrolled")
     inputs = [cupy.asarray(np.zeros((1, n), dtype))] * (1 if function == "mass_matrix" else 3)
     start = time.perf_counter()
     getattr(robot, function)(*inputs)

@@ -64,7 +64,7 @@ def state_of(n: int) -> tuple[np.ndarray, ...]:
 def ours(n: int) -> Row:
     """Seconds of each function and method that is loops; of building and of the first call."""
     start = time.perf_counter()
-    robot = lw.chain(n, "random").with_loops(True)
+    robot = lw.chain(n, "random").with_codegen("rolled")
     row: Row = {"n": n, "who": "linkwise", "built": time.perf_counter() - start, "seconds": {}}
     values = state_of(n)
     for function, label in TIMED.items():
@@ -155,7 +155,7 @@ def gpu(n: int) -> Row:
     """Seconds on a GPU, with all arrays there, and on its host; a serial walk is one thread."""
     import cupy
 
-    robot = lw.chain(n, "random").with_loops(True)
+    robot = lw.chain(n, "random").with_codegen("rolled")
     row: Row = {"n": n, "who": "gpu", "device": _device(cupy), "seconds": {}, "refused": {}}
     for dtype, (function, label) in product(("float64", "float32"), TIMED.items()):
         values = [cupy.asarray(x.astype(dtype)) for x in state_of(n)]
@@ -492,7 +492,8 @@ def compare() -> None:
         for function in ("inverse_dynamics", "forward_dynamics", "mass_matrix"):
             inputs = x[:1] if function == "mass_matrix" else x
             written, loops = (
-                _batch(robot.with_loops(kind), function, inputs) for kind in (False, True)
+                _batch(robot.with_codegen(kind), function, inputs)
+                for kind in ("unrolled", "rolled")
             )
             times = (written[0], loops[0]), (written[1] / n, loops[1] / n)
             first, each = (" | ".join(f"{t:.2g}" for t in pair) for pair in times)

@@ -25,7 +25,7 @@ from linkwise.model.description import (
     Triple,
 )
 from linkwise.model.joints import FIXED, JOINTS
-from linkwise.model.structure import check_mimics, mended_tree
+from linkwise.model.structure import mended_tree, resolved_mimics
 from linkwise.robot import Robot
 
 KINDS = (FIXED, *JOINTS)
@@ -150,10 +150,8 @@ class Builder:
         if not links:
             raise where.error("has no link; expected at least one")
         base, *_ = mended_tree(links, self._joints)
-        check_mimics(self._joints)
-        robot = RobotDescription(
-            self._name, tuple(links), tuple(self._joints), self._gravity, where, base
-        )
+        joints = resolved_mimics(self._joints)
+        robot = RobotDescription(self._name, tuple(links), joints, self._gravity, where, base)
         for frame in self._frames:
             robot = edit.with_frame(robot, frame.name, frame.link, frame.origin)
         return robot

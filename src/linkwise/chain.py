@@ -56,7 +56,7 @@ def chain(
     Links are named link1, link2 ..., joints joint1 ..., and the end of the last link is the frame
     ``"tip"``. At rest the chain lies along the x axis of its base; the first joint's axis is -y.
 
-    Of the functions that return another robot, a chain has `with_gravity` and `with_loops`. For
+    Of the functions that return another robot, a chain has `with_gravity` and `with_codegen`. For
     others (`with_free_base`, `with_payload`, `save`), make it with `Builder`.
     """
     if joints is None:

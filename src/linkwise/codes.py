@@ -21,6 +21,11 @@ SAYS = " (says MuJoCo's compiler)"
 NOT_NEEDED = "delete it if linkwise is all that reads this file"
 BODY = "the body moved by joint '{joint}' has "
 INERTIAS = BODY + "principal inertias ({principal}) kg m²"
+PART = (
+    "link {link!q}, merged with links fixed to it into the body moved by joint {joint!q}, has "
+    "principal inertias ({principal}) kg m²"
+)
+ONE_SOURCE_OF_LINK = "take mass, centre and inertia of this link from one source"
 ONE_SOURCE = "take mass, centre and inertia from one source; --repair writes the nearest possible"
 WAYS_OUT = 'repair="nearest" takes the nearest physically consistent body, strict=False this one'
 MIMIC_FREE = 'mimic="free" lets the joint move on its own'
@@ -123,6 +128,9 @@ class Code(Enum):
     )
     UNKNOWN_ELEMENT = hint(
         "<{tag}> is not read: ignored, with all it contains", "delete it if it is not needed"
+    )
+    MISPLACED_WORD = told(
+        "{written} is not read here; expected {home}: ignored", "write it as {home}"
     )
     UNKNOWN_ATTRIBUTE = hint("unknown attribute {key!q} ignored", "delete it if it is not needed")
     MISSING_PART = doubtful(
@@ -244,7 +252,11 @@ class Code(Enum):
         "write the whole name of the joint to follow, with its prefix",
     )
     FOLLOWS_ITSELF = no_driver("joint={name!q} is the joint itself; expected another joint")
-    FOLLOWS_FOLLOWER = no_driver("joint={name!q} is a mimic too; expected a joint that is not")
+    FOLLOWS_IN_CIRCLE = error(
+        "joint {name!q} follows itself through {driver!q}; expected joints that end at one that "
+        "follows none",
+        "let one of these joints follow none",
+    )
     CANNOT_FOLLOW = no_driver("{name!q} is {kind}; expected one of {known}, of driver and follower")
 
     # -- MJCF: files, words and numbers ---------------------------------------------------------
@@ -340,11 +352,6 @@ class Code(Enum):
     MUJOCO_WARNING = told("{words}" + SAYS, "see MuJoCo's XML reference")
 
     # -- MJCF: more than a tree of joints -------------------------------------------------------
-    FOLLOWS_IN_CIRCLE = error(
-        "joint {name!q} follows itself through {driver!q}; expected joints that end at one that "
-        "follows none",
-        "let one of these joints follow none",
-    )
     CLOSES_LOOP = error(
         "the equality constraint {which} is neither of joints of one axis nor a closed loop "
         '(<connect>, <weld>); expected loops="open", which leaves out all but mimic joints, or a '
@@ -365,6 +372,10 @@ class Code(Enum):
         "frictionloss {value} of a free joint acts along the body's own axes (with friction=True); "
         "MuJoCo's acts along world axes where the body slides",
         "set it to 0, unless that is what was meant",
+    )
+    NEGATIVE_DAMPING = told(
+        "damping {value:g} is negative: it would drive the joint (with friction=True)",
+        "write zero or more",
     )
     SPRING = told("the spring (stiffness) is left out", NOT_NEEDED)
     TENDON_FORCES = told("stiffness and damping of the tendon are left out", NOT_NEEDED)
@@ -406,6 +417,13 @@ class Code(Enum):
         INERTIAS + ", the largest {percent:.2g} % above the sum of the other two: taken as written",
         ONE_SOURCE,
     )
+    HIDDEN_NEGATIVE_INERTIA = told(
+        PART + "; expected none negative: taken as written", ONE_SOURCE_OF_LINK
+    )
+    HIDDEN_TRIANGLE = told(
+        PART + "; expected each at most the sum of the other two: taken as written",
+        ONE_SOURCE_OF_LINK,
+    )
     INERTIA_WITHOUT_MASS = told(
         BODY + "inertia and no mass: taken as written", "write the mass of the link"
     )
@@ -416,6 +434,12 @@ class Code(Enum):
         "joints that move no inertia: {names}; functions that divide by that inertia, such as "
         "forward dynamics, are {effect}",
         "add an <inertial> to their links, or make the joints fixed",
+    )
+    BASE_WITHOUT_INERTIA = told(
+        "link {link!q}, the floating base, has no mass or inertia: functions that divide by it, "
+        "such as forward dynamics and simulate, are {effect}; expected an <inertial>, "
+        'robot.with_inertia({link!q}, mass=..., inertia=...), or base="fixed"',
+        'add an <inertial> to the base link, or load it with base="fixed"',
     )
     MASSLESS = told(
         "joints of links without mass of their own: {names}; the mass matrix can become singular",

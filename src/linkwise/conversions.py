@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.engine.calls import Array
+from linkwise.io.mjmodel import joint_names
 from linkwise.model.description import RobotDescription
 from linkwise.model.layouts import Layout
 from linkwise.model.order import of_library
@@ -348,11 +349,9 @@ def layout_of(tree: Tree, description: RobotDescription, library: str, model: An
 
 def _order_of(tree: Tree, robot: str, library: str, model: Any) -> Iterator[str]:
     """Our names of a model's joints, in its order; a base may fly by another name there."""
-    names = (
-        [str(name) for name in model.names][1:]
-        if library == "pinocchio"
-        else [model.joint(i).name for i in range(model.njnt)]
-    )
+    _check_model(library, model)
+    pinocchio = library == "pinocchio"
+    names = [str(name) for name in model.names][1:] if pinocchio else joint_names(model)
     known = {link.joint_name: link for link in tree.links}
     left = [name for name in known if name not in names]
     for name in names:
@@ -364,6 +363,15 @@ def _order_of(tree: Tree, robot: str, library: str, model: Any) -> Iterator[str]
             raise unknown("joint", name, robot, known)
     if left:
         raise ValueError(f"model has no joint {left[0]!r}; expected one of robot {robot!r}")
+
+
+def _check_model(library: str, model: Any) -> None:
+    """Raise for what is no model of a library."""
+    part, kind = {"pinocchio": ("jointPlacements", "pinocchio.Model")}.get(
+        library, ("name_jntadr", "mujoco.MjModel")
+    )
+    if not hasattr(model, part):
+        raise TypeError(f"model is {model!r}; expected a {kind}")
 
 
 def _q(layout: Layout, function: str, q: ArrayLike, *, ours: bool) -> Array:

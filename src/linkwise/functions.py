@@ -452,9 +452,10 @@ class Functions(Derivatives, Differentiation):
     def potential_energy(self, q: ArrayLike, **options: Unpack[Told]) -> Pair: ...
 
     def potential_energy(self, q: ArrayLike, **options: Unpack[Options]) -> Any:
-        """Potential energy (...) in J of the moving links in gravity, at ``q`` (..., nq).
+        """Potential energy (...) in J of the moving bodies in gravity, at ``q`` (..., nq).
 
-        Zero where their centre of mass is at the height of the base.
+        Links that are fixed to the base do not count. Zero if the centre of mass of the others is
+        at the height of the base.
 
         >>> import numpy as np, linkwise as lw
         >>> robot, q, qd = lw.chain(3), np.array([0.1, 0.2, 0.3]), np.ones(3)
@@ -555,7 +556,7 @@ class Functions(Derivatives, Differentiation):
         >>> robot = lw.load("iiwa14")
         >>> q, qd, qdd = np.random.default_rng(0).normal(size=(3, 7))
         >>> tau = robot.regressor(q, qd, qdd) @ robot.inertial_parameters.ravel()
-        >>> bool(np.allclose(tau, robot.inverse_dynamics(q, qd, qdd)))
+        >>> bool(np.allclose(tau + robot.armature * qdd, robot.inverse_dynamics(q, qd, qdd)))
         True
         """
         return self._calls.run("regressor", (q, qd, qdd), options)
@@ -584,7 +585,7 @@ class Functions(Derivatives, Differentiation):
     def center_of_mass(self, q: ArrayLike, **options: Unpack[Told]) -> Pair: ...
 
     def center_of_mass(self, q: ArrayLike, **options: Unpack[Options]) -> Any:
-        """Centre of mass (..., 3) in m of the moving links, in base axes, at ``q`` (..., nq).
+        """Centre of mass (..., 3) in m of the moving bodies, in base axes, at ``q`` (..., nq).
 
         Links that are fixed to the base do not count.
 

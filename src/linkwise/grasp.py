@@ -142,10 +142,15 @@ class Grasp(Robot):
         other._set(description, policy, calls, self._closing)
         return other
 
+    def _warn_of_friction(self, function: str) -> None:
+        """Warn once of each arm whose damping and friction are left out."""
+        for arm in self._arms if "friction" not in self.parameters else ():
+            arm._warn_of_friction(function)
+
     def _described(self) -> RobotDescription:
         raise ValueError(
             f"robot {self.name!r} is a grasp, which is made of its arms and cannot be edited or "
-            "saved, but for with_gravity and with_loops; expected a linkwise.Grasp of arms that "
+            "saved, but for with_gravity and with_codegen; expected a linkwise.Grasp of arms that "
             "are edited: linkwise.Grasp([arm.with_payload(...), ...], grasp.object, grasp.contacts)"
         )
 

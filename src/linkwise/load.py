@@ -41,7 +41,7 @@ class Options(TypedDict, total=False):
 
     base: str
     gravity: Sequence[float] | None
-    friction: bool
+    friction: bool | None
     mimic: str
     strict: bool
     repair: str | None
@@ -51,7 +51,7 @@ class Options(TypedDict, total=False):
 
 
 USUAL = Options(
-    base="fixed", gravity=None, friction=False, mimic="follow", strict=True, repair=None,
+    base="fixed", gravity=None, friction=None, mimic="follow", strict=True, repair=None,
     loops="closed", order=None, actuated=None,
 )  # fmt: skip
 
@@ -70,8 +70,8 @@ def load(
     (6, 'joint1')
 
     Bundled robots, ``"puma560"`` and ``"iiwa14"``, are published sets of parameters, taken as
-    published: ``linkwise info NAME`` has their sources, and where they break rules of this function
-    or lack limits. ``source`` may also be a name of the package robot_descriptions, such as
+    published: ``linkwise info NAME`` has their sources, and where they break rules of this
+    function. ``source`` may also be a name of the package robot_descriptions, such as
     ``"panda_description"``, which fetches the file (``pip install 'linkwise[descriptions]'``). The
     format is recognised by content, not by the ending of the name; MJCF is compiled by MuJoCo, an
     extra (``pip install 'linkwise[mujoco]'``).
@@ -86,8 +86,11 @@ def load(
     Such a base has no motor; ``actuated`` names the joints that have one, or is True for all
     (`Robot.with_actuated`).
     ``gravity`` (3) in m/s² replaces the file's, which in a URDF is (0, 0, -9.81). With
-    ``friction=True`` the dynamics include the file's joint damping and Coulomb friction, which are
-    otherwise kept as data. Mimic joints, and joints that an MJCF ties by ``<equality>``, follow the
+    ``friction=True`` the dynamics include the file's joint damping and Coulomb friction. Unless it
+    is given they are data alone, as in Pinocchio, and a `FrictionWarning` says so once: here for an
+    MJCF, whose damping and friction always act in MuJoCo, or in the first `simulate` of another
+    robot; ``friction=False`` leaves them out without a word. Effort limits of an MJCF are what its
+    actuators can give. Mimic joints, and joints that an MJCF ties by ``<equality>``, follow the
     joint they name; ``mimic="free"`` gives them numbers of their own, as Pinocchio does by default
     and MuJoCo always.
 
@@ -199,6 +202,8 @@ def make(describe: Callable[[], RobotDescription], options: Options, quiet: bool
         described = describe()
         tree = changed(replace(described, loops=()), options)
         robot = Robot(tree, policy_of(options, quiet))
+    if described.friction_acts:
+        robot._warn_of_friction("")
     loops: list[AnyLoop] = [
         Loop(x.frame_a, x.frame_b, x.directions, x.pose)
         if isinstance(x, LoopDescription)
@@ -222,7 +227,9 @@ def changed(robot: RobotDescription, options: Options) -> RobotDescription:
 
 def policy_of(options: Options, quiet: bool = False) -> Policy:
     """How to build a robot with these options."""
-    return Policy(options["strict"], options["repair"], options["friction"], quiet)
+    friction = options["friction"]
+    known = friction is not None
+    return Policy(options["strict"], options["repair"], bool(friction), known, quiet)
 
 
 def checked(function: str, options: Options) -> Options:
@@ -253,6 +260,13 @@ def _described_elsewhere(
     except ModuleNotFoundError as error:
         hint = meant(name, getattr(known, "DESCRIPTIONS", ()), 3)
         raise RobotFileError(f"{name}: robot_descriptions has no such robot{hint}") from error
+    except Exception as error:  # of git, of its cache, of the network
+        reason = quote(" ".join(str(error).split()), 300)
+        raise RobotFileError(
+            f"{name}: robot_descriptions could not fetch it ({type(error).__name__}: {reason}); "
+            "expected a connection to its repository, or its files in robot_descriptions' cache. "
+            "Offline: lw.load('path/to/file.urdf') of a copy of your own"
+        ) from error
     path = getattr(found, "URDF_PATH", None) or getattr(found, "MJCF_PATH", None)
     if path is None:
         raise RobotFileError(f"{name}: has neither URDF_PATH nor MJCF_PATH; expected one of them")

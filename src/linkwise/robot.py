@@ -17,7 +17,7 @@ from linkwise.engine import devices
 from linkwise.engine.calls import Array, Calls, Options, Pair, Plain, Result, Told, announce
 from linkwise.engine.frames import inverse
 from linkwise.engine.tasks import Key, frames_of
-from linkwise.errors import NoProgram
+from linkwise.errors import FrictionWarning, NoProgram, meant, warn
 from linkwise.functions import Functions, names
 from linkwise.model import configuration, edit
 from linkwise.model.bodies import Policy
@@ -26,6 +26,7 @@ from linkwise.model.closures import AnyLoop, Closing, Loop, several
 from linkwise.model.contacts import RigidBody
 from linkwise.model.description import IDENTITY, BodyInertia, Limits, RobotDescription
 from linkwise.model.find import find_link
+from linkwise.model.friction import friction_of
 from linkwise.model.layouts import Layout
 from linkwise.model.order import reorder
 from linkwise.model.parameters import KINDS, MOST_LINKS, Parameter, inertial_parameters
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
 
 OPEN = Closing()  # no loops
+CODEGEN = {"auto": None, "rolled": True, "unrolled": False}
 
 
 class FramePlace(NamedTuple):
@@ -191,7 +193,7 @@ class Robot(Functions, Conversions):
 
     @property
     def mass(self) -> float:
-        """Mass of all moving links in kg; links that are fixed to the base do not count."""
+        """Mass in kg of the moving bodies; links that are fixed to the base do not count."""
         return self._tree.mass
 
     @property
@@ -201,7 +203,7 @@ class Robot(Functions, Conversions):
 
     @property
     def inertial_parameters(self) -> Array:
-        """Inertial parameters (n, 10) of the moving bodies, links that are fixed to them included.
+        """Inertial parameters (n, 10) of the moving bodies: all links fixed together, payloads too.
 
         ``m, m cx, m cy, m cz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz``: mass in kg, first moment in kg m, and
         rotational inertia in kg m² about the origin of the joint's frame, in its axes (those of the
@@ -285,10 +287,11 @@ class Robot(Functions, Conversions):
         )
 
     def inertia(self, link: str) -> RigidBody:
-        """Mass, centre of mass and inertia about it (3, 3) of one link, in the link's own axes.
+        """Mass, centre of mass and inertia about it (3, 3) of one link alone, in its own axes.
 
-        In kg, m and kg m², as in the file: links that are fixed to this one are not included, as
-        they are in `inertial_parameters`.
+        In kg, m and kg m², as in the file. Links that are fixed to this one, such as the payload of
+        `with_payload`, are links of their own (``robot.inertia("payload")``); what moves together
+        is a body, and a row of `inertial_parameters`.
 
         >>> import linkwise as lw
         >>> body = lw.load("puma560").inertia("link3")
@@ -434,7 +437,8 @@ class Robot(Functions, Conversions):
 
         ``mass`` in kg; ``com`` (3) is its centre of mass in m, in the link's axes; ``inertia``
         about the centre of mass in kg m², as (xx, yy, zz), (xx, xy, xz, yy, yz, zz) or (3, 3); none
-        for a point mass. The payload is a frame too, called ``name``. The new robot compiles
+        for a point mass. The payload is a link of its own, and a frame, called ``name``: it counts
+        in `mass` and `inertial_parameters`, and not in ``inertia(link)``. The new robot compiles
         functions of its own; for many payloads, `parametric` compiles once.
 
         >>> import linkwise as lw
@@ -634,24 +638,46 @@ class Robot(Functions, Conversions):
         """
         if friction not in (True, False):
             raise ValueError(f"with_friction: friction is {friction!r}; expected True or False")
-        policy = dataclasses.replace(self._policy, friction=bool(friction))
-        return self._edited(self._described(), policy)
+        changes = {"friction": bool(friction), "friction_known": True}
+        return self._edited(self._described(), dataclasses.replace(self._policy, **changes))
 
-    def with_loops(self, loops: bool | None = True) -> Robot:
-        """The same robot compiled as loops over its links (True), or as code for each link (False).
+    def _warn_of_friction(self, function: str) -> None:
+        """Warn once that damping and friction are left out, unless the user has chosen that."""
+        if self._policy.friction_known or "friction" in self.parameters:
+            return
+        self._policy = dataclasses.replace(self._policy, friction_known=True)
+        if left_out := friction_of(self._description):
+            warn(
+                FrictionWarning,
+                f"{function}robot {self.name!r}: {left_out} left out of the dynamics; expected "
+                "friction=True when it is loaded, or robot.with_friction(), to include them, "
+                "friction=False to leave them out without this warning",
+            )
 
-        Loops compile in a fraction of a second whatever the number of links; written-out code is
-        faster for robots of few links. None chooses by that number, which is the default. Methods
-        that cannot be loops are written out all the same.
+    def with_codegen(self, codegen: str) -> Robot:
+        """Return the same robot with its functions compiled as rolled or as unrolled code.
+
+        Rolled code is loops over the links: it compiles in a fraction of a second whatever the
+        number of links. Unrolled code has instructions of its own for each link, and is faster for
+        robots of few links. Methods that cannot be rolled are unrolled all the same.
+
+        Args:
+            codegen: ``"rolled"``, ``"unrolled"``, or ``"auto"``, which chooses by the number of
+                links and is the default of every robot.
+
+        Returns:
+            A robot of the same dynamics.
 
         >>> import numpy as np, linkwise as lw
         >>> robot, q, qd = lw.chain(3), np.array([0.1, 0.2, 0.3]), np.ones(3)
-        >>> bool(np.allclose(robot.with_loops(True).bias(q, qd), robot.bias(q, qd)))
+        >>> bool(np.allclose(robot.with_codegen("rolled").bias(q, qd), robot.bias(q, qd)))
         True
         """
-        if loops is not None and not isinstance(loops, (bool, np.bool_)):
-            raise ValueError(f"with_loops: loops is {loops!r}; expected True, False or None")
-        tree = dataclasses.replace(self._tree, loops=None if loops is None else bool(loops))
+        if not isinstance(codegen, str) or codegen not in CODEGEN:
+            known = ", ".join(map(repr, CODEGEN))
+            hint = meant(codegen, CODEGEN, 1) if isinstance(codegen, str) else ""
+            raise ValueError(f"with_codegen: codegen is {codegen!r}; expected one of {known}{hint}")
+        tree = dataclasses.replace(self._tree, loops=CODEGEN[codegen])
         return self._like(self._description, self._policy, tree)
 
     def parametric(self, *names: str, payload: str | None = None) -> Robot:
@@ -808,7 +834,7 @@ class Robot(Functions, Conversions):
         if not self._description.links:
             raise ValueError(
                 f"robot {self.name!r} was made from a tree (chain, from_tree) and cannot be edited "
-                "or saved, but for with_gravity and with_loops; expected one that was loaded, or "
+                "or saved, but for with_gravity and with_codegen; expected one that was loaded, or "
                 "made by linkwise.Builder"
             )
         return self._description
@@ -1217,7 +1243,7 @@ def _compiled(task: Task) -> Task:
         products = ", ".join(map(repr, task.algorithm.products))
         raise NoProgram(
             f"{task.name}: by loops, its iterations run on arrays and have no program; expected "
-            f"one of the functions that they call, {products}, or robot.with_loops(False)"
+            f"one of the functions that they call, {products}, or robot.with_codegen('unrolled')"
         )
     return task.of_columns or task
 

@@ -775,14 +775,16 @@ def test_a_file_beside_is_what_was_meant(pendulum: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["puma560", "iiwa14"])
-def test_a_bundled_robot_says_whose_numbers_it_has_and_what_they_lack(
+def test_a_bundled_robot_says_whose_numbers_it_has_and_has_limits(
     name: str, tmp_path: Path
 ) -> None:
     known = BUNDLED[name]
     text = " ".join(run("info", name).output.split())
     assert known.source in text and all(note in text for note in known.notes)
-    assert any("no joint limits" in note for note in known.notes)
-    assert not np.isfinite(lw.load(name).position_limits).any()
+    robot = lw.load(name)
+    for limits in (robot.position_limits, robot.velocity_limits, robot.effort_limits):
+        assert np.isfinite(limits).all()
+    assert (robot.armature > 0.1).all()
     result = run("convert", name, "-o", str(tmp_path / "out.urdf"))
     assert result.exit_code == 0 and "taken as written" in result.stderr
 

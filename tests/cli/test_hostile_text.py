@@ -130,6 +130,30 @@ def test_commands_print_only_what_is_seen(
     assert result.output and seen(result.output)
 
 
+FORGED = "\nforged: a line that no command printed"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("info",), ("ops",), ("check",), ("ik", "tip" + FORGED, "--poses", "2"),
+        ("sim", "--duration", "0.01"), ("sim", "--limits", "event", "--duration", "0.01"),
+    ],
+)  # fmt: skip
+def test_a_name_of_several_lines_makes_no_line(command: tuple[str, ...], tmp_path: Path) -> None:
+    b = lw.Builder("robot" + FORGED)
+    inertia = {"mass": 1.0, "com": (0.1, 0.0, 0.0), "inertia": (0.1, 0.1, 0.1)}
+    for k, (parent, child) in enumerate((("base", "arm"), ("arm", "tip"))):
+        b.link(child + FORGED, **inertia)
+        parent = parent if k == 0 else parent + FORGED
+        b.joint(f"j{k}{FORGED}", "revolute", parent=parent, child=child + FORGED, limits=(-1, 1))
+    path = tmp_path / "robot.urdf"
+    b.build().save(path)
+    result = run(command[0], str(path), *command[1:])
+    assert result.exit_code in (0, 1), result.output
+    assert result.output and not any(x.startswith("forged") for x in result.output.splitlines())
+
+
 def test_long_work_names_the_robot_in_one_seen_line(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
 

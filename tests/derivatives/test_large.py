@@ -37,7 +37,7 @@ def product(robot: lw.Robot, key: Key, kind: str) -> tuple[np.ndarray, np.ndarra
     wrt = (*wrt, "f_ext") if key.external else wrt
     by_loops, written = (
         Plan(x._calls.tasks, Asked(key, wrt, kind, value=True))
-        for x in (robot.with_loops(True), robot.with_loops(False))
+        for x in (robot.with_codegen("rolled"), robot.with_codegen("unrolled"))
     )
     assert by_loops.task.rolled and not written.task.rolled
     rng = np.random.default_rng(3)
@@ -154,7 +154,7 @@ def test_products_of_a_long_chain_in_float32_and_without_an_answer() -> None:
 
 def test_what_loops_do_not_write_is_written_out() -> None:
     """Rates of a configuration are not numbers one by one."""
-    robot = lw.chain(60, kind="random").with_loops(True)
+    robot = lw.chain(60, kind="random").with_codegen("rolled")
     assert not Plan(robot._calls.tasks, Asked(Key("integrate"), None, JVP)).task.rolled
     assert not Plan(robot._calls.tasks, Asked(Key("bias"), None, CURVATURE)).task.rolled
     by_blocks = Key("forward_dynamics", "schur")
@@ -244,13 +244,13 @@ def test_loops_that_write_over_what_they_have_read_have_no_way_back(
     function: str, method: str, branched: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The table of algorithms knows them, and a trace would notice one that it did not know."""
-    robot = (tree_of(7) if branched else lw.chain(8, kind="random")).with_loops(True)
+    robot = (tree_of(7) if branched else lw.chain(8, kind="random")).with_codegen("rolled")
     asked = Asked(Key(function, method), None, VJP)
     assert not Plan(robot._calls.tasks, asked).task.rolled
     values = 3 * (np.ones(robot.nv),)
     weights = np.ones(getattr(robot, function)(*values).shape)
     _, written = robot.vjp(function, values, weights, method=method)
-    _, expected = robot.with_loops(False).vjp(function, values, weights)
+    _, expected = robot.with_codegen("unrolled").vjp(function, values, weights)
     for a, b in zip(written, expected, strict=True):
         close(a, b, 1e-9)
     monkeypatch.setattr("linkwise.differentiation.plan._in_loops", lambda *_: True)

@@ -81,7 +81,7 @@ def run(when: str, joints: int, call: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("when", "joints", "call"),
     [
-        (WHILE_TRACING, 90, "robot.with_loops(False).christoffel(np.zeros((3, 90)))"),
+        (WHILE_TRACING, 90, "robot.with_codegen('unrolled').christoffel(np.zeros((3, 90)))"),
         (WHILE_COMPILING.format(seconds=1e-9), 18, "robot.christoffel(np.zeros((3, 18)))"),
         (WHILE_COMPILING.format(seconds=1.0), 24, "robot.christoffel(np.zeros((3, 24)))"),
     ],

@@ -28,6 +28,7 @@ from linkwise.trace.program import OperationCount
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "shared"))
+from arms import iiwa14, puma560
 from counts_page import PAGE, page
 from every_joint import every_joint
 
@@ -62,8 +63,8 @@ def two_arms() -> lw.Grasp:
 ROBOTS: dict[str, Callable[[], lw.Robot]] = {
     "general arm of 7": lambda: lw.Robot(generic_chain(7)),
     "general arm of 7, mixed": lambda: lw.Robot(generic_chain(7, kind="mixed")),
-    "puma560": lambda: lw.load("puma560"),
-    "iiwa14": lambda: lw.load("iiwa14"),
+    "puma560": puma560,
+    "iiwa14": iiwa14,
     "tree": every_joint,
     "four-bar": four_bar,
     "two arms": two_arms,

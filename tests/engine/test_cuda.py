@@ -1331,8 +1331,8 @@ def test_large_robots_are_loops_on_a_gpu(host: HostDriver) -> None:
     assert "loops over the links" in robot.source("forward_dynamics", "cuda")
     assert "loops over the links" not in lw.chain(9).source("forward_dynamics", "cuda")
     small = lw.chain(9)
-    found = small.with_loops(True).inverse_dynamics(*(Fake(x[:, :9]) for x in arrays))
-    expected = small.with_loops(True).inverse_dynamics(*(x[:, :9] for x in arrays))
+    found = small.with_codegen("rolled").inverse_dynamics(*(Fake(x[:, :9]) for x in arrays))
+    expected = small.with_codegen("rolled").inverse_dynamics(*(x[:, :9] for x in arrays))
     same(found.numbers, expected)
     same(robot.inverse_dynamics(*arrays, device="cuda"), robot.inverse_dynamics(*arrays))
     assert not host.taken, "what was taken for a kernel was given back"
@@ -1349,7 +1349,7 @@ def test_large_robots_are_loops_on_a_gpu(host: HostDriver) -> None:
 )
 def test_pieces_of_chains_on_a_gpu(host: HostDriver, links: int, dtype: str) -> None:
     """Scans agree with those of the CPU to rounding, whatever is left when a chain is cut."""
-    robot = lw.chain(links, "random", seed=2).with_loops(True)
+    robot = lw.chain(links, "random", seed=2).with_codegen("rolled")
     rng = np.random.default_rng(1)
     q, qd, x = (rng.normal(size=(2, links)).astype(dtype) for _ in range(3))
     push = {"tip": rng.normal(size=6).astype(dtype)}
@@ -1400,7 +1400,7 @@ SEVERAL_AXES = {
 @pytest.mark.parametrize("name", SEVERAL_AXES)
 def test_pieces_of_joints_of_several_axes(host: HostDriver, name: str, dtype: str) -> None:
     """Links have as many numbers as their joints do; a status says what is wrong with a state."""
-    robot = SEVERAL_AXES[name]().with_loops(True)
+    robot = SEVERAL_AXES[name]().with_codegen("rolled")
     q, qd, tau = states(robot, 4, dtype)
     qd, tau = qd / 10, tau / 10
     q[1] = 1.01 * robot.neutral()  # quaternions of another length, and zeros
@@ -1421,7 +1421,7 @@ def test_pieces_of_joints_of_several_axes(host: HostDriver, name: str, dtype: st
 
 @pytest.mark.full
 def test_the_status_of_a_result_of_the_whole_chain(host: HostDriver) -> None:
-    robot = lw.chain(31, "random").with_loops(True)
+    robot = lw.chain(31, "random").with_codegen("rolled")
     q = states(robot, 2)[0]
     q[1, 7] = np.inf
     given = {"frame": "tip", "method": "scan", "status": True}

@@ -164,7 +164,7 @@ FOUR = ("revolute", "prismatic", "spherical", "universal")
 
 def test_many_followers_are_written_out_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Loops take eight: each takes a solve of its own. Methods without solves take any number."""
-    many = hand(20, {k: ("j1", 0.1 * k, 0.0) for k in range(9, 18)}).with_loops()
+    many = hand(20, {k: ("j1", 0.1 * k, 0.0) for k in range(9, 18)}).with_codegen("rolled")
     q, x = many.random_q(seed=0), np.ones(many.nv)
     rolled_ = {
         m for m in ("aba", "fd3", "ccg") if FUNCTIONS["forward_dynamics"][m].can_roll(many.tree)
@@ -172,7 +172,7 @@ def test_many_followers_are_written_out_or_refused(monkeypatch: pytest.MonkeyPat
     assert rolled_ == {"ccg"} and FUNCTIONS["mass_matrix"]["crba"].can_roll(many.tree)
     found, expected = (
         many.forward_dynamics(q, x, x),
-        many.with_loops(False).forward_dynamics(q, x, x),
+        many.with_codegen("unrolled").forward_dynamics(q, x, x),
     )
     assert np.abs(found - expected).max() <= 1e-10 * np.abs(expected).max()
     monkeypatch.setattr(build, "free_memory", lambda: 10**7)
@@ -274,7 +274,7 @@ def test_loops_compiled(name: str, dtype: str, width: int) -> None:
 
 
 def test_a_state_alone_and_in_a_batch_has_the_same_bits() -> None:
-    robot = every_kind().with_loops()
+    robot = every_kind().with_codegen("rolled")
     q, rng = robot.random_q(seed=0, size=19), np.random.default_rng(1)
     qd, tau = rng.normal(size=(2, 19, robot.nv))
     together = robot.forward_dynamics(q, qd, tau)
@@ -291,7 +291,7 @@ def test_a_state_alone_and_in_a_batch_has_the_same_bits() -> None:
 def test_matrices_column_by_column(name: str, dtype: str) -> None:
     """M⁻¹ and its factors by loops: what code written out gives, and M⁻¹ symmetric to the bit."""
     robot = ROBOTS[name]()
-    rolled_, plain = robot.with_loops(True), robot.with_loops(False)
+    rolled_, plain = robot.with_codegen("rolled"), robot.with_codegen("unrolled")
     q = robot.random_q(seed=0, size=(2, 3)).astype(dtype)
     found, status = rolled_.mass_matrix_inverse(q, status=True)
     assert status.shape == (2, 3) and not status.any() and found.dtype == dtype
@@ -310,7 +310,7 @@ def test_matrices_column_by_column(name: str, dtype: str) -> None:
 
 
 def test_a_matrix_column_by_column_has_a_status() -> None:
-    robot = lw.chain(5).with_loops()
+    robot = lw.chain(5).with_codegen("rolled")
     q = np.zeros((3, 5))
     q[1, 2] = np.nan
     rows, status = robot.mass_matrix_inverse(q, status=True)
@@ -330,7 +330,7 @@ def test_symbols_matrix_by_matrix(name: str, dtype: str, monkeypatch: pytest.Mon
     and free joints, followers and rotors too; however many are computed at once.
     """
     robot = ROBOTS[name]()
-    rolled_, q = robot.with_loops(True), robot.random_q(seed=0, size=(2, 2)).astype(dtype)
+    rolled_, q = robot.with_codegen("rolled"), robot.random_q(seed=0, size=(2, 2)).astype(dtype)
     found, status = rolled_.christoffel(q, status=True)
     assert found.shape == (2, 2, *3 * (robot.nv,)) and found.dtype == dtype and not status.any()
     for k in np.ndindex(2, 2):
@@ -368,7 +368,7 @@ def test_regressors_by_loops(name: str, dtype: str) -> None:
     robot, rng = ROBOTS[name](), np.random.default_rng(2)
     q = robot.random_q(seed=0, size=5).astype(dtype)
     qd, qdd = rng.normal(size=(2, 5, robot.nv)).astype(dtype)
-    found = robot.with_loops(True).regressor(q, qd, qdd)
+    found = robot.with_codegen("rolled").regressor(q, qd, qdd)
     for k in range(5):
         given = (x[k].astype(float) for x in (q, qd, qdd))
         expected = np.array(robot.evaluate("regressor", *given))
@@ -427,7 +427,7 @@ def test_conjugate_gradients_with_products_by_loops(name: str, method: str) -> N
     qd[2, 1] = np.nan
     pull = {robot.frame_names[-2]: rng.normal(size=6)}
     options: Any = {"f_ext": pull, "status": True, "method": method, "tol": 1e-12}
-    loops, plain = (robot.with_loops(x) for x in (True, False))
+    loops, plain = (robot.with_codegen(x) for x in ("rolled", "unrolled"))
     found, went = loops.forward_dynamics(q, qd, tau, **options)
     expected, usual = plain.forward_dynamics(q, qd, tau, **options)
     assert went.status.tolist() == usual.status.tolist() == [0, 0, lw.Status.NOT_FINITE, 0]
@@ -444,11 +444,11 @@ def test_conjugate_gradients_with_products_by_loops(name: str, method: str) -> N
         loops.operation_count("forward_dynamics", method)
 
 
-@pytest.mark.parametrize("loops", [True, False])
-def test_the_product_with_the_mass_matrix(robot: lw.Robot, loops: bool) -> None:
-    one = robot.with_loops(loops)
+@pytest.mark.parametrize("codegen", ["rolled", "unrolled"])
+def test_the_product_with_the_mass_matrix(robot: lw.Robot, codegen: str) -> None:
+    one = robot.with_codegen(codegen)
     q, x = robot.random_q(seed=2, size=3), np.random.default_rng(2).normal(size=(3, robot.nv))
-    expected = np.einsum("kij,kj->ki", robot.with_loops(False).mass_matrix(q), x)
+    expected = np.einsum("kij,kj->ki", robot.with_codegen("unrolled").mass_matrix(q), x)
     assert np.abs(one.mass_product(q, x) - expected).max() <= 1e-13 * np.abs(expected).max()
 
 
@@ -535,7 +535,7 @@ def test_code_does_not_grow_with_the_number_of_links() -> None:
 
 def test_operations_of_all_steps_are_counted() -> None:
     def total(n: int) -> int:
-        return lw.chain(n).with_loops().operation_count("inverse_dynamics").total
+        return lw.chain(n).with_codegen("rolled").operation_count("inverse_dynamics").total
 
     assert total(7) - total(6) == total(6) - total(5) > 80, "as many for each link"
 
@@ -590,7 +590,7 @@ def test_singular_states_are_theirs_alone() -> None:
     tree = lw.Robot(generic_chain(5)).tree
     *links, last = tree.links
     bare = dataclasses.replace(last, inertia=RigidInertia.zero(), armature=(0.0,))
-    robot = lw.Robot.from_tree(tree.with_links([*links, bare])).with_loops()
+    robot = lw.Robot.from_tree(tree.with_links([*links, bare])).with_codegen("rolled")
     rows, status = robot.forward_dynamics(*np.ones((3, 4, 5)), method="aba", status=True)
     assert np.isnan(rows).all() and (status == lw.Status.SINGULAR).all()
 
@@ -605,7 +605,7 @@ def test_loops_are_built_as_all_code_is(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(kernels, "built", built)
     monkeypatch.setattr(kernels, "default_cache", lambda: None)
-    robot = lw.chain(5).with_loops()
+    robot = lw.chain(5).with_codegen("rolled")
     assert robot.gravity_torque(robot.neutral()).shape == (5,)
     assert seen == ["gravity_torque[rnea]"]
 

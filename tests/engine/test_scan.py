@@ -96,7 +96,7 @@ def test_float32(function: str) -> None:
 @pytest.mark.parametrize("links", [1, 2, 8, 33, 513])
 def test_any_number_of_links(links: int) -> None:
     """One piece, a rest alone, a rest of one."""
-    robot = lw.chain(links, "random", seed=links).with_loops(True)
+    robot = lw.chain(links, "random", seed=links).with_codegen("rolled")
     values = state(robot, 2)
     right = robot.forward_dynamics(*values, method="aba")
     close(robot.forward_dynamics(*values, method="scan"), right, links)
@@ -189,7 +189,7 @@ def test_code_of_a_scan_is_several_programs() -> None:
     for look in (robot.source, robot.operation_count):
         with pytest.raises(ValueError, match=r"a scan by loops is several programs; expected"):
             look("forward_dynamics", method="scan")
-    few = lw.chain(3).with_loops(False)
+    few = lw.chain(3).with_codegen("unrolled")
     assert few.operation_count("forward_dynamics", method="scan").total > 1000
 
 
@@ -208,7 +208,9 @@ def test_a_chain_that_ends_with_other_joints() -> None:
     """They are a piece of their own."""
     names = ["base", *(f"l{k}" for k in range(60))]
     kinds = ["revolute"] * 57 + ["prismatic"] * 3
-    robot = built(*zip(names[1:], names[:-1], kinds, [1.0] * 60, strict=True)).with_loops(True)
+    robot = built(*zip(names[1:], names[:-1], kinds, [1.0] * 60, strict=True)).with_codegen(
+        "rolled"
+    )
     assert cut(classes_of(robot.tree)).last > 0
     values = state(robot, 6)
     right = robot.forward_dynamics(*values, method="aba")
@@ -223,7 +225,7 @@ def test_a_free_base_goes_with_the_first_piece() -> None:
     links = [
         (own, parent, "revolute" if k else "free", 1.0) for k, (own, parent) in enumerate(pairs)
     ]
-    robot = built(*links).with_loops(True)
+    robot = built(*links).with_codegen("rolled")
     values = state(robot, 6)
     right = robot.forward_dynamics(*values, method="aba")
     close(robot.forward_dynamics(*values, method="scan"), right, 70)
@@ -268,7 +270,7 @@ def test_no_number_of_a_spoilt_state_looks_sound(
     function: str, which: int, link: int, links: int
 ) -> None:
     """Not even one that does not depend on the input that is not finite."""
-    robot = lw.chain(links, "random").with_loops(True)
+    robot = lw.chain(links, "random").with_codegen("rolled")
     values = arguments(function, state(robot, 1))
     for bad in (np.nan, np.inf):
         values[which][min(link, links - 1)] = bad

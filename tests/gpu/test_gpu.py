@@ -66,7 +66,7 @@ ROLLED = [(f, m) for f, methods in FUNCTIONS.items() for m, x in methods.items()
 @pytest.mark.parametrize(("function", "method"), ROLLED)
 def test_loops_have_the_bits_of_the_cpu(name: str, function: str, method: str, dtype: str) -> None:
     pytest.importorskip("llvmlite")
-    robot = LOOPING[name]().with_loops(True)
+    robot = LOOPING[name]().with_codegen("rolled")
     algorithm = FUNCTIONS[function][method]
     if not algorithm.exists_for(robot.tree) or not algorithm.can_roll(robot.tree):
         pytest.skip("not for this robot")
@@ -123,7 +123,7 @@ def test_scans_have_the_same_bits_every_time(function: str, dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_scans_agree_with_serial_recursions(links: int, dtype: str) -> None:
     """To rounding, which grows with the root of the links; alone, in a graph, from two streams."""
-    robot = lw.chain(links, "random", seed=1).with_loops(True)
+    robot = lw.chain(links, "random", seed=1).with_codegen("rolled")
     rng = np.random.default_rng(0)
     values = [(scale * rng.normal(size=links)).astype(dtype) for scale in (0.3, 0.1, 1.0)]
     on = [cupy.asarray(x) for x in values]

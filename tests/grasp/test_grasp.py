@@ -389,7 +389,7 @@ def test_places_of_contacts_are_asked_for_and_constants_kept():
         grasp.inverse_kinematics(np.eye(4), "object")
     heavy = grasp.parametric("gravity")
     for other in (pickle.loads(pickle.dumps(heavy)), heavy.holding(np.zeros(12)),
-                  heavy.with_loops(False)):  # fmt: skip
+                  heavy.with_codegen("unrolled")):  # fmt: skip
         assert isinstance(other, lw.Grasp) and other.parameters == ("gravity",)
     q, still = np.full(12, 0.3), np.zeros(12)
     pair = (heavy.forward_dynamics(q, still, still, gravity=[0, 0, -1.62]),

@@ -136,7 +136,7 @@ def test_wrenches_status_axes_and_iterations(tmp_path, rng, monkeypatch):
 
 def test_loops_over_the_links(tmp_path):
     """Counted loops, with tables of constants in the source and arrays on the stack."""
-    robot = lw.load("iiwa14").with_loops()
+    robot = lw.load("iiwa14").with_codegen("rolled")
     robot.export(tmp_path, ["inverse_dynamics", "forward_dynamics[aba]"], "float32")
     assert "for (int k = 0" in (tmp_path / "iiwa14.c").read_text()
     assert "Arrays on the stack" in (tmp_path / "iiwa14.h").read_text()

@@ -26,6 +26,36 @@ def close(a: Any, b: Any, factor: float = 1.0) -> None:
     assert abs(a - b).max() <= 1e4 * EPS * factor * max(1.0, abs(b).max())
 
 
+UNNAMED = """<mujoco><worldbody><body><freejoint/><geom size=".1"/>
+  <body pos=".3 0 0"><joint axis="0 1 0"/><geom size=".1" pos=".1 0 0"/>
+    <body pos=".3 0 0"><joint name="joint1" axis="0 0 1"/><geom size=".1" pos=".1 .1 0"/></body>
+  </body></body></worldbody></mujoco>"""
+
+
+def test_models_of_mujoco_with_joints_that_have_no_names() -> None:
+    mujoco = pytest.importorskip("mujoco")
+    model = mujoco.MjModel.from_xml_string(UNNAMED)
+    data = mujoco.MjData(model)
+    for robot in (lw.from_mujoco(model), lw.load(UNNAMED)):
+        q, qd, qdd = state(robot)
+        data.qpos, data.qvel = (
+            robot.to_mujoco_q(q, model=model),
+            robot.to_mujoco_v(qd, q, model=model),
+        )
+        data.qacc = robot.to_mujoco_a(qdd, qd, q, model=model)
+        mujoco.mj_inverse(model, data)
+        close(robot.from_mujoco_tau(data.qfrc_inverse, q, model=model),
+              robot.evaluate("inverse_dynamics", q, qd, qdd))  # fmt: skip
+        close(robot.from_mujoco_q(data.qpos, model=model), q)
+
+
+@pytest.mark.parametrize("library", ["pinocchio", "mujoco"])
+def test_what_is_no_model_is_named(library: str) -> None:
+    robot = lw.load("puma560")
+    with pytest.raises(TypeError, match=rf"model is 5; expected a {library}\.M"):
+        getattr(robot, f"to_{library}_q")(robot.neutral(), model=5)
+
+
 @pytest.mark.parametrize("base", ["fixed", "free"])
 def test_pinocchio_of_real_robots(real_robot: Any, base: str) -> None:
     robot = lw.load(real_robot.path, strict=False, mimic="free", base=base)

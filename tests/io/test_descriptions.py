@@ -47,3 +47,31 @@ def test_a_package_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "robot_descriptions", None)
     with pytest.raises(lw.BackendUnavailable, match=r"pip install 'linkwise\[descriptions\]'"):
         lw.load("panda_description")
+
+
+def test_a_robot_that_cannot_be_fetched(package: Path) -> None:
+    """Offline, git's own error, of many lines, says neither what failed nor the way out."""
+    text = "class GitCommandError(Exception):\n    pass\n\n"
+    text += "raise GitCommandError('Cmd(git) failed\\n  exit code(128)')\n"
+    (package / "far_description.py").write_text(text)
+    match = (
+        r"^far_description: robot_descriptions could not fetch it \(GitCommandError: "
+        r'"Cmd\(git\) failed exit code\(128\)"\).* lw\.load\(\'path/to/file\.urdf\'\)'
+    )
+    with pytest.raises(lw.RobotFileError, match=match):
+        lw.load("far_description")
+
+
+def test_what_is_no_path_is_named(tmp_path: Path) -> None:
+    robot = lw.load("puma560")
+    for call, name in (
+        (lambda: robot.save(5), "save: path"),  # type: ignore[arg-type]
+        (lambda: robot.save_html(5), "save_html: path"),  # type: ignore[arg-type]
+        (lambda: robot.export(5, "bias"), "export: folder"),  # type: ignore[arg-type]
+        (lambda: lw.check(5), "check: source"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(TypeError, match=f"{name} is 5; expected a path"):
+            call()
+    (tmp_path / "arm.urdf").write_text(ARM)
+    with pytest.raises(TypeError, match="package_dirs is 5; expected folders"):
+        lw.load(tmp_path / "arm.urdf", package_dirs=5)  # type: ignore[arg-type]

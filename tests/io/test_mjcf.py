@@ -293,7 +293,7 @@ def write(folder: Path, text: str, name: str = "robot.xml") -> Path:
 @pytest.fixture(scope="module", params=MODELS)
 def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Both:
     path = write(tmp_path_factory.mktemp("mjcf"), MODELS[request.param])
-    return both(lw.load(path), mujoco.MjModel.from_xml_path(str(path)))
+    return both(lw.load(path, friction=False), mujoco.MjModel.from_xml_path(str(path)))
 
 
 # -- against MuJoCo -----------------------------------------------------------------------------
@@ -379,7 +379,7 @@ def joint(robot: lw.Robot, name: str) -> Any:
 
 
 def test_joint_data(tmp_path: Path) -> None:
-    robot = load_text(tmp_path, MODELS["inertials"])
+    robot = load_text(tmp_path, MODELS["inertials"], friction=False)
     ja, jb = joint(robot, "ja"), joint(robot, "jb")
     assert (ja.kind, ja.armature, ja.damping, ja.friction) == ("revolute", 0.3, 2.0, 0.5)
     np.testing.assert_allclose([ja.limits.lower, ja.limits.upper], np.radians([-60.0, 90.0]))
@@ -389,9 +389,9 @@ def test_joint_data(tmp_path: Path) -> None:
 
 def test_damping_counts_when_asked_for(tmp_path: Path) -> None:
     still, moving = np.zeros(5), np.array([0.7, 0, 0, 0, 0])
-    q = load_text(tmp_path, MODELS["inertials"]).neutral()
     with_friction = load_text(tmp_path, MODELS["inertials"], friction=True)
-    without = load_text(tmp_path, MODELS["inertials"])
+    without = load_text(tmp_path, MODELS["inertials"], friction=False)
+    q = without.neutral()
     extra = with_friction.inverse_dynamics(q, moving, still) - without.bias(q, moving)
     np.testing.assert_allclose(extra[0], 2.0 * 0.7 + 0.5, rtol=1e-12)
 
@@ -549,7 +549,15 @@ CURVES = {
         '<joint joint1="ja" joint2="jb"/>\n<joint joint1="ja" joint2="jc"/>'
     ),
 }
-LOOPS = {"tendon": '<tendon tendon1="t"/>'}
+TENDONS = {  # by what is said of them if they are left out, with the fixed tendons of OPEN
+    "<tendon>": '<tendon tendon1="t"/>',
+}
+LOOPS = {
+    "<tendon> that ties 3 joints together": '<tendon tendon1="all"/>',
+    "<tendon> that is a curve over sums": (
+        '<tendon tendon1="pair" tendon2="t" polycoef="0 1 1 0 0"/>'
+    ),
+}
 OPEN = f"""<mujoco>
   <worldbody>
     <body name="a"><joint name="ja"/>{ROD}
@@ -558,7 +566,10 @@ OPEN = f"""<mujoco>
     </body>
     <body name="m" mocap="true"/>
   </worldbody>
-  <tendon><fixed name="t"><joint joint="ja" coef="1"/></fixed></tendon>
+  <tendon><fixed name="t"><joint joint="ja" coef="1"/></fixed>
+    <fixed name="pair"><joint joint="ja" coef="2"/><joint joint="jb" coef="-.5"/></fixed>
+    <fixed name="all"><joint joint="ja" coef="1"/><joint joint="jb" coef="1"/><joint joint="jc"
+      coef="1"/></fixed></tendon>
 <equality>%s</equality></mujoco>"""
 
 
@@ -573,16 +584,16 @@ def test_a_loop_is_closed_unless_it_shall_be_open(name: str, tmp_path: Path) -> 
 
 
 @pytest.mark.filterwarnings("ignore:.*mocap body is taken as fixed")
-@pytest.mark.parametrize("name", {**LOOPS, **CURVES})
+@pytest.mark.parametrize("name", {**LOOPS, **CURVES, **TENDONS})
 def test_constraints_that_are_no_loops_are_refused_by_name(name: str, tmp_path: Path) -> None:
-    text = OPEN % (LOOPS | CURVES)[name]
-    if name in CURVES:  # dynamics: tests/closed/test_mujoco_loops.py
+    text = OPEN % (LOOPS | CURVES | TENDONS)[name]
+    if name not in LOOPS:  # dynamics: tests/closed/test_mujoco_loops.py
         assert isinstance(load_text(tmp_path, text).loops[0], lw.Coupling)
     else:
         with pytest.raises(lw.RobotFileError, match=name) as caught:
             load_text(tmp_path, text)
         said = r'the equality constraint .* is neither of joints of one.*; expected loops="open"'
-        assert re.search(rf"robot\.xml:10: <\w+>: {said}", str(caught.value))
+        assert re.search(rf"robot\.xml:13: <\w+>: {said}", str(caught.value))
     with pytest.warns(lw.RobotFileWarning) as told:
         assert load_text(tmp_path, text, loops="open").nv == 3 - ("second" in name)
     assert any(re.search(name + r'.* is left out \(loops="open"\)', str(w.message)) for w in told)
@@ -592,8 +603,40 @@ def test_constraints_that_are_no_loops_are_refused_by_name(name: str, tmp_path: 
 def test_constraints_that_tie_nothing_are_no_loops(tmp_path: Path) -> None:
     for nothing in ('<weld body1="a" active="false"/>', '<weld body1="b" body2="rigid"/>'):
         assert load_text(tmp_path, OPEN % nothing).nv == 3
-    with pytest.warns(lw.RobotFileWarning, match=r":10: <weld>: a constraint to a mocap body is l"):
+    with pytest.warns(lw.RobotFileWarning, match=r":13: <weld>: a constraint to a mocap body is l"):
         assert load_text(tmp_path, OPEN % '<weld body1="m" body2="c"/>').nv == 3
+
+
+@pytest.mark.parametrize(
+    "equality",
+    [
+        '<tendon tendon1="t" polycoef="0.3 0 0 0 0"/>',
+        '<tendon tendon1="pair" polycoef="0.1 0 0 0 0"/>',
+        '<tendon tendon1="c" tendon2="t" polycoef="0.1 2 -0.4 0.3 0"/>',
+        '<tendon tendon1="c" tendon2="ab" polycoef="0.2 3 0 0 0"/>',
+    ],
+)
+def test_equalities_of_fixed_tendons_are_couplings(equality: str) -> None:
+    """Where our coupling holds, MuJoCo's constraint does, and their velocities agree."""
+    text = (OPEN % equality).replace('<joint name="jb"/>', '<joint name="jb" ref="20"/>')
+    more = '<fixed name="c"><joint joint="jc" coef="3"/></fixed>'
+    more += '<fixed name="ab"><joint joint="ja" coef="1.5"/></fixed>'
+    text = text.replace('<fixed name="pair">', f'{more}<fixed name="pair">')
+    with pytest.warns(lw.RobotFileWarning, match="mocap"):
+        robot = lw.load(text)
+    (coupling,) = robot.loops
+    assert isinstance(coupling, lw.Coupling)
+    model = mujoco.MjModel.from_xml_string(text)
+    model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
+    model.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
+    data = mujoco.MjData(model)
+    rng = np.random.default_rng(2)
+    q, qd = robot.project(rng.uniform(-0.5, 0.5, (5, 3)), rng.normal(size=(5, 3)))
+    for row, rates in zip(q, qd, strict=True):
+        data.qpos = row
+        mujoco.mj_forward(model, data)
+        assert data.nefc == 1 and abs(data.efc_pos[0]) < 1e-9
+        assert abs(data.efc_J.reshape(1, 3) @ rates) < 1e-9
 
 
 def test_a_wrong_word_for_loops(tmp_path: Path) -> None:
@@ -1156,4 +1199,22 @@ def test_friction_of_a_free_joint_is_told(tmp_path: Path) -> None:
         "<geom type='box' size='.1 .2 .3'/></body></worldbody></mujoco>"
     )
     with pytest.warns(lw.RobotFileWarning, match=r"frictionloss 0.3 of a free joint acts along"):
-        assert lw.load(path).nv == 6
+        assert lw.load(path, friction=True).nv == 6
+
+
+def test_negative_damping_is_told_and_acts_as_in_mujoco(tmp_path: Path) -> None:
+    text = f"""<mujoco><worldbody><body><joint damping="-0.5"/>{ROD}
+      <body pos=".3 0 0"><joint axis="0 1 0" damping="1"/>{BLOCK}</body></body>
+    </worldbody></mujoco>"""
+    with pytest.warns(lw.RobotFileWarning, match=r"damping -0.5 is negative: it would drive the"):
+        driven = load_text(tmp_path, text, friction=True)
+    with pytest.warns(lw.RobotFileWarning, match="is negative"):
+        plain = load_text(tmp_path, text, friction=False)
+    model = mujoco.MjModel.from_xml_string(text)
+    q, qd = plain.random_q(seed=1), np.linspace(1.0, 2.0, plain.nv)
+    for robot, off in ((driven, 0), (plain, int(mujoco.mjtDisableBit.mjDSBL_DAMPER))):
+        model.opt.disableflags |= off | int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
+        data = mujoco.MjData(model)
+        data.qpos, data.qvel = q, qd
+        mujoco.mj_forward(model, data)
+        np.testing.assert_allclose(robot.forward_dynamics(q, qd, 0 * qd), data.qacc, rtol=1e-8)

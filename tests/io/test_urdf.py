@@ -11,6 +11,7 @@ from math import cos, inf, isfinite, pi, sin
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -379,6 +380,23 @@ def test_mimics_that_cannot_be_followed_may_be_let_free(tmp_path: Path) -> None:
         assert lw.load(path, mimic="free").nv == 3
 
 
+def test_a_mimic_of_a_mimic_follows_the_joint_at_the_end(tmp_path: Path) -> None:
+    """All three joints move as they do in the robot whose joints are free."""
+    path = tmp_path / "arm.urdf"
+    elbow = '<child link="fore"/><mimic joint="shoulder" multiplier="2" offset="0.3"/>'
+    wrist = f'{WRIST_END}<mimic joint="elbow" multiplier="-0.5" offset="0.1"/>'
+    edits = (*WRIST_MOVES, WRIST_END, wrist, '<child link="fore"/>', elbow)
+    path.write_text(changed(*edits, 'izz="0.3"', 'izz="0.2"'))
+    with pytest.warns(RobotFileWarning, match="move no inertia"):
+        tied, free = lw.load(path), lw.load(path, mimic="free")
+    assert tied.joint_names == ("shoulder",)
+    assert tied.joint("wrist").follows == ("shoulder", -1.0, pytest.approx(-0.05))
+    q = 0.4
+    each = {"shoulder": q, "elbow": 2.0 * q + 0.3, "wrist": -0.5 * (2.0 * q + 0.3) + 0.1}
+    expected = free.forward_kinematics([each[name] for name in free.joint_names], "hand")
+    np.testing.assert_allclose(tied.forward_kinematics([q], "hand"), expected, atol=1e-15)
+
+
 def test_blank_lines_before_the_declaration_change_nothing() -> None:
     assert parse_urdf("\n \n" + ARM, "arm.urdf") == parse_urdf(ARM, "arm.urdf")
     with pytest.raises(RobotFileError, match=r"arm\.urdf:9: <link name="):
@@ -653,11 +671,11 @@ DEFECTS: dict[str, tuple[int, str, str, str, tuple[str, ...]]] = {
         "expected another joint",
         (*WRIST_MOVES, WRIST_END, f'{WRIST_END}<mimic joint="wrist"/>'),
     ),
-    "mimic of a mimic": (
-        34, '<joint name="wrist"> <mimic>', 'joint="elbow" is a mimic too',
-        "expected a joint that is not",
+    "mimics in a circle": (
+        30, '<joint name="elbow"> <mimic>', 'joint "elbow" follows itself through "wrist"',
+        "expected joints that end at one that follows none",
         (*WRIST_MOVES, WRIST_END, f'{WRIST_END}<mimic joint="elbow"/>', '<child link="fore"/>',
-         '<child link="fore"/><mimic joint="shoulder"/>'),
+         '<child link="fore"/><mimic joint="wrist"/>'),
     ),
     "mimic with a bad multiplier": (
         34, '<joint name="wrist"> <mimic>', 'multiplier="x"', "expected 1 finite decimal number",

@@ -200,9 +200,12 @@ DEFECTS: dict[str, tuple[Any, str]] = {
         f'{PLACE}: joint "j": mimic: joint="sholder" does not exist; expected a name in this '
         'robot, perhaps "shoulder"',
     ),
-    "mimic of a mimic": (
-        lambda b: b.link("a").joint("j", "revolute", parent="tip", child="a", mimic="elbow"),
-        'joint="elbow" is a mimic too',
+    "mimics in a circle": (
+        lambda b: (
+            b.link("a").joint("j", "revolute", parent="tip", child="a", mimic="k")
+            .link("c").joint("k", "revolute", parent="a", child="c", mimic="j")
+        ),
+        'joint "j" follows itself through "k"',
     ),
     "mimic of a ball": (
         lambda b: b.link("a").joint("j", "spherical", parent="tip", child="a", mimic="shoulder"),

@@ -45,7 +45,7 @@ def test_a_uniform_chain_is_what_a_builder_makes(joints: tuple[str, ...]) -> Non
     assert chain.joint_names == built.joint_names and chain.link_names == built.link_names
     q = chain.random_q(seed=0, size=4)
     qd, x = np.random.default_rng(1).normal(size=(2, 4, chain.nv))
-    for mine in (chain, chain.with_loops(True), chain.with_loops(False)):
+    for mine in (chain, chain.with_codegen("rolled"), chain.with_codegen("unrolled")):
         for found, expected in (
             (mine.inverse_dynamics(q, qd, x), built.inverse_dynamics(q, qd, x)),
             (mine.mass_matrix(q), built.mass_matrix(q)),
@@ -173,8 +173,8 @@ def test_code_that_takes_seconds_to_compile_is_loops(function: str, most: int) -
     assert not in_loops(function, lw.chain(most).tree) and in_loops(
         function, lw.chain(most + 1).tree
     )
-    assert in_loops(function, lw.chain(3).with_loops(True).tree)
-    assert not in_loops(function, lw.chain(500).with_loops(False).tree)
+    assert in_loops(function, lw.chain(3).with_codegen("rolled").tree)
+    assert not in_loops(function, lw.chain(500).with_codegen("unrolled").tree)
 
 
 @pytest.mark.full
@@ -217,11 +217,15 @@ def test_a_chain_has_limits_of_every_degree_of_freedom():
     assert len(lw.chain(1_000_000).velocity_limits) == 1_000_000
 
 
-@pytest.mark.parametrize("loops", [1, 0.0, "yes", np.array([True, False])])
-def test_loops_are_asked_for_by_true_false_or_none(loops: Any) -> None:
-    with pytest.raises(ValueError, match=r"with_loops: loops is .*; expected True"):
-        lw.chain(2).with_loops(loops)
-    assert lw.chain(2).with_loops(np.True_).tree.loops is True  # type: ignore[arg-type]
+@pytest.mark.parametrize("codegen", [True, None, 1, "roled", ["rolled"]])
+def test_codegen_is_asked_for_by_its_name(codegen: Any) -> None:
+    expected = r"with_codegen: codegen is .*; expected one of 'auto', 'rolled', 'unrolled'"
+    with pytest.raises(ValueError, match=expected):
+        lw.chain(2).with_codegen(codegen)
+    chain = lw.chain(2)
+    rolled, unrolled = chain.with_codegen("rolled"), chain.with_codegen("unrolled")
+    assert rolled.tree.loops and unrolled.tree.loops is False
+    assert rolled.with_codegen("auto").tree.loops is chain.tree.loops is None
 
 
 @pytest.mark.parametrize("name", ["link0", "link01", "link4", "link\u0661", "link" + "9" * 5000])

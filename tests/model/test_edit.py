@@ -188,6 +188,17 @@ def test_a_payload_is_a_link_and_a_frame() -> None:
     assert len(set(loaded.frame_names)) == len(loaded.frame_names)
 
 
+def test_a_payload_counts_in_its_body_and_is_a_link_of_its_own() -> None:
+    plain = arm()
+    loaded = plain.with_payload("finger", 2.0, (0.0, 0.0, 0.1), (0.1, 0.2, 0.2), name="cup")
+    row = plain.body_names.index("finger")
+    added = loaded.inertial_parameters[row] - plain.inertial_parameters[row]
+    assert added[0] == pytest.approx(loaded.mass - plain.mass) == 2.0
+    np.testing.assert_allclose(added[1:4], [0.0, 0.0, 0.2], atol=1e-15)
+    assert loaded.inertia("finger").mass == plain.inertia("finger").mass
+    assert (loaded.inertia("cup").mass, loaded.inertia("cup").com) == (2.0, (0.0, 0.0, 0.1))
+
+
 def test_inertias_change_one_number_at_a_time() -> None:
     robot = arm().with_inertia("upper", mass=5.0)
     upper = next(link for link in robot.description.links if link.name == "upper")
@@ -599,7 +610,7 @@ def test_an_edited_robot_keeps_its_class_and_attributes() -> None:
     for act in (
         lambda r: r.lock({"elbow": 0.0}),
         lambda r: r.with_friction(),
-        lambda r: r.with_loops(),
+        lambda r: r.with_codegen("rolled"),
     ):
         edited = act(mine)
         assert edited == act(arm())
@@ -608,7 +619,7 @@ def test_an_edited_robot_keeps_its_class_and_attributes() -> None:
 
 
 def test_an_edited_robot_keeps_its_loops() -> None:
-    assert arm().with_loops().lock({"elbow": 0.0}).tree.loops is True
+    assert arm().with_codegen("rolled").lock({"elbow": 0.0}).tree.loops is True
     assert arm().lock({"elbow": 0.0}).tree.loops is None
 
 

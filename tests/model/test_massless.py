@@ -85,6 +85,11 @@ def test_a_joint_that_moves_no_inertia_is_told_and_refused_at_the_call(name: str
     with pytest.warns(lw.RobotFileWarning) as told:
         robot = lw.Robot(chain(*joints))
     message = f'joints that move no inertia: "{blamed}"; functions that divide'
+    if name == "free":
+        message = 'link "l0", the floating base, has no mass or inertia: functions that divide'
+        assert 'robot.with_inertia("l0", mass=..., inertia=...), or base="fixed"' in str(
+            told[0].message
+        )
     assert message in str(told[0].message)
     q, zeros = robot.neutral(), np.zeros(robot.nv)
     assert np.isfinite(robot.inverse_dynamics(q, zeros, zeros)).all()

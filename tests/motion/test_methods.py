@@ -179,7 +179,7 @@ def test_turning_joints_step_by_step(kinds: lw.Robot) -> None:
 def test_robots_that_are_loops_over_their_links() -> None:
     """The same motion by loops, in Python's steps, and by code written out, in one kernel."""
     robot = lw.chain(12)
-    loops = robot.with_loops(True)
+    loops = robot.with_codegen("rolled")
     q, tau = 0.1 * np.cos(np.arange(12.0)), np.linspace(0, 1, 12)
     law = lw.control.constant(robot, tau)
     expected = lw.simulate(robot, q, controller=law, duration=0.05)
@@ -196,7 +196,7 @@ def test_robots_that_are_loops_over_their_links() -> None:
 
 def test_a_row_of_loops_has_the_same_bits_alone_and_in_a_batch() -> None:
     """Alone it is asked as a state, not as a batch of one; with pushes, and torques of Python."""
-    loops, rng = lw.chain(12).with_loops(True), np.random.default_rng(0)
+    loops, rng = lw.chain(12).with_codegen("rolled"), np.random.default_rng(0)
     q, push = rng.normal(size=(3, 12)), rng.normal(size=(3, 6))
     run: Any = {"controller": lambda t, q, qd: -0.01 * qd, "duration": 0.02, "hold": False}
     many = lw.simulate(loops, q, f_ext={"link7": push}, **run)
@@ -210,7 +210,7 @@ def test_a_row_of_loops_has_the_same_bits_alone_and_in_a_batch() -> None:
 
 def test_what_robots_that_are_loops_cannot() -> None:
     """Each refusal says all that works, and that a robot of few links can be written out."""
-    loops = lw.chain(12).with_loops(True)
+    loops = lw.chain(12).with_codegen("rolled")
     wrong: dict[str, dict[str, Any]] = {
         "integrator 'midpoint' is": {"integrator": "midpoint"},
         "integrator 'DOP853' is": {"integrator": "DOP853"},
@@ -219,12 +219,14 @@ def test_what_robots_that_are_loops_cannot() -> None:
     }
     works = (
         "for code written out link by link; expected integrator 'rk4' or 'euler', limits=None and "
-        "device=None; or, of a robot of few links, robot.with_loops(False)"
+        "device=None; or, of a robot of few links, robot.with_codegen('unrolled')"
     )
     for what, arguments in wrong.items():
         with pytest.raises(ValueError, match=re.escape(f"over them, and {what} {works}")):
             lw.simulate(loops, loops.neutral(), **arguments)
-    lw.simulate(loops.with_loops(False), loops.neutral(), duration=0.01, integrator="implicit")
+    lw.simulate(
+        loops.with_codegen("unrolled"), loops.neutral(), duration=0.01, integrator="implicit"
+    )
 
 
 def test_what_cannot_be_asked_at_every_stage(puma: lw.Robot) -> None:

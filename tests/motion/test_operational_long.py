@@ -127,8 +127,8 @@ def test_known_wrenches_are_made_up_for() -> None:
 
 def test_laws_of_large_robots_are_those_of_small_ones() -> None:
     """Laws by calls and laws in kernels: the same torques, and the same motion."""
-    small = lw.chain(5, "random").with_loops(False)
-    loops = small.with_loops(True)
+    small = lw.chain(5, "random").with_codegen("unrolled")
+    loops = small.with_codegen("rolled")
     rng = np.random.default_rng(4)
     q, qd = 0.3 * rng.normal(size=(2, 5)), rng.normal(size=(2, 5))
 

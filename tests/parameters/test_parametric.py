@@ -302,10 +302,10 @@ def test_a_payload_is_carried_whichever_parameter_is_named_first():
         assert np.allclose(found, expected, rtol=1e-12, atol=1e-12), names
 
 
-@pytest.mark.parametrize("codegen_loops", [False, True])
+@pytest.mark.parametrize("codegen", ["unrolled", "rolled"])
 @pytest.mark.parametrize("called", ["hull", "base"])
 def test_parameters_are_in_the_joint_frame_if_a_link_has_the_joints_name(
-    called: str, codegen_loops: bool, rng: Any
+    called: str, codegen: str, rng: Any
 ) -> None:
     """A fixed link called like the free joint of the base ("base") has a frame of its own."""
     b = lw.Builder("rover").link("foot", mass=2.0, com=(0.1, 0.2, 0.3), inertia=(1.0, 1.1, 1.2))
@@ -322,7 +322,7 @@ def test_parameters_are_in_the_joint_frame_if_a_link_has_the_joints_name(
         axis=(0.0, 1.0, 0.0),
         xyz=(0.0, 0.0, 0.1),
     )
-    robot = b.build(base="free").with_loops(codegen_loops)
+    robot = b.build(base="free").with_codegen(codegen)
     q, qd, qdd = states(robot, rng, ())
     pose, body = robot.frame(called).pose, robot.inertia(called)
     R, p = pose[:3, :3], pose[:3, 3]
@@ -335,7 +335,7 @@ def test_parameters_are_in_the_joint_frame_if_a_link_has_the_joints_name(
     tau = robot.inverse_dynamics(q, qd, qdd)
     assert close(robot.regressor(q, qd, qdd) @ robot.inertial_parameters.ravel(), tau)
     heavy = robot.with_payload("foot", 5.0, (0.3, 0.1, 0.2), (0.2, 0.25, 0.3))
-    free = robot.with_loops(False).parametric("inertia")
+    free = robot.with_codegen("unrolled").parametric("inertia")
     changed = robot.inertial_parameters.copy()
     changed[0] += ten(5.0, (0.3, 0.1, 0.2), (0.2, 0.25, 0.3))
     assert close(

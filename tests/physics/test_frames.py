@@ -23,10 +23,9 @@ def one_by_one(robot: lw.Robot, q: Any, names: list[str]) -> Any:
     return np.stack([robot.forward_kinematics(q, name) for name in names], -3)
 
 
-@pytest.mark.parametrize("kind", ["written out", "loops", "parametric"])
+@pytest.mark.parametrize("kind", ["unrolled", "rolled", "parametric"])
 def test_several_frames_are_each_of_them(robot: lw.Robot, kind: str) -> None:
-    kinds = {"loops": robot.with_loops, "parametric": lambda: robot.parametric("gravity")}
-    ours = kinds.get(kind, lambda: robot)()
+    ours = robot.parametric("gravity") if kind == "parametric" else robot.with_codegen(kind)
     q = robot.random_q(seed=1, size=(2, 3))
     found = ours.forward_kinematics(q, NAMES)
     assert found.shape == (2, 3, 4, 4, 4)
@@ -47,7 +46,7 @@ def test_several_frames_are_each_of_them(robot: lw.Robot, kind: str) -> None:
 
 def test_float32_stays(robot: lw.Robot) -> None:
     q = robot.random_q(seed=1, size=5, dtype="float32")
-    for ours in (robot, robot.with_loops()):
+    for ours in (robot, robot.with_codegen("rolled")):
         found = ours.forward_kinematics(q, NAMES)
         assert found.dtype == np.float32
         assert abs(found - one_by_one(robot, q, NAMES)).max() < 1e-5
@@ -90,9 +89,9 @@ def test_poses_of_a_long_chain() -> None:
     assert abs(found - one_by_one(chain, q, names)).max() < 1e-9
 
 
-@pytest.mark.parametrize("loops", [False, True])
-def test_results_are_written_where_they_are_wanted(robot: lw.Robot, loops: bool) -> None:
-    ours, q = robot.with_loops(loops), robot.random_q(seed=1, size=3)
+@pytest.mark.parametrize("codegen", ["unrolled", "rolled"])
+def test_results_are_written_where_they_are_wanted(robot: lw.Robot, codegen: str) -> None:
+    ours, q = robot.with_codegen(codegen), robot.random_q(seed=1, size=3)
     seen = ours.forward_kinematics(q, "link7", relative_to="link3")
     for states, poses in ((q, seen), (q[0], seen[0])):
         out = np.empty(poses.shape)
@@ -116,11 +115,11 @@ def test_results_are_written_where_they_are_wanted(robot: lw.Robot, loops: bool)
         ours.forward_kinematics(q, "link7", relative_to=["link3"])  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("loops", [False, True])
-def test_a_state_that_is_not_finite_has_no_poses(robot: lw.Robot, loops: bool) -> None:
+@pytest.mark.parametrize("codegen", ["unrolled", "rolled"])
+def test_a_state_that_is_not_finite_has_no_poses(robot: lw.Robot, codegen: str) -> None:
     q = robot.random_q(seed=1, size=3)
     q[1, 6] = np.nan
-    poses = robot.with_loops(loops).forward_kinematics(q, ["iiwa_base", "link7"])
+    poses = robot.with_codegen(codegen).forward_kinematics(q, ["iiwa_base", "link7"])
     lost = np.isnan(poses).all((-1, -2))
     assert lost.tolist() == [[False] * 2, [True] * 2, [False] * 2]
 

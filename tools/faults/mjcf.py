@@ -388,7 +388,6 @@ PHYSICS: list[Defect[Model]] = [
     Defect("lower above upper", joints, put("range", "2 1")),
     Defect("a control range turned round", motors, put("ctrlrange", "1 -1")),
     Defect("negative armature", joints, put("armature", "-1")),
-    Defect("negative damping", joints, put("damping", "-1")),
     Defect("negative friction", joints, put("frictionloss", "-1")),
     Defect("a geom of negative size", shapes, put("size", "-1 -1 -1")),
     Defect("a geom without size", shapes, drop("size")),

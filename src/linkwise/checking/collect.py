@@ -7,7 +7,6 @@ no error here.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Unpack
 
@@ -21,6 +20,7 @@ from linkwise.load import USUAL, Options, changed, checked, policy_of
 from linkwise.model.bodies import Policy
 from linkwise.model.build import build, check_bodies
 from linkwise.model.description import RobotDescription
+from linkwise.model.values import path_text
 
 
 def check(
@@ -53,7 +53,8 @@ def examine(
 
     Files that it names are looked for ``beside`` another file, where that is given.
     """
-    label, root, description = TEXT if is_text(source) else os.fspath(source), None, None
+    label = TEXT if is_text(source) else path_text("check: source", source)
+    root, description = None, None
     files = FileRoots.of(beside or (None if is_text(source) else source), package_dirs)
     told = checked("check", options)
     with collecting() as notes, strictness(told["strict"]):

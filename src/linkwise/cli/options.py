@@ -92,6 +92,13 @@ _READING = (
 )  # fmt: skip
 
 
+_FRICTION = click.option(
+    "--friction/--no-friction",
+    default=None,
+    help="Let joint damping and friction act, or leave them out without a warning.",
+)
+
+
 def reading_options(command: Command) -> Command:
     """How to read: the base, mimic joints, loops, inconsistent bodies, further folders."""
     return reduce(lambda made, option: option(made), _READING, command)
@@ -99,14 +106,15 @@ def reading_options(command: Command) -> Command:
 
 def robot_options(command: Command) -> Command:
     """How to load: how to read, and what to do about physically inconsistent bodies."""
-    return reading_options(_REPAIR(command))
+    return reading_options(_FRICTION(_REPAIR(command)))
 
 
 def refuse_robot_options(options: Mapping[str, Any]) -> None:
     """Raise if any of `robot_options` was given, for a command without a robot."""
     if any(value != USUAL.get(name, ()) for name, value in options.items()):
         raise click.UsageError(
-            "--base, --mimic, --no-strict, --repair, --loops and --package-dir are for a ROBOT."
+            "--base, --mimic, --no-strict, --repair, --friction, --loops and --package-dir are for "
+            "a ROBOT."
         )
 
 

@@ -28,6 +28,8 @@ AS_OPTIONS = {
     'base="free"': "--base free",
     'mimic="free"': "--mimic free",
     'loops="open"': "--loops open",
+    "friction=True when it is loaded, or robot.with_friction(),": "--friction",
+    "friction=False": "--no-friction",
 }
 
 

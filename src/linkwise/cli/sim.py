@@ -22,6 +22,7 @@ from linkwise.cli.options import (
     robot_options,
 )
 from linkwise.cli.output import answer, say
+from linkwise.errors import printable
 from linkwise.motion.integrators import INTEGRATORS
 from linkwise.motion.limits import limited_positions
 from linkwise.motion.setup import SOLVERS
@@ -57,7 +58,6 @@ LAWS = ("none", "gravity", "pd", "hold")
 @click.option("--limits", type=Words(["ignore", "stop", "event"]), default=None,
               help="At joint limits: nothing, soft stops, or the end of the motion. Unless given, "
                    "a warning says which limits are exceeded.")  # fmt: skip
-@click.option("--friction", is_flag=True, help="Include the joints' damping and friction.")
 @click.option("--plot", type=NewFile(), help="Save a picture (needs matplotlib).")
 @click.option("--save", type=NewFile(), help="Save the trajectory (.npz).")
 @json_option
@@ -71,7 +71,6 @@ def sim(
     start: str,
     seed: int,
     limits: str | None,
-    friction: bool,
     plot: str | None,
     save: str | None,
     as_json: bool,
@@ -83,7 +82,6 @@ def sim(
             f"--duration {duration:g}, --dt {dt:g}: expected finite numbers of seconds"
         )
     moving = load_moving(robot, **loading)
-    moving = moving.with_friction() if friction else moving
     q = moving.neutral() if start == "neutral" else moving.random_q(seed=seed)
     q = moving.project(q) if moving.loops else q
     began = perf_counter()
@@ -175,7 +173,7 @@ def _curves(traj: Trajectory) -> str:
     robot = traj.robot
     assert robot is not None
     limits = [_limits(*x) for x in zip(*limited_positions(robot), traj.q.T, strict=True)]
-    names = [f"q {name}" for name in names_of(robot, "q")]
+    names = [f"q {printable(name)}" for name in names_of(robot, "q")]
     rows = list(zip(names, traj.q.T, limits, strict=True))
     rows.append(("kinetic energy, J", traj.energy.kinetic, ""))
     width = max(len(name) for name, _, _ in rows)

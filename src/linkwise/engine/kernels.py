@@ -115,7 +115,7 @@ class Kernels:
         if task.in_pieces:
             raise NoProgram(
                 f"{task.name} of {quote(self.name)}: a scan by loops is several programs; expected "
-                "another method, or for a short chain robot.with_loops(False)"
+                "another method, or for a short chain robot.with_codegen('unrolled')"
             )
         with build_lock:
             found = self._programs.get(task)

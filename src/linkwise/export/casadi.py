@@ -126,7 +126,7 @@ def _functions(calls: Calls, one: Wanted, order: int) -> Iterator[Function]:
     if one.program.arrays or one.key.status:
         raise NoProgram(
             f"export: {one.title} for CasADi: expected a function without status, of a robot "
-            "whose equations are written out (robot.with_loops(False))"
+            "whose equations are written out (robot.with_codegen('unrolled'))"
         )
     base = node(calls, one.key)
     shape = base.slots[0].shape

@@ -26,6 +26,7 @@ from linkwise.export.loader import loader
 from linkwise.export.selftest import selftest
 from linkwise.export.source import Robot, header, source
 from linkwise.export.wanted import Asked, Wanted, identifier, wanted
+from linkwise.model.values import path_text
 
 MATH = ("own", "libm")
 
@@ -93,7 +94,7 @@ def export(
     sources = [file for file in texts if file.endswith(".c")]
     texts[f"{prefix}_test.c"] = selftest(robot, found)
     texts["CMakeLists.txt"] = CMAKE.format(prefix=prefix, sources=" ".join(sources))
-    target = Path(folder)
+    target = Path(path_text("export: folder", folder))
     target.mkdir(parents=True, exist_ok=True)
     for file, text in texts.items():
         (target / file).write_text(text, encoding="utf-8")

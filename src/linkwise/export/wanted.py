@@ -108,7 +108,7 @@ def _program(tasks: Tasks, kernels: Kernels, key: Key, dtype: str) -> Program:
         raise NoProgram(
             f"export: {task.name} of {quote(tasks.name)} is put together of results of other "
             f"functions and has no program of its own; expected these ({calls}), another method, "
-            "or robot.with_loops(False)"
+            "or robot.with_codegen('unrolled')"
         )
     return kernels.ready(task, together)
 

@@ -11,13 +11,14 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
 
 from linkwise.codes import Code
 from linkwise.errors import Where
 from linkwise.io.xml import PathLike
+from linkwise.model.values import path_text
 
 MARKS = ("package.xml", "pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg")
 SCHEMES = ("", "file", "package")  # of paths that may name a file of this machine
@@ -36,7 +37,9 @@ class FileRoots:
     def of(cls, path: PathLike | None, package_dirs: Sequence[PathLike] = ()) -> FileRoots:
         """Declare the folder of a robot file, the tree around it, and ``package_dirs``."""
         given = [package_dirs] if isinstance(package_dirs, str | os.PathLike) else package_dirs
-        packages = tuple(os.path.realpath(os.fspath(folder)) for folder in given)
+        if not isinstance(given, Iterable):
+            raise TypeError(f"package_dirs is {given!r}; expected folders")
+        packages = tuple(os.path.realpath(path_text("package_dirs", x)) for x in given)
         if path is None:
             return cls(None, (), packages)
         file = os.path.abspath(os.fspath(path))

@@ -48,9 +48,7 @@ _RANGES = frozenset("range ctrlrange forcerange actrange actuatorfrcrange length
 _RANGED = ("joint", "spatial", "fixed", "tendon")  # elements whose range is one of numbers
 _DIRECTIONS = ("quat", "axis")
 _NO_DIRECTION = 1e-12  # MuJoCo takes what is shorter as some direction of its own
-_NOT_NEGATIVE = frozenset(
-    "mass diaginertia armature damping frictionloss density viscosity".split()
-)
+_NOT_NEGATIVE = frozenset("mass diaginertia armature frictionloss density viscosity".split())
 
 
 @dataclass

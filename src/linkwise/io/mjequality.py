@@ -4,8 +4,8 @@
 |---|---|
 | joint, two joints on a straight line | the first follows the second (mimic) |
 | connect, weld | a closed loop; ``loops="open"`` leaves it out with a warning |
-| joint held still, or on a curve over another | a coupling; ``loops="open"`` leaves it out with a warning |
-| tendon, flex | refused; ``loops="open"`` leaves it out with a warning |
+| joint held still, or on a curve over another; fixed tendons of one or two joints | a coupling; ``loops="open"`` leaves it out with a warning |
+| other tendons, flex | refused; ``loops="open"`` leaves it out with a warning |
 | any of them to a mocap body | left out with a warning: the user moves that body, as a motor would |
 | any that is not active, or ties a body to itself; all where a flag disables them | nothing |
 """  # noqa: E501
@@ -21,13 +21,14 @@ import numpy as np
 
 from linkwise.codes import Code
 from linkwise.errors import Where
+from linkwise.io.mjtendons import Length, Tie, length_of
 from linkwise.io.poses import quaternion_matrix
 from linkwise.model.description import Pose
 from linkwise.model.values import pose_of
 
 Locate = Callable[[str, int], Where]  # ("joint", 3) -> its place
 
-CONNECT, WELD, JOINT = range(3)  # mjEQ_CONNECT, mjEQ_WELD, mjEQ_JOINT
+CONNECT, WELD, JOINT, TENDON = range(4)  # mjEQ_CONNECT, mjEQ_WELD, mjEQ_JOINT, mjEQ_TENDON
 SITE = 6  # mjOBJ_SITE
 ONE_AXIS = (2, 3)  # mjJNT_SLIDE, mjJNT_HINGE
 
@@ -45,15 +46,6 @@ class Reading:
     follow: bool = True  # whether tied joints will follow, or get numbers of their own
 
 
-@dataclass(frozen=True)
-class Tie:
-    """A joint tied to another: ``q = multiplier q_driver + offset``."""
-
-    driver: int
-    multiplier: float
-    offset: float
-
-
 def ties(m: Any, names: Sequence[str], locate: Locate, reading: Reading) -> dict[int, Tie]:
     """Joints tied to others by ``q - q0 = c0 + c1 (q_driver - q0_driver)``, by their number."""
     found: dict[int, Tie] = {}
@@ -64,7 +56,7 @@ def ties(m: Any, names: Sequence[str], locate: Locate, reading: Reading) -> dict
         problem = _why_no_tie(m, i)
         if problem is None and joint in found:
             problem = f'a second one on joint "{names[joint]}"'
-        if problem is not None and _is_curve(m, i) and reading.loops != "open":
+        if problem is not None and _is_coupling(m, i) and reading.loops != "open":
             continue
         if problem is not None:
             _leave_out(m, i, problem, locate, reading)
@@ -90,7 +82,11 @@ def curves(m: Any, followers: dict[int, Tie], reading: Reading) -> list[Curved]:
     """The joints that are held by constraints which are no ties, unless they are left out."""
     found, tied = [], set[int]()
     for i in range(m.neq) if reading.loops != "open" else ():
-        if not _acts(m, i) or not _is_curve(m, i):
+        if not _acts(m, i) or not _is_coupling(m, i):
+            continue
+        if int(m.eq_type[i]) == TENDON:
+            coupling = _tendon_coupling(m, i, followers if reading.follow else {})
+            found += [coupling] if coupling is not None else []
             continue
         joint = int(m.eq_obj1id[i])
         if _why_no_tie(m, i) is None and joint in followers and joint not in tied:
@@ -98,6 +94,59 @@ def curves(m: Any, followers: dict[int, Tie], reading: Reading) -> list[Curved]:
             continue
         found.append(_curve(m, i, followers if reading.follow else {}))
     return found
+
+
+def _is_coupling(m: Any, i: int) -> bool:
+    """Whether a constraint can be read as a coupling of one joint, or of two."""
+    return _is_curve(m, i) or (int(m.eq_type[i]) == TENDON and _why_no_coupling(m, i) is None)
+
+
+def _why_no_coupling(m: Any, i: int) -> str | None:
+    """Why a constraint of tendons is no coupling, None where it is one."""
+    first, second = _lengths(m, i, {})
+    if first is None or second is None:
+        return "<tendon> of a tendon that is not <fixed>"
+    joints = first.coefficients.keys() | second.coefficients.keys()
+    if not all(int(m.jnt_type[joint]) in ONE_AXIS for joint in joints):
+        return "<tendon> of joints that are no hinges or slides"
+    if m.eq_data[i][2:5].any():
+        one_each = len(first.coefficients) == len(second.coefficients) == 1 and len(joints) == 2
+        return None if one_each else "<tendon> that is a curve over sums of joints"
+    return None if 1 <= len(joints) <= 2 else f"<tendon> that ties {len(joints)} joints together"
+
+
+def _lengths(m: Any, i: int, followers: dict[int, Tie]) -> tuple[Length | None, Length | None]:
+    """Lengths of a constraint's two tendons, from those at rest; 0 without a second one."""
+    ends = [int(m.eq_obj1id[i]), int(m.eq_obj2id[i])]
+    first, second = (Length({}, 0.0) if t < 0 else length_of(m, t, followers) for t in ends)
+    rest = [0.0 if t < 0 else float(m.tendon_length0[t]) for t in ends]
+    if first is not None:
+        first = first._replace(constant=first.constant - rest[0])
+    if second is not None:
+        second = second._replace(constant=second.constant - rest[1])
+    return first, second
+
+
+def _tendon_coupling(m: Any, i: int, followers: dict[int, Tie]) -> Curved | None:
+    """``L1 = p(L2)`` of lengths from rest, solved for a joint; None where it holds by itself."""
+    first, second = _lengths(m, i, followers)
+    assert first is not None and second is not None  # else it is no coupling
+    terms = [float(c) for c in m.eq_data[i][:5]]
+    if any(terms[2:]):  # one joint each
+        (joint, slope), (driver, along) = *first.coefficients.items(), *second.coefficients.items()
+        inner = np.polynomial.Polynomial([second.constant, along])
+        curve = (np.polynomial.Polynomial(terms)(inner) - first.constant) / slope
+        return Curved(joint, driver, tuple(curve.coef.tolist()))
+    total = dict(first.coefficients)
+    for joint, coefficient in second.coefficients.items():
+        total[joint] = total.get(joint, 0.0) - terms[1] * coefficient
+    constant = terms[0] + terms[1] * second.constant - first.constant
+    moving = [(joint, c) for joint, c in total.items() if c != 0.0]
+    if not moving:
+        return None
+    (joint, slope), *others = moving
+    driver = others[0][0] if others else None
+    return Curved(joint, driver, (constant / slope, *(-c / slope for _, c in others)))
 
 
 def _is_curve(m: Any, i: int) -> bool:
@@ -144,6 +193,8 @@ def _tie(m: Any, i: int) -> Tie:
 def _why_no_tie(m: Any, i: int) -> str | None:
     """Why a constraint is no follower of another joint, None where it is one."""
     kind = int(m.eq_type[i])
+    if kind == TENDON:
+        return _why_no_coupling(m, i) or "<tendon>"
     if kind != JOINT:
         return f"<{library(m).mjtEq(kind).name.removeprefix('mjEQ_').lower()}>"
     if m.eq_obj2id[i] < 0:

@@ -21,6 +21,7 @@ import numpy as np
 
 from linkwise.codes import Code
 from linkwise.errors import Where
+from linkwise.io.mjefforts import effort_limits
 from linkwise.io.mjequality import Locate, Reading, curves, library, loops, ties
 from linkwise.io.mjrotors import geared, more_armature
 from linkwise.io.mjshapes import body_shapes, text_at
@@ -31,6 +32,7 @@ from linkwise.io.poses import (
     not_negative,
     quaternion_matrix,
     rotor_inertia,
+    shared_damping,
     shared_number,
     turn_matrix,
 )
@@ -79,6 +81,7 @@ def describe_mjmodel(
         reader.links[0].name,
         tuple(frames),
         closed,
+        friction_acts=True,
     )
 
 
@@ -105,6 +108,11 @@ class _Names:
         self.sites = _filled("site", [text_at(model.names, a) for a in model.name_siteadr])
 
 
+def joint_names(model: Any) -> list[str]:
+    """Return the names that a robot read from a model has for its joints, in the model's order."""
+    return _Names(model).joints
+
+
 def _filled(kind: str, names: list[str]) -> list[str]:
     """Names with no gaps: ``body3`` for the body 3 that has none."""
     taken = set(names)
@@ -128,6 +136,7 @@ class _Reader:
         self.ties = ties(model, names.joints, locate, reading)
         self.more_armature = more_armature(model, self.ties, locate, reading)
         self.more_damping, _ = geared(model, "actuator_damping")
+        self.efforts = effort_limits(model)
         world = locate("body", WORLD)
         self.links = [
             LinkDescription(names.bodies[WORLD], None, *body_shapes(model, WORLD), where=world)
@@ -172,7 +181,7 @@ class _Reader:
         m, where = self.model, self.locate("joint", joint)
         one_axis = m.jnt_type[joint] in (HINGE, SLIDE)
         friction = shared_number(where, "frictionloss", _own(m.dof_frictionloss, m, joint))
-        damping = shared_number(where, "damping", _own(m.dof_damping, m, joint))
+        damping = shared_damping(where, _own(m.dof_damping, m, joint))
         if friction and m.jnt_type[joint] == FREE:
             where.report(Code.FREE_JOINT_FRICTION, value=friction)
         self.joints.append(
@@ -184,7 +193,7 @@ class _Reader:
                 origin=origin,
                 axis=unit(m.jnt_axis[joint]) if one_axis else (0.0, 0.0, 1.0),
                 mimic=self._mimic(joint),
-                limits=_limits(m, joint),
+                limits=_limits(m, joint, float(self.efforts[joint])),
                 armature=_armature(m, joint, self.more_armature[joint], where),
                 rotor_axes="parent" if m.jnt_type[joint] == FREE else "",
                 damping=damping + self.more_damping[joint],
@@ -224,11 +233,8 @@ def _kind(m: Any, joint: int) -> str:
     return {FREE: "free", BALL: "spherical", SLIDE: "prismatic"}[int(kind)]
 
 
-def _limits(m: Any, joint: int) -> Limits:
+def _limits(m: Any, joint: int, effort: float) -> Limits:
     """Limits of a joint; those of a ball joint are a cone, which is not kept."""
-    effort = np.inf
-    if m.jnt_actfrclimited[joint]:
-        effort = float(np.abs(m.jnt_actfrcrange[joint]).max())
     if not m.jnt_limited[joint] or m.jnt_type[joint] not in (HINGE, SLIDE):
         return Limits(effort=effort)
     lower, upper = (float(x) for x in m.jnt_range[joint])

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from linkwise.codes import Code
-from linkwise.io.mjequality import Locate, Reading, Tie
+from linkwise.io.mjequality import Locate, Reading
+from linkwise.io.mjtendons import Tie, length_of
 from linkwise.model.frames import Array
 
 ON_JOINT, ON_TENDON = (0, 1), 3  # mjTRN_JOINT, mjTRN_JOINTINPARENT; mjTRN_TENDON
-WRAPPED_JOINT = 1  # mjWRAP_JOINT
 
 
 def more_armature(m: Any, ties: dict[int, Tie], locate: Locate, reading: Reading) -> Array:
@@ -26,7 +26,7 @@ def more_armature(m: Any, ties: dict[int, Tie], locate: Locate, reading: Reading
     joints, tendons = geared(m, "actuator_armature")
     tendons += getattr(m, "tendon_armature", 0.0)
     for i in np.flatnonzero(tendons):
-        moved = _joints(m, int(i), ties if reading.follow else {})
+        moved = tendon_joints(m, int(i), ties if reading.follow else {})
         if moved is not None and len(moved) <= 1:
             for joint, coefficient in moved.items():
                 joints[joint] += tendons[i] * coefficient**2
@@ -51,16 +51,7 @@ def geared(m: Any, field: str) -> tuple[Array, Array]:
     return joints, tendons
 
 
-def _joints(m: Any, tendon: int, ties: dict[int, Tie]) -> dict[int, float] | None:
+def tendon_joints(m: Any, tendon: int, ties: dict[int, Tie]) -> dict[int, float] | None:
     """Coefficients of the independent joints in a tendon's length; None where it is not linear."""
-    start = m.tendon_adr[tendon]
-    wraps = range(start, start + m.tendon_num[tendon])
-    if any(m.wrap_type[k] != WRAPPED_JOINT for k in wraps):
-        return None
-    found: dict[int, float] = {}
-    for k in wraps:
-        joint, coefficient = int(m.wrap_objid[k]), float(m.wrap_prm[k])
-        if joint in ties:
-            joint, coefficient = ties[joint].driver, coefficient * ties[joint].multiplier
-        found[joint] = found.get(joint, 0.0) + coefficient
-    return {joint: coefficient for joint, coefficient in found.items() if coefficient != 0.0}
+    length = length_of(m, tendon, ties)
+    return None if length is None else length.coefficients

@@ -28,6 +28,7 @@ from linkwise.io.poses import (
     check_finite,
     not_negative,
     rotor_inertia,
+    shared_damping,
     shared_number,
 )
 from linkwise.model.description import (
@@ -199,7 +200,7 @@ def _described(model: Any, part: _Part, whole: JointDescription) -> JointDescrip
         limits=_limits(model, part),
         armature=_armature(model.armature[v], part.kind, where),
         rotor_axes="link" if part.kind == "planar" else "",
-        damping=shared_number(where, "damping", model.damping[v]),
+        damping=shared_damping(where, model.damping[v]),
         friction=0.0 if friction is None else shared_number(where, "friction", friction[v]),
     )
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwise.codes import Code
 from linkwise.errors import Where
 from linkwise.model.description import BodyInertia, tensor_of
 from linkwise.model.values import Array, as_triple
@@ -64,9 +65,21 @@ def not_negative(where: Where, what: str, values: Any) -> Array:
     return found
 
 
+def shared_damping(where: Where, values: Any) -> float:
+    """The damping of all degrees of freedom of a joint; a negative one is told."""
+    check_finite(where, ("damping", values))
+    damping = _shared(where, "damping", np.asarray(values, dtype=float))
+    if damping < 0.0:
+        where.report(Code.NEGATIVE_DAMPING, value=damping)
+    return damping
+
+
 def shared_number(where: Where, what: str, values: Any) -> float:
     """The number, zero or more, that all degrees of freedom of a joint have."""
-    found = not_negative(where, what, values)
+    return _shared(where, what, not_negative(where, what, values))
+
+
+def _shared(where: Where, what: str, found: Array) -> float:
     if not (found == found[0]).all():
         raise where.error(f"{what} {found.tolist()} differs between its axes; expected one number")
     return float(found[0])

@@ -13,9 +13,9 @@ from linkwise.io.xml import DEFAULT_LIMITS, Node, PathLike, ReadLimits, parse_xm
 from linkwise.model.description import RobotDescription
 
 # what options of reading may be
-WORDS: dict[str, tuple[str | bool | None, str | bool]] = {
+WORDS: dict[str, tuple[str | bool | None, ...]] = {
     "strict": (True, False),
-    "friction": (False, True),
+    "friction": (None, False, True),
     "base": ("fixed", "free"),
     "mimic": ("follow", "free"),
     "repair": (None, "nearest"),
@@ -31,10 +31,11 @@ OTHERS = {
 
 def check_words(options: Mapping[str, object]) -> None:
     """Raise ValueError where an option has a value that it cannot have."""
-    for option, (one, other) in WORDS.items():
-        value = options.get(option, one)
-        if value not in (one, other):
-            raise ValueError(f"{option} {value!r}: expected {one!r} or {other!r}")
+    for option, words in WORDS.items():
+        value = options.get(option, words[0])
+        if value not in words:
+            expected = " or ".join(map(repr, words[-2:]))
+            raise ValueError(f"{option} {value!r}: expected {expected}")
 
 
 def is_text(source: PathLike) -> bool:

@@ -42,7 +42,7 @@ from linkwise.model.description import (
     Triple,
     tensor_of,
 )
-from linkwise.model.structure import check_mimics, mended_tree
+from linkwise.model.structure import mended_tree, resolved_mimics
 from linkwise.model.values import at_right_angle, unit
 from linkwise.spatial.elementary import length
 from linkwise.spatial.matrices import congruence
@@ -101,6 +101,16 @@ _URDF = Vocabulary(
     structural=frozenset(
         "robot link joint inertial mass inertia parent child axis limit dynamics mimic".split()
     ),
+    homes={
+        **{word: f'<dynamics {word}="..."/>' for word in ("damping", "friction", "armature")},
+        **{word: f'<limit {word}="..."/>' for word in ("lower", "upper", "velocity", "effort")},
+        **{word: f'<inertial><inertia {word}="..."/>' for word in TENSOR},
+        "mass": '<inertial><mass value="..."/>',
+        "multiplier": '<mimic multiplier="..."/>',
+        "offset": '<mimic offset="..."/>',
+        "xyz": '<origin xyz="..."/>',
+        "rpy": '<origin rpy="..."/>',
+    },
 )
 
 
@@ -115,7 +125,7 @@ def describe_urdf(root: Node, files: FileRoots, limits: ReadLimits, mimic: str) 
     joints = tuple(_joint(node) for node in root.all("joint"))
     if mimic == "free":
         joints = tuple(replace(joint, mimic=None) for joint in joints)
-    check_mimics(joints)
+    joints = resolved_mimics(joints)
     base, links, joints = mended_tree(links, joints)
     return RobotDescription(name, links, joints, where=root.where, base=base)
 

@@ -29,6 +29,7 @@ from linkwise.model.description import (
     Pose,
     RobotDescription,
 )
+from linkwise.model.values import path_text
 
 GRAVITY = RobotDescription.gravity
 TYPES = {kind: named for named, kind in JOINT_KINDS.items()}
@@ -44,7 +45,7 @@ _UNWRITABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff
 
 def save_urdf(robot: RobotDescription, path: PathLike) -> None:
     """Write a URDF file; meshes under its folder are named relative to it."""
-    name = os.fspath(path)
+    name = path_text("save: path", path)
     if not name.endswith(".urdf"):
         raise ValueError(f"save: path is {name!r}; expected a name that ends in .urdf")
     text = write_urdf(robot, os.path.dirname(os.path.abspath(name)))

@@ -299,6 +299,11 @@ def _read_bytes(path: str, most: int) -> bytes:
         return file.read(most)
 
 
+def _is_zero(text: str) -> bool:
+    """Whether a text is of zeros alone, which change nothing wherever they stand."""
+    return all(parse_number(word) == 0.0 for word in text.split())
+
+
 @dataclass(frozen=True)
 class Words:
     """The attributes and children an element may have; ``strict`` refuses any other attribute."""
@@ -315,6 +320,8 @@ class Vocabulary:
     elements: Mapping[str, Words]
     skipped: frozenset[str]
     structural: frozenset[str]  # tags that must never be ignored, wherever they stand
+    # words of the mechanics -> where they are read; ignoring one elsewhere is told
+    homes: Mapping[str, str] = field(default_factory=dict)
 
     def read(self, node: Node) -> Node:
         """The element with the words that are read; misspelt and misplaced ones are reported.
@@ -341,6 +348,9 @@ class Vocabulary:
             elif words.strict:
                 known = " or ".join(sorted(words.attributes))
                 node.report(Code.FOREIGN_ATTRIBUTE, key=plain(key), value=value, known=known)
+            elif key in self.homes and node.tag in self.structural and not _is_zero(value):
+                written, home = f"{key}={quote(value)}", self.homes[key]
+                node.report(Code.MISPLACED_WORD, written=written, home=home, kind_of=key)
             else:
                 node.report(Code.UNKNOWN_ATTRIBUTE, key=key)
         return read
@@ -362,5 +372,9 @@ class Vocabulary:
         if meant := suggestion(node.tag, words.children):
             node.report(Code.MISSPELT_ELEMENT, tag=tag, meant=meant)
             return replace(node, tag=meant)
-        node.report(Code.UNKNOWN_ELEMENT, tag=tag)
+        if node.tag in self.homes and parent.tag in self.structural:
+            home = self.homes[node.tag]
+            node.report(Code.MISPLACED_WORD, written=f"<{tag}>", home=home, kind_of=tag)
+        else:
+            node.report(Code.UNKNOWN_ELEMENT, tag=tag)
         return None

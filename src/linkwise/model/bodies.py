@@ -32,6 +32,11 @@ log = logging.getLogger("linkwise")
 ROUNDING_OF_FILES = 1e-6
 NEARLY = 0.05
 EDGE = 1e-6  # share of the largest second moment that a repaired body keeps in every direction
+# what is said of a link's inertia if links that are fixed to it hide it
+HIDDEN = {
+    Code.NEGATIVE_INERTIA: Code.HIDDEN_NEGATIVE_INERTIA,
+    Code.TRIANGLE: Code.HIDDEN_TRIANGLE,
+}
 REPAIRABLE = (Code.NEGATIVE_INERTIA, Code.TRIANGLE, Code.TRIANGLE_NEARLY)
 # Rounding of moments, in units of the largest number they were computed from. A change of frame is
 # two products with a rotation, 3 terms each, and sums of four: an entry is off by less than 3 times
@@ -47,6 +52,8 @@ class Policy:
     strict: bool = True  # refuse it; otherwise warn and take it as written
     repair: str | None = None  # "nearest": replace it by the nearest body that can exist
     friction: bool = False  # let the dynamics use damping and Coulomb friction
+    # the user chose so, or was warned that damping and friction are left out
+    friction_known: bool = field(default=False, compare=False)
     # no warnings: what is odd about the numbers of a bundled robot is said in models/
     quiet: bool = field(default=False, compare=False)
 

@@ -11,7 +11,16 @@ import numpy as np
 
 from linkwise.codes import Code
 from linkwise.errors import HOLE, Where, quote
-from linkwise.model.bodies import NOTHING, Moments, Policy, check_body, moments, rigid_inertia
+from linkwise.model.bodies import (
+    HIDDEN,
+    NOTHING,
+    Moments,
+    Policy,
+    body_problem,
+    check_body,
+    moments,
+    rigid_inertia,
+)
 from linkwise.model.description import SMALLEST, JointDescription, LinkDescription, RobotDescription
 from linkwise.model.frames import Array, Placed, choose_frames, pose_arrays, tidy_rotation
 from linkwise.model.joints import FIXED, Joint, make_joint
@@ -69,6 +78,16 @@ class Body:
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused, by name
             return check_body(self.moments(), self.joint.name, self.where, policy)
 
+    def check_members(self, policy: Policy) -> None:
+        """Warn of inconsistent inertials that the inertia of the whole body hides."""
+        heavy = [link for link, _, _ in self.members if link.inertia is not None]
+        if len(heavy) < 2 or policy.quiet or body_problem(self.moments(), self.joint.name):
+            return
+        for link in heavy:
+            problem = body_problem(moments(link.inertia), self.joint.name)
+            if problem is not None and problem[0] in HIDDEN:
+                link.where.report(HIDDEN[problem[0]], **problem[1], link=link.name)
+
 
 def check_bodies(description: RobotDescription, policy: Policy) -> None:
     """Report what is wrong with bodies of a description that has holes.
@@ -84,6 +103,7 @@ def check_bodies(description: RobotDescription, policy: Policy) -> None:
         whole = replace(body, members=heavy).moments()
         if i not in unsure and _is_known(whole):
             check_body(whole, body.joint.name, body.where, policy)
+            body.check_members(policy)
 
 
 def members_of(description: RobotDescription, joint: str) -> list[LinkDescription]:
@@ -101,6 +121,8 @@ def build(description: RobotDescription, policy: Policy | None = None) -> Tree:
     policy = policy or Policy()
     bodies, on_base = _merge_fixed(description)
     checked = [body.checked(policy) for body in bodies]
+    for body in bodies:
+        body.check_members(policy)
     chosen = choose_frames([body.placed for body in bodies])
     parts = zip(bodies, checked, chosen, _slices(bodies), strict=True)
     links = [
@@ -130,12 +152,22 @@ def _unmoved(
         if checked[i].is_point and bodies[i].where.span:  # in code, a point was asked for
             facts = {"joint": bodies[i].joint.name, "mass": checked[i].mass}
             bodies[i].where.report(Code.POINT_MASS, **facts)
-    if len(unmoved) < len(bodies) and not policy.quiet:  # else it is a robot for kinematics
-        effect = "refused" if policy.strict else "NaN, with the status SINGULAR (strict=False)"
-        _tell(Code.UNMOVED, [bodies[i] for i in unmoved], effect=effect)
+    if len(unmoved) == len(bodies):  # a robot for kinematics
+        return tuple(bodies[i].joint.name for i in unmoved)
+    effect = "refused" if policy.strict else "NaN, with the status SINGULAR (strict=False)"
+    bases = [bodies[i] for i in unmoved if _is_floating_base(bodies[i])]
+    for body in bases:  # said of bundled robots too
+        body.where.report(Code.BASE_WITHOUT_INERTIA, link=body.name, effect=effect)
+    if not policy.quiet:
+        others = [bodies[i] for i in unmoved if not _is_floating_base(bodies[i])]
+        _tell(Code.UNMOVED, others, effect=effect)
         massless = [i for i in bare if checked[i].is_nothing and i not in unmoved]
         _tell(Code.MASSLESS, [bodies[i] for i in joints_that_may_lose_inertia(tree, massless)])
     return tuple(bodies[i].joint.name for i in unmoved)
+
+
+def _is_floating_base(body: Body) -> bool:
+    return body.parent == BASE and body.joint.kind == "free"
 
 
 def _tell(code: Code, bodies: list[Body], **facts: str) -> None:

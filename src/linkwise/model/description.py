@@ -168,3 +168,5 @@ class RobotDescription:
     # that the file closes; a robot keeps them itself
     loops: tuple[LoopDescription | CouplingDescription, ...] = ()
     order: tuple[str, ...] = ()  # of joints in q, parents first; those not named go depth first
+    # damping and friction always act in the library that the description is written for
+    friction_acts: bool = field(default=False, compare=False)

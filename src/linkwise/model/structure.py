@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from linkwise.codes import Code
 from linkwise.errors import HOLE, Where, quote, suggestion
-from linkwise.model.description import BodyInertia, JointDescription, LinkDescription
+from linkwise.model.description import BodyInertia, JointDescription, LinkDescription, Mimic
 
 FOLLOWING = ("revolute", "continuous", "prismatic", "helical")
 
@@ -208,8 +208,34 @@ class _Ends:
 # --- mimics --------------------------------------------------------------------------------
 
 
-def check_mimics(joints: Sequence[JointDescription]) -> None:
-    """Check that every mimic joint follows another joint of one degree that follows none."""
+def resolved_mimics(joints: Sequence[JointDescription]) -> tuple[JointDescription, ...]:
+    """Return the joints with each mimic joint tied to the joint at the end of its chain.
+
+    A mimic joint may follow another one, and so on to a joint of one degree that follows none.
+    """
+    _check_mimics(joints)
+    known = {joint.name: joint for joint in joints}
+    return tuple(
+        joint if joint.mimic is None else replace(joint, mimic=_end_of_chain(joint.mimic, known))
+        for joint in joints
+    )
+
+
+def _end_of_chain(mimic: Mimic, known: Mapping[str, JointDescription]) -> Mimic:
+    """The mimic of the joint that moves on its own; in a circle, which is reported, the given."""
+    end, driver = mimic, known.get(mimic.joint)
+    for _ in known:
+        if driver is None or driver.mimic is None:
+            return end
+        inner = driver.mimic
+        offset = end.multiplier * inner.offset + end.offset
+        end = Mimic(inner.joint, end.multiplier * inner.multiplier, offset, mimic.where)
+        driver = known.get(inner.joint)
+    return mimic
+
+
+def _check_mimics(joints: Sequence[JointDescription]) -> None:
+    """Report mimic joints that follow no joint of one degree which moves on its own."""
     known = {joint.name: joint for joint in joints}
     lost = sum(joint.name is HOLE for joint in joints) + len(joints) - len(known)
     strangers = [j.mimic.joint for j in joints if j.mimic and j.mimic.joint not in known]
@@ -231,14 +257,26 @@ def _check_mimic(joint: JointDescription, known: Mapping[str, JointDescription])
         where.report(Code.UNKNOWN_DRIVER, mimic=word, name=name, place=place, perhaps=perhaps)
     elif driver is joint:
         where.report(Code.FOLLOWS_ITSELF, mimic=word, name=name)
-    elif driver.mimic is not None:
-        where.report(Code.FOLLOWS_FOLLOWER, mimic=word, name=name)
+    elif _in_circle(joint, known):
+        where.report(Code.FOLLOWS_IN_CIRCLE, name=joint.name, driver=name)
     else:
         for each in (joint, driver):
             if each.kind not in (*FOLLOWING, HOLE):
                 facts = {"name": each.name, "kind": each.kind, "known": ", ".join(FOLLOWING)}
                 where.report(Code.CANNOT_FOLLOW, mimic=word, **facts)
                 break
+
+
+def _in_circle(joint: JointDescription, known: Mapping[str, JointDescription]) -> bool:
+    """Whether following drivers from a joint leads back to it."""
+    driver = joint
+    for _ in known:
+        if driver.mimic is None or driver.mimic.joint not in known:
+            return False
+        driver = known[driver.mimic.joint]
+        if driver is joint:
+            return True
+    return False  # its chain ends in a circle of others, which they report
 
 
 def _place(where: Where) -> str:

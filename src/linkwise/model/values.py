@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -257,6 +258,13 @@ def freeze(record: Any, *fields: str) -> None:
 def _frozen(x: Any) -> Any:
     x = x.tolist() if isinstance(x, np.ndarray) else x
     return tuple(map(_frozen, x)) if isinstance(x, (list, tuple)) else x
+
+
+def path_text(what: str, value: object) -> str:
+    """Return a path as text, or raise for what is no path."""
+    if not isinstance(value, str | os.PathLike):
+        raise TypeError(f"{what} is {value!r}; expected a path")
+    return os.fsdecode(os.fspath(value))
 
 
 def unknown(what: str, given: object, robot: str, known: Iterable[str]) -> ValueError:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from linkwise.io.dh import DHRow, describe_dh
-from linkwise.model.description import RobotDescription
+from linkwise.model.description import BodyInertia, RobotDescription
 from linkwise.models import iiwa14, puma560
 
 
@@ -23,16 +23,19 @@ class Bundled:
     strict: bool
     source: str
     notes: tuple[str, ...]
+    base: BodyInertia | None = None  # of the base link, if it is published
 
     def describe(self) -> RobotDescription:
         """The robot as a description."""
-        return describe_dh(self.rows, self.convention, self.name)
+        robot = describe_dh(self.rows, self.convention, self.name)
+        base, *others = robot.links
+        return replace(robot, links=(replace(base, inertia=self.base), *others))
 
 
 BUNDLED = {
     each.name: each
     for each in (
         Bundled("puma560", puma560.ROWS, "standard", False, puma560.SOURCE, puma560.NOTES),
-        Bundled("iiwa14", iiwa14.ROWS, "modified", False, iiwa14.SOURCE, iiwa14.NOTES),
+        Bundled("iiwa14", iiwa14.ROWS, "modified", False, iiwa14.SOURCE, iiwa14.NOTES, iiwa14.BASE),
     )
 }

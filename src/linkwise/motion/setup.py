@@ -142,6 +142,7 @@ def prepare(
     _refuse_too_large(made)
     _refuse_steps_in_python(made)
     _refuse_solver(made)
+    robot._warn_of_friction("simulate: ")
     if number is not None:
         _refuse_device(made, device)
     return made
@@ -364,7 +365,7 @@ def _refuse_with_loops(robot: Robot, integrator: str, limits: Any, device: Any) 
             f"simulate: robot {robot.name!r} has so many links that its functions are loops over "
             f"them, and {wrong} for code written out link by link; expected integrator 'rk4' or "
             "'euler', limits=None and device=None; or, of a robot of few links, "
-            "robot.with_loops(False)"
+            "robot.with_codegen('unrolled')"
         )
 
 

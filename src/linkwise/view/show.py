@@ -10,6 +10,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from linkwise.model.values import path_text
 from linkwise.view.arguments import Forces, scene_of
 from linkwise.view.page import Page, in_notebook
 from linkwise.view.scene import MOST_BODIES, Viewed
@@ -30,7 +31,8 @@ def save_html(
     """Write the scene as one file."""
     if motion is not None and q is not None:
         raise ValueError("save_html: both a motion and q are given; expected one of them")
-    return Page(scene_of(robot, q, motion, frame=frame, forces=forces)).save(path)
+    file = path_text("save_html: path", path)
+    return Page(scene_of(robot, q, motion, frame=frame, forces=forces)).save(file)
 
 
 def show(
