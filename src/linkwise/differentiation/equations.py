@@ -50,9 +50,7 @@ def function_of(plan: Plan, status: bool) -> Function:
     def bits(graph: Graph, inputs: list[list[Expr]], results: list[Expr]) -> Expr:
         given = dict(zip((port.name for port in plan.ports), inputs, strict=False))
         bodies = [body for each in task.parameters for body in each.bodies(given[each.name])]
-        if plan.reach is not None:  # a configuration is looked for first
-            inputs = [inputs[1], inputs[0], *inputs[2:]]
-        return status_of(graph, plan.tree, inputs, results, bodies=bodies)
+        return status_of(graph, plan.tree, ports, inputs, results, bodies=bodies)
 
     def trace(graph: Graph, inputs: list[list[Expr]]) -> Sequence[Expr]:
         return traced(plan, graph, inputs)
