@@ -156,10 +156,10 @@ class Front(Protocol):
 
 
 class Methods(NamedTuple):
-    """The methods of a class of robots that a front may replace by compiled ones."""
+    """The methods of a class of robots that a front may give a compiled entry."""
 
     path: tuple[tuple[type, str], ...]  # classes, and slots of theirs, from a robot to its handle
-    names: tuple[str, ...]
+    functions: dict[str, Callable[..., Any]]  # by name, as the class was written
 
 
 class Backend(Protocol):

@@ -54,8 +54,10 @@ def status_of(
     turns: Sequence[Expr] = (),
     bodies: Sequence[RigidInertia] = (),
 ) -> Expr:
-    """The status of a state as a traced scalar, from its inputs by port; ``turns``: for turns that are given otherwise than
-    by joints, 1 where one is not of unit length; ``bodies``: those that are inputs.
+    """Return the status of a state, whose inputs are ``values``, one for each port.
+
+    ``turns``: for turns that are given otherwise than by joints, 1 where one is not of unit length;
+    ``bodies``: those that are inputs.
     """
     given = summed(graph, (not_finite(graph, x) for value in values for x in value))
     pairs = zip(ports, values, strict=True)
