@@ -169,7 +169,6 @@ class Backend(Protocol):
     kind: str  # of device: whose measured times decide which method ``auto`` takes (engine/auto.py)
     apart: bool  # a build that takes long can run where an interrupt ends it
     effort: Effort  # of a build
-    sources: tuple[str, ...]  # packages of linkwise that decide what `build` makes of a program
 
     @property
     def identity(self) -> str:

@@ -59,7 +59,7 @@ def function_of(plan: Plan, status: bool) -> Function:
         return rolled(plan, status)
 
     seen, whole = bits if status else None, by_loops if task.rolled else None
-    return Function(plan.title, key, ports, plan.size, trace, (), seen, "differentiation", whole)
+    return Function(plan.title, key, ports, plan.size, trace, (), seen, whole)
 
 
 def rolled(plan: Plan, status: bool) -> Program:

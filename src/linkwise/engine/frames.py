@@ -101,7 +101,6 @@ def _function(
         16 * len(frames),
         trace,
         status=bits if status else None,
-        source="algorithms",
     )
 
 

@@ -31,7 +31,6 @@ class Llvm:
     kind = "cpu"
     apart = True
     effort = USUAL
-    sources: tuple[str, ...] = ("backends.elementary", "backends.llvm")
 
     def __init__(self, target: Target | None = None) -> None:
         self._target = target
