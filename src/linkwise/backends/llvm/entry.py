@@ -164,6 +164,20 @@ class Emit:
         self.b.cbranch(condition, on, otherwise or self.declined).set_weights([10_000, 1])
         self.b.position_at_end(on)
 
+    @contextmanager
+    def with_memory(self, *made: Value) -> Iterator[None]:
+        """Run a kernel; if it got no memory, give up what was made for the call, which is left to
+        Python and its message.
+        """
+        before = self.get(self.runtime("lacked"), 0, I64)
+        yield
+        lacking = self.function.append_basic_block("lacking")
+        self.require(self.same(self.get(self.runtime("lacked"), 0, I64), before), lacking)
+        with self.b.goto_block(lacking):
+            for thing in made:
+                self.python("decref", I32, thing)
+            self.b.branch(self.declined)
+
     def same(self, a: Value, b: Value) -> Value:
         """Whether two integers, or two addresses, are equal."""
         return self.b.icmp_unsigned("==", a, b)
@@ -233,7 +247,8 @@ def _run(module: ir.Module, layout: Layout, collect: Value) -> Value:
         e.b.ret(_in_parts(e, site, one, ports, n))
     made = _spare_or_new(e, site, axes, shape)
     e.put(e.array(made, "data"), ports, n)
-    e.call(one, ir.VoidType(), ports)
+    with e.with_memory(made):
+        e.call(one, ir.VoidType(), ports)
     with e.b.if_then(e.same(axes, I64(0)), likely=False):
         e.b.ret(e.python("as_result", PTR, made))
     e.b.ret(made)
@@ -270,7 +285,8 @@ def _in_parts(e: Emit, site: Value, one: Value, ports: Value, n: Value) -> Value
     e.b.branch(ready)
     e.b.position_at_end(ready)
     e.put(e.array(e.get(whole), "data"), ports, n)
-    e.call(one, ir.VoidType(), ports)
+    with e.with_memory(e.get(result)):
+        e.call(one, ir.VoidType(), ports)
     if not e.layout.counted:
         e.python("decref", I32, e.get(whole))  # its parts keep it
     return e.get(result)
@@ -400,7 +416,8 @@ def _one_into(
         apart = e.b.or_(e.b.icmp_unsigned("<=", high, begin), e.b.icmp_unsigned("<=", end, low))
         e.require(apart, unusual)
     e.put(e.array(out, "data"), ports, n)
-    e.call(one, ir.VoidType(), ports)
+    with e.with_memory():
+        e.call(one, ir.VoidType(), ports)
     e.python("incref", I32, out)
     e.b.ret(out)
 
@@ -471,7 +488,8 @@ def _collect(module: ir.Module, layout: Layout) -> Value:
     e.require(e.b.icmp_unsigned("!=", e.b.select(single, one, batch), NULL))
     result = _result_array(e, c, site, n, out)
     bits = _status_array(e, c, site, n)
-    _compute(e, c, site, one, batch, single)
+    with e.with_memory(e.b.select(e.same(out, NULL), result, NULL), bits):
+        _compute(e, c, site, one, batch, single)
     _return(e, c, site, result, bits, out)
     e.function.attributes.add("noinline")
     e.function.linkage = "internal"

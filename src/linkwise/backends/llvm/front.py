@@ -50,8 +50,6 @@ class LlvmSite:
     def connect(self, kernel: Kernel) -> None:
         """Use a kernel from now on, for as many states as need no second thread."""
         assert isinstance(kernel, LlvmKernel)
-        if kernel.needs_memory:
-            return
         field = FIELDS[kernel.form, kernel.dtype]
         self._kernels[field] = kernel
         if kernel.form == BATCH:

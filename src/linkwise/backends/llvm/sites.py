@@ -85,7 +85,7 @@ RUNTIME = (
     "true", "false", "declined", "list", "tuple", "float", "int", "number", "holder",
     "owner", "new_array", "as_result", "python_code", "is_subtype", "incref", "decref",
     "save_thread", "restore_thread", "tuple_new", "tuple_set", "sequence_size", "sequence_item",
-    "as_double", "error_occurred", "error_clear", "set_base", "functions",
+    "as_double", "error_occurred", "error_clear", "set_base", "functions", "lacked",
 )  # fmt: skip
 _PYTHON = {
     "is_subtype": "PyType_IsSubtype",
@@ -102,6 +102,8 @@ _NUMPY = {
 }  # places in NumPy's function table, fixed by its ABI
 
 functions = keep_for_ever((ctypes.c_void_p * METHODS)())  # the Python function behind each method
+
+lacked = keep_for_ever(ctypes.c_int64())  # how often a kernel of this process got no memory
 
 
 @cache
@@ -123,6 +125,7 @@ def runtime_table(owner: type, holder: type) -> Any:
     known |= {name: numpy_table[k] or 0 for name, k in _NUMPY.items()}
     known["python_code"] = python_code()
     known["functions"] = ctypes.addressof(functions)
+    known["lacked"] = ctypes.addressof(lacked)
     keep_for_ever(objects)
     return keep_for_ever((ctypes.c_void_p * len(RUNTIME))(*(known[name] for name in RUNTIME)))
 
