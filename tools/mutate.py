@@ -95,7 +95,9 @@ BY_NAME = {
         "trace/schedule", "return min(orders, key=spilled)", "return nodes"
     ),
     "code of one package in the key": (
-        "engine/identity", 'SOURCES = ("spatial", ', 'SOURCES = ("spatial",)  # '
+        "engine/identity",
+        'entry.name != "__pycache__"',
+        'entry.name not in ("spatial", "__pycache__")',
     ),
     "no method takes wrenches": (
         "algorithms/__init__", '"takes_external": True', '"takes_external": False'

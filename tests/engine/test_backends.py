@@ -54,7 +54,6 @@ class CBackend:
     apart = False
     effort = USUAL
     identity = "cc -O1"
-    sources: tuple[str, ...] = ("backends.cstyle",)
     front = None
 
     def __init__(self, folder: Path) -> None:

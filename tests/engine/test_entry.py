@@ -7,9 +7,13 @@ compared with the plain one, state by state, and each mistake with the message P
 from __future__ import annotations
 
 import gc
+import inspect
+import os
 import pickle
+import subprocess
 import sys
 import sysconfig
+import textwrap
 import threading
 import warnings
 import weakref
@@ -17,7 +21,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import pytest
@@ -262,11 +266,6 @@ def test_the_class_may_be_patched(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ROBOT.mass_matrix(q).shape == (6, 6)
 
 
-def test_the_method_of_another_class_is_refused() -> None:
-    with pytest.raises(TypeError, match="Robot"):
-        lw.Robot.mass_matrix(3, np.zeros(6))  # type: ignore[arg-type]
-
-
 def test_warm_bound_methods_pickle() -> None:
     q = rows(8)[0]
     expected = ROBOT.mass_matrix(q)
@@ -478,3 +477,84 @@ def test_results_of_many_threads_are_their_own() -> None:
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(work, range(8)))
+
+
+# -- methods stay methods --------------------------------------------------------------------------
+
+
+def test_inspection_sees_the_python_method_after_calls() -> None:
+    ROBOT.forward_dynamics(*(a[0] for a in rows(17)))
+    method = lw.Robot.forward_dynamics
+    assert {"q", "qd", "tau", "return"} <= set(get_type_hints(method))
+    for known in (method, ROBOT.forward_dynamics):
+        assert inspect.getsource(known).lstrip().startswith("def forward_dynamics(")
+        assert "qd" in inspect.signature(known).parameters
+        assert known.__name__ == "forward_dynamics" and known.__doc__.startswith("Joint acc")
+    assert inspect.isroutine(method) and callable(method)
+    assert pickle.loads(pickle.dumps(method)) is method
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="Python 3.11 cannot give functions an entry")
+def test_methods_stay_functions_and_methods_bound_before_the_first_call_are_compiled(
+    child: Callable[[str], str],
+) -> None:
+    code = """
+        import inspect
+        import numpy as np
+        import linkwise as lw
+        from linkwise.engine.calls import Calls
+
+        robot, q = lw.load("puma560"), np.zeros(6)
+        early, function = robot.gravity_torque, lw.Robot.gravity_torque
+        expected = robot.gravity_torque(q).copy()
+        assert lw.Robot.gravity_torque is function and inspect.isfunction(function)
+        Calls.run = None  # from here on there is only the compiled entry
+        assert (early(q) == expected).all() and (function(robot, q) == expected).all()
+        print("compiled")
+    """
+    assert child(code) == "compiled"
+
+
+def test_a_wrapper_set_before_the_first_call_is_never_bypassed(child: Callable[[str], str]) -> None:
+    code = """
+        import numpy as np
+        import linkwise as lw
+
+        plain = lw.Robot.bias
+        lw.Robot.bias = lambda self, *values, **options: 2.0 * plain(self, *values, **options)
+        robot, q = lw.load("puma560"), np.full(6, 0.3)
+        expected = 2.0 * np.array(robot.evaluate("bias", q, q))
+        for _ in range(4):
+            assert np.allclose(robot.bias(q, q), expected), robot.bias(q, q)
+            assert np.allclose(robot.bias(q[None], q[None]), expected)
+        lw.Robot.bias = plain
+        for _ in range(3):
+            assert np.allclose(robot.bias(q, q), 0.5 * expected)
+        print("wrapped")
+    """
+    assert child(code) == "wrapped"
+
+
+@pytest.mark.parametrize("robot", [5, None, "iiwa14", object(), lw.Robot])
+def test_a_method_of_the_class_called_with_something_else(robot: Any) -> None:
+    q = rows(18)[0][0]
+    ROBOT.gravity_torque(q)
+    with pytest.raises(AttributeError):
+        lw.Robot.gravity_torque(robot, q)
+    with pytest.raises(TypeError, match=r"missing .* positional argument"):
+        lw.Robot.gravity_torque()  # type: ignore[call-overload]
+
+
+@pytest.fixture
+def child(tmp_path: Path) -> Callable[[str], str]:
+    """Run code in a fresh interpreter; returns what it prints."""
+
+    def run(code: str) -> str:
+        source = str(Path(lw.__file__).parent.parent)
+        env = {**os.environ, "PYTHONPATH": source, "LINKWISE_CACHE": str(tmp_path / "cache")}
+        command = [sys.executable, "-c", textwrap.dedent(code)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=env)
+        assert not done.returncode, done.stderr
+        return done.stdout.strip()
+
+    return run

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -11,11 +12,9 @@ from typing import Any
 import pytest
 
 import linkwise
-from linkwise.backends.llvm.backend import Llvm
 from linkwise.engine import identity
 
 ROOT = Path(linkwise.__file__).parent
-PACKAGES = ("spatial", "model", "algorithms", "trace", "backends/llvm")
 
 
 @pytest.fixture(autouse=True)
@@ -25,56 +24,48 @@ def _nothing_remembered() -> Iterator[None]:
     identity.source_digest.cache_clear()
 
 
-def deciding() -> set[str]:
-    """Modules whose code decides what a kernel computes, by looking at the folders."""
-    alone = [ROOT / "sweep.py", ROOT / "backends/elementary.py"]
-    files = [*alone, *(f for p in PACKAGES for f in (ROOT / p).rglob("*.py"))]
-    parts = [file.relative_to(ROOT).with_suffix("").parts for file in files]
-    return {".".join(("linkwise", *p)).removesuffix(".__init__") for p in parts}
-
-
-def digest_if(monkeypatch: pytest.MonkeyPatch, name: str, content: bytes | None) -> str | None:
-    """The digest of a package in which one module has another content."""
-    real = identity._content
-
-    def changed(spec: ModuleSpec) -> bytes | None:
-        return content if spec.name == name else real(spec)
-
+def archive_with(monkeypatch: pytest.MonkeyPatch, contents: dict[str, bytes | None]) -> str | None:
+    """The digest of a package of these modules that is no folder."""
+    specs = [ModuleSpec(name, None) for name in contents]
+    monkeypatch.setattr(identity, "_modules", lambda spec: iter(specs))
+    monkeypatch.setattr(identity, "_content", lambda spec: contents[spec.name])
+    monkeypatch.setattr(Path, "is_dir", lambda self: False)
     identity.source_digest.cache_clear()
-    with monkeypatch.context() as patch:
-        patch.setattr(identity, "_content", changed)
-        return identity.source_digest(*Llvm.sources)
+    return identity.source_digest()
 
 
-def test_an_edit_of_any_deciding_module_is_another_digest(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = identity.source_digest(*Llvm.sources)
-    assert first is not None and len(first) == 64
-    found = {name: digest_if(monkeypatch, name, b"edited") for name in deciding()}
-    assert len(found) > 50
-    assert len({first, *found.values()}) == len(found) + 1
-    assert digest_if(monkeypatch, "linkwise.cli.main", b"edited") == first
+SELF = identity.__name__
+
+
+def test_every_module_is_in_the_digest(monkeypatch: pytest.MonkeyPatch) -> None:
+    modules = {SELF: b"a", "linkwise.cli": b"b", "linkwise.trace.fuse": b"c"}
+    first = archive_with(monkeypatch, dict(modules))
+    others = {archive_with(monkeypatch, {**modules, name: b"edited"}) for name in modules}
+    assert first is not None and len(first) == 64 and len({first, None, *others}) == 5
 
 
 def test_a_module_that_cannot_be_read_leaves_no_digest(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert digest_if(monkeypatch, "linkwise.trace.fuse", None) is None
+    assert archive_with(monkeypatch, {SELF: b"a", "linkwise.trace.fuse": None}) is None
+
+
+def test_a_package_without_this_very_module_is_not_what_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert archive_with(monkeypatch, {"linkwise": b"a"}) is None
 
 
 def test_content_does_not_move_from_one_module_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same bytes in all, cut elsewhere, are another edition."""
-    monkeypatch.setattr(identity, "_modules", lambda name: iter([ModuleSpec(name, None)]))
-    monkeypatch.setattr(identity, "SOURCES", ("a", "b"))
-    digests = set()
-    for cut in range(4):
-        parts = {"linkwise.a": b"abc"[:cut], "linkwise.b": b"abc"[cut:]}
-        monkeypatch.setattr(identity, "_content", lambda spec, parts=parts: parts[spec.name])
-        identity.source_digest.cache_clear()
-        digests.add(identity.source_digest())
-    assert len(digests) == 4
+    parts = [{SELF: b"abc"[:cut], "linkwise.b": b"abc"[cut:]} for cut in range(4)]
+    assert len({archive_with(monkeypatch, dict(each)) for each in parts}) == 4
 
 
-def test_a_missing_module_is_named() -> None:
-    with pytest.raises(ImportError, match=r"not complete: there is no linkwise\.nothing"):
-        list(identity._modules("linkwise.nothing"))
+def test_all_modules_are_found_without_importing_them() -> None:
+    found = {spec.name for spec in identity._modules(linkwise.__spec__)}
+    files = {path.relative_to(ROOT) for path in ROOT.rglob("*.py")}
+    names = {".".join(("linkwise", *file.with_suffix("").parts)) for file in files}
+    assert found == {name.removesuffix(".__init__") for name in names} and len(found) > 300
+    assert "linkwise.view.server" in found and "linkwise.view.server" not in sys.modules
 
 
 class Loader:

@@ -52,7 +52,7 @@ class Shelf:
 class Machine:
     """A backend that compiles nothing."""
 
-    name, identity, sources, effort = "machine", "a machine", ("backends.machine",), USUAL
+    name, identity, effort = "machine", "a machine", USUAL
 
     def ordered(self, program: Program, dtype: str, form: str) -> Program:
         return alone(program) if form == ONE else together(program)
@@ -73,8 +73,8 @@ class Workshop:
         patch.setattr(kernels, "source_digest", self.digest)
         patch.setattr(kernels, "built", self.build)
 
-    def digest(self, *packages: str) -> str | None:
-        return self.sources and f"{self.sources} and {packages}"
+    def digest(self) -> str | None:
+        return self.sources
 
     def build(self, backend: Any, program: Program, dtype: str, form: str, name: str) -> bytes:
         self.built += 1
@@ -149,7 +149,7 @@ def test_number_type_form_tree_machine_and_sources_are_in_the_key(workshop: Work
     task = Task(FUNCTIONS["bias"]["rnea"])
     keys = [workshop.key(task), workshop.key(task, "float32"), workshop.key(task, form=ONE)]
     keys.append(workshop.key(task, of=tree(-1.62)))
-    for name in ("name", "identity", "sources"):
+    for name in ("name", "identity"):
         setattr(workshop.machine, name, "another")
         keys.append(workshop.key(task))
     workshop.sources = "edited"

@@ -187,31 +187,84 @@ def test_bytecode_and_zip_archives(
     assert succeeded(python(MASS, "cached", source=source, LINKWISE_CACHE=cache)) == expected
 
 
-def test_every_file_that_decides_what_is_computed_is_in_the_key(tmp_path: Path) -> None:
-    """An edit of any of them gives another key, an edit back gives the first again."""
-    copied(tmp_path)
-    edits = """
-        from pathlib import Path
-        import linkwise
-        from linkwise.engine.identity import source_digest
-        root = Path(linkwise.__file__).parent
-        digest = lambda: source_digest("backends.llvm")
-        first = digest()
-        packages = ("spatial", "model", "algorithms", "trace", "backends/llvm")
-        files = [root / "sweep.py", *(f for p in packages for f in (root / p).rglob("*.py"))]
-        assert len(files) > 50
-        seen = {first}
-        for file in files:
-            text = file.read_bytes()
-            file.write_bytes(text + b"# edited")
-            source_digest.cache_clear()
-            assert digest() not in seen, file
-            seen.add(digest())
-            file.write_bytes(text)
-        source_digest.cache_clear()
-        assert digest() == first
-    """
-    succeeded(python(edits, source=tmp_path))
+def edited(file: Path, old: str, new: str) -> None:
+    text = file.read_text(encoding="utf-8")
+    assert old in text
+    file.write_text(text.replace(old, new), encoding="utf-8")
+
+
+POSES = """
+    import numpy as np
+    import linkwise as lw
+    robot = lw.chain(2)
+    poses = robot.forward_kinematics(np.ones(2), ["link1", "link2"])
+    print(poses[0, 0, 0], robot.mass_matrix(np.ones(2))[1, 1])
+"""
+
+
+def test_an_edit_of_any_file_reaches_kernels_that_were_cached_before(tmp_path: Path) -> None:
+    """Also of files that no list names: what is computed there changes with them."""
+    package, cache = copied(tmp_path), str(tmp_path / "cache")
+
+    def run() -> list[float]:
+        done = python(POSES, source=tmp_path, LINKWISE_CACHE=cache)
+        return [float(x) for x in succeeded(done).split()]
+
+    cosine, mass = run()
+    assert run() == [cosine, mass]
+    frames, served = package / "engine/frames.py", package / "engine/served.py"
+    edited(frames, "return list(flatten(", "return list(2.0 * x for x in flatten(")
+    assert run() == [2.0 * cosine, mass]
+    edited(served, "graph.lift(x) for x in self", "graph.lift(3.0 * x) for x in self")
+    assert run() == [6.0 * cosine, mass]
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A folder of two modules, as installed."""
+    (tmp_path / "linkwise" / "part").mkdir(parents=True)
+    for name in ("__init__.py", "part/module.py", "part/notes.txt"):
+        (tmp_path / "linkwise" / name).write_text("x = 1\n")
+    return tmp_path / "linkwise"
+
+
+def test_the_identity_of_sources_is_their_content(
+    package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of modules, not of other files, nor their dates."""
+    monkeypatch.setattr(identity, "IMPORTED", float("inf"))
+    first, module = identity._of_folder(package), package / "part/module.py"
+    module.write_text("x = 2\n")
+    assert first is not None and len(first) == 2 and identity._of_folder(package) != first
+    module.write_text("x = 1\n")
+    (package / "part/notes.txt").write_text("other")
+    assert identity._of_folder(package) == first
+    (package / "part/more.py").write_text("")
+    assert identity._of_folder(package) != first
+
+
+def test_the_identity_of_a_wheel_is_its_record_unless_it_was_edited(
+    package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(identity, "IMPORTED", float("inf"))
+    sources, record = identity._of_folder(package), package.parent / "linkwise-9.9.dist-info/RECORD"
+    record.parent.mkdir()
+    record.write_text("linkwise/__init__.py,sha256=abc,1\n")
+    assert identity._of_folder(package) == [("linkwise-9.9.dist-info", record.read_bytes())]
+    later = record.stat().st_mtime + 1.0
+    os.utime(package / "part/module.py", (later, later))
+    assert identity._of_folder(package) == sources
+
+
+def test_nothing_is_cached_by_a_process_whose_package_was_edited_since(
+    package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It runs the old code, under the name of the new files."""
+    newest = max(file.stat().st_ctime for file in package.rglob("*.py"))
+    monkeypatch.setattr(identity, "IMPORTED", newest)
+    assert identity._of_folder(package)
+    monkeypatch.setattr(identity, "IMPORTED", newest - 0.001)
+    assert identity._of_folder(package) is None
 
 
 class Frozen:
@@ -243,7 +296,7 @@ def test_code_that_cannot_be_known_is_not_cached(
     from linkwise.engine import kernels
 
     monkeypatch.setenv("LINKWISE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(kernels, "source_digest", lambda *_: None)
+    monkeypatch.setattr(kernels, "source_digest", lambda: None)
     assert lw.from_dh([LINK] * 2).mass_matrix(np.ones((3, 2))).tobytes().hex() == expected
     assert not (tmp_path / "cache").exists()
 

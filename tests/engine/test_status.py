@@ -236,6 +236,21 @@ def test_a_quaternion_of_zeros_is_told() -> None:
     assert status[0] == OK and status[1] & NOT_UNIT
 
 
+@pytest.mark.parametrize("loops", [False, True])
+@pytest.mark.parametrize("argument", [0, 1])
+def test_quaternions_of_every_configuration_are_looked_at(loops: bool, argument: int) -> None:
+    robot = flying().with_loops(loops)
+    good = [robot.random_q(seed=k) for k in range(2)]
+    assert not robot.difference(*good, status=True)[1]
+    bad = [q.copy() for q in good]
+    bad[argument][:4] *= 2.0
+    rates, status = robot.difference(*bad, status=True)
+    assert status == NOT_UNIT and np.allclose(rates, robot.difference(*good))
+    if not loops:
+        made = robot.derivative("difference", "q0")
+        assert not made(*good, status=True)[1] and made(*bad, status=True)[1] == NOT_UNIT
+
+
 def test_bits_add_up_per_state() -> None:
     robot = puma("free")
     q = np.tile(robot.neutral(), (3, 1))

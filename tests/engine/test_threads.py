@@ -396,3 +396,51 @@ def test_compiling_does_not_hold_up_a_loaded_kernel() -> None:
     release.set()
     for thread in threads:
         thread.join(PATIENCE)
+
+
+SMALL_STACK = """
+    import threading
+    import numpy as np
+    import linkwise as lw
+    from linkwise.backends.base import BATCH
+    from linkwise.backends.llvm.backend import Llvm
+    from linkwise.trace.expr import Graph
+    from linkwise.trace.program import Port, Slot
+    from linkwise.trace.tracer import program_of
+
+    def rows(size):
+        graph = Graph()
+        x = [graph.input("x", k) for k in range(2)]
+        values = [x[0] + x[1] * float(k) for k in range(size)]
+        program = program_of("rows", (Port("x", 2),), graph, [Slot("result", (size,))], values)
+        kernel, out = Llvm().compile(program, "float64", BATCH), np.empty((64, size))
+        given = np.random.default_rng(5).normal(size=(64, 2))
+        expected = given[:, :1] + given[:, 1:] * np.arange(float(size))
+        return lambda: kernel([given], [out], 1), lambda: np.allclose(out, expected)
+
+    robot = lw.chain(60, kind="random").with_loops(True)
+    q, qd, tau = np.random.default_rng(6).normal(size=(3, 64, 60))
+    expected = robot.forward_dynamics(q, qd, tau)  # compiled with the usual stack
+    found = []
+    works = [rows(900), rows(3001)]
+    runs = [run for run, _ in works] + [lambda: found.append(robot.forward_dynamics(q, qd, tau))]
+    threading.stack_size(STACK)
+    for run in runs:
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join()
+    assert all(right() for _, right in works) and (found[0] == expected).all()
+    print("done")
+"""
+
+
+@pytest.mark.parametrize("kibibytes", [128, 256])
+def test_kernels_run_in_threads_with_small_stacks(kibibytes: int, tmp_path: Path) -> None:
+    """What a tile needs beyond a few pages is on the heap."""
+    code = textwrap.dedent(SMALL_STACK.replace("STACK", str(1024 * kibibytes)))
+    source = str(Path(lw.__file__).parent.parent)
+    env = {**os.environ, "PYTHONPATH": source, "LINKWISE_PROGRESS": "off"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, env=env
+    )
+    assert done.stdout.strip() == "done", (done.returncode, done.stderr)

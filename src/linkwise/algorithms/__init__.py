@@ -157,6 +157,11 @@ class Algorithm:
             for n in self.output
         )
 
+    @property
+    def configurations(self) -> frozenset[str]:
+        """Arguments that are configurations of the robot."""
+        return frozenset(name for name, size in self.inputs if size == Q)
+
     def input_sizes(self, tree: Tree) -> tuple[tuple[str, int], ...]:
         """Arguments and their lengths for one state."""
         return tuple(

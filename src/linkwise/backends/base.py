@@ -156,10 +156,10 @@ class Front(Protocol):
 
 
 class Methods(NamedTuple):
-    """The methods of a class of robots that a front may replace by compiled ones."""
+    """The methods of a class of robots that a front may give a compiled entry."""
 
     path: tuple[tuple[type, str], ...]  # classes, and slots of theirs, from a robot to its handle
-    names: tuple[str, ...]
+    functions: dict[str, Callable[..., Any]]  # by name, as the class was written
 
 
 class Backend(Protocol):
@@ -169,7 +169,6 @@ class Backend(Protocol):
     kind: str  # of device: whose measured times decide which method ``auto`` takes (engine/auto.py)
     apart: bool  # a build that takes long can run where an interrupt ends it
     effort: Effort  # of a build
-    sources: tuple[str, ...]  # packages of linkwise that decide what `build` makes of a program
 
     @property
     def identity(self) -> str:

@@ -50,9 +50,7 @@ def function_of(plan: Plan, status: bool) -> Function:
     def bits(graph: Graph, inputs: list[list[Expr]], results: list[Expr]) -> Expr:
         given = dict(zip((port.name for port in plan.ports), inputs, strict=False))
         bodies = [body for each in task.parameters for body in each.bodies(given[each.name])]
-        if plan.reach is not None:  # a configuration is looked for first
-            inputs = [inputs[1], inputs[0], *inputs[2:]]
-        return status_of(graph, plan.tree, inputs, results, bodies=bodies)
+        return status_of(graph, plan.tree, ports, inputs, results, bodies=bodies)
 
     def trace(graph: Graph, inputs: list[list[Expr]]) -> Sequence[Expr]:
         return traced(plan, graph, inputs)
@@ -61,7 +59,7 @@ def function_of(plan: Plan, status: bool) -> Function:
         return rolled(plan, status)
 
     seen, whole = bits if status else None, by_loops if task.rolled else None
-    return Function(plan.title, key, ports, plan.size, trace, (), seen, "differentiation", whole)
+    return Function(plan.title, key, ports, plan.size, trace, (), seen, whole)
 
 
 def rolled(plan: Plan, status: bool) -> Program:

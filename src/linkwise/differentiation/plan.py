@@ -108,8 +108,7 @@ class Plan:
         """How the numbers of a port change."""
         if self.reach is not None:
             return Poses()
-        inputs = self.task.algorithm.inputs
-        if k < len(inputs) and inputs[k][1] == "nq":
+        if self.ports[k].configuration:
             return Configurations(self.tree)
         return Numbers((self.ports[k].size,))
 
@@ -139,7 +138,9 @@ class Plan:
         """What an iteration has found before a call, where the function is one."""
         if self.reach is None and not self.iteration:
             return ()
-        return (Port("solution", prod(self.task.algorithm.output_shape(self.tree))),)
+        algorithm = self.task.algorithm
+        size, found_q = prod(algorithm.output_shape(self.tree)), algorithm.output == ("nq",)
+        return (Port("solution", size, configuration=found_q),)
 
     @property
     def starts(self) -> tuple[str, ...]:

@@ -416,9 +416,10 @@ def announce(owner: type, slot: str, *names: str) -> None:
 
     Their keywords ``**options`` are shown to users one by one, as `Options` has them.
     """
-    _announced.append(Methods(((owner, slot), (Calls, "handle")), names))
-    for name in names:
-        show_options(getattr(owner, name), Options, USUAL)
+    functions = {name: getattr(owner, name) for name in names}
+    _announced.append(Methods(((owner, slot), (Calls, "handle")), functions))
+    for function in functions.values():
+        show_options(function, Options, USUAL)
 
 
 def show_options(function: Any, options: type, usual: Mapping[str, Any]) -> None:

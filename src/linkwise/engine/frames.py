@@ -86,21 +86,22 @@ def _traced(
 def _function(
     tree: Tree, frames: tuple[Frame, ...], origin: Frame | None, status: bool
 ) -> Function:
+    ports = (Port("q", tree.nq, configuration=True),)
+
     def trace(_graph: Graph, inputs: list[list[Expr]]) -> list[Expr | float]:
         return list(flatten(frame_poses(tree, inputs[0], frames, origin)))
 
     def bits(graph: Graph, inputs: list[list[Expr]], results: list[Expr]) -> Expr:
-        return status_of(graph, tree, inputs, results)
+        return status_of(graph, tree, ports, inputs, results)
 
     key = tuple((f.link, f.origin, f.rotation) for f in (*frames, *([origin] if origin else [])))
     return Function(
         NAME,
         (*key, origin is None),
-        (Port("q", tree.nq),),
+        ports,
         16 * len(frames),
         trace,
         status=bits if status else None,
-        source="algorithms",
     )
 
 

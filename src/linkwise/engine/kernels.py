@@ -143,7 +143,7 @@ def _form(task: Task, form: str) -> str:
 
 def cached(backend: Backend, parts: tuple[Any, ...], make: Callable[[], bytes]) -> bytes:
     """Code of a backend from the disk cache, or made now and kept there."""
-    cache, sources = default_cache(), source_digest(*backend.sources)
+    cache, sources = default_cache(), source_digest()
     if cache is None or sources is None:
         return make()
     key = hashlib.sha256(repr((*parts, backend.name, backend.identity, sources)).encode())

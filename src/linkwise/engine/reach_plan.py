@@ -134,7 +134,7 @@ class Plan:
         frames = tuple((frame.link, frame.origin, frame.rotation) for frame in self.frames)
         key = (NAME, frames, self.strict, repr(self.search))
         arrays = Signature(self.ports, slots)
-        return Recipe(NAME, key, arrays, self.program, "engine.reach_plan")
+        return Recipe(NAME, key, arrays, self.program)
 
     def program(self) -> Program:
         """The search of one state."""

@@ -10,7 +10,6 @@ from linkwise.backends.base import Backend, Kernel
 from linkwise.backends.choice import cpu
 from linkwise.backends.process import build_lock
 from linkwise.engine.build import built, progress
-from linkwise.engine.identity import source_digest
 from linkwise.engine.kernels import Kernels, cached, kept_by_text
 from linkwise.errors import quote
 from linkwise.trace.program import Program, Signature
@@ -23,7 +22,6 @@ class Recipe(NamedTuple):
     key: tuple[Any, ...]
     signature: Signature
     trace: Callable[[], Program]
-    source: str = "motion"  # the package or module that traces it
 
 
 _made: WeakKeyDictionary[Kernels, dict[tuple[Any, ...], Kernel]] = WeakKeyDictionary()
@@ -48,8 +46,7 @@ def kernel_of(
         own = _made.setdefault(kernels, {})
         place = (*key, backend)
         if place not in own:
-            sources = source_digest(recipe.source) if source_digest() else None
-            code = cached(backend, (tree.digest, sources, *key), make) if sources else make()
+            code = cached(backend, (tree.digest, *key), make)
             own[place] = backend.load(code, recipe.signature, dtype, form)
         return own[place]
 

@@ -34,7 +34,6 @@ class Function(NamedTuple):
     more: tuple[Slot, ...] = ()  # outputs whose values follow those of the first
     # (graph, inputs, results) -> bits of `Status`, which are then the last output
     status: Callable[[Graph, list[list[Expr]], list[Expr]], Expr] | None = None
-    source: str = "motion"  # the package or module that has the equations
     # the program, where it is loops over the links, and not written out
     rolled: Callable[[], Program] | None = None
 
@@ -92,7 +91,7 @@ class Function(NamedTuple):
         outputs = tuple(slot.name for slot in self.slots)
         key = ("function", self.name, *self.key, *outputs)
         arrays = Signature(self.ports, self.slots)
-        recipe = Recipe(self.name, key, arrays, self._guarded, self.source)
+        recipe = Recipe(self.name, key, arrays, self._guarded)
         make = kernel_of if self.rolled is None else kernel_of_loops
         return make(robot._calls.kernels, recipe, dtype, form, machine)
 

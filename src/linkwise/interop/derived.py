@@ -126,7 +126,7 @@ class Node:
     def kernel(self, dtype: str, backend: Backend | None = None) -> Kernel:
         """The kernel for many states."""
         key, arrays = ("derived", *self.key), Signature(self.ports, self.slots)
-        recipe = Recipe(self.name, key, arrays, self.program, "interop")
+        recipe = Recipe(self.name, key, arrays, self.program)
         return kernel_of(self.calls.kernels, recipe, dtype, BATCH, backend)
 
     def program(self) -> Program:

@@ -273,9 +273,12 @@ def _beside(plan: Plan, tree: Tree, numbers: Sequence[Vector], q: Vector, v: Vec
 def follow_function(robot: Robot, plan: Plan, report: bool, status: bool) -> Function:
     """A law of a frame's motion as a function of states, targets, and all its other numbers."""
     tree, settled = robot.tree, plan.settled(robot.tree)
-    state = (Port("q", tree.nq), Port("qd", tree.nv))
-    asked = (Port(name, size) for name, size in plan.asked)
-    numbers = Port("numbers", sum(size for _, size in settled))
+    ports = (
+        Port("q", tree.nq, configuration=True),
+        Port("qd", tree.nv),
+        *(Port(name, size) for name, size in plan.asked),
+        Port("numbers", sum(size for _, size in settled)),
+    )
 
     def trace(_graph: Graph, inputs: list[list[Expr]]) -> list[Scalar]:
         q, v, *asked, packed = inputs
@@ -287,10 +290,10 @@ def follow_function(robot: Robot, plan: Plan, report: bool, status: bool) -> Fun
 
     def bits(graph: Graph, inputs: list[list[Expr]], results: list[Expr]) -> Expr:
         given = [not_a_turn(graph, inputs[2])] if plan.turns else []
-        return status_of(graph, tree, inputs, results, given)
+        return status_of(graph, tree, ports, inputs, results, given)
 
     more = REPORT if report else ()
-    return Function(plan.title, plan.form(tree).key, (*state, *asked, numbers),
+    return Function(plan.title, plan.form(tree).key, ports,
                     tree.nv, trace, more, bits if status else None)  # fmt: skip
 
 

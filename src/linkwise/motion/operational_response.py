@@ -210,7 +210,7 @@ def _answer_function(robot: Robot, plan: Plan, report: bool, status: bool) -> Fu
 
     def bits(graph: Graph, inputs: list[list[Expr]], results: list[Expr]) -> Expr:
         given = [not_a_turn(graph, inputs[1])] if plan.turns else []
-        return status_of(graph, tree, [[], *inputs], results, given)  # no input is a configuration
+        return status_of(graph, tree, ports, inputs, results, given)
 
     key = ("wrench of a frame", *plan.form(tree).key)
     more = REPORT if report else ()

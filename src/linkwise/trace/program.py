@@ -26,12 +26,14 @@ class Port:
     ``tiled``: states that a kernel computes side by side also lie side by side, number by number.
     ``close``: states are pieces of a chain, and these are so many numbers of each of their links: a
     state's follow those of the state before, perhaps fewer than ``size``.
+    ``configuration``: a configuration of the robot, whose quaternions the status looks at.
     """
 
     name: str
     size: int
     tiled: bool = False
     close: int = 0
+    configuration: bool = False
 
 
 NUMBER, FLAGS = "number", "flags"  # numbers of the kernel's dtype; status flags

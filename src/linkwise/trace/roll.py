@@ -251,7 +251,8 @@ def _status(tree: RolledTree, inputs: Sequence[Port], broken: Expr) -> Expr:
         loop(graph, port.size, [0.0], lambda step, s, name=port.name: count(step, s, name))[0]  # type: ignore[misc]
         for port in ports
     ]
-    turned = _not_unit(tree, ports[0].name) if ports[0].size == tree.nq else None
+    configurations = [_not_unit(tree, port.name) for port in ports if port.configuration]
+    turned = summed(graph, configurations) if configurations else None
     singular = summed(graph, bad_pivots(graph))
     return bits(graph, summed(graph, given), turned, singular, broken)
 

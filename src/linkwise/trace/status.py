@@ -10,6 +10,7 @@ from linkwise.model.tree import Tree
 from linkwise.spatial import RigidInertia, Sym3
 from linkwise.spatial.vec3 import sym_outer
 from linkwise.trace.expr import Expr, Graph, reachable, summed
+from linkwise.trace.program import Port
 
 
 class Status(IntFlag):
@@ -47,18 +48,22 @@ PIVOT_TOLERANCE = 64.0  # rounding units beside its scale below which a pivot co
 def status_of(
     graph: Graph,
     tree: Tree,
+    ports: Sequence[Port],
     values: Sequence[Sequence[Expr]],
     results: Sequence[Expr],
     turns: Sequence[Expr] = (),
     bodies: Sequence[RigidInertia] = (),
 ) -> Expr:
-    """The status of a state as a traced scalar; ``turns``: for turns that are given otherwise than
-    by joints, 1 where one is not of unit length; ``bodies``: those that are inputs.
+    """Return the status of a state, whose inputs are ``values``, one for each port.
+
+    ``turns``: for turns that are given otherwise than by joints, 1 where one is not of unit length;
+    ``bodies``: those that are inputs.
     """
     given = summed(graph, (not_finite(graph, x) for value in values for x in value))
-    turned = summed(graph, turns) if turns else None
-    if values and len(values[0]) == tree.nq:
-        turned = summed(graph, [*not_units(graph, tree, values[0]), *turns])
+    pairs = zip(ports, values, strict=True)
+    configurations = [value for port, value in pairs if port.configuration]
+    off = [x for q in configurations for x in not_units(graph, tree, q)]
+    turned = summed(graph, [*off, *turns]) if configurations or turns else None
     result = summed(graph, (not_finite(graph, r) for r in results))
     whole = bits(graph, given, turned, summed(graph, bad_pivots(graph)), result)
     impossible = summed(graph, (flag for body in bodies for flag in not_bodies(graph, body)))

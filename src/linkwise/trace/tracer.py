@@ -36,10 +36,14 @@ class Task:
         """Inputs of the program: arguments, wrenches by frame, damping, the robot's constants that
         are asked for, and when to stop.
         """
-        arguments = [Port(name, size) for name, size in self.algorithm.input_sizes(tree)]
+        algorithm = self.algorithm
+        arguments = [
+            Port(name, size, configuration=name in algorithm.configurations)
+            for name, size in algorithm.input_sizes(tree)
+        ]
         wrenches = [Port(f"f_ext[{k}]", 6) for k in range(len(self.external))]
         damping = [Port("damping", 6)] if self.damped else []
-        stop = [Port("tol", 1), Port("limit", 1)] if self.algorithm.iterates else []
+        stop = [Port("tol", 1), Port("limit", 1)] if algorithm.iterates else []
         constants = [Port(each.name, each.size(tree)) for each in self.parameters]
         return (*arguments, *wrenches, *damping, *constants, *stop)
 
@@ -126,9 +130,10 @@ def trace(task: Task, tree: Tree, most: int = 2**62) -> Program:
     """Trace the task on the tree, in at most so many nodes; not yet guarded (see guard.py)."""
     graph, values, results = equations(task, tree, most)
     if task.status:
-        given = dict(zip((port.name for port in task.ports(tree)), values, strict=True))
+        ports = task.ports(tree)
+        given = dict(zip((port.name for port in ports), values, strict=True))
         bodies = [body for each in task.parameters for body in each.bodies(given[each.name])]
-        results.append(status_of(graph, tree, values, results, bodies=bodies))
+        results.append(status_of(graph, tree, ports, values, results, bodies=bodies))
     return program_of(task.name, task.ports(tree), graph, task.slots(tree), results)
 
 

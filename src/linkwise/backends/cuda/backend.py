@@ -39,7 +39,6 @@ class Cuda:
     kind = "cuda"
     apart = False
     effort = Effort(300e-6, 3_000, 11_000)  # of NVRTC, for which a long block is hard
-    sources: tuple[str, ...] = ("backends.elementary", "backends.cstyle", "backends.cuda")
     front = None
 
     def __init__(self, device: int = 0, with_driver: Driver | None = None) -> None:

@@ -14,7 +14,7 @@ from linkwise.backends.llvm.compile import (
 )
 from linkwise.backends.llvm.front import LlvmFront
 from linkwise.backends.llvm.loops import render_batch, render_one
-from linkwise.backends.llvm.memory import takes_heap
+from linkwise.backends.llvm.memory import given_when_loaded, takes_heap
 from linkwise.backends.llvm.refill import render_refill, uneven
 from linkwise.backends.llvm.render import Renderer
 from linkwise.backends.llvm.run import LlvmKernel
@@ -31,7 +31,6 @@ class Llvm:
     kind = "cpu"
     apart = True
     effort = USUAL
-    sources: tuple[str, ...] = ("backends.elementary", "backends.llvm")
 
     def __init__(self, target: Target | None = None) -> None:
         self._target = target
@@ -67,9 +66,9 @@ class Llvm:
             code = [render_refill(program, lanes, register, self.target.fused)]
         else:
             renderer = Renderer(program, lanes, register, self.target.fused)
-            heap = takes_heap(program.signature, lanes)
-            beside = renderer.memory.globals() if heap else ""
-            code = [beside, renderer.tile(), wrap(program, lanes)]
+            code = [renderer.tile(), wrap(program, lanes)]
+        if takes_heap(program.signature, lanes):
+            code.insert(0, given_when_loaded(program))
         return "\n".join(
             (
                 f"; {program.name}, {dtype}, {lanes.width} state(s) side by side",
@@ -93,7 +92,7 @@ class Llvm:
     def load(self, code: bytes, signature: Signature, dtype: str, form: str) -> LlvmKernel:
         """Object code -> a kernel."""
         lanes = self.lanes(dtype, form)
-        beside = ["tables", "short"] if takes_heap(signature, lanes) else []
+        beside = ["tables"] if takes_heap(signature, lanes) else []
         beside += [] if form == ONE else ["stream"]
         loaded = Loaded(code, self.target, [form, *beside])
         return LlvmKernel(loaded, signature, dtype, form, lanes.width)

@@ -4,14 +4,15 @@ The module rendered here knows no robot. A `Site` (``sites.py``) describes one c
 the sizes of its inputs and outputs, and its kernels. Two kinds of functions lead to it:
 
     site(capsule, args, ...)     a built-in function whose ``self`` is the capsule of a site
-    method<k>(robot, args, ...)  method k of the robot's class: the robot's own table of sites has
+    method<k>(function, args, ...)  method k of the robot's class, the entry of a function whose
+                                 first argument is the robot: the robot's own table of sites has
                                  the site of the call, by the frame's name where there is one
 
 An entry takes exact NumPy arrays of one float type, contiguous or strided, one state or any leading
 axes, inputs without leading axes beside others with them, flat lists and tuples of floats, and
 ``out=``. A function that returns parts of its result has them made here for one state.
 Everything else it leaves to Python, which knows every rule and every message: a site
-returns NotImplemented, a method calls the Python method that it replaced. So an entry may decline
+returns NotImplemented, a method runs the Python code of its function. So an entry may decline
 whatever it likes, but must never accept what Python would refuse.
 
 Offsets into CPython's and NumPy's structures are measured by ``layout.py`` and are part of the
@@ -163,6 +164,20 @@ class Emit:
         self.b.cbranch(condition, on, otherwise or self.declined).set_weights([10_000, 1])
         self.b.position_at_end(on)
 
+    @contextmanager
+    def with_memory(self, *made: Value) -> Iterator[None]:
+        """Run a kernel; if it got no memory, give up what was made for the call, which is left to
+        Python and its message.
+        """
+        before = self.get(self.runtime("lacked"), 0, I64)
+        yield
+        lacking = self.function.append_basic_block("lacking")
+        self.require(self.same(self.get(self.runtime("lacked"), 0, I64), before), lacking)
+        with self.b.goto_block(lacking):
+            for thing in made:
+                self.python("decref", I32, thing)
+            self.b.branch(self.declined)
+
     def same(self, a: Value, b: Value) -> Value:
         """Whether two integers, or two addresses, are equal."""
         return self.b.icmp_unsigned("==", a, b)
@@ -232,7 +247,8 @@ def _run(module: ir.Module, layout: Layout, collect: Value) -> Value:
         e.b.ret(_in_parts(e, site, one, ports, n))
     made = _spare_or_new(e, site, axes, shape)
     e.put(e.array(made, "data"), ports, n)
-    e.call(one, ir.VoidType(), ports)
+    with e.with_memory(made):
+        e.call(one, ir.VoidType(), ports)
     with e.b.if_then(e.same(axes, I64(0)), likely=False):
         e.b.ret(e.python("as_result", PTR, made))
     e.b.ret(made)
@@ -269,7 +285,8 @@ def _in_parts(e: Emit, site: Value, one: Value, ports: Value, n: Value) -> Value
     e.b.branch(ready)
     e.b.position_at_end(ready)
     e.put(e.array(e.get(whole), "data"), ports, n)
-    e.call(one, ir.VoidType(), ports)
+    with e.with_memory(e.get(result)):
+        e.call(one, ir.VoidType(), ports)
     if not e.layout.counted:
         e.python("decref", I32, e.get(whole))  # its parts keep it
     return e.get(result)
@@ -399,7 +416,8 @@ def _one_into(
         apart = e.b.or_(e.b.icmp_unsigned("<=", high, begin), e.b.icmp_unsigned("<=", end, low))
         e.require(apart, unusual)
     e.put(e.array(out, "data"), ports, n)
-    e.call(one, ir.VoidType(), ports)
+    with e.with_memory():
+        e.call(one, ir.VoidType(), ports)
     e.python("incref", I32, out)
     e.b.ret(out)
 
@@ -470,7 +488,8 @@ def _collect(module: ir.Module, layout: Layout) -> Value:
     e.require(e.b.icmp_unsigned("!=", e.b.select(single, one, batch), NULL))
     result = _result_array(e, c, site, n, out)
     bits = _status_array(e, c, site, n)
-    _compute(e, c, site, one, batch, single)
+    with e.with_memory(e.b.select(e.same(out, NULL), result, NULL), bits):
+        _compute(e, c, site, one, batch, single)
     _return(e, c, site, result, bits, out)
     e.function.attributes.add("noinline")
     e.function.linkage = "internal"
@@ -699,9 +718,17 @@ def _site(module: ir.Module, layout: Layout, run: Value) -> None:
 
 
 def _method(module: ir.Module, layout: Layout, run: Value, path: Sequence[int]) -> Value:
-    """``method(robot, args, n, kwnames, place)``: the site of the robot's slot, or Python."""
+    """``method(function, args, n, kwnames, place)``: the site of the robot's slot, or Python.
+
+    The robot is the first of the arguments, as of any function; Python marks their count by a bit
+    if the word before them may be written.
+    """
     e = Emit(module, sites.METHOD, ir.FunctionType(PTR, [*FASTCALL.args, I64]), layout)
-    robot, args, n, kwnames, place = e.function.args
+    _, all_args, marked, kwnames, place = e.function.args
+    every = e.b.and_(marked, I64(2**63 - 1))
+    e.require(e.b.icmp_unsigned("!=", every, I64(0)))
+    robot, args, n = e.get(all_args), e.at(all_args, 1), e.b.sub(every, I64(1))
+    _require_robot(e, robot)
     holder = e.field(robot, path[0])
     e.require(e.b.icmp_unsigned("!=", holder, NULL))
     e.require(e.is_a(holder, "holder"))
@@ -719,14 +746,21 @@ def _method(module: ir.Module, layout: Layout, run: Value, path: Sequence[int]) 
     e.require(e.b.icmp_unsigned("!=", found, NULL))
     watched = e.field(mine, offset_of(Slot, "watched"))
     _answer(e, run, found, args, e.get(count, 0, I64), kwnames, e.at(args, n), watched)
-    # the Python method, bound to the robot: arguments are not copied, there may be millions
-    bound = e.python("bound", PTR, e.get(e.runtime("generals"), place), robot)
-    e.require(e.b.icmp_unsigned("!=", bound, NULL), e.returning(NULL))
-    answer = e.python("vectorcall", PTR, bound, args, n, kwnames)
-    e.python("decref", I32, bound)
-    e.b.ret(answer)
+    function = e.get(e.runtime("functions"), place)
+    e.b.ret(e.python("python_code", PTR, function, all_args, marked, kwnames))
     e.function.linkage = "internal"
     return e.function
+
+
+def _require_robot(e: Emit, thing: Value) -> None:
+    """Go on if an object is of the class whose methods have entries, or of a subclass."""
+    append = e.function.append_basic_block
+    kind, other, on = e.field(thing, e.layout.type), append("other_class"), append("robot")
+    e.b.cbranch(e.same(kind, e.runtime("owner")), on, other)
+    e.b.position_at_end(other)
+    below = e.python("is_subtype", I32, kind, e.runtime("owner"))
+    e.b.cbranch(e.b.icmp_unsigned("!=", below, I32(0)), on, e.declined)
+    e.b.position_at_end(on)
 
 
 def _find_frame(e: Emit, slot: Value, frame: Value, site: Value) -> None:

@@ -1,15 +1,16 @@
 """The front of the CPU's kernels: calls and methods that go straight into compiled code.
 
-With the first site, each method that was announced is replaced by a built-in method of the class
-with the same name, signature and text, which takes the usual arguments itself (``entry.py``) and
-hands everything else to the method it replaced. Subclasses, overridden methods, bound methods and
-pickles see an ordinary method of the class.
+With the first site, each method that was announced gets a compiled entry (``entry.py``), which
+takes the usual arguments itself and hands everything else to the method's Python code. From Python
+3.12 on the methods stay the functions that they are, so that signatures, type hints, sources,
+overriding, wrapping and bound methods taken earlier work as of any method. Python 3.11 calls plain
+functions without looking at their entry; there another object takes the method's place in the
+class, with the function behind it, and only where the class still has that very function.
 """
 
 from __future__ import annotations
 
 import ctypes
-import inspect
 import math
 import weakref
 from collections.abc import Callable, Sequence
@@ -20,6 +21,7 @@ from linkwise.backends.base import Site as AnySite
 from linkwise.backends.llvm import sites
 from linkwise.backends.llvm.compile import Loaded, to_object
 from linkwise.backends.llvm.layout import capsule, layout, slot_offset
+from linkwise.backends.llvm.methods import give_entry
 from linkwise.backends.llvm.plain import PlainSite
 from linkwise.backends.llvm.run import LlvmKernel
 from linkwise.backends.llvm.target import host
@@ -48,8 +50,6 @@ class LlvmSite:
     def connect(self, kernel: Kernel) -> None:
         """Use a kernel from now on, for as many states as need no second thread."""
         assert isinstance(kernel, LlvmKernel)
-        if kernel.needs_memory:
-            return
         field = FIELDS[kernel.form, kernel.dtype]
         self._kernels[field] = kernel
         if kernel.form == BATCH:
@@ -64,7 +64,7 @@ class LlvmFront:
 
     def __init__(self, methods: Methods, keep: Cached) -> None:
         self._code = _installed(methods, keep)
-        self._places = {name: k for k, name in enumerate(methods.names)}
+        self._places = {name: k for k, name in enumerate(methods.functions)}
         self._slots = (sites.Slot * sites.METHODS)()
         self._served: list[object] = []  # sites and names of frames that the slots point to
         self.handle = capsule(ctypes.addressof(self._slots))
@@ -116,7 +116,7 @@ def _installed(methods: Methods, keep: Cached) -> Loaded | None:
 def _loaded(methods: Methods, keep: Cached) -> Loaded | None:
     from linkwise.backends.llvm.entry import render_entry
 
-    assert len(methods.names) <= sites.METHODS
+    assert len(methods.functions) <= sites.METHODS
     at, target = layout(), host()
     path = [slot_offset(object.__new__(kind), slot) for kind, slot in methods.path]
     offsets = [offset for offset in path if offset is not None]
@@ -134,20 +134,8 @@ def _loaded(methods: Methods, keep: Cached) -> Loaded | None:
     places = [f"{sites.METHOD}{k}" for k in range(sites.METHODS)]
     loaded = Loaded(code, target, [sites.SITE, sites.TABLE, *places])
     (owner, _), *_, (holder, _) = methods.path
-    table = ctypes.addressof(sites.runtime_table(holder))
+    table = ctypes.addressof(sites.runtime_table(owner, holder))
     ctypes.c_void_p.from_address(loaded.address[sites.TABLE]).value = table
-    for k, name in enumerate(methods.names):
-        method = getattr(owner, name)
-        if inspect.isfunction(method):  # not where somebody put something else in its place
-            address = loaded.address[places[k]]
-            setattr(owner, name, sites.method_of_class(owner, method, k, address, _text(method)))
+    for k, function in enumerate(methods.functions.values()):
+        give_entry(owner, function, k, loaded.address[places[k]])
     return loaded
-
-
-def _text(method: Callable[..., Any]) -> str:
-    """A method's signature and docstring, in the form that built-in methods carry them."""
-    shown = inspect.signature(method)
-    bare = [p.replace(annotation=p.empty) for p in shown.parameters.values()]
-    plain = inspect.Signature(bare)
-    text = str(plain).replace("(self", "($self", 1)
-    return f"{method.__name__}{text}\n--\n\n{inspect.getdoc(method)}"

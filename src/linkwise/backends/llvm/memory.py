@@ -3,8 +3,11 @@
 Inputs and outputs are rows in memory, one per state. A table is the same for every state, and no
 part of the code: its address is put into ``@tables`` when the kernel is loaded. Scratch has the
 states of a tile side by side in each element. It is on the stack, or where it is large, from
-``malloc``, whose address is put into ``@tables`` too; ``@short`` counts how often there was none
-left.
+``malloc``, whose address is put into ``@tables`` too, with that of a number of this process that
+counts how often there was none left.
+
+A thread may have a stack of 256 KiB, and the registers that a large program spills take their part
+of it, so a kernel puts at most two blocks of `MOST_STACK` bytes there: scratch of a tile, and rows.
 """
 
 from __future__ import annotations
@@ -14,10 +17,9 @@ from linkwise.backends.llvm.types import Lanes, Lines
 from linkwise.trace.expr import At, Whole, Write
 from linkwise.trace.program import FLAGS, FLAGS_BYTES, Program, Signature
 
-MOST_SCRATCH = 256 * 1024  # bytes on the stack
-MOST_ROWS = 1 << 20  # bytes of rows on the stack, where a program has no loops
-MALLOC, FREE = 0, 1  # where their addresses are in @tables; tables come after
-FIRST_TABLE = 2
+MOST_STACK = 1 << 15  # bytes on the stack, of scratch as of rows
+MALLOC, FREE, SHORT = 0, 1, 2  # where their addresses are in @tables; tables come after
+FIRST_TABLE = 3
 AHEAD = 8  # steps ahead of a loop at which the numbers of a tile are prefetched
 
 
@@ -47,13 +49,6 @@ class Memory:
         """Addresses of tables and scratch, at the start of the tile."""
         addresses = [_address(t, FIRST_TABLE + k) for k, t in enumerate(self._tables.values())]
         return "".join(addresses) + self.rooms.begin()
-
-    def globals(self) -> str:
-        """What a kernel is given when it is loaded."""
-        return (
-            f"@tables = global [{FIRST_TABLE + len(self._tables)} x ptr] zeroinitializer\n"
-            "@short = global i64 0\n"
-        )
 
     def whole(self, x: Whole) -> str:
         """A number that may be given with the tables."""
@@ -162,7 +157,12 @@ def takes_heap(signature: Signature, lanes: Lanes) -> bool:
         return signature.rolled
     inputs = sum(port.size for port in signature.inputs)
     numbers = inputs + 2 * sum(slot.size for slot in signature.outputs)
-    return numbers * lanes.width * lanes.number.bytes > MOST_ROWS
+    return numbers * lanes.width * lanes.number.bytes > MOST_STACK
+
+
+def given_when_loaded(program: Program) -> str:
+    """The array of addresses that a kernel is given when it is loaded."""
+    return f"@tables = global [{FIRST_TABLE + len(program.tables)} x ptr] zeroinitializer\n"
 
 
 class Rooms:
@@ -171,7 +171,7 @@ class Rooms:
     def __init__(self, sizes: dict[str, int], *, heap: bool = True) -> None:
         self._sizes = {name: -(-size // 64) * 64 for name, size in sizes.items()}
         self._total = sum(self._sizes.values())
-        self.on_heap = heap and self._total > MOST_SCRATCH
+        self.on_heap = heap and self._total > MOST_STACK
 
     def begin(self) -> str:
         """Take it; a function that gets none returns at once."""
@@ -185,7 +185,9 @@ class Rooms:
             f"  %heap = call ptr %malloc(i64 {self._total + 64})\n",
             "  %none = icmp eq ptr %heap, null\n",
             "  br i1 %none, label %nothing, label %roomy\n",
-            "nothing:\n  %before = atomicrmw add ptr @short, i64 1 monotonic\n  ret void\nroomy:\n",
+            "nothing:\n",
+            _address("%short", SHORT),
+            "  %before = atomicrmw add ptr %short, i64 1 monotonic\n  ret void\nroomy:\n",
             "  %unaligned = ptrtoint ptr %heap to i64\n",
             "  %above = add i64 %unaligned, 63\n",
             "  %aligned = and i64 %above, -64\n",

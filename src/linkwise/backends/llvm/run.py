@@ -16,7 +16,8 @@ from linkwise.backends.base import ONE, Array
 from linkwise.backends.llvm.compile import Loaded
 from linkwise.backends.llvm.copies import STREAMED
 from linkwise.backends.llvm.layout import data_address
-from linkwise.backends.llvm.memory import MOST_SCRATCH
+from linkwise.backends.llvm.memory import MOST_STACK
+from linkwise.backends.llvm.sites import lacked
 from linkwise.backends.process import available_cores, interruptible
 from linkwise.trace.program import FLAGS, FLAGS_DTYPE, Signature
 
@@ -38,7 +39,7 @@ class LlvmKernel:
     ) -> None:
         self.signature, self.dtype, self.form, self.width = signature, dtype, form, width
         self._loaded, self.address = loaded, loaded.address[form]
-        self._short = self._give_tables() if "tables" in loaded.address else None
+        self._given = self._give_tables() if "tables" in loaded.address else None
         self._one, self._batch = _ONE_TYPE(self.address), _BATCH_TYPE(self.address)
         streams = loaded.address.get("stream", self.address)
         self._stream = _BATCH_TYPE(streams) if streams != self.address else None
@@ -122,34 +123,34 @@ class LlvmKernel:
 
         return run
 
-    def _give_tables(self) -> ctypes.c_int64:
-        """Tell the code where its tables are, and where memory comes from.
-
-        Returns its count of how often there was no memory.
+    def _give_tables(self) -> list[Array]:
+        """Tell the code where its tables are, where memory comes from, and where to count how often
+        there was none; returns the tables.
         """
-        self._tables = [
+        tables = [
             np.ascontiguousarray(t.values, np.int64 if t.lists_places else self.dtype)
             for t in self.signature.tables
         ]
         memory = ctypes.pythonapi.PyMem_RawMalloc, ctypes.pythonapi.PyMem_RawFree
         taken = [ctypes.cast(function, ctypes.c_void_p).value for function in memory]
-        addresses = (*taken, *(table.ctypes.data for table in self._tables))
+        counter = ctypes.addressof(lacked)
+        addresses = (*taken, counter, *(table.ctypes.data for table in tables))
         at = (ctypes.c_void_p * len(addresses)).from_address(self._loaded.address["tables"])
         at[:] = [ctypes.c_void_p(address) for address in addresses]
-        return ctypes.c_int64.from_address(self._loaded.address["short"])
+        return tables
 
     @property
     def needs_memory(self) -> bool:
         """Whether a call may find that there is not enough memory, and has to be asked about it."""
         if not self.signature.rolled:
-            return self._short is not None
+            return self._given is not None
         rows = sum(size for _, _, size in (*self._inputs, *self._outputs))
         numbers = self.signature.scratch + (rows if self.form != ONE else 0)
-        return numbers * self.width * np.dtype(self.dtype).itemsize > MOST_SCRATCH // 2
+        return numbers * self.width * np.dtype(self.dtype).itemsize > MOST_STACK
 
     def _lacked_memory(self) -> int:
-        """How often the code got no memory so far, in any thread."""
-        return 0 if self._short is None else self._short.value
+        """How often code got no memory so far, in any thread."""
+        return 0 if self._given is None else lacked.value
 
     def _check_memory(self, before: int) -> None:
         """Raise where the code got no memory since ``before``, for what it keeps per link.
@@ -157,7 +158,7 @@ class LlvmKernel:
         Of calls that run at the same time, one that had memory may raise too.
         """
         if self._lacked_memory() != before:
-            raise MemoryError("no memory for what a walk over the links keeps of each of them")
+            raise MemoryError("out of memory: could not allocate the scratch buffer of a kernel")
 
     @property
     def streamed(self) -> float:

@@ -83,12 +83,12 @@ def offset_of(structure: type[ctypes.Structure], name: str) -> int:
 RUNTIME = (
     "ndarray", "float64", "float32", "uint16", "name_out", "name_status", "name_threads", "none",
     "true", "false", "declined", "list", "tuple", "float", "int", "number", "holder",
-    "new_array", "as_result", "vectorcall", "bound", "incref", "decref", "save_thread",
-    "restore_thread", "tuple_new", "tuple_set", "sequence_size", "sequence_item",
-    "as_double", "error_occurred", "error_clear", "set_base", "generals",
+    "owner", "new_array", "as_result", "python_code", "is_subtype", "incref", "decref",
+    "save_thread", "restore_thread", "tuple_new", "tuple_set", "sequence_size", "sequence_item",
+    "as_double", "error_occurred", "error_clear", "set_base", "functions", "lacked",
 )  # fmt: skip
 _PYTHON = {
-    "vectorcall": "PyObject_Vectorcall", "bound": "PyMethod_New",
+    "is_subtype": "PyType_IsSubtype",
     "incref": "Py_IncRef", "decref": "Py_DecRef",
     "save_thread": "PyEval_SaveThread", "restore_thread": "PyEval_RestoreThread",
     "tuple_new": "PyTuple_New", "tuple_set": "PyTuple_SetItem", "sequence_size": "PySequence_Size",
@@ -101,12 +101,16 @@ _NUMPY = {
     "set_base": 282,
 }  # places in NumPy's function table, fixed by its ABI
 
-generals = keep_for_ever((ctypes.c_void_p * METHODS)())  # the Python function behind each method
+functions = keep_for_ever((ctypes.c_void_p * METHODS)())  # the Python function behind each method
+
+lacked = keep_for_ever(ctypes.c_int64())  # how often a kernel of this process got no memory
 
 
 @cache
-def runtime_table(holder: type) -> Any:
-    """The table of addresses that the compiled entry reads; ``holder``: of a robot's handle."""
+def runtime_table(owner: type, holder: type) -> Any:
+    """The table of addresses that the compiled entry reads, for robots of a class; ``holder``: of
+    a robot's handle.
+    """
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     api = np._core._multiarray_umath._ARRAY_API  # type: ignore[attr-defined]
@@ -114,21 +118,44 @@ def runtime_table(holder: type) -> Any:
     objects = (
         np.ndarray, *map(np.dtype, ("float64", "float32", "uint16")),
         *map(sys.intern, ("out", "status", "threads")), None, True, False, NotImplemented, list,
-        tuple, float, int, np.float64, holder,
+        tuple, float, int, np.float64, holder, owner,
     )  # fmt: skip
     known = dict(zip(RUNTIME, map(id, objects), strict=False))
     known |= {name: _address(getattr(ctypes.pythonapi, c)) for name, c in _PYTHON.items()}
     known |= {name: numpy_table[k] or 0 for name, k in _NUMPY.items()}
-    known["generals"] = ctypes.addressof(generals)
+    known["python_code"] = python_code()
+    known["functions"] = ctypes.addressof(functions)
+    known["lacked"] = ctypes.addressof(lacked)
     keep_for_ever(objects)
     return keep_for_ever((ctypes.c_void_p * len(RUNTIME))(*(known[name] for name in RUNTIME)))
+
+
+def python_code() -> int:
+    """The address of what runs a function's Python code, in the place of its entry."""
+
+    def probe() -> None: ...
+
+    if not hasattr(ctypes.pythonapi, "PyFunction_SetVectorcall"):  # functions keep theirs
+        return _address(ctypes.pythonapi.PyObject_Vectorcall)
+    words = (ctypes.c_void_p * (type(probe).__basicsize__ // 8)).from_address(id(probe))
+    before, other = list(words), _address(ctypes.pythonapi.PyObject_Vectorcall)
+    set_entry(probe, other)
+    (usual,) = (x for x, now in zip(before, words, strict=True) if x != now == other)
+    return usual or 0
+
+
+def set_entry(function: Any, address: int) -> None:
+    """Let calls of a Python function go to compiled code (Python 3.12)."""
+    give = ctypes.pythonapi.PyFunction_SetVectorcall
+    give.restype, give.argtypes = None, [ctypes.py_object, ctypes.c_void_p]
+    give(function, address)
 
 
 def _address(function: Any) -> int:
     return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
-# -- functions and methods -------------------------------------------------------------------------
+# -- functions -------------------------------------------------------------------------------------
 
 
 class _MethodDef(ctypes.Structure):
@@ -140,13 +167,9 @@ class _MethodDef(ctypes.Structure):
     )
 
 
-def _definition(name: str, address: int, doc: str) -> _MethodDef:
-    return keep_for_ever(_MethodDef(name.encode(), address, _FASTCALL_KEYWORDS, doc.encode()))
-
-
 @cache
 def _site_definition(address: int) -> _MethodDef:
-    return _definition("site", address, "")
+    return keep_for_ever(_MethodDef(b"site", address, _FASTCALL_KEYWORDS, b""))
 
 
 def site_function(address: int, site: Site) -> Callable[..., Any]:
@@ -159,16 +182,6 @@ def site_function(address: int, site: Site) -> Callable[..., Any]:
         ctypes.addressof(definition), capsule(ctypes.addressof(site)), None
     )
     return function
-
-
-def method_of_class(
-    owner: type, method: Callable[..., Any], place: int, address: int, doc: str
-) -> Any:
-    """A compiled method of a class, for ``place`` in the slots of its instances."""
-    generals[place] = id(keep_for_ever(method))
-    new = ctypes.pythonapi.PyDescr_NewMethod
-    new.restype, new.argtypes = ctypes.py_object, [ctypes.py_object, ctypes.c_void_p]
-    return new(owner, ctypes.addressof(_definition(method.__name__, address, doc)))
 
 
 def drop_spares(site: Site) -> None:
