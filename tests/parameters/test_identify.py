@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import runpy
+import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +13,11 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.errors import IdentificationWarning
 from linkwise.identification import pseudo_inertia
-from linkwise.identification.bodies import UNITS, _Squares, best_bodies, can_exist
-from linkwise.identification.fit import fitted
+from linkwise.identification.bodies import UNITS, best_bodies, can_exist
+from linkwise.identification.fit import Rows, fitted
+from linkwise.identification.logs import Filter
 from linkwise.identification.residues import P, Residue, exact_turn, independent_columns
 from linkwise.identification.unknowns import Unknowns, measured
 from linkwise.spatial import Turn
@@ -35,8 +39,7 @@ def test_a_payload_is_recovered(arm: lw.Robot, rng: Any) -> None:
     truth = arm.with_inertia("link7", 2.0, (0.01, 0.02, 0.05), (0.02, 0.03, 0.025))
     m = motion(arm, rng)
     found = lw.identify(arm, *m, truth.inverse_dynamics(*m), bodies=["link7"])
-    # to what the weight of the prior, 1e-5 of the data's, moves the best fit
-    assert np.abs(found.parameters - truth.inertial_parameters).max() < 1e-4
+    assert np.abs(found.parameters - truth.inertial_parameters).max() < 1e-6
     assert np.abs(found.robot.inertial_parameters - found.parameters).max() < 1e-9
     assert found.residual.max() < 1e-2 and (found.rank, found.unknowns) == (10, 10)
     assert (found.errors[:6] == 0.0).all() and np.isfinite(found.errors[6]).all()
@@ -62,7 +65,7 @@ def test_an_arm_from_noisy_torques(arm: lw.Robot, noisy: Any, rng: Any) -> None:
     """Torques of other motions are foretold to the noise, and every body can exist."""
     off, m, tau = noisy
     found = lw.identify(off, *m, tau, rotor=True, friction=True)
-    assert found.converged and found.steps > 0 and not found.missed
+    assert found.converged and found.steps > 0 and not found.unidentifiable
     assert all(np.linalg.eigvalsh(pseudo_inertia(x)).min() > 0.0 for x in found.parameters)
     new = motion(arm, rng, 100)
     error = found.robot.inverse_dynamics(*new) - joints_too(arm, *new)
@@ -73,7 +76,7 @@ def test_an_arm_from_noisy_torques(arm: lw.Robot, noisy: Any, rng: Any) -> None:
     assert own.parametric("inertia").bias(m[0], m[1], status=True)[1].max() == 0  # NOT_RIGID: none
 
 
-def test_no_other_bodies_fit_better(noisy: Any) -> None:
+def test_no_other_bodies_fit_better(noisy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the best of all bodies that can exist, the slope S of the squares by each pseudo-inertia J
     is positive semidefinite, and tr(S J) = 0: no direction inside leads down.
     """
@@ -83,17 +86,68 @@ def test_no_other_bodies_fit_better(noisy: Any) -> None:
     A = asked.matrix(states)
     b = torques - asked.known(states, A)
     fit = fitted(A, b, asked.start)
-    found = best_bodies(A, b, fit, asked.start, 7)
-    problem = _Squares(A, b, fit, asked.start, 7)
-    slope = problem.H @ found.values - problem.g
-    least = problem.squares(found.values)
+    rows = Rows.of(A, b, fit.weights)
+    near = best_bodies(rows, fit, asked.start, 7)
+    monkeypatch.setattr("linkwise.identification.bodies.NEAR", 1e-2)
+    found = best_bodies(rows, fit, asked.start, 7)
+    W, y = (A * fit.weights[:, None]).reshape(-1, A.shape[-1]), (b * fit.weights).ravel()
+    slope = W.T @ (W @ found.values - y)
+    least = 0.5 * float(np.sum((W @ found.values - y) ** 2))
+    assert near.converged and found.converged and near.gap < 1e-6
+    # near the prior, and squares above the least by less than chance explains
+    assert 0.5 * float(np.sum((W @ near.values - y) ** 2)) - least < 0.5
     for k in range(0, 70, 10):
         S = np.tensordot(slope[k : k + 10], DUAL, 1)
         J = pseudo_inertia(found.values[k : k + 10])
-        assert abs(np.trace(S @ J)) < 1e-6 * least
+        assert abs(np.trace(S @ J)) < 1e-4 * least
         root = np.linalg.cholesky(J)  # of bodies of this size, the slope is nowhere down
-        assert np.linalg.eigvalsh(root.T @ S @ root).min() > -1e-6 * least
-    assert (slope[70:] * found.values[70:] < 1e-6 * least).all()
+        assert np.linalg.eigvalsh(root.T @ S @ root).min() > -1e-4 * least
+    assert (slope[70:] * found.values[70:] < 1e-4 * least).all()
+
+
+ARMS = (
+    "ur_description/urdf/ur10_robot", "ur_description/urdf/ur3_robot",
+    "xarm_description/urdf/xarm7",
+    "ur_description/urdf/ur5_robot", "panda_description/urdf/panda", "z1_description/urdf/z1",
+    "talos_data/robots/talos_left_arm", "so_arm_description/urdf/so100",
+    "so_arm_description/urdf/so101", "kinova_description/robots/kinova",
+    "double_pendulum_description/urdf/double_pendulum", "finger_edu_description/robots/finger_edu",
+    "asr_twodof_description/urdf/TwoDofs", "iiwa14", "puma560",
+)  # fmt: skip
+QUICK = ("ur_description/urdf/ur10_robot", "so_arm_description/urdf/so101", "iiwa14")
+
+
+def scaled_bodies(robot: lw.Robot, factor: float) -> lw.Robot:
+    for link in robot.link_names:
+        body = robot.inertia(link)
+        if body.mass > 0.0:
+            inertia = factor * np.array(body.inertia)
+            robot = robot.with_inertia(link, factor * body.mass, body.com, inertia)
+    return robot
+
+
+@pytest.mark.filterwarnings("ignore::linkwise.errors.RobotFileWarning")
+@pytest.mark.parametrize("factor", [3.0, 0.3])
+@pytest.mark.parametrize(
+    "name", [pytest.param(x, marks=() if x in QUICK else pytest.mark.full) for x in ARMS]
+)
+def test_the_truth_fits_no_better(name: str, factor: float) -> None:
+    """The prior is far off, and the true bodies, which are consistent, bound the best fit."""
+    robots = pytest.importorskip("pinocchio") and next(
+        Path(p) / "cmeel.prefix/share/example-robot-data/robots" for p in sys.path
+        if (Path(p) / "cmeel.prefix/share/example-robot-data").is_dir()
+    )  # fmt: skip
+    robot = lw.load(name if "/" not in name else robots / f"{name}.urdf")
+    truth, rng = scaled_bodies(robot, factor), np.random.default_rng(0)
+    m = motion(robot, rng, 200)
+    exact = truth.inverse_dynamics(*m)
+    noise = NOISE * rng.normal(size=exact.shape)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", IdentificationWarning)  # light joints: noise
+        found = lw.identify(robot, *m, exact + noise)
+    assert found.converged and found.gap < 1e-4
+    assert np.sum(found.residuals**2) < np.sum(noise**2)
+    assert all(np.linalg.eigvalsh(pseudo_inertia(x)).min() > 0.0 for x in found.parameters)
 
 
 # the slope by J of a function with given slopes by ten numbers: S with tr(S dJ) = slope @ dten
@@ -160,9 +214,11 @@ def test_data_that_tell_too_little(arm: lw.Robot, rng: Any) -> None:
     q, qd, qdd = np.zeros((3, 50, 7))
     q[:, 0], qd[:, 0], qdd[:, 0] = rng.normal(size=(3, 50))
     tau = arm.inverse_dynamics(q, qd, qdd)
-    with pytest.warns(UserWarning, match=r"tell \d+ of the 43 combinations .* of mx\[link2\], "):
+    with pytest.warns(
+        UserWarning, match=r"determine \d+ of the 43 combinations .* of mx\[link2\], "
+    ):
         found = lw.identify(arm, q, qd, qdd, tau, consistent=False)
-    assert found.rank < found.combinations == 43 and "mx[link2]" in found.missed
+    assert found.rank < found.combinations == 43 and "mx[link2]" in found.unidentifiable
     assert "not excited: mx[link2], " in repr(found) and "link7" not in repr(found)
     assert np.abs(found.parameters - arm.inertial_parameters).max() < 1e-9
     still = arm.with_gravity((0.0, 0.0, 0.0))
@@ -192,9 +248,13 @@ def test_what_is_known_and_how_well(arm: lw.Robot, rng: Any) -> None:
     expected = np.mean([x.standard_errors for x in found], axis=0)
     assert (np.abs(spread / expected - 1.0) < 0.4).all()  # 60 draws: 9 % standard deviation
     one = found[0]
-    assert one.told.all() and one.covariance.shape == (10, 10) and one.residuals.shape == (60, 7)
+    assert (
+        one.identifiable.all()
+        and one.covariance.shape == (10, 10)
+        and one.residuals.shape == (60, 7)
+    )
     assert one.names[0] == "m[link7]" and "m[link7]" in str(one) and one.unknowns == 10
-    assert repr(one).startswith("identification of iiwa14: 10 of 10 combinations told")
+    assert repr(one).startswith("identification of iiwa14: 10 of 10 combinations identified")
     with pytest.raises(ValueError, match=r"what was found is no robot \(link 'link7': inertia is"):
         next(x.robot for x in found if not can_exist(x.parameters[6]))
 
@@ -235,7 +295,7 @@ def test_one_state_weighs_all_joints_alike(arm: lw.Robot) -> None:
     m = motion(arm, rng, 1)
     heavy = arm.with_inertia("link7", 1.5, (0.02, 0.0, 0.08), (0.004, 0.005, 0.003))
     tau = heavy.inverse_dynamics(*m) + 0.02 * rng.normal(size=(1, 7))
-    with pytest.warns(UserWarning, match="the data tell 6 of the 10 combinations"):
+    with pytest.warns(UserWarning, match="the data determine 6 of the 10 combinations"):
         found = lw.identify(arm, *m, tau, bodies=["link7"], consistent=False)
     assert found.residual.max() < 0.05
 
@@ -299,7 +359,7 @@ def test_the_example_finds_an_arm(
     errors, noise = example["errors"], example["TORQUE"]
     assert (errors["identified"] < 0.3 * noise).all() and (errors["before"] > noise).all()
     assert all(np.linalg.eigvalsh(pseudo_inertia(x)).min() > 0 for x in example["found"].parameters)
-    assert "62 of 62 combinations told" in capsys.readouterr().out
+    assert "62 of 62 combinations identified" in capsys.readouterr().out
 
 
 @pytest.mark.full
@@ -308,4 +368,135 @@ def test_the_page_runs(capsys: Any) -> None:
     for block in re.findall(r"```python\n(.*?)```", text, re.S):
         exec(block, space := globals() | {"lw": lw, "np": np})
     assert space["base"].rank == 36
-    assert "10 of 10 combinations told" in capsys.readouterr().out
+    assert "10 of 10 combinations identified" in capsys.readouterr().out
+
+
+# -- doubts, logs and validation -------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def record() -> Any:
+    """A log of an arm with a payload at 1 kHz, encoders with noise; its exact motion."""
+    arm, t, rng = lw.load("puma560"), np.arange(0.0, 8.0, 0.001), np.random.default_rng(0)
+    w = 2.0 * np.pi * np.arange(1, 4)[:, None] / 4.0
+    size, phase = rng.uniform(0.2, 0.5, (3, 6)), rng.uniform(0.0, 6.0, (3, 6))
+    angle = w * t[:, None, None] + phase
+    q = (size * np.sin(angle)).sum(1)
+    qd, qdd = (size * w * np.cos(angle)).sum(1), -(size * w**2 * np.sin(angle)).sum(1)
+    tau = arm.with_payload("link6", 2.19, com=(0, 0, 0.1)).inverse_dynamics(q, qd, qdd)
+    return arm, t, q + 1e-4 * rng.normal(size=q.shape), tau + 0.1 * rng.normal(size=q.shape), qd
+
+
+def test_a_log_is_filtered(record: Any) -> None:
+    """Mass from positions and torques alone, within its standard error; the end validates it."""
+    arm, t, q, tau, _ = record
+    found = lw.identify(
+        arm, q, tau=tau, t=t, bandwidth=10, bodies=["link6"], validation=0.25
+    )  # fmt: skip
+    load = found.parameters[5, 0] - arm.inertial_parameters[5, 0]
+    assert abs(load - 2.19) < 4.0 * found.errors[5, 0] < 0.03 and found.doubts == ()
+    assert (found.validation < 1.5 * found.residual).all()
+    assert (found.residual < 0.3).all()  # noise of encoders, too, is filtered
+    short = q[: len(q) // 8], tau[: len(q) // 8], t[: len(q) // 8]
+    other = lw.identify(arm, short[0], tau=short[1], t=short[2], bandwidth=10, bodies=["link6"])
+    assert np.isnan(other.validation).all()
+
+
+def test_the_filter_has_its_bandwidth_and_no_phase() -> None:
+    lowpass, t = Filter(5.0, 0.001, slice(None)), np.arange(0.0, 4.0, 0.001)
+    inside = slice(1000, 3000)
+    for hertz, gain in ((1.0, 1.0), (5.0, 0.5), (20.0, 0.0)):
+        w = 2.0 * np.pi * hertz
+        expected = (gain * np.sin(w * t), gain * w * np.cos(w * t), -gain * w**2 * np.sin(w * t))
+        for k, x in enumerate(expected):
+            error = lowpass(np.sin(w * t)[:, None], k)[:, 0] - x
+            assert np.abs(error[inside]).max() < 1e-3 * w**k
+
+
+def test_uneven_times_and_jumps_of_a_turn(record: Any) -> None:
+    arm, t, q, tau, _ = record
+    ask = {"tau": tau, "bandwidth": 10, "bodies": ["link6"]}
+    even = lw.identify(arm, q, t=t, **ask)
+    jitter = t + 1e-4 * np.random.default_rng(0).uniform(-1, 1, t.shape)
+    wrapped = (q + np.pi) % (2.0 * np.pi) - np.pi + 2.0 * np.pi * (t[:, None] > 4.0)
+    for other in (lw.identify(arm, q, t=jitter, **ask), lw.identify(arm, wrapped, t=t, **ask)):
+        assert abs(other.parameters[5, 0] - even.parameters[5, 0]) < 0.02
+
+
+def test_useless_accelerations_are_named(record: Any) -> None:
+    arm, t, q, tau, _ = record
+    qd = np.gradient(q, t, axis=0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = lw.identify(arm, q, qd, np.gradient(qd, t, axis=0), tau, bodies=["link6"])
+    assert re.search("accelerations are mostly noise.*joint1.*bandwidth=10", found.doubts[0])
+    assert [str(x.message) for x in caught] == [f"identify: {text}" for text in found.doubts]
+    assert "doubtful: accelerations" in repr(found)
+
+
+@pytest.mark.parametrize("bodies", [["link6"], None])
+def test_torques_of_the_opposite_sign(bodies: Any) -> None:
+    arm, rng = lw.load("puma560"), np.random.default_rng(0)
+    m = motion(arm, rng, 100)
+    tau = arm.with_payload("link6", 2.0, com=(0, 0, 0.1)).inverse_dynamics(*m)
+    tau = tau + 0.01 * rng.normal(size=tau.shape)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = lw.identify(arm, *m, -tau, bodies=bodies)
+    assert {x.category for x in caught} == {IdentificationWarning}
+    assert "the torques seem to have the opposite sign" in found.doubts[0]
+    assert any("physically consistent bodies explain the torques much worse" in x
+               for x in found.doubts)  # fmt: skip
+    assert "link6" in found.boundary
+    assert lw.identify(arm, *m, tau, bodies=bodies).doubts == ()
+
+
+def test_one_motor_of_the_opposite_sign() -> None:
+    arm, rng = lw.load("puma560"), np.random.default_rng(0)
+    m = motion(arm, rng, 100)
+    tau = arm.inverse_dynamics(*m) * [1, 1, -1, 1, 1, 1]
+    with pytest.warns(IdentificationWarning):
+        found = lw.identify(arm, *m, tau)
+    assert "the torques of joint3 seem to have the opposite sign" in found.doubts[0]
+
+
+def test_torques_that_nothing_explains(arm: lw.Robot, rng: Any) -> None:
+    m = motion(arm, rng, 100)
+    with pytest.warns(IdentificationWarning, match=r"much of the torques is left unexplained, of"):
+        found = lw.identify(arm, *m, 50.0 * rng.normal(size=(100, 7)), bodies=["link7"])
+    assert found.unexplained.max() > 0.5
+
+
+def test_samples_that_validate_nothing(arm: lw.Robot, rng: Any) -> None:
+    m = motion(arm, rng, 100)
+    tau = arm.inverse_dynamics(*m) + 0.01 * rng.normal(size=(100, 7))
+    tau[80:] += 1.0
+    with pytest.warns(IdentificationWarning, match=r"times as large in the samples kept for valid"):
+        lw.identify(arm, *m, tau, bodies=["link7"], validation=0.2)
+
+
+def test_messages_of_logs(arm: lw.Robot) -> None:
+    t, x = np.arange(0.0, 10.0, 0.01), np.zeros((1000, 7))
+    cases = [
+        (TypeError, "tau cannot be read as numbers .it is complex", {"tau": x + 1j, "t": t}),
+        (TypeError, "t is given, and qd or qdd", {"qd": x, "tau": x, "t": t}),
+        (TypeError, "qd is missing; expected q, qd, qdd and tau, or a log", {"tau": x}),
+        (TypeError, "bandwidth is that of a log's filter, and t is missing", {"bandwidth": 5}),
+        (TypeError, "bandwidth is None; expected Hz", {"tau": x, "t": t, "bandwidth": None}),
+        (ValueError, "bandwidth is 80 Hz; expected .* half", {"tau": x, "t": t, "bandwidth": 80}),
+        (ValueError, "too short for a bandwidth", {"tau": x, "t": t, "bandwidth": 0.11}),
+        (ValueError, r"t, q and tau have shapes \(9,\)", {"tau": x, "t": t[:9]}),
+        (ValueError, r"t\[500\] - t\[499\] is 1.01 s", {"tau": x, "t": t + (t > 4.995)}),
+        (TypeError, "validation is 'some'", {"tau": x, "t": t, "validation": "some"}),
+        (ValueError, "validation is 1.5; expected a share", {"tau": x, "t": t, "validation": 1.5}),
+    ]  # fmt: skip
+    for error, match, words in cases:
+        words = {"bandwidth": 5.0} | words if "t" in words else words
+        with pytest.raises(error, match=match):
+            lw.identify(arm, x, **words)
+    for name in ("q", "qd", "qdd", "tau"):
+        states = {"q": x, "qd": x, "qdd": x, "tau": x} | {name: x + 1j}
+        with pytest.raises(TypeError, match=f"{name} cannot be read as numbers .it is complex"):
+            lw.identify(arm, **states)
+    with pytest.raises(ValueError, match="whose positions are not angles or lengths"):
+        lw.identify(lw.load("puma560", base="free"), x, tau=x, t=t, bandwidth=5)

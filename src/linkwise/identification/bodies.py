@@ -1,15 +1,23 @@
-"""Bodies that can exist, and those of them that fit measured torques best.
+"""Physically consistent bodies, and those of them that fit measured torques best.
 
-A body can exist if its pseudo-inertia ``J = [[Σ, h], [hᵀ, m]]`` is positive definite. Torques are
-linear in J, so that to fit them best is a convex problem, a semidefinite program:
+A body is physically consistent if its pseudo-inertia ``J = [[Σ, h], [hᵀ, m]]`` is positive
+definite. Torques are linear in J, so that the best fit is a convex problem, a semidefinite program:
 
-    least ½|A x - b|² + prior,    every J(x) positive definite, rotors and friction positive
+    least ½|A x - b|²,    every J(x) positive semidefinite, rotors and friction not negative
 
-The prior holds x to the robot's own values along what the data do not tell, and only there.
-It is solved by Newton's method with a barrier, ``-μ Σ log det J - μ Σ log x``, which keeps x
-inside; as μ falls, x follows a path to the best of all such bodies. On that path the sum of squares
-is off by at most μ times the number of eigenvalues and signs that are kept positive [Boyd and
-Vandenberghe 2004, section 11.2], which is how the end is known.
+Fit first, prior second: of all x that fit best, the one nearest to the robot's own values, along
+the directions N that the data do not determine. With a small weight ε,
+
+    least ½|A x - b|² + ½ ε |N (x - prior)|²
+
+is solved by a primal-dual interior-point method (``interior.py``); ε falls until what the fit gains
+by it is less than noise explains by chance: where measurements are noisy, bodies of a thousand
+tonnes may fit better by a thousandth of that, and nobody wants them.
+Multipliers Z of the J(x) prove it: by convexity, for every consistent y,
+
+    ½|A x - b|² - ½|A y - b|² ≤ tr(J Z) + ε |N (x - prior)| |N (y - x)|
+
+`Found.gap` is this bound for every y whose N y is no further from the prior than twice x's.
 """
 
 from __future__ import annotations
@@ -19,25 +27,39 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.identification.fit import Fit
+from linkwise.identification.fit import Fit, Rows
+from linkwise.identification.interior import Cone, minimize
 from linkwise.model.parameters import TEN, body_of
 
 Array = NDArray[np.float64]
-PRIOR = 1e-2  # weight of the robot's own values, beside the data, where these do not tell
-INSIDE = 1e-2  # eigenvalue of a first guess's pseudo-inertia, beside its largest
-DEFINITE = 1e-12  # eigenvalue of every pseudo-inertia that is returned, beside its largest
+PRIOR = 1e-4  # first weight of the robot's own values; columns of the data have length 1
+LEAST_PRIOR = 1e-14  # below, directions that are not determined are lost in rounding
+EASE = 1e-2  # of the prior's weight from one round to the next
+INSIDE = 1e-2  # eigenvalue of a first guess's pseudo-inertia, relative to its largest
+DEFINITE = 1e-12  # eigenvalue of every pseudo-inertia that is returned, relative to its largest
 GAP = 1e-7  # of the sum of squares: how far it may be from its least
+NEAR = 0.1  # of the noise's variance, in half squares: one more number explains 0.5 by chance
+STALL = 1e5  # of rounding: where a search may end that gets no further
 ROUNDING = 1e-15  # of the torques' own squares: below, a sum of squares is rounding
-FALL = 0.1  # of the barrier from one round to the next
-STEPS = 400  # of Newton's method
 
 
 class Found(NamedTuple):
-    """Where a search for bodies ended."""
+    """The result of a search for consistent bodies."""
 
     values: Array
     converged: bool
     steps: int
+    gap: float = 0.0  # bound on the squares above their least, as a share of the torques' own
+
+
+class _Weighted(NamedTuple):
+    """The best fit with one weight of the prior."""
+
+    x: Array
+    converged: bool
+    steps: int
+    gap: float
+    squares: float
 
 
 def pseudo_inertia(ten: Array) -> Array:
@@ -56,9 +78,9 @@ def can_exist(ten: Array) -> bool:
     return bool(values[0] >= DEFINITE * values[-1] and values[-1] > 0.0)
 
 
-def best_bodies(A: Array, b: Array, fit: Fit, start: Array, count: int) -> Found:
-    """The best fit whose first ``10 count`` numbers are bodies that can exist, and whose others,
-    rotors and friction, are not below zero.
+def best_bodies(rows: Rows, fit: Fit, start: Array, count: int) -> Found:
+    """Return the best fit whose first ``10 count`` numbers are consistent bodies, and whose other
+    numbers, rotors and friction, are not below zero.
     """
     ends = range(0, TEN * count, TEN)
     bodies, rest = [fit.values[k : k + TEN] for k in ends], fit.values[TEN * count :]
@@ -68,96 +90,63 @@ def best_bodies(A: Array, b: Array, fit: Fit, start: Array, count: int) -> Found
         return Found(np.concatenate([*bodies, np.maximum(rest, 0.0)]), True, 0)
     inside = [_ten(_raised(x, INSIDE)) for x in bodies]
     least = INSIDE * max(float(np.abs(rest).max(initial=0.0)), INSIDE)
-    found = _Squares(A, b, fit, start, count).least(
-        np.concatenate([*inside, np.maximum(rest, least)])
-    )
+    found = Squares(rows, start, count).least(np.concatenate([*inside, np.maximum(rest, least)]))
     for k in ends:
         found.values[k : k + TEN] = _definite(found.values[k : k + TEN])
     return found
 
 
-class Point(NamedTuple):
-    """A function with a barrier at a point: its value, slope and curvature."""
+class Squares:
+    """The sum of squares over consistent bodies, in triangular form: no square of a condition."""
 
-    value: float
-    slope: Array
-    curvature: Array
-
-
-class _Squares:
-    """The squares to be made small: of torques, and of what the robot's own values were."""
-
-    def __init__(self, A: Array, b: Array, fit: Fit, start: Array, count: int) -> None:
-        W = (A * fit.weights[:, None]).reshape(-1, A.shape[-1])
-        y = (b * fit.weights).ravel()
-        prior = PRIOR**2 * fit.untold
-        self.count = count
-        self.H = W.T @ W + prior
-        self.g = W.T @ y + prior @ start
-        self.constant = 0.5 * float(y @ y + start @ prior @ start)
-        self.kept = 4 * count + len(start) - TEN * count  # eigenvalues and signs
+    def __init__(self, rows: Rows, start: Array, count: int) -> None:
+        self.R, self.c = rows.R * rows.scale, rows.c  # of the data: R x = c, to rounding
+        self.N = rows.N * rows.scale  # what the data do not determine
+        self.n = self.N @ start
+        self.constant = 0.5 * rows.outside  # half the squares that no x explains
+        self.total = self.constant + 0.5 * float(rows.c @ rows.c)  # half the torques' squares
+        self.floor = ROUNDING * self.total
+        spare = max(1, rows.states - len(rows.d))
+        self.near = NEAR * rows.outside / spare  # of squares: what cannot be told from noise
+        size = TEN * count
+        numbers, joints = np.arange(size).reshape(count, TEN), np.arange(size, len(start))
+        self.cones = [Cone(numbers, UNITS), Cone(joints[:, None], np.ones((1, 1, 1)))]
 
     def squares(self, x: Array) -> float:
         """Half the sum of squares."""
-        return float(x @ (0.5 * (self.H @ x) - self.g)) + self.constant
+        return 0.5 * _square(self.R @ x - self.c) + self.constant
 
     def least(self, x: Array) -> Found:
-        """Follow the path of falling barriers from a point inside."""
-        floor = ROUNDING * self.constant
-        mu, steps = max(self.squares(x), floor) / self.kept, 0
-        while steps < STEPS:
-            x, taken = self._centred(x, mu, STEPS - steps)
-            steps += taken
-            if self.kept * mu <= GAP * max(self.squares(x), floor):
-                return Found(x, True, steps)
-            mu *= FALL
-        return Found(x, False, steps)
+        """Return the best fit, by falling weights of the prior, from a point inside."""
+        steps, weight, before = 0, PRIOR, None
+        while True:
+            here = self._weighted(x, weight)
+            steps += here.steps
+            fall = float("inf") if before is None else before.squares - here.squares
+            if before is not None and fall <= max(self.near, self._rounding(here.x)):
+                gap = max(fall, 0.0) + here.gap  # the last weight that showed nothing is not needed
+                return Found(before.x, here.converged, steps, gap / self.total)
+            if weight <= LEAST_PRIOR or not here.converged:
+                return Found(here.x, here.converged, steps, here.gap / self.total)
+            before, weight = here, weight * EASE
 
-    def _centred(self, x: Array, mu: float, most: int) -> tuple[Array, int]:
-        """Newton's method for one barrier: where it ends, and its steps."""
-        for k in range(most):
-            here = self.at(x, mu)
-            assert here is not None  # every step stays inside
-            step = np.asarray(-np.linalg.solve(here.curvature, here.slope), float)
-            fall = -float(here.slope @ step)
-            if fall <= 1e-3 * mu:  # near enough to the path
-                return x, k + 1
-            length = self._length(x, step, here.value, 0.1 * fall, mu)
-            if length == 0.0:  # nothing is gained any more: rounding
-                return x, k + 1
-            x = x + length * step
-        return x, most
+    def _weighted(self, x: Array, weight: float) -> _Weighted:
+        """Return the best fit with one weight of the prior."""
+        root = weight**0.5
+        rows = np.concatenate([self.R, root * self.N]), np.concatenate([self.c, root * self.n])
+        ended = minimize(*rows, self.cones, x, self._rounding)
+        converged = ended.converged or ended.gap <= STALL * self.floor  # rounding, either way
+        gap = ended.gap + 3.0 * weight * _square(self.N @ ended.x - self.n)
+        squares = max(self.squares(ended.x), self.floor)
+        return _Weighted(ended.x, converged, ended.steps, gap, squares)
 
-    def _length(self, x: Array, step: Array, value: float, fall: float, mu: float) -> float:
-        """How far to go: half as far again and again, until inside and lower by enough."""
-        length = 1.0
-        while length > 1e-9:
-            there = self.at(x + length * step, mu)
-            if there is not None and there.value < value - length * fall:
-                return length
-            length *= 0.5
-        return 0.0
+    def _rounding(self, x: Array) -> float:
+        """Squares that count as none."""
+        return max(GAP * self.squares(x), self.floor)
 
-    def at(self, x: Array, mu: float) -> Point | None:
-        """The squares with a barrier; None outside."""
-        size, rest = TEN * self.count, x[TEN * self.count :]
-        if (rest <= 0.0).any():
-            return None
-        slope, curvature = self.H @ x - self.g, self.H.copy()
-        value = self.squares(x) - mu * float(np.log(rest).sum())
-        slope[size:] -= mu / rest
-        curvature[range(size, len(x)), range(size, len(x))] += mu / rest**2
-        for k in range(0, size, TEN):
-            part, J = slice(k, k + TEN), np.tensordot(x[k : k + TEN], UNITS, 1)
-            try:
-                L = np.linalg.cholesky(J)
-            except np.linalg.LinAlgError:
-                return None
-            value -= 2.0 * mu * float(np.log(np.diag(L)).sum())
-            M = np.linalg.inv(J) @ UNITS
-            slope[part] -= mu * np.trace(M, axis1=1, axis2=2)
-            curvature[part, part] += mu * np.einsum("aij,bji->ab", M, M)
-        return Point(value, slope, curvature)
+
+def _square(x: Array) -> float:
+    return float(x @ x)
 
 
 def _ten(J: Array) -> Array:
@@ -174,7 +163,7 @@ def _raised(ten: Array, least: float) -> Array:
 
 
 def _definite(ten: Array) -> Array:
-    """The body, or one a rounding beside it whose pseudo-inertia is positive definite."""
+    """The body, or one that differs by a rounding and whose pseudo-inertia is positive definite."""
     return ten if can_exist(ten) else _ten(_raised(ten, 2.0 * DEFINITE))
 
 

@@ -10,23 +10,25 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwise.errors import IdentificationWarning, warn
+from linkwise.identification import doubts
 from linkwise.identification.base import RANK
 from linkwise.identification.bodies import Found, best_bodies
-from linkwise.identification.fit import Fit, fitted, residuals
-from linkwise.identification.unknowns import Unknowns, measured
+from linkwise.identification.fit import Fit, Rows, fitted, residuals
+from linkwise.identification.logs import logged
+from linkwise.identification.unknowns import Motion, Unknowns, few, measured
 from linkwise.model.build import members_of
-from linkwise.model.parameters import body_of, in_frame, numbers_of, place_of
+from linkwise.model.parameters import TEN, body_of, in_frame, numbers_of, place_of
 from linkwise.robot import Robot
 from linkwise.text import aligned
 
 Array = NDArray[np.float64]
 POOR = 1e4  # condition from which data tell combinations apart only poorly
-NAMED = 6  # names in a message
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -34,20 +36,25 @@ class Identification:
     """The result of `identify`: parameters, standard errors, and torques left unexplained."""
 
     parameters: Array  # (n, 10), as `Robot.inertial_parameters`
-    errors: Array  # (n, 10) standard errors; infinite where the data do not tell, 0 where not asked
+    errors: Array  # (n, 10) standard errors; infinite: not identifiable; 0: not asked
     rotor: Array  # (nv)
     friction: Array  # (nv, 2): viscous, Coulomb
     residual: Array  # (nv): root mean square of the torques that are left unexplained
     residuals: Array  # (states, nv): torques that are left unexplained
+    unexplained: Array  # (nv): the residual as a share of each joint's torques
+    validation: Array  # (nv): as `residual`, of states that were kept for validation; NaN: none
     names: tuple[str, ...]  # (k) of the unknown numbers: those of bodies, then of joints
     values: Array  # (k)
-    covariance: Array  # (k, k) of least squares: infinite variance where the data do not tell
-    missed: tuple[str, ...]  # combinations that torques depend on and these data do not tell
-    rank: int  # combinations that the data tell
+    covariance: Array  # (k, k) of least squares: infinite variance: not identifiable
+    unidentifiable: tuple[str, ...]  # combinations that torques depend on, and these data do not
+    rank: int  # combinations that the data determine
     combinations: int  # combinations that torques depend on
-    condition: float  # of those that are told, columns scaled: the excitation; near 1 is good
+    condition: float  # of the determined ones, columns scaled: the excitation; near 1 is good
     converged: bool  # whether the search for bodies that can exist came to an end
     steps: int  # of that search: 0 where least squares had found such bodies, or none were asked
+    gap: float  # bound on the squares above their least, as a share of the torques' squares
+    boundary: tuple[str, ...]  # bodies on the boundary of physical consistency
+    doubts: tuple[str, ...]  # what is doubtful of the data, as the warnings say
     asked: Unknowns  # what the numbers are numbers of
 
     @cached_property
@@ -68,7 +75,7 @@ class Identification:
         return len(self.names)
 
     @property
-    def told(self) -> NDArray[np.bool_]:
+    def identifiable(self) -> NDArray[np.bool_]:
         """(k): whether the data determine each number by itself, not only in combinations."""
         return np.isfinite(np.diag(self.covariance))
 
@@ -81,21 +88,26 @@ class Identification:
         """What was found, in a few lines."""
         found = (
             f"identification of {self.asked.robot.name}: {self.rank} of {self.combinations} "
-            f"combinations told, of {self.unknowns} numbers ({int(self.told.sum())} told by "
-            f"themselves); condition {self.condition:.3g}"
+            f"combinations identified, of {self.unknowns} numbers ({int(self.identifiable.sum())} "
+            f"by themselves); condition {self.condition:.3g}"
         )
         lines = [found, "unexplained: " + ", ".join(f"{x:.3g}" for x in self.residual)]
-        if self.missed:
-            lines.append(f"not excited: {_few(self.missed)}")
+        if np.isfinite(self.validation).all():
+            lines.append("validation: " + ", ".join(f"{x:.3g}" for x in self.validation))
+        if self.unidentifiable:
+            lines.append(f"not excited: {few(self.unidentifiable)}")
         if self.steps:
             ended = "converged" if self.converged else "stopped, not converged,"
             lines.append(f"search for bodies that can exist: {ended} after {self.steps} steps")
+        if self.boundary:
+            lines.append(f"on the boundary of physical consistency: {few(self.boundary)}")
+        lines += [f"doubtful: {text}" for text in self.doubts]
         return "\n".join(lines)
 
     def __str__(self) -> str:
         """Every number with its standard error, below the summary."""
         rows = [
-            [name, f"{x:.5g}", f"{e:.2g}" if np.isfinite(e) else "not told"]
+            [name, f"{x:.5g}", f"{e:.2g}" if np.isfinite(e) else "not identifiable"]
             for name, x, e in zip(self.names, self.values, self.standard_errors, strict=True)
         ]
         return f"{self!r}\n{aligned(['number', 'value', 'standard error'], rows)}"
@@ -104,10 +116,13 @@ class Identification:
 def identify(
     robot: Robot,
     q: ArrayLike,
-    qd: ArrayLike,
-    qdd: ArrayLike,
-    tau: ArrayLike,
+    qd: ArrayLike | None = None,
+    qdd: ArrayLike | None = None,
+    tau: ArrayLike | None = None,
     *,
+    t: ArrayLike | None = None,
+    bandwidth: float | None = None,
+    validation: float = 0.0,
     bodies: Sequence[str] | None = None,
     rotor: bool = False,
     friction: bool = False,
@@ -115,12 +130,29 @@ def identify(
 ) -> Identification:
     """Identify the robot's inertial parameters from measured motions and torques.
 
-    ``q`` (..., nq) in rad or m, ``qd`` and ``qdd`` (..., nv), ``tau`` (..., nv) in N m or N: one
-    state per row, in SI units. ``bodies`` names the unknown bodies (`Robot.body_names`), all unless
-    given; ``rotor`` and ``friction`` ask for rotor inertias, and viscous and Coulomb friction, too.
     Numbers that the data do not determine stay the robot's own, and a warning names those that
-    other motions would determine. With ``consistent`` the fit is the best of all physically
-    consistent ones: pseudo-inertias are positive definite, rotors and friction are not negative.
+    other motions would determine. Data that cannot be right are warned of: `Identification.doubts`.
+
+    Args:
+        robot: The robot with the values that are known; without closed loops.
+        q: Positions (..., nq) in rad or m, one state per row.
+        qd: Velocities (..., nv).
+        qdd: Accelerations (..., nv).
+        tau: Torques of the motors on the links (..., nv) in N m or N.
+        t: Times (n,) in s, of a log ``q`` and ``tau`` (n, nv) without ``qd`` and ``qdd``: they are
+            derivatives of filtered positions.
+        bandwidth: Of the filter of a log, in Hz: amplitudes there are halved, without phase;
+            torques and regressor are filtered alike.
+        validation: Share of the states, the last ones, that are not fitted:
+            `Identification.validation` is what is left of their torques.
+        bodies: Names of the unknown bodies (`Robot.body_names`); all unless given.
+        rotor: Whether to identify rotor inertias, too.
+        friction: Whether to identify viscous and Coulomb friction, too.
+        consistent: Whether the fit is the best of all physically consistent ones, whose
+            pseudo-inertias are positive definite, rotors and friction not negative.
+
+    Returns:
+        Parameters, standard errors, what is left of the torques, and doubts.
 
     >>> import numpy as np, linkwise as lw
     >>> arm = lw.load("puma560")
@@ -131,45 +163,140 @@ def identify(
     2.0
     """
     asked = Unknowns(robot, bodies, rotor, friction)
-    motion, torque = measured(robot, q, qd, qdd, tau)
-    A = asked.matrix(motion)
-    b = torque - asked.known(motion, A)
+    data = _equations(asked, (q, qd, qdd, tau), t, bandwidth)
+    data, later = _split(data, validation)
+    A, b = data.A, data.b
     _refuse_nothing(A, asked)
     fit = fitted(A, b, asked.start)
     columns = asked.combinations()
     missed = _missed(A, columns, asked.names) if fit.rank < len(columns) else ()
     found = Found(fit.values, True, 0)
     if consistent:
-        found = best_bodies(A, b, fit, asked.start, len(asked.bodies))
+        rows = Rows.of(A, b, fit.weights)
+        found = best_bodies(rows, fit, asked.start, len(asked.bodies))
     _warn(fit, missed, len(columns), found)
-    return _result(asked, A, b, fit, found, missed, len(columns))
+    return _result(asked, data, later, fit, found, missed, len(columns))
+
+
+class _Data(NamedTuple):
+    """Equations ``A x = b`` of some states, and where they come from."""
+
+    motion: Motion
+    torque: Array  # (states, nv) measured
+    A: Array  # (states, nv, k)
+    b: Array  # (states, nv): torques of what is not known
+    filtered: bool
+
+
+def _equations(
+    asked: Unknowns, states: tuple[Any, ...], t: ArrayLike | None, bandwidth: float | None
+) -> _Data:
+    """Equations of states, or of a log, filtered."""
+    q, qd, qdd, tau = states
+    if t is None:
+        if bandwidth is not None:
+            raise TypeError("identify: bandwidth is that of a log's filter, and t is missing; "
+                            "expected identify(robot, q, tau=tau, t=t, bandwidth=10)")  # fmt: skip
+        motion, torque = measured(asked.robot, q, qd, qdd, tau)
+        A = asked.matrix(motion)
+        return _Data(motion, torque, A, torque - asked.known(motion, A), False)
+    if qd is not None or qdd is not None:
+        raise TypeError("identify: t is given, and qd or qdd; expected one of them: of a log, "
+                        "velocities and accelerations come from the filter")  # fmt: skip
+    motion, torque, lowpass = logged(asked.robot, t, q, tau, bandwidth)
+    A = asked.matrix(motion)
+    b = torque - asked.known(motion, A)
+    kept = Motion(*(x[lowpass.kept] for x in motion))
+    return _Data(kept, lowpass.equations(torque), lowpass.equations(A), lowpass.equations(b), True)
+
+
+def _split(data: _Data, share: float) -> tuple[_Data, _Data]:
+    """States to be fitted, and the last ones, for validation."""
+    if isinstance(share, bool) or not isinstance(share, (int, float, np.number)):
+        raise TypeError(f"identify: validation is {share!r}; expected a share of the states, as "
+                        "validation=0.2")  # fmt: skip
+    if not 0.0 <= share < 1.0:
+        raise ValueError(f"identify: validation is {share}; expected a share of the states, from 0 "
+                         "to less than 1")  # fmt: skip
+    n = len(data.b) - int(share * len(data.b))
+
+    def part(rows: slice) -> _Data:
+        motion = Motion(*(x[rows] for x in data.motion))
+        return _Data(motion, data.torque[rows], data.A[rows], data.b[rows], data.filtered)
+
+    return part(slice(n)), part(slice(n, None))
 
 
 def _result(
-    asked: Unknowns, A: Array, b: Array, fit: Fit, found: Found, missed: tuple[str, ...], most: int
-) -> Identification:
+    asked: Unknowns, data: _Data, later: _Data, fit: Fit, found: Found, missed: tuple[str, ...],
+    most: int,
+) -> Identification:  # fmt: skip
     own, x = asked.robot.inertial_parameters, found.values
     ten = asked.of_bodies(x, own)
     errors = asked.of_bodies(np.sqrt(np.diag(fit.covariance)), np.zeros_like(own))
     rotors, viscous, dry = (asked.of_joints(x, kind) for kind in range(3))
+    left = residuals(data.A, data.b, x)
+    nothing = np.full_like(left, np.nan)
+    validation = residuals(later.A, later.b, x) if len(later.b) else nothing
+    share = doubts.unexplained(data.torque, left)
+    names = [asked.robot.body_names[i] for i in asked.bodies]
+    boundary = doubts.boundary(x, asked.start, names) if found.steps else ()
     return Identification(
         parameters=ten,
         errors=errors,
         rotor=rotors,
         friction=np.stack([viscous, dry], axis=-1),
-        residual=residuals(A, b, x),
-        residuals=b - A @ x,
+        residual=left,
+        residuals=data.b - data.A @ x,
+        unexplained=share,
+        validation=validation,
         names=asked.names,
         values=x,
         covariance=fit.covariance,
-        missed=missed,
+        unidentifiable=missed,
         rank=fit.rank,
         combinations=most,
         condition=fit.condition,
         converged=found.converged,
         steps=found.steps,
+        gap=found.gap,
+        boundary=boundary,
+        doubts=_doubts(asked, data, fit, found, share, boundary, left, validation),
         asked=asked,
     )
+
+
+def _doubts(
+    asked: Unknowns, data: _Data, fit: Fit, found: Found, share: Array, boundary: tuple[str, ...],
+    left: Array, validation: Array,
+) -> tuple[str, ...]:  # fmt: skip
+    """Warn of all that is doubtful of the data."""
+    joints, x = asked.columns_of_joints, found.values
+    texts = doubts.of_accelerations(data.motion, joints) if not data.filtered else []
+    fits = doubts.of_consistency(
+        _squares(data, fit.values, fit), _squares(data, x, fit),
+        float(np.sum((data.torque * fit.weights) ** 2)), boundary,
+    )  # fmt: skip
+    fits += doubts.of_residuals(joints, share, left, data.torque)
+    if fits or (asked.bodies and x[::TEN][: len(asked.bodies)].sum() <= 0.0):
+
+        def again(torque: Array) -> float:  # squares of consistent bodies for other torques
+            other = data._replace(b=data.b - data.torque + torque)
+            rows, least = Rows.of(other.A, other.b, fit.weights), fitted(*other[2:4], asked.start)
+            best = best_bodies(rows, least, asked.start, len(asked.bodies))
+            return _squares(other, best.values, fit)
+
+        texts += doubts.of_signs(asked, data.motion, data.torque, again)
+    texts += fits
+    texts += doubts.of_validation(left, validation)
+    for text in texts:
+        _say(text)
+    return tuple(texts)
+
+
+def _squares(data: _Data, x: Array, fit: Fit) -> float:
+    """Weighted sum of squares of what is left."""
+    return float(np.sum(((data.b - data.A @ x) * fit.weights) ** 2))
 
 
 # -- what data do not tell -------------------------------------------------------------------------
@@ -178,7 +305,7 @@ def _result(
 def _refuse_nothing(A: Array, asked: Unknowns) -> None:
     if not A.any():
         raise ValueError(
-            f"identify: in these {len(A)} states no torque depends on any of {_few(asked.names)}; "
+            f"identify: in these {len(A)} states no torque depends on any of {few(asked.names)}; "
             "expected motions that excite them"
         )
 
@@ -198,9 +325,9 @@ def _warn(fit: Fit, missed: tuple[str, ...], most: int, found: Found) -> None:
     """Say what the result is not, and what would help."""
     if missed:
         _say(
-            f"the data tell {fit.rank} of the {most} combinations that torques depend on, and "
-            f"nothing certain of {_few(missed)}; these stay near the robot's own values. Motions "
-            "with more variety would tell them (lw.excitation)"
+            f"the data determine {fit.rank} of the {most} combinations that torques depend on, and "
+            f"nothing certain of {few(missed)}; these stay near the robot's own values. Motions "
+            "with more variety would determine them (lw.excitation)"
         )
     elif fit.condition > POOR:
         _say(
@@ -216,12 +343,6 @@ def _warn(fit: Fit, missed: tuple[str, ...], most: int, found: Found) -> None:
 
 def _say(text: str) -> None:
     warn(IdentificationWarning, f"identify: {text}")
-
-
-def _few(names: Sequence[str]) -> str:
-    """The first of many names."""
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(names[:NAMED]) + more
 
 
 # -- the robot that was found ----------------------------------------------------------------------

@@ -25,6 +25,7 @@ from linkwise.model.values import unknown
 from linkwise.robot import Robot
 
 Array = NDArray[np.float64]
+NAMED = 6  # names in a message
 LOSSES = ("rotor", "viscous", "dry")  # names of what a joint adds
 
 
@@ -61,6 +62,15 @@ class Unknowns:
         bodies = labels([self.robot.body_names[i] for i in self.bodies])
         more = [f"{LOSSES[k]}[{joint}]" for k in self.kinds for joint in self.joints]
         return (*bodies, *more)
+
+    @property
+    def columns_of_joints(self) -> tuple[str, ...]:
+        """Name of each degree of freedom (nv)."""
+        return tuple(
+            link.joint_name if link.joint.nv == 1 else f"{link.joint_name}[{k}]"
+            for link in self.robot.tree.links if link.follows is None
+            for k in range(link.joint.nv)
+        )  # fmt: skip
 
     @property
     def start(self) -> Array:
@@ -121,27 +131,51 @@ def _asked(robot: Robot, bodies: Sequence[str] | None) -> list[int]:
     return [i for i, name in enumerate(names) if bodies is None or name in bodies]
 
 
-def measured(robot: Robot, *values: ArrayLike) -> tuple[Motion, Array]:
+def measured(robot: Robot, *values: ArrayLike | None) -> tuple[Motion, Array]:
     """States and torques, one per row each."""
-    found = []
     sizes = (robot.nq, robot.nv, robot.nv, robot.nv)
-    for name, size, value in zip(("q", "qd", "qdd", "tau"), sizes, values, strict=True):
-        try:
-            x = np.asarray(value, float)
-        except (TypeError, ValueError) as error:
-            raise TypeError(
-                f"identify: {name} cannot be read as numbers ({error}); expected (..., {size})"
-            ) from None
-        if x.ndim < 2 or x.shape[-1] != size:
-            raise ValueError(
-                f"identify: {name} has shape {x.shape}; expected (..., {size}), many states"
-            )
-        if not np.isfinite(x).all():
-            raise ValueError(f"identify: {name} has numbers that are not finite; expected none")
-        found.append(x.reshape(-1, size))
-    if len({len(x) for x in found}) > 1:
-        counts = ", ".join(str(len(x)) for x in found)
+    rows = [
+        _rows(name, value, size)
+        for name, size, value in zip(("q", "qd", "qdd", "tau"), sizes, values, strict=True)
+    ]
+    if len({len(x) for x in rows}) > 1:
+        counts = ", ".join(str(len(x)) for x in rows)
         raise ValueError(f"identify: q, qd, qdd, tau have {counts} states; expected as many each")
-    if not len(found[0]):
+    if not len(rows[0]):
         raise ValueError("identify: q, qd, qdd, tau have no states; expected many")
-    return Motion(*found[:3]), found[3]
+    return Motion(*rows[:3]), rows[3]
+
+
+def _rows(name: str, value: ArrayLike | None, size: int) -> Array:
+    """One argument as rows of numbers."""
+    x = numbers(name, value, f"(..., {size})")
+    if x.ndim < 2 or x.shape[-1] != size:
+        raise ValueError(
+            f"identify: {name} has shape {x.shape}; expected (..., {size}), many states"
+        )
+    return x.reshape(-1, size)
+
+
+def few(names: Sequence[str]) -> str:
+    """The first of many names."""
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
+
+
+def numbers(name: str, value: ArrayLike | None, shape: str) -> Array:
+    """One argument as finite real numbers."""
+    if value is None:
+        raise TypeError(f"identify: {name} is missing; expected q, qd, qdd and tau, or a log: "
+                        "identify(robot, q, tau=tau, t=t, bandwidth=10)")  # fmt: skip
+    try:
+        x = np.asarray(value)
+        if np.iscomplexobj(x):
+            raise TypeError("it is complex")
+        x = x.astype(float)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"identify: {name} cannot be read as numbers ({error}); expected {shape}"
+        ) from None
+    if not np.isfinite(x).all():
+        raise ValueError(f"identify: {name} has numbers that are not finite; expected none")
+    return np.asarray(x)

@@ -1,0 +1,122 @@
+"""Doubts of measured data: whether torques, their signs and the accelerations can be right.
+
+Each doubt compares two things that should agree, and is silent where the data cannot say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwise.identification.bodies import pseudo_inertia
+from linkwise.identification.unknowns import Motion, Unknowns, few
+from linkwise.model.parameters import TEN
+
+Array = NDArray[np.float64]
+UNEXPLAINED = 0.5  # share of a joint's torques: more is no fit
+WORSE = 2.0  # squares of consistent bodies, relative to those of least squares
+SMALL = 0.02  # share of all torques: residuals below are no reason for doubts
+ON_BOUNDARY = 1e-5  # eigenvalue of a pseudo-inertia, relative to its largest, and the robot's
+AGAINST = -0.3  # correlation with the torques of the robot as it is: opposite signs are tried
+MUCH_BETTER = 0.25  # squares with opposite signs: then they are the cause
+SMOOTH, ROUGH = 0.95, 0.5  # correlation of neighbouring samples: of positions, and of accelerations
+EPS = 1e-300
+
+
+def unexplained(torque: Array, left: Array) -> Array:
+    """Share (nv) of each joint's torques, as root mean squares, that is left."""
+    size = np.sqrt(np.mean(torque**2, axis=0))
+    rounding = 1e-9 * max(1.0, float(size.max(initial=0.0)))
+    return np.where(left > rounding, left / np.maximum(size, EPS), 0.0)
+
+
+def boundary(x: Array, start: Array, names: list[str]) -> tuple[str, ...]:
+    """Bodies whose pseudo-inertia is almost singular, by the size of the robot's own."""
+    on = []
+    for k, name in enumerate(names):
+        part = slice(TEN * k, TEN * k + TEN)
+        values, axes = np.linalg.eigh(pseudo_inertia(start[part]))
+        half = axes / np.sqrt(np.maximum(values, 1e-6 * max(float(values[-1]), EPS)))
+        ratio = np.linalg.eigvalsh(half.T @ pseudo_inertia(x[part]) @ half)
+        if not ratio[0] > ON_BOUNDARY * ratio[-1] or ratio[-1] < ON_BOUNDARY:
+            on.append(name)
+    return tuple(on)
+
+
+def of_residuals(joints: tuple[str, ...], share: Array, left: Array, torque: Array) -> list[str]:
+    """Joints whose torques the result does not explain; noise of a joint without load is none."""
+    size = SMALL * float(np.sqrt(np.mean(torque**2, axis=0)).max())
+    names = [f"{name} ({100 * x:.0f} %)" for name, x, y in zip(joints, share, left, strict=True)
+             if x > UNEXPLAINED and y > size]  # fmt: skip
+    if not names:
+        return []
+    return [f"much of the torques is left unexplained, of {few(names)}; expected noise and less. "
+            "Look at units, order of joints, signs, accelerations and friction "
+            "(friction=True)"]  # fmt: skip
+
+
+def of_consistency(free: float, consistent: float, total: float, on: tuple[str, ...]) -> list[str]:
+    """Whether bodies that are consistent fit much worse than numbers that are not."""
+    if consistent <= WORSE * free or consistent <= SMALL**2 * total:
+        return []
+    bodies = f" {few(on)} lie on the boundary of consistency;" if on else ""
+    return [f"physically consistent bodies explain the torques much worse than inconsistent ones "
+            f"(root mean square {(consistent / free) ** 0.5:.3g} times as large);{bodies} expected "
+            "about the same. Look at signs, units and accelerations"]  # fmt: skip
+
+
+def of_signs(
+    asked: Unknowns, motion: Motion, torque: Array, again: Callable[[Array], float]
+) -> list[str]:
+    """Whether torques fit much better with opposite signs; ``again`` fits other torques."""
+    friction = asked.robot.with_friction() if 1 in asked.kinds else asked.robot
+    usual = friction.inverse_dynamics(*motion)
+    size = np.linalg.norm(usual, axis=0) * np.linalg.norm(torque, axis=0)
+    agree = np.sum(usual * torque, axis=0) / np.maximum(size, EPS)
+    against = agree < AGAINST
+    if not against.any():
+        return []
+    most = bool(np.median(agree) < AGAINST)  # rather a matter of all
+    tries = [np.ones_like(against), against] if most else [against]
+    squares = [again(np.where(flip, -torque, torque)) for flip in tries]
+    best = int(np.argmin(squares))
+    if squares[best] > MUCH_BETTER * again(torque):
+        return []
+    names = [n for n, x in zip(asked.columns_of_joints, tries[best], strict=True) if x]
+    which = "the torques" if tries[best].all() else f"the torques of {few(names)}"
+    return [f"{which} seem to have the opposite sign: they fit much better as -tau. Expected "
+            "torques of the motors on the links, positive along the joints' axes"]  # fmt: skip
+
+
+def of_accelerations(motion: Motion, joints: tuple[str, ...]) -> list[str]:
+    """Whether accelerations are noise, of a motion whose positions are smooth."""
+    if motion.q.shape != motion.qdd.shape or len(motion.q) < 10:
+        return []
+    smooth, rough = _neighbours(motion.q), _neighbours(motion.qdd)
+    names = [f"{name} ({x:.2f})" for name, x, y in zip(joints, rough, smooth, strict=True)
+             if y > SMOOTH and x < ROUGH]  # fmt: skip
+    if not names:
+        return []
+    return [f"accelerations are mostly noise: those of neighbouring samples hardly correlate, of "
+            f"{few(names)}, though positions are smooth. Give the log, and linkwise filters it: "
+            "identify(robot, q, tau=tau, t=t, bandwidth=10)"]  # fmt: skip
+
+
+def of_validation(left: Array, validation: Array) -> list[str]:
+    """Whether samples that were not fitted are explained much worse."""
+    here, there = float(np.linalg.norm(left)), float(np.linalg.norm(validation))
+    if not there > 2.0 * here > 0.0:  # NaN: none was kept
+        return []
+    return [f"what is left of the torques is {there / here:.3g} times as large in the samples kept "
+            "for validation; expected about the same. More various motions help"]  # fmt: skip
+
+
+def _neighbours(x: Array) -> Array:
+    """Correlation (nv) of each column with itself one sample later; 1 of one that does not move."""
+    x = x - x.mean(axis=0)
+    size = np.sum(x * x, axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        r = np.sum(x[1:] * x[:-1], axis=0) / size
+    return np.where(size > 0.0, r, 1.0)
