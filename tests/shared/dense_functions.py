@@ -35,7 +35,7 @@ from dense import (
 import linkwise as lw
 
 Function = Callable[..., Array]
-INPUTS = {"q": "q", "qd": "v", "qdd": "v", "tau": "v", "rhs": "v", "x": "v", "v": "v",
+INPUTS = {"q": "q", "qd": "v", "qdd": "v", "tau": "v", "rhs": "v", "x": "v", "v": "v", "weights": "v",
           "q0": "q", "q1": "q", "dt": "dt"}  # fmt: skip
 
 
@@ -106,9 +106,11 @@ def _pose_at(e: Expected, q: Array) -> tuple[Any, int, Array]:
 # -- dynamics -------------------------------------------------------------------------------------
 
 
-def _inverse_dynamics(e: Expected, q: Array, qd: Array, qdd: Array, f_ext: Any = ()) -> Array:
+def _inverse_dynamics(
+    e: Expected, q: Array, qd: Array, qdd: Array, weights: Any = None, f_ext: Any = ()
+) -> Array:
     if e.grip is not None:
-        return _grasp_inverse(e, q, qd, qdd, f_ext)
+        return _grasp_inverse(e, q, qd, qdd, f_ext, weights)
     tau = e.machine.inverse(q, qd, qdd, f_ext)
     if not e.machine.held:
         return tau
@@ -116,20 +118,26 @@ def _inverse_dynamics(e: Expected, q: Array, qd: Array, qdd: Array, f_ext: Any =
     return _least(tau, J, e.machine.passive)
 
 
-def _least(tau: Array, J: Array, passive: Sequence[int], keep: bool = False) -> Array:
-    """``tau - J λ`` of least squares, zero where passive: for J of full rank."""
+def _least(
+    tau: Array, J: Array, passive: Sequence[int], keep: bool = False, weights: Any = None
+) -> Array:
+    """``tau - J λ`` of least (weighted) squares, zero where passive: for J of full rank."""
     n, m = J.shape[-2:]
     own = [k for k in range(n) if k not in passive]
     A, B = J[:, own], J[:, list(passive)]
+    share = np.ones((len(J), n)) if weights is None else weights
+    W = share[:, own][:, None, :]
     none = np.zeros((len(J), len(passive), len(passive)), LONG)
-    K = np.block([[transposed(A) @ A, transposed(B)], [B, none]])
-    rhs = np.concatenate([times(transposed(A), tau[:, own]), tau[:, list(passive)]], -1)
+    K = np.block([[transposed(A) * W @ A, transposed(B)], [B, none]])
+    rhs = np.concatenate([times(transposed(A) * W, tau[:, own]), tau[:, list(passive)]], -1)
     lam = solve(K, rhs[..., None])[:, :m, 0]
     found = tau - times(J, lam)
     return np.concatenate([found, lam], -1) if keep else found
 
 
-def _grasp_inverse(e: Expected, q: Array, qd: Array, qdd: Array, f_ext: Any = ()) -> Array:
+def _grasp_inverse(
+    e: Expected, q: Array, qd: Array, qdd: Array, f_ext: Any, weights: Any = None
+) -> Array:
     """Smallest torques, and forces of all contacts."""
     grip = e.grip
     assert grip is not None
@@ -145,7 +153,7 @@ def _grasp_inverse(e: Expected, q: Array, qd: Array, qdd: Array, f_ext: Any = ()
     tau = full.inverse(Q, V, A, f_ext)
     J = transposed(full.constraint(Q, V)[0])
     nv = sum(arm.nv for arm in e.robot.arms)
-    found = _least(tau, J, range(nv, full.nv), keep=True)
+    found = _least(tau, J, range(nv, full.nv), True, weights)
     torques, lam = found[:, : e.machine.nv], found[:, full.nv :]
     m = full.motion(Q, V, A)
     R = full.at(m, *full.frames["object"])[0][:, :3, :3]
