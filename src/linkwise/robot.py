@@ -638,8 +638,8 @@ class Robot(Functions, Conversions):
         """
         if friction not in (True, False):
             raise ValueError(f"with_friction: friction is {friction!r}; expected True or False")
-        changes = {"friction": bool(friction), "friction_known": True}
-        return self._edited(self._described(), dataclasses.replace(self._policy, **changes))
+        policy = dataclasses.replace(self._policy, friction=bool(friction), friction_known=True)
+        return self._edited(self._described(), policy)
 
     def _warn_of_friction(self, function: str) -> None:
         """Warn once that damping and friction are left out, unless the user has chosen that."""

@@ -145,8 +145,8 @@ def _tendon_coupling(m: Any, i: int, followers: dict[int, Tie]) -> Curved | None
     if not moving:
         return None
     (joint, slope), *others = moving
-    driver = others[0][0] if others else None
-    return Curved(joint, driver, (constant / slope, *(-c / slope for _, c in others)))
+    first_other = others[0][0] if others else None
+    return Curved(joint, first_other, (constant / slope, *(-c / slope for _, c in others)))
 
 
 def _is_curve(m: Any, i: int) -> bool:

@@ -175,7 +175,7 @@ def arms_alone(tree: Tree) -> Tree:
     else:
         link = links[held.frame.link]
         links[held.frame.link] = replace(link, inertia=_less(link.inertia, on_link(held)))
-    return replace(tree, links=tuple(links), closures=(), passive=(), held=None)
+    return replace(tree, links=tuple(links), closures=(), unactuated=(), held=None)
 
 
 def on_link(held: Held) -> RigidInertia:

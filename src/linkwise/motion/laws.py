@@ -202,7 +202,7 @@ def torques_by_calls(
 def law_function(robot: Robot, forms: tuple[Form, ...]) -> Function:
     """A law as a function of states and its numbers."""
     tree = robot.tree
-    ports = (Port("q", tree.nq), Port("qd", tree.nv), *ports_of(forms, tree))
+    ports = (Port("q", tree.nq, configuration=True), Port("qd", tree.nv), *ports_of(forms, tree))
 
     def trace(_graph: Any, inputs: list[Any]) -> list[Scalar]:
         q, v, *numbers = inputs

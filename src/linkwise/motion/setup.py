@@ -239,7 +239,9 @@ def _refuse_open_loops(setup: Setup) -> None:
     if not robot.loops or not len(setup.q):
         return
     robot._refuse_unplaced("simulate")
-    numbers = {x.name: v.reshape(-1, *x.shape(robot.tree)) for x, v in setup.parameters}
+    numbers: dict[str, Any] = {
+        x.name: v.reshape(-1, *x.shape(robot.tree)) for x, v in setup.parameters
+    }
     position, velocity = (np.abs(x) for x in robot.residual(setup.q, setup.qd, **numbers))
     for moving, off, unit in ((False, position, "m or rad"), (True, velocity, "m/s or rad/s")):
         off = np.where(np.isfinite(off), off, 0.0)  # rows that are NaN are told by their status

@@ -115,7 +115,12 @@ def _stabilized(setup: Setup) -> Function:
     tree = setup.robot.tree
     plan = Rollout(setup.dynamics, setup.integrator, drift=setup.drift)
     wrenches = (Port(f"f_ext[{k}]", 6) for k in range(len(setup.f_ext)))
-    ports = (Port("q", tree.nq), Port("qd", tree.nv), Port("tau", tree.nv), *wrenches)
+    ports = (
+        Port("q", tree.nq, configuration=True),
+        Port("qd", tree.nv),
+        Port("tau", tree.nv),
+        *wrenches,
+    )
 
     def trace(_graph: Graph, inputs: list[list[Expr]]) -> list[Scalar]:
         q, v, tau, *wrenches = map(Numbers, inputs)
@@ -124,7 +129,7 @@ def _stabilized(setup: Setup) -> Function:
         return list(system.acceleration(q, v))
 
     def bits(graph: Graph, inputs: list[list[Expr]], results: list[Expr]) -> Expr:
-        return status_of(graph, tree, inputs, results)
+        return status_of(graph, tree, ports, inputs, results)
 
     key = (setup.dynamics.algorithm.method, setup.dynamics.external, setup.drift)
     return Function("stabilized dynamics", key, ports, tree.nv, trace, status=bits)
