@@ -1,29 +1,27 @@
-"""Run a tool as if registers held four float64 numbers, or two: kernels for AVX2 or SSE.
+"""Run a tool as if registers held four float64 numbers, or two: kernels for AVX2 or SSE2.
 
     python tools/lanes.py 4 tools/rollouts.py ...
 
 What a tool writes to the pages of docs/ is then measured so too: run it in a copy of the
-repository.
+repository. It is the environment variable LINKWISE_TARGET, for tools that know nothing of it.
 """
 
 from __future__ import annotations
 
+import os
 import runpy
 import sys
 from pathlib import Path
 
-from linkwise.backends.llvm.target import binding, host
+from linkwise.backends.llvm.target import VARIABLE, host
 
-WITHOUT = {4: ("avx512",), 2: ("avx", "fma", "f16c", "vaes", "vpclmul", "gfni")}
+LEVELS = {4: "x86-64-v3", 2: "x86-64"}
 
 
 def narrow(lanes: int) -> None:
-    """Hide the features of wider registers from all that is compiled in this process."""
-    llvm = binding()
-    features = llvm.get_host_cpu_features()
-    gone = tuple(word for n, words in WITHOUT.items() if n >= lanes for word in words)
-    features.update((name, False) for name in features if name.startswith(gone))
-    llvm.get_host_cpu_features = lambda: features
+    """Compile for narrower registers in this process and those that it starts."""
+    os.environ[VARIABLE] = LEVELS[lanes]
+    host.cache_clear()
     if host().lanes(8) != lanes:
         raise SystemExit(f"this processor has {host().lanes(8)} lanes; expected {lanes}")
 

@@ -10,7 +10,8 @@ from linkwise.algorithms import FUNCTIONS
 from linkwise.backends.base import BATCH, ONE
 from linkwise.backends.llvm.backend import Llvm
 from linkwise.backends.llvm.compile import to_assembly
-from linkwise.backends.llvm.target import binding, host
+from linkwise.backends.llvm.target import LEVELS, at_level, binding, host
+from linkwise.errors import BackendUnavailable
 from linkwise.trace.guard import guard
 from linkwise.trace.tracer import Task, trace
 
@@ -52,3 +53,25 @@ def test_the_host_is_described():
     assert target.register_bytes in (16, 32, 64)
     assert target.lanes(8) * 2 == target.lanes(4)
     assert "llvmlite" in target.identity and target.cpu in target.identity
+
+
+@pytest.mark.parametrize(
+    ("level", "register", "fused"), [("x86-64", 16, False), ("x86-64-v3", 32, True)]
+)
+def test_a_level_of_the_processor_by_the_environment(level, register, fused) -> None:
+    """Any x86-64 has the first level; the second is named where it is missing."""
+    target = dataclasses.replace(host(), triple="x86_64-unknown-linux-gnu")
+    there = at_level(target, level, set(LEVELS["x86-64-v4"][2]) | set(LEVELS[level][2]))
+    assert (there.cpu, there.register_bytes, there.fused) == (level, register, fused)
+    assert there.identity != target.identity and there.features == ""
+    with pytest.raises(
+        BackendUnavailable, match="lacks sse2" if level == "x86-64" else "avx2, fma"
+    ):
+        at_level(target, level, set())
+
+
+def test_a_level_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(
+        BackendUnavailable, match="LINKWISE_TARGET is 'avx2'; expected one of x86-64,"
+    ):
+        at_level(host(), "avx2", set())

@@ -22,7 +22,14 @@ from linkwise.model.bodies import (
     rigid_inertia,
 )
 from linkwise.model.description import SMALLEST, JointDescription, LinkDescription, RobotDescription
-from linkwise.model.frames import Array, Placed, choose_frames, pose_arrays, tidy_rotation
+from linkwise.model.frames import (
+    Array,
+    Placed,
+    choose_frames,
+    pose_arrays,
+    seen_from,
+    tidy_rotation,
+)
 from linkwise.model.joints import FIXED, Joint, make_joint
 from linkwise.model.massless import joints_that_may_lose_inertia, joints_without_inertia
 from linkwise.model.tree import BASE, Follows, Frame, Link, Tree
@@ -296,13 +303,13 @@ def _frame(link: int, R: Array, p: Array) -> Frame:
 
 def _joint_frame(i: int, G: Array, origin: Array) -> Frame:
     """The frame of a body's joint in the frame chosen for the body."""
-    return _frame(i, G.T, product(G.T, -origin))
+    return _frame(i, G.T, seen_from(G, origin, np.zeros(3)))
 
 
 def _link_frames(i: int, body: Body, G: Array, origin: Array) -> dict[str, Frame]:
     """Frames of a body's links, seen from the frame chosen for it."""
     return {
-        link.name: _frame(i, product(G.T, R), product(G.T, p - origin))
+        link.name: _frame(i, product(G.T, R), seen_from(G, origin, p))
         for link, R, p in body.members
     }
 

@@ -155,6 +155,12 @@ def tidy_rotation(R: Array) -> Array:
     return np.where(whole, np.sign(R), R)
 
 
+def seen_from(G: Array, origin: Array, p: Array) -> Array:
+    """A point from a frame at ``origin`` with axes G, without the rounding noise of both."""
+    noise = NOISE * float(np.abs(p).max() + np.abs(origin).max())
+    return _tidy(product(G.T, p - origin), noise)
+
+
 def _tidy(x: Array, noise: float) -> Array:
     return np.where(np.abs(x) <= noise, 0.0, x)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -17,6 +18,17 @@ CODEGEN_OPTION = "-enable-misched=false"
 # Characters of a module from which LLVM does not order instructions anew after register allocation:
 # that takes 4 of 5 seconds for a straight line of 10,000 operations, and gains 1 % of their time.
 LARGE = 300_000
+
+VARIABLE = "LINKWISE_TARGET"
+# levels of x86-64, as compilers call them: bytes of a register, fused multiply-adds, and what of
+# such a processor a kernel may use
+LEVELS = {
+    "x86-64": (16, False, ("sse2",)),
+    "x86-64-v3": (32, True, ("avx2", "fma", "bmi", "bmi2", "f16c", "lzcnt", "movbe")),
+    "x86-64-v4": (
+        64, True, ("avx512f", "avx512dq", "avx512bw", "avx512cd", "avx512vl", "avx2", "fma"),
+    ),
+}  # fmt: skip
 
 # constants are addressed relative to the code, which the linker places beside them
 CODE = {"reloc": "pic", "codemodel": "small"}
@@ -82,7 +94,7 @@ def binding() -> Any:
 
 @lru_cache(maxsize=1)
 def host() -> Target:
-    """The machine this process runs on."""
+    """The machine this process runs on, or the level of it that ``LINKWISE_TARGET`` names."""
     llvm = binding()
     import llvmlite
 
@@ -99,7 +111,7 @@ def host() -> Target:
     else:
         register = 16
     version = ".".join(map(str, llvm.llvm_version_info))
-    return Target(
+    target = Target(
         triple=triple,
         cpu=llvm.get_host_cpu_name(),
         features=features.flatten(),
@@ -107,3 +119,22 @@ def host() -> Target:
         fused=arm or "fma" in has,
         versions=f"llvmlite {llvmlite.__version__}, LLVM {version}, {CODEGEN_OPTION}",
     )
+    level = os.environ.get(VARIABLE, "")
+    return at_level(target, level, has) if level else target
+
+
+def at_level(target: Target, level: str, has: set[str]) -> Target:
+    """The target as any processor of a level; ``has`` are the features of this one."""
+    if level not in LEVELS:
+        raise BackendUnavailable(
+            f"{VARIABLE} is {level!r}; expected one of {', '.join(LEVELS)}, or unset it: kernels "
+            "are then compiled for this processor"
+        )
+    register, fused, needed = LEVELS[level]
+    missing = [name for name in needed if name not in has]
+    if missing:
+        raise BackendUnavailable(
+            f"{VARIABLE} is {level!r}, and this processor lacks {', '.join(missing)}; expected a "
+            "lower level"
+        )
+    return replace(target, cpu=level, features="", register_bytes=register, fused=fused)
