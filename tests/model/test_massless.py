@@ -115,6 +115,24 @@ def test_not_strict_gives_nan_with_a_status(name: str) -> None:
         assert (status == lw.Status.SINGULAR).all()
 
 
+CENTROIDAL = [name for name in FUNCTIONS if name.startswith(("center", "centroidal", "com_"))]
+
+
+@pytest.mark.filterwarnings("ignore:.*")
+@pytest.mark.parametrize("function", CENTROIDAL)
+def test_a_free_body_without_mass_has_no_centre(function: str) -> None:
+    """Compiled as interpreted: what is divided by no mass stays NaN when it is multiplied by 0."""
+    ghost = lw.Builder("ghost").link("a", mass=0.0, com=(0, 0, 0), inertia=(0.1, 0.2, 0.3))
+    robot = ghost.build(base="free", strict=False)
+    q, qd = robot.random_q(seed=1), np.arange(1.0, 7.0)
+    algorithm = FUNCTIONS[function]["sweep"]
+    arguments = [q, qd][: len(algorithm.inputs)]
+    expected = np.array(robot.evaluate(function, *arguments), float)
+    result, status = robot.compute(function, *arguments, status=True)
+    assert np.isnan(expected).any()
+    assert np.isnan(result[np.isnan(expected)]).all() and status & lw.Status.SINGULAR
+
+
 def test_a_robot_without_inertia_is_one_for_kinematics() -> None:
     """Nothing is told when it is loaded: poses are what it is for."""
     with warnings.catch_warnings():

@@ -338,6 +338,8 @@ class Graph:
             return a
         if a.op == "const" and b.op == "const":
             return self.const(_float(a) + _float(b))
+        if _lost(a) or _lost(b):
+            return a if _lost(a) else b
         if b.op == "neg":
             return self.sub(a, b.args[0])
         if a.op == "neg":
@@ -350,6 +352,8 @@ class Graph:
 
     def sub(self, a: Expr, b: Expr) -> Expr:
         """``a - b``."""
+        if _lost(a) or _lost(b):
+            return a if _lost(a) else b
         if a is b:
             return self.zero
         if b is self.zero:
@@ -395,6 +399,8 @@ class Graph:
 
     def _scale(self, k: Expr, x: Expr) -> Expr:
         value = _float(k)
+        if _lost(k) or _lost(x):
+            return k if _lost(k) else x
         if value == 0.0:
             return self.zero
         if value == 1.0:
@@ -439,6 +445,13 @@ class Graph:
 def _float(a: Expr) -> float:
     assert isinstance(a.value, float)
     return a.value
+
+
+def _lost(x: Expr) -> bool:
+    """Whether a node is NaN, the reciprocal of a constant pivot of zero: so is all that it enters,
+    zero times it as well.
+    """
+    return x.op == "const" and x.value != x.value
 
 
 def _is_reciprocal(y: Expr, x: Expr) -> bool:

@@ -4,12 +4,10 @@ A state has an answer where every input is finite and every pivot positive. The 
 that is 0 in such a state and NaN in any other, and it is added to every number the program writes,
 which changes no bit of an answer:
 
-    s = x_1 + x_2 + ... + x_n,    guard = s - s,    or NaN where a pivot is not positive
+    guard = 0 x_1 + 0 x_2 + ... + 0 x_n,    or NaN where a pivot is not positive
 
 A pivot that is a length, a square root, must also be finite and no shorter than `SHORTEST`.
-Finite inputs whose sum overflows are refused with the rest. A program that writes a status says
-which inputs are not finite, so there the guard is the sum of 0 times each input, which no finite
-one overflows; additions are cheaper where multiply-adds are what a processor is busy with.
+No finite input overflows that sum, as the sum of the inputs themselves could.
 
 Each input is added where it is first used, while it is in a register anyway; angles come first,
 because backends compute all sines of a block at its start. A program with counted loops adds all
@@ -53,7 +51,6 @@ class _Writer:
         counted = any(isinstance(region, For) for region in program.regions)
         ports = () if counted else program.inputs  # loops add all inputs up, however many
         self._unseen = {(p.name, k): None for p in ports for k in range(p.size)}
-        self._exact = any(output.kind != NUMBER for output in program.outputs)
         self._sum: Expr | None = None  # of the inputs met so far
         self._guard: Expr | None = None
         self._watched: set[int] = set()  # pivots that the guard depends on
@@ -143,16 +140,13 @@ class _Writer:
         if x.value in self._unseen:
             del self._unseen[x.value]
             self._emit(x)
-            if self._exact:
-                self._emit(self.graph.zero)
+            self._emit(self.graph.zero)
             self._sum = self._emit(self._plus(x))
 
     def _plus(self, x: Expr) -> Expr:
-        """The sum with one more input, or with 0 times it."""
-        if self._exact:
-            zero = self.graph.zero
-            return self.graph.node("fma", x, zero, self._sum or zero)
-        return self.graph.node("add", self._sum, x) if self._sum else x
+        """The sum with 0 times one more input."""
+        zero = self.graph.zero
+        return self.graph.node("fma", x, zero, self._sum or zero)
 
     def _emit(self, node: Expr) -> Expr:
         if node.id not in self._known:
@@ -170,8 +164,7 @@ class _Writer:
             for name, k in list(self._unseen):
                 self._see(self.graph.input(name, k))
             assert self._sum is not None  # every program has inputs
-            s = self._sum
-            self._guard = s if self._exact else self._emit(self.graph.node("sub", s, s))
+            self._guard = self._sum
         return self._unless_singular(self._guard)
 
     def _unless_singular(self, guard: Expr) -> Expr:
