@@ -16,6 +16,7 @@ from linkwise.backends.choice import cpu, gpu
 from linkwise.engine import devices
 from linkwise.engine.arrays import broadcast, check_count, read, wrenches
 from linkwise.engine.build import free_memory
+from linkwise.engine.quaternions import warn_of_norms
 from linkwise.engine.tasks import Key
 from linkwise.errors import meant
 from linkwise.model.parameters import Parameter
@@ -140,6 +141,7 @@ def prepare(
         tuple(zip(task.parameters, start.parameters, strict=True)) if constants else (),
     )  # fmt: skip
     _refuse_open_loops(made)
+    warn_of_norms(robot.tree, "simulate", "q0", made.q.reshape(*made.leading, robot.nq))
     _refuse_too_large(made)
     _refuse_steps_in_python(made)
     _refuse_solver(made)
