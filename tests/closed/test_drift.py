@@ -96,3 +96,24 @@ def test_parameters(four_bar: Make, state: Any, drift: Any) -> None:
     assert np.allclose(found.q, expected.q, rtol=1e-12, atol=1e-13)
     nominal = lw.simulate(four_bar(), *state, **options)
     assert np.abs(nominal.q[-1] - expected.q[-1]).max() > 1e-5
+
+
+def test_a_state_that_violates_the_loops_is_flagged(four_bar: Make) -> None:
+    robot = four_bar()
+    q, qd = robot.project((0.5, 0.6, 1.8), (2.0, 0.0, 0.0))
+    off, fast = 1e-3 * np.eye(3)[1], 1e-3 * np.eye(3)[2]
+    states = np.array([q, q + off, q, q + 0.01 * off, q]), np.array([qd, qd, qd + fast, qd, qd])
+    states[0][4, 0] = np.nan
+    _, status = robot.forward_dynamics(*states, np.zeros(3), status=True)
+    assert status.tolist() == [0, lw.Status.LOOP_OPEN, lw.Status.LOOP_OPEN, 0, lw.Status.NOT_FINITE]
+    open_ = np.abs(np.concatenate(robot.residual(*states), -1)).max(-1) > 1e-4
+    assert np.array_equal(status[:4] > 0, open_[:4])
+    plain = robot.forward_dynamics(*states, np.zeros(3))
+    marked, _ = robot.forward_dynamics(*states, np.zeros(3), status=True)
+    assert np.array_equal(plain, marked, equal_nan=True)
+    _, one = robot.forward_dynamics(states[0][1], qd, np.zeros(3), status=True)
+    assert one == lw.Status.LOOP_OPEN
+    moved = robot.parametric("placement").forward_dynamics(
+        q, qd, np.zeros(3), placement=[[0] * 6, [0, 0, 0, 0.01, 0, 0], [0] * 6], status=True
+    )
+    assert moved[1] == lw.Status.LOOP_OPEN

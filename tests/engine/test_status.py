@@ -199,6 +199,7 @@ def test_status_is_the_same_for_any_number_of_threads() -> None:
 
 
 @pytest.mark.parametrize(("function", "method", "dtype"), FIRST_IN_BOTH)
+@pytest.mark.filterwarnings("ignore::linkwise.errors.StateWarning")
 def test_a_quaternion_of_another_length_is_used_as_if_of_unit_length(
     function: str, method: str, dtype: str, assert_close: Any
 ) -> None:

@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from time import monotonic
+from time import monotonic, thread_time
 from typing import TextIO
 
 from linkwise.backends.base import Backend, Effort
@@ -25,6 +25,7 @@ from linkwise.trace.program import Program
 from linkwise.trace.roll import trace_rolled
 from linkwise.trace.tracer import Task, trace
 
+MEASURABLE = 0.02  # seconds of work that tell how busy the machine is
 LONG = 2.0  # seconds beyond which work says that it goes on
 TRACING = 1_600  # bytes per operation, measured on chains of 7 to 60 joints
 PAIR = 60  # bytes per entry of a matrix made by loops, measured on 6,000 joints
@@ -97,8 +98,13 @@ def built(backend: Backend, program: Program, dtype: str, form: str, robot: str)
     size = sum(1 for _ in program.nodes())
     label = f"compiling {program.name} of {quote(robot)} ({size:,} operations)"
     estimate = backend.effort.estimate(size)
-    with progress(label, estimate):
+    wall, busy = monotonic(), thread_time()
+    with progress(label):
         text = backend.render(program, dtype, form)
+    wall, busy = monotonic() - wall, thread_time() - busy
+    # a busy machine gives this process a share of a core: so it did while rendering
+    slower = wall / busy if busy > MEASURABLE and wall > busy else 1.0
+    with progress(label, estimate * slower):
         if estimate > LONG and backend.apart:
             return backend.build(text, apart=True)
         return interruptible(lambda: backend.build(text))
@@ -156,8 +162,10 @@ def _tick(
     about = f" of about {estimate:.0f} s" if estimate > LONG else " s so far"
     _say(stream, f"linkwise: {what}{f': about {estimate:.0f} s' if estimate > LONG else ' ...'}\n")
     while not done.wait(0.5):
+        now = monotonic() - began
+        late = ", longer than that so far" if LONG < estimate < now else ""
         if live:
-            _say(stream, f"\r  {monotonic() - began:.0f}{about} ")
+            _say(stream, f"\r  {now:.0f}{about}{late} ")
     if monotonic() - began > LONG:
         word, end = "stopped after" if failed.is_set() else "done in", " " * 12
         _say(stream, f"{chr(13) if live else ''}  {word} {monotonic() - began:.1f} s{end}\n")

@@ -32,6 +32,7 @@ from linkwise.backends.process import build_lock
 from linkwise.engine import arrays, columns, devices, iterative, lazy
 from linkwise.engine.kernels import Kernels, cached
 from linkwise.engine.parameters import Parameters
+from linkwise.engine.quaternions import warn_of_norms
 from linkwise.engine.tasks import TITLES, Key, Tasks
 from linkwise.errors import meant
 from linkwise.model.parameters import KINDS, Parameter
@@ -259,7 +260,18 @@ class Calls:
                 devices.keep_plan(call.plans, batch, kernel, outputs, values, out)
             return found[0] if len(found) == 1 else tuple(found)
 
-        return self.where_they_are(call.title, call.ports, values, out, threads, run, moved_to)
+        found = self.where_they_are(call.title, call.ports, values, out, threads, run, moved_to)
+        if self.tasks.tree.quaternions and not call.key.status:
+            self._look_at_quaternions(call, values)
+        return found
+
+    def _look_at_quaternions(self, call: Call, values: tuple[Any, ...]) -> None:
+        """Warn of configurations whose quaternions are far from unit length, in arrays of NumPy."""
+        if call.key.function == "normalize" or devices.elsewhere(values):
+            return
+        for (name, size), x in zip(call.ports, values, strict=False):
+            if name.startswith("q") and size == self.tasks.tree.nq:
+                warn_of_norms(self.tasks.tree, call.title, name, x)
 
     def _moved(
         self, call: Call, values: tuple[Any, ...], out: Any, threads: Any, number: int | None

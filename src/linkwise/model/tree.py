@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.model.description import IDENTITY, Limits
-from linkwise.model.joints import Free, Joint, JointState
+from linkwise.model.joints import Free, Joint, JointState, Spherical
 from linkwise.model.projection import Index, Projection, Row, Tensor
 from linkwise.spatial import (
     Mat3,
@@ -337,6 +337,14 @@ class Tree:
             return ()
         free = (x for x in self.links if isinstance(x.joint, Free) and x.follows is None)
         return tuple(x.v_index + k for x in free for k in range(x.joint.nv))
+
+    @cached_property
+    def quaternions(self) -> tuple[int, ...]:
+        """Where the quaternions of a configuration begin."""
+        if self.nq == self.nv:
+            return ()
+        turning = (x for x in self.links if isinstance(x.joint, Free | Spherical))
+        return tuple(x.q_index for x in turning if x.follows is None)
 
     @cached_property
     def reacting(self) -> tuple[int, ...]:

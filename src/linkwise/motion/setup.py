@@ -16,6 +16,7 @@ from linkwise.backends.choice import cpu, gpu
 from linkwise.engine import devices
 from linkwise.engine.arrays import broadcast, check_count, read, wrenches
 from linkwise.engine.build import free_memory
+from linkwise.engine.quaternions import warn_of_norms
 from linkwise.engine.tasks import Key
 from linkwise.errors import meant
 from linkwise.model.parameters import Parameter
@@ -34,6 +35,7 @@ ASKED_IN_PYTHON = ("rk4", "euler")  # methods whose steps can be taken in Python
 SOLVERS = ("DOP853", "RK45", "RK23", "Radau", "BDF", "LSODA")  # of SciPy
 RTOL, ATOL = 1e-9, 1e-9  # of them, unless told
 OPEN = 1e-6  # m, rad, and per second: by how much loops may miss being closed at the start
+MOST_STEPS = 1e12  # of a simulation: years of computing
 UNEVEN = 1e-6  # steps by which a duration may miss a whole number of them
 
 
@@ -139,6 +141,7 @@ def prepare(
         tuple(zip(task.parameters, start.parameters, strict=True)) if constants else (),
     )  # fmt: skip
     _refuse_open_loops(made)
+    warn_of_norms(robot.tree, "simulate", "q0", made.q.reshape(*made.leading, robot.nq))
     _refuse_too_large(made)
     _refuse_steps_in_python(made)
     _refuse_solver(made)
@@ -262,6 +265,11 @@ def _steps(duration: Any, dt: Any) -> int:
         number = isinstance(x, int | float | np.integer | np.floating) and not isinstance(x, bool)
         if not number or not np.isfinite(x) or x <= 0:
             raise ValueError(f"simulate: {name} is {x!r}; expected a positive number of seconds")
+    if float(duration) / float(dt) > MOST_STEPS:
+        raise ValueError(
+            f"simulate: duration {duration} is {float(duration) / float(dt):.3g} steps of {dt}; "
+            f"expected at most {MOST_STEPS:.0e} steps: a shorter duration, or a larger dt"
+        )
     steps: int = round(float(duration / dt))
     if steps < 1 or abs(duration / dt - steps) > UNEVEN * max(1.0, steps * 1e-6):
         whole = max(steps, 1)

@@ -33,7 +33,7 @@ class Status(IntFlag):
     # rigid body can have such an inertia, and the row is what the equations make of it
     NOT_RIGID = 64
     REDUNDANT = 128  # constraints of closed loops depend on each other here; solved without those
-    LOOP_OPEN = 256  # of closed robots: the state violates their loops
+    LOOP_OPEN = 256  # of forward dynamics of closed robots: the state violates their loops
     PULLING = 512  # of contacts declared unilateral: a contact pulls
 
     def __str__(self) -> str:
@@ -41,6 +41,7 @@ class Status(IntFlag):
         return self.name or str(int(self))
 
 
+LOOP_TOLERANCE = 1e-4  # m, rad, m/s, rad/s: by how much a state may violate closed loops
 UNIT_TOLERANCE = 1e-6  # how far a quaternion's length may be from 1
 PIVOT_TOLERANCE = 64.0  # rounding units beside its scale below which a pivot counts as zero
 
@@ -53,11 +54,13 @@ def status_of(
     results: Sequence[Expr],
     turns: Sequence[Expr] = (),
     bodies: Sequence[RigidInertia] = (),
+    residual: Sequence[Expr] = (),
 ) -> Expr:
     """Return the status of a state, whose inputs are ``values``, one for each port.
 
     ``turns``: for turns that are given otherwise than by joints, 1 where one is not of unit length;
-    ``bodies``: those that are inputs.
+    ``bodies``: those that are inputs; ``residual``: errors of closed loops, of positions and
+    velocities.
     """
     given = summed(graph, (not_finite(graph, x) for value in values for x in value))
     pairs = zip(ports, values, strict=True)
@@ -70,6 +73,11 @@ def status_of(
     if bodies:
         finite = 1.0 - _flag(graph, given)
         whole = whole + float(Status.NOT_RIGID) * (finite * _flag(graph, impossible))
+    if residual:
+        open_ = summed(graph, (graph.node("flag", x * x - LOOP_TOLERANCE**2) for x in residual))
+        whole = whole + float(Status.LOOP_OPEN) * (
+            (1.0 - _flag(graph, given)) * _flag(graph, open_)
+        )
     return whole + (1.0 - _flag(graph, given)) * _flags(graph, results)
 
 

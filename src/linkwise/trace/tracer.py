@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple
 
-from linkwise.algorithms import Algorithm
+from linkwise.algorithms import Algorithm, closure_errors
 from linkwise.model.parameters import Parameter, put_all
 from linkwise.model.regroup import regroup
 from linkwise.model.tree import Frame, Tree
@@ -133,8 +133,21 @@ def trace(task: Task, tree: Tree, most: int = 2**62) -> Program:
         ports = task.ports(tree)
         given = dict(zip((port.name for port in ports), values, strict=True))
         bodies = [body for each in task.parameters for body in each.bodies(given[each.name])]
-        results.append(status_of(graph, tree, ports, values, results, bodies=bodies))
+        residual = _loop_residual(task, tree, graph, given)
+        results.append(status_of(graph, tree, ports, values, results, (), bodies, residual))
     return program_of(task.name, task.ports(tree), graph, task.slots(tree), results)
+
+
+def _loop_residual(
+    task: Task, tree: Tree, graph: Graph, given: Mapping[str, Sequence[Any]]
+) -> list[Expr]:
+    """Errors of closed loops at the state of forward dynamics, of positions and velocities."""
+    if task.algorithm.function != "forward_dynamics" or not tree.is_closed or tree.held:
+        return []
+    pivots = list(graph.pivots)
+    found = closure_errors.residual(task.tree(tree, given), given["q"], given["qd"])
+    graph.pivots = pivots  # the result does not depend on them
+    return [graph.lift(x) for x in flatten(found)]
 
 
 def trace_jacobian(task: Task, tree: Tree, wrt: Sequence[str], mode: Mode = "auto") -> Program:
