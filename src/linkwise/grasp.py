@@ -101,7 +101,10 @@ class Grasp(Robot):
         self._bases = _bases(bases, len(self._arms))
         self._body = _body(object)
         self._contacts = contacts_of(contacts, [(arm.name, arm.tree) for arm in self._arms])
+        if not isinstance(object_state, bool | np.bool_):
+            raise TypeError(f"Grasp: object_state is {object_state!r}; expected True or False")
         self._keeps_state = bool(object_state)
+        name = values.name("Grasp: name", name)
         trees = [arm.tree for arm in self._arms]
         clash = forest.clash(trees)
         prefixes = [f"arm{i}/" if clash else "" for i in range(len(trees))]
@@ -599,8 +602,8 @@ class Grasp(Robot):
 
     def _contact_forces(self, what: str, forces: Any) -> Any:
         """Forces as an array (..., contacts, 6); raises where they are of another shape."""
-        given: Any = forces if hasattr(forces, "shape") else np.asarray(forces)
         wanted = (len(self._contacts), 6)
+        given = states.array_of(what, "forces", forces, f"(..., {wanted[0]}, 6)")
         if tuple(given.shape[-2:]) != wanted:
             raise ValueError(
                 f"{what}: forces have the shape {tuple(given.shape)}; expected (..., {wanted[0]}, "
@@ -658,10 +661,17 @@ class Grasp(Robot):
 
 
 def _arms(arms: Any) -> tuple[Robot, ...]:
-    found = tuple(arms) if isinstance(arms, Iterable) else (arms,)
+    several = isinstance(arms, Iterable) and not isinstance(arms, str)
+    found = tuple(arms) if several else (arms,)
     for i, arm in enumerate(found):
         if not isinstance(arm, Robot):
-            raise TypeError(f"Grasp: arm {i} is {arm!r}; expected a robot")
+            raise TypeError(
+                f"Grasp: arm {i} is {arm!r}; expected a robot, as linkwise.load makes them"
+            )
+        if isinstance(arm, Grasp):
+            raise ValueError(
+                f"Grasp: arm {i} is the grasp {arm.name!r}; expected its arms, grasp.arms"
+            )
         if arm.tree.is_closed:
             raise ValueError(
                 f"Grasp: arm {i} ({arm.name!r}) has closed loops; expected an open one"
@@ -674,6 +684,8 @@ def _arms(arms: Any) -> tuple[Robot, ...]:
 def _bases(bases: Any, count: int) -> tuple[Pose, ...]:
     if bases is None:
         return (Pose(),) * count
+    if isinstance(bases, str) or not isinstance(bases, Iterable):
+        raise TypeError(f"Grasp: bases are {bases!r}; expected a list of poses (4, 4)")
     given = list(bases)
     if len(given) != count:
         raise ValueError(f"Grasp: {len(given)} bases for {count} arm(s); expected one for each")

@@ -330,6 +330,13 @@ REFUSED: list[tuple[str, type[Exception], dict[str, Any]]] = [
      {"contacts": ["tip", lw.Contact(0, "l2", "point")]}),
     (r"1 bases for 2 arm\(s\); expected one for each", ValueError, {"bases": [np.eye(4)]}),
     (r"base 1 is .*; expected a rotation", ValueError, {"bases": [np.eye(4), np.ones((4, 4))]}),
+    (r"arm 0 is 'iiwa14'; expected a robot, as linkwise.load makes", TypeError, {"arms": "iiwa14"}),
+    (r"bases are 3; expected a list of poses \(4, 4\)", TypeError, {"bases": 3}),
+    (r"base 0 is \(1, 2\); expected a 4 by 4 array", ValueError, {"bases": [(1, 2), np.eye(4)]}),
+    (r"contact 0: frame \('tip',\): robot 'short' has no such frame", ValueError,
+     {"contacts": [lw.Contact(0, ("tip",))]}),  # type: ignore[arg-type]
+    (r"name is 3; expected some text", ValueError, {"name": 3}),
+    (r"object_state is 'no'; expected True or False", TypeError, {"object_state": "no"}),
     (r"gravity is 'down'; expected 3 finite numbers", ValueError, {"gravity": "down"}),
 ]  # fmt: skip
 
@@ -341,6 +348,18 @@ def test_what_is_wrong_is_told(
     right: dict[str, Any] = {"arms": [short, short], "object": BODY, "contacts": ["tip", "tip"]}
     with pytest.raises(kind, match=words):
         lw.Grasp(**(right | wrong))
+
+
+def test_a_grasp_is_no_arm(carry: lw.Grasp, short: lw.Robot) -> None:
+    alone = lw.Grasp([short], BODY, ["tip"], name="one hand")
+    with pytest.raises(ValueError, match=r"^Grasp: arm 0 is the grasp 'one hand'; expected its"):
+        lw.Grasp([alone], BODY, ["tip"])
+    for function in (carry.loads, carry.internal_forces):
+        for wrong in ("x", [[1.0], [2.0, 3.0]]):
+            with pytest.raises(
+                ValueError, match=r": forces is .*; expected numbers, \(..., 2, 6\)"
+            ):
+                function(np.zeros(6), wrong)  # type: ignore[arg-type]
 
 
 def test_arms_that_fall_in_different_directions_need_to_be_told(short: lw.Robot) -> None:

@@ -40,7 +40,6 @@ VALUES_ONLY = (
     "coriolis_matrix", "kinematic_hessian", "regressor", "energy_regressor",
     "inverse_dynamics_derivatives", "forward_dynamics_derivatives",
 )  # fmt: skip
-GRASPED = {"forward_dynamics": "grasp_dynamics", "inverse_dynamics": "grasp_inverse"}
 IN_BODY_AXES = ("jacobian", "frame_velocity")
 FUNCTIONS = (
     "inverse_dynamics", "bias", "gravity_torque", "forward_dynamics", "mass_matrix",
@@ -51,12 +50,13 @@ FUNCTIONS = (
     "centroidal_momentum_matrix", "centroidal_momentum", "centroidal_bias", "joint_wrenches",
     "coriolis_matrix", "kinematic_hessian", "regressor", "energy_regressor",
     "inverse_dynamics_derivatives", "forward_dynamics_derivatives", "constraint_forces",
-    "delassus", "impulse", "residual", "integrate", "difference", "normalize",
+    "delassus", "impulse", "residual", "integrate", "difference", "normalize", "motion",
+    "contact_forces", "object_acceleration",
 )  # fmt: skip
 # of which every run takes all methods
 CORE = (
     "forward_dynamics", "inverse_dynamics", "inverse_dynamics_derivatives",
-    "forward_dynamics_derivatives", "constraint_forces",
+    "forward_dynamics_derivatives", "constraint_forces", "contact_forces", "motion",
 )  # fmt: skip
 
 
@@ -76,9 +76,7 @@ class Call(NamedTuple):
 
 def methods_of(kind: str, function: str) -> dict[str, Any]:
     """The methods that a robot has of a function, by name."""
-    robot = small_robot(kind)
-    name = GRASPED.get(function, function) if "grasp" in kind else function
-    return functions_of(robot.tree).get(name, {})
+    return functions_of(small_robot(kind).tree).get(function, {})
 
 
 @cache
@@ -128,17 +126,13 @@ class Refusal(NamedTuple):
     names: str  # a regular expression
 
 
-def _grasp_triple(row: Row) -> bool:
-    return "grasp" in row["robot"] and row["call"].function in GRASPED
-
-
 REFUSED = {
     "out of vjp": Refusal(
         lambda r: r["form"] == "out" and r["want"] == "vjp", TypeError, "out"
     ),
     "out of several results": Refusal(
         lambda r: r["form"] == "out" and r["want"] == "values"
-        and (_grasp_triple(r) or r["call"].function in ("impulse", "residual")),
+        and r["call"].function in ("motion", "impulse", "residual"),
         TypeError, "'out'",
     ),
     "status of a residual": Refusal(
@@ -411,7 +405,7 @@ class Cell:
     def rows_of(self, found: Any) -> np.ndarray:
         """Results as one array, in the layout of what is expected."""
         name = self.call.function
-        if _grasp_triple(self.row):
+        if name == "motion":
             *joint, forces = found
             flat = forces.reshape(*forces.shape[:-2], -1)
             return np.concatenate([*joint, flat], -1)

@@ -119,7 +119,7 @@ def _inverse_dynamics(
 
 
 def _least(
-    tau: Array, J: Array, passive: Sequence[int], keep: bool = False, weights: Any = None
+    tau: Array, J: Array, passive: Sequence[int], weights: Any = None
 ) -> Array:
     """``tau - J λ`` of least (weighted) squares, zero where passive: for J of full rank."""
     n, m = J.shape[-2:]
@@ -131,14 +131,13 @@ def _least(
     K = np.block([[transposed(A) * W @ A, transposed(B)], [B, none]])
     rhs = np.concatenate([times(transposed(A) * W, tau[:, own]), tau[:, list(passive)]], -1)
     lam = solve(K, rhs[..., None])[:, :m, 0]
-    found = tau - times(J, lam)
-    return np.concatenate([found, lam], -1) if keep else found
+    return tau - times(J, lam)
 
 
 def _grasp_inverse(
     e: Expected, q: Array, qd: Array, qdd: Array, f_ext: Any, weights: Any = None
 ) -> Array:
-    """Smallest torques, and forces of all contacts."""
+    """Smallest torques."""
     grip = e.grip
     assert grip is not None
     full = grip.full
@@ -153,15 +152,7 @@ def _grasp_inverse(
     tau = full.inverse(Q, V, A, f_ext)
     J = transposed(full.constraint(Q, V)[0])
     nv = sum(arm.nv for arm in e.robot.arms)
-    found = _least(tau, J, range(nv, full.nv), True, weights)
-    torques, lam = found[:, : e.machine.nv], found[:, full.nv :]
-    m = full.motion(Q, V, A)
-    R = full.at(m, *full.frames["object"])[0][:, :3, :3]
-    forces = []
-    for held, i, j in zip(full.held, grip.ends[:-1], grip.ends[1:], strict=True):
-        push = -lam[:, i:j] @ np.asarray(held.rows, LONG)
-        forces += [times(R, push[:, :3]), times(R, push[:, 3:])]
-    return np.concatenate([torques, *forces], -1)
+    return _least(tau, J, range(nv, full.nv), weights)[:, : e.machine.nv]
 
 
 def _bias(e: Expected, q: Array, qd: Array, f_ext: Any = ()) -> Array:
@@ -175,8 +166,22 @@ def _gravity_torque(e: Expected, q: Array, f_ext: Any = ()) -> Array:
 
 def _forward_dynamics(e: Expected, q: Array, qd: Array, tau: Array, f_ext: Any = ()) -> Array:
     if e.grip is not None:
-        return grasp_forward(e.grip, q, qd, tau, f_ext)
+        return _motion(e, q, qd, tau, f_ext)[:, : e.machine.nv]
     return e.machine.forward(q, qd, tau, f_ext)[0]
+
+
+def _motion(e: Expected, q: Array, qd: Array, tau: Array, f_ext: Any = ()) -> Array:
+    assert e.grip is not None
+    return grasp_forward(e.grip, q, qd, tau, f_ext)
+
+
+def _object_acceleration(e: Expected, q: Array, qd: Array, tau: Array, f_ext: Any = ()) -> Array:
+    return _motion(e, q, qd, tau, f_ext)[:, e.machine.nv : e.machine.nv + 6]
+
+
+def _contact_forces(e: Expected, q: Array, qd: Array, tau: Array, f_ext: Any = ()) -> Array:
+    forces = _motion(e, q, qd, tau, f_ext)[:, e.machine.nv + 6 :]
+    return forces.reshape(len(q), -1, 6)
 
 
 def _mass_matrix(e: Expected, q: Array) -> Array:

@@ -14,7 +14,7 @@ from linkwise.algorithms.grasp_outcome import object_body
 from linkwise.algorithms.kinematics import jacobian
 from linkwise.model.description import IDENTITY
 from linkwise.model.tree import Frame, Tree
-from linkwise.spatial import Force, Matrix, Motion, Scalar, Vec3, Vector, cross, select
+from linkwise.spatial import Force, Matrix, Motion, Scalar, Vec3, Vector, cross, sign
 
 NO_LENGTH = 1e-12  # m²: of contacts at the centre of mass, which give no length; then it is 1 m
 
@@ -26,7 +26,7 @@ def squared_length(tree: Tree, places: list[Vec3]) -> Scalar:
         return tree.held.length**2
     arms = [place - object_body(tree).centre() for place in places]
     mean = sum((r.dot(r) for r in arms), 0.0) * (1.0 / len(arms))
-    return select(mean - NO_LENGTH, mean, 1.0)
+    return mean + (0.5 - 0.5 * sign(mean - NO_LENGTH))  # no choice: it has derivatives in reverse
 
 
 def carrier_place(tree: Tree) -> Vec3:

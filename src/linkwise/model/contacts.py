@@ -104,7 +104,7 @@ def _check(i: int, contact: Any, arms: Sequence[tuple[str, Tree]]) -> None:
             f"0 to {len(arms) - 1}"
         )
     robot, tree = arms[contact.arm]
-    if contact.frame not in tree.frames:
+    if not isinstance(contact.frame, str) or contact.frame not in tree.frames:
         raise ValueError(f"{what}: {values.unknown('frame', contact.frame, robot, tree.frames)}")
     if contact.kind not in KINDS:
         kinds = ", ".join(map(repr, KINDS))
