@@ -217,7 +217,7 @@ def test_messages(change: dict[str, Any], message: str) -> None:
 
 
 def test_a_robot_without_effort_limits_is_named(tmp_path: Path) -> None:
-    rows = [lw.DHRow(a=0.5, mass=1.0, inertia=(0.1, 0.1, 0.1), effort=e) for e in (9.0, np.inf)]
+    rows = [lw.DHRow(a=0.5, mass=1.0, inertia=(0.1, 0.1, 0.1)) for _ in range(2)]
     lw.from_dh(rows, name="weak").save(tmp_path / "weak.urdf")
     change = {"robot": str(tmp_path / "weak.urdf"), "keep": {"limit": "effort"}}
     with pytest.raises(ValueError, match=r"has no effort limits"):
