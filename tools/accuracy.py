@@ -22,10 +22,9 @@ from typing import Any
 
 import mpmath as mp
 import numpy as np
-from pages import DOCS, example
+from pages import DOCS, bundled, example
 
-import linkwise as lw
-import linkwise.spatial.precise  # teaches the algebra mpmath's numbers
+import linkwise.spatial.precise  # noqa: F401  teaches the algebra mpmath's numbers
 from linkwise.algorithms import FUNCTIONS, Algorithm, configurations
 from linkwise.algorithms.mobility import completed, why_not
 from linkwise.model.joints import Revolute
@@ -81,7 +80,7 @@ def robot_of(name: str) -> Robot:
     """A chain, or an arm."""
     if name.startswith("n = "):
         return chain(int(name[4:]))
-    return example(XARM7, strict=False) if name == "xarm7" else lw.load(name)
+    return example(XARM7, strict=False) if name == "xarm7" else bundled(name)
 
 
 @cache

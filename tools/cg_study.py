@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from pages import DOCS, example
+from pages import DOCS, bundled, example
 
 import linkwise as lw
 from linkwise.models import BUNDLED
@@ -33,10 +33,14 @@ Solve = Callable[[Array], Array]
 
 
 def robot_with_motors(name: str, motors: float) -> lw.Robot:
-    """A bundled robot with scaled rotor inertias; iiwa has none published: 1 kg m² stands in."""
+    """A bundled robot with scaled rotor inertias; for iiwa, 1 kg m² is one."""
     bundled = BUNDLED[name]
     rows = [
-        replace(row, motor_inertia=0.0, armature=motors * (row.gear**2 * row.motor_inertia or 1.0))
+        replace(
+            row,
+            motor_inertia=0.0,
+            armature=motors * (1.0 if name == "iiwa14" else row.gear**2 * row.motor_inertia),
+        )
         for row in bundled.rows
     ]
     with warnings.catch_warnings():  # that published links break the triangle inequality is known
@@ -140,7 +144,7 @@ def arms() -> dict[str, dict[str, int]]:
     cases = {
         "PUMA 560, motors": robot_with_motors("puma560", 1.0),
         "PUMA 560, no motors": robot_with_motors("puma560", 1e-3),
-        "iiwa 14, no motors": lw.load("iiwa14"),
+        "iiwa 14, no motors": bundled("iiwa14"),
         "iiwa 14, rotors of 1 kg m²": robot_with_motors("iiwa14", 1.0),
     }
     return {name: medians(robot) for name, robot in cases.items()}
@@ -169,7 +173,7 @@ def starts() -> str:
     """Iterations from the accelerations of a moment ago, on a smooth motion."""
     lines = ["| start (`qdd0=`) | iiwa 14, ccg | iiwa 14, pcg | n = 30, ccg | n = 30, pcg |"]
     lines += ["|---|--:|--:|--:|--:|"]
-    robots = (lw.load("iiwa14"), random_chain(30, 1.0))
+    robots = (bundled("iiwa14"), random_chain(30, 1.0))
     for dt in (None, 1e-2, 1e-3, 1e-4):
         cells = [str(_steps_from(r, m, dt)) for r in robots for m in ("ccg", "pcg")]
         name = "at rest" if dt is None else f"{1e3 * dt:g} ms ago"
@@ -202,7 +206,7 @@ def tolerances() -> dict[str, dict[str, int]]:
     """iiwa and a chain of 30 joints at several tolerances."""
     rows = {}
     for tolerance in (1e-2, 1e-4, 1e-6, 1e-8, 1e-10):
-        rows[f"iiwa 14, {tolerance:.0e}"] = medians(lw.load("iiwa14"), tolerance)
+        rows[f"iiwa 14, {tolerance:.0e}"] = medians(bundled("iiwa14"), tolerance)
         rows[f"n = 30, {tolerance:.0e}"] = medians(random_chain(30, 0.0), tolerance)
     return rows
 
@@ -213,7 +217,7 @@ def costs() -> str:
         "| robot | method | iterations | operations | ns/state |",
         "|---|---|--:|--:|--:|",
     ]
-    robots = {name: lw.load(name) for name in ("puma560", "iiwa14")}
+    robots = {name: bundled(name) for name in ("puma560", "iiwa14")}
     robots |= {f"n = {n}, rotors {r:g}": random_chain(n, r) for n in (14, 30) for r in (0, 100)}
     for name, robot in robots.items():
         q, qd, tau = np.random.default_rng(0).normal(size=(3, 4096, robot.nv))

@@ -29,6 +29,14 @@ def example(path: str, **options: Any) -> lw.Robot:
         return lw.load(robots_folder() / path, **options)
 
 
+def bundled(name: str) -> lw.Robot:
+    """A bundled robot as tables of counts and errors have it: iiwa14 without its rotors."""
+    robot = lw.load(name)
+    for joint in robot.joint_names if name == "iiwa14" else ():
+        robot = robot.with_joint(joint, armature=0.0)
+    return robot
+
+
 def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table whose columns line up."""
     lines = [head, *rows]

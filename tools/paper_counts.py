@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cache
 
-from pages import DOCS
+from pages import DOCS, bundled
 
 import linkwise as lw
 from linkwise.study.claims import CLAIMS
@@ -26,7 +26,7 @@ Row = list[str]
 @cache
 def robot(name: str) -> lw.Robot:
     """A bundled robot, or ``n = 7``: a general chain."""
-    return lw.Robot(generic_chain(int(name[4:]))) if name.startswith("n = ") else lw.load(name)
+    return lw.Robot(generic_chain(int(name[4:]))) if name.startswith("n = ") else bundled(name)
 
 
 def count(name: str, function: str, method: str, frame: bool = False) -> OperationCount:

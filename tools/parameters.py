@@ -20,7 +20,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from pages import DOCS, example, markdown
+from pages import DOCS, bundled, example, markdown
 
 import linkwise as lw
 from linkwise.bench.pinocchio import pinocchio_model
@@ -44,7 +44,7 @@ SETS = ("inertia", "gravity", "payload", "rotor", "friction", "placement")
 def load(name: str) -> lw.Robot:
     """A robot with a fixed base."""
     path = ROBOTS[name]
-    return example(path, strict=False) if path else lw.load(name)
+    return example(path, strict=False) if path else bundled(name)
 
 
 def with_parameters(robot: lw.Robot, name: str) -> lw.Robot:

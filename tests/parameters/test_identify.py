@@ -256,7 +256,7 @@ def test_what_is_known_and_how_well(arm: lw.Robot, rng: Any) -> None:
     assert one.names[0] == "m[link7]" and "m[link7]" in str(one) and one.unknowns == 10
     assert repr(one).startswith("identification of iiwa14: 10 of 10 combinations identified")
     with pytest.raises(ValueError, match=r"what was found is no robot \(link 'link7': inertia is"):
-        next(x.robot for x in found if not can_exist(x.parameters[6]))
+        [x.robot for x in found if not can_exist(x.parameters[6])]  # those far enough from it raise
 
 
 def test_only_friction(arm: lw.Robot, rng: Any) -> None:

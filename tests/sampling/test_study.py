@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import linkwise as lw
 from linkwise.cli.main import main
 from linkwise.sampling import chunks
 from linkwise.sampling.draws import PIECE, Draws
@@ -143,7 +144,7 @@ def test_states_are_drawn_as_asked(dtype: str) -> None:
             state[name].append(x.copy())
     q, qd, qdd = (np.concatenate(x) for x in state.values())
     assert q.shape == (20_000, 7) and q.dtype == dtype
-    low, high = np.full((2, 7), [[-np.pi], [np.pi]])  # it has no limits
+    low, high = robot.position_limits
     assert (q >= low - 1e-6).all() and (q <= high + 1e-6).all()
     assert np.allclose(q.mean(0), (low + high) / 2, atol=0.1)
     assert np.allclose([qd.mean(), qd.std(), qdd.mean(), qdd.std()], [1, 0.5, 0.5, 5 / 12**0.5],
@@ -163,7 +164,7 @@ def test_a_lattice_is_even_and_knows_each_state_by_its_number() -> None:
     whole = next(iter(Draws(long, robot).chunk(0)))["q"].copy()
     parts = [next(iter(Draws(short, robot).chunk(k)))["q"].copy() for k in range(4)]
     assert np.array_equal(whole, np.concatenate(parts))
-    low, high = np.full((2, 7), [[-np.pi], [np.pi]])  # it has no limits
+    low, high = robot.position_limits
     u = np.sort((whole - low) / (high - low), axis=0)
     even = np.abs(u - (np.arange(4000)[:, None] + 0.5) / 4000).max(0)
     assert (even < 0.003).all()  # random draws would be ten times further off
@@ -185,7 +186,6 @@ def test_a_lattice_is_even_and_knows_each_state_by_its_number() -> None:
         ({"keep": {"best": 3}}, r"\[keep\] has no 'best'; did you mean 'worst'|expected worst"),
         ({"keep": {"bins": 1}}, r"\[keep\] bins is 1; expected a whole number 2 to"),
         ({"keep": {"limit": "torque"}}, r"\[keep\] limit is 'torque'; expected a number"),
-        ({"robot": "iiwa14", "keep": {"limit": "effort"}}, r"'iiwa14' has no effort limits"),
         ({"frame": "link9"}, r"frame 'link9': robot 'puma560' has no such frame"),
         ({"dtype": "half"}, r"dtype is 'half'; expected 'float32' or 'float64'"),
         ({"sequence": "sobol"}, r"sequence is 'sobol'; expected 'random' or 'lattice'"),
@@ -213,6 +213,14 @@ def test_a_lattice_is_even_and_knows_each_state_by_its_number() -> None:
 )
 def test_messages(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
+        spec_of(BASE | change)
+
+
+def test_a_robot_without_effort_limits_is_named(tmp_path: Path) -> None:
+    rows = [lw.DHRow(a=0.5, mass=1.0, inertia=(0.1, 0.1, 0.1)) for _ in range(2)]
+    lw.from_dh(rows, name="weak").save(tmp_path / "weak.urdf")
+    change = {"robot": str(tmp_path / "weak.urdf"), "keep": {"limit": "effort"}}
+    with pytest.raises(ValueError, match=r"has no effort limits"):
         spec_of(BASE | change)
 
 

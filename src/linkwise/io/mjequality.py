@@ -129,24 +129,35 @@ def _lengths(m: Any, i: int, followers: dict[int, Tie]) -> tuple[Length | None, 
 
 def _tendon_coupling(m: Any, i: int, followers: dict[int, Tie]) -> Curved | None:
     """``L1 = p(L2)`` of lengths from rest, solved for a joint; None where it holds by itself."""
+    terms = [float(c) for c in m.eq_data[i][:5]]
+    if any(terms[2:]):
+        return _tendon_curve(m, i, terms, followers)
     first, second = _lengths(m, i, followers)
     assert first is not None and second is not None  # else it is no coupling
-    terms = [float(c) for c in m.eq_data[i][:5]]
-    if any(terms[2:]):  # one joint each
-        (joint, slope), (driver, along) = *first.coefficients.items(), *second.coefficients.items()
-        inner = np.polynomial.Polynomial([second.constant, along])
-        curve = (np.polynomial.Polynomial(terms)(inner) - first.constant) / slope
-        return Curved(joint, driver, tuple(curve.coef.tolist()))
     total = dict(first.coefficients)
-    for joint, coefficient in second.coefficients.items():
-        total[joint] = total.get(joint, 0.0) - terms[1] * coefficient
+    for each, coefficient in second.coefficients.items():
+        total[each] = total.get(each, 0.0) - terms[1] * coefficient
     constant = terms[0] + terms[1] * second.constant - first.constant
-    moving = [(joint, c) for joint, c in total.items() if c != 0.0]
+    moving = [(each, c) for each, c in total.items() if c != 0.0]
     if not moving:
         return None
     (joint, slope), *others = moving
     first_other = others[0][0] if others else None
     return Curved(joint, first_other, (constant / slope, *(-c / slope for _, c in others)))
+
+
+def _tendon_curve(m: Any, i: int, terms: list[float], followers: dict[int, Tie]) -> Curved:
+    """The curve of a tendon of one joint over another such tendon."""
+    first, second = _lengths(m, i, {})
+    assert first is not None and second is not None
+    ((joint, slope),), ((driver, along),) = first.coefficients.items(), second.coefficients.items()
+    inner = np.polynomial.Polynomial([second.constant, along])
+    if driver in followers:  # x = multiplier q + offset
+        tie = followers[driver]
+        driver = tie.driver
+        inner = inner(np.polynomial.Polynomial([tie.offset, tie.multiplier]))
+    curve = (np.polynomial.Polynomial(terms)(inner) - first.constant) / slope
+    return _of_driver(Curved(joint, driver, tuple(curve.coef.tolist())), followers)
 
 
 def _is_curve(m: Any, i: int) -> bool:
