@@ -81,6 +81,10 @@ class IdentificationWarning(LinkwiseWarning):
     """The data of an identification are doubtful, or do not determine what was asked for."""
 
 
+class StudyWarning(LinkwiseWarning, RuntimeWarning):
+    """Results of a study were lost or damaged, and are computed again."""
+
+
 class BackendUnavailable(RuntimeError):
     """A backend's library is not installed; the message says how to install it."""
 

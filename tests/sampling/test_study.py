@@ -7,6 +7,7 @@ import math
 import os
 import pickle
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from click.testing import CliRunner
 
 import linkwise as lw
 from linkwise.cli.main import main
+from linkwise.errors import StudyWarning
 from linkwise.sampling import chunks
 from linkwise.sampling.draws import PIECE, Draws
 from linkwise.sampling.measures import Measure
@@ -209,6 +211,23 @@ def test_a_lattice_is_even_and_knows_each_state_by_its_number() -> None:
         ({"rollout": {"dt": -1e-3}}, r"\[rollout\] dt is -0.001; expected a number of seconds"),
         ({"rollout": {"kp": "high"}}, r"\[rollout\] kp is 'high'; expected a finite number"),
         ({"rollout": {"kd": math.inf}}, r"\[rollout\] kd is inf; expected a finite number"),
+        ({"rollout": {"duration": 1e30}}, r"1e\+33 steps; expected 10,000,000 at most"),
+        ({"rollout": {"law": ["pd"]}}, r"\[rollout\] law is \['pd'\]; expected 'computed_torque'"),
+        ({"robot": 5}, r"robot is 5; expected a text"),
+        ({"robot": ["a"]}, r"robot is \['a'\]; expected a text"),
+        ({"measure": ["a"]}, r"measure is \['a'\]; expected a text"),
+        ({"frame": 3}, r"frame is 3; expected a text"),
+        ({"base": {}}, r"base is {}; expected a text"),
+        ({"strict": "no"}, r"strict is 'no'; expected true or false"),
+        ({"draw": [1]}, r"\[draw\] is \[1\]; expected a table"),
+        ({"draw": {"payload": 5}}, r"\[draw.payload\] is 5; expected a table"),
+        ({"draw": {"payload": {"link": ["a"]}}}, r"\[draw.payload\] link is \['a'\]; expected"),
+        ({"draw": {"parameters": "all"}}, r"\[draw.parameters\] is 'all'; expected a table"),
+        ({"draw": {"q": ["limits"]}}, r"q is drawn by \['limits'\]; expected a number"),
+        ({"draw": {"qd": {"normal": {}}}}, r"qd is drawn by {'normal': {}}; expected a number"),
+        ({"draw": {"payload": {"mass": "1"}}}, r"payload mass is drawn by '1'; expected"),
+        ({"keep": 5}, r"\[keep\] is 5; expected a table"),
+        ({"keep": {"limit": {"a": 1}}}, r"\[keep\] limit is {'a': 1}; expected a number"),
     ],
 )
 def test_messages(change: dict[str, Any], message: str) -> None:
@@ -300,7 +319,7 @@ def test_results_are_read_without_the_file_of_the_robot(tmp_path: Path) -> None:
 def test_a_store_of_another_version_is_refused(tmp_path: Path) -> None:
     Store.opened(tmp_path / "s.zarr", spec_of(BASE))
     zarr.open_group(str(tmp_path / "s.zarr"), mode="r+").attrs["version"] = 1
-    with pytest.raises(ValueError, match=r"study in version 1 of the format, .* has version 2;"):
+    with pytest.raises(ValueError, match=r"study in version 1 of the format, .* has version 3;"):
         Store.opened(tmp_path / "s.zarr")
 
 
@@ -458,3 +477,111 @@ def test_a_killed_worker_loses_nothing_and_doubles_nothing(tmp_path: Path) -> No
 
 def test_the_command_has_help() -> None:
     assert "study" in main.commands
+
+
+# -- damaged stores --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A study that is done, without its result, and that."""
+    path = tmp_path_factory.mktemp("damage") / "s.zarr"
+    store = Store.opened(path, spec_of(BASE))
+    for k in range(3):
+        store.write(k, chunks.computed(store.spec, k, store.ranges))
+    return path, store.read()
+
+
+def completed(path: Path) -> Kept:
+    """The study, after what was lost is computed again."""
+    store = Store.opened(path, spec_of(BASE))
+    store.damaged()
+    for k in np.flatnonzero(~store.done).tolist():
+        store.write(k, chunks.computed(store.spec, k, store.ranges))
+    return store.read()
+
+
+def read_only(path: Path) -> Kept | None:
+    """The study as a reader has it; None where chunks are missing, which the count shows."""
+    store = Store.opened(path)
+    return store.read() if store.done.all() else None
+
+
+@pytest.mark.parametrize("flips", [16, pytest.param(600, marks=pytest.mark.full)])
+def test_no_flipped_bit_changes_a_result_silently(
+    finished: Any, tmp_path: Path, flips: int
+) -> None:
+    path, truth = finished
+    rng, files = np.random.default_rng(flips), sorted(p for p in path.rglob("*") if p.is_file())
+    files = [p for p in files if p.parent.parent.parent.name == "rows"] * 5 + files
+    outcomes = {"named": 0, "right": 0}
+    for n in range(flips):
+        copy = tmp_path / f"{n}.zarr"
+        shutil.copytree(path, copy)
+        file = copy / files[rng.integers(len(files))].relative_to(path)
+        data = bytearray(file.read_bytes())
+        data[rng.integers(len(data))] ^= 1 << rng.integers(8)
+        file.write_bytes(data)
+        for read in (read_only, completed):
+            try:
+                result = read(copy)
+            except (ValueError, FileNotFoundError) as error:
+                assert f"{n}.zarr" in str(error)
+                outcomes["named"] += 1
+            else:
+                assert result is None or same(result, truth), file
+                outcomes["right"] += 1
+        shutil.rmtree(copy)
+    assert min(outcomes.values()) > flips // 4
+
+
+@pytest.mark.full
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_an_interrupt_does_not_wait_for_a_chunk(tmp_path: Path) -> None:
+    """A chunk of some 100 s, and Ctrl-C: over within seconds, and the study is kept."""
+    (tmp_path / "s.toml").write_text(
+        'robot = "puma560"\nmeasure = "rollout"\nstates = 1_000_000\nchunk = 1_000_000\n'
+        '[draw]\nq = "limits"\n[rollout]\nduration = 20.0\ndt = 1e-3\n'
+    )
+    words = [sys.executable, "-m", "linkwise", "study", "s.toml", "-o", "s.zarr", "--workers", "1"]
+    process = subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, start_new_session=True)
+    until = time.monotonic() + 60.0
+    while not (tmp_path / "s.zarr" / "rows").exists() and time.monotonic() < until:
+        time.sleep(0.1)
+    time.sleep(15.0)  # until a worker computes
+    assert process.poll() is None
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, rest = process.communicate()
+    assert process.returncode == 130 and b"linkwise: interrupted" in rest
+    assert time.monotonic() - began < 10.0  # two of them on an idle machine
+
+
+@pytest.mark.parametrize("damage", ["lost", "cut", "empty"])
+def test_a_row_that_is_lost_is_computed_again(finished: Any, tmp_path: Path, damage: str) -> None:
+    path, truth = finished
+    shutil.copytree(path, copy := tmp_path / "s.zarr")
+    row = Store.opened(copy).file(1)
+    data = row.read_bytes()
+    row.unlink()
+    if damage != "lost":
+        row.write_bytes(data[: len(data) // 2 if damage == "cut" else 0])
+    with pytest.raises(ValueError, match=r"s.zarr/rows/c/1/0: is lost or damaged.* 1000 states"):
+        Store.opened(copy).finish()
+    store = Store.opened(copy, spec_of(BASE))
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False,
+                                  dashboard_address=None) as cluster:  # fmt: skip
+        with pytest.warns(StudyWarning, match=r"rows/c/1/0: lost or damaged; computed again"):
+            assert run(store, cluster.scheduler_address) == 1
+    assert same(store.finish(), truth)
+
+
+def test_a_study_whose_description_is_damaged_is_not_removed(finished: Any, tmp_path: Path) -> None:
+    """A key that is spelt wrong is no study that was killed at its beginning."""
+    path, _ = finished
+    shutil.copytree(path, copy := tmp_path / "s.zarr")
+    words = (copy / "zarr.json").read_text(encoding="utf-8")
+    (copy / "zarr.json").write_text(words.replace('"digest"', '"digesu"'), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"s.zarr.zarr.json: is damaged"):
+        Store.opened(copy, spec_of(BASE))
+    assert len(list((copy / "rows" / "c").iterdir())) == 3

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import Any
 
 from linkwise.backends.process import available_cores
-from linkwise.errors import StudyStopped
+from linkwise.errors import StudyStopped, StudyWarning, warn
 from linkwise.interop.package import package
 from linkwise.sampling.chunks import computed
 from linkwise.sampling.store import Store
@@ -32,7 +34,13 @@ Tell = Callable[[int, int], None]  # (chunks done, of how many)
 def run(
     store: Store, scheduler: str | None = None, workers: int | None = None, tell: Tell | None = None
 ) -> int:
-    """Compute what is not done yet; returns how many chunks that were."""
+    """Compute what is not done yet, or damaged; returns how many chunks that were."""
+    damaged = store.damaged()
+    if damaged:
+        more = f" and {len(damaged) - 1} more" if len(damaged) > 1 else ""
+        warn(
+            StudyWarning, f"study: {store.file(damaged[0])}{more}: lost or damaged; computed again"
+        )
     missing = [int(k) for k in (~store.done).nonzero()[0]]
     before = store.spec.chunks - len(missing)
     if not missing:
@@ -112,4 +120,17 @@ def _client(scheduler: str | None, workers: int | None) -> Iterator[Any]:
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
-        yield client
+        try:
+            yield client
+        except KeyboardInterrupt:  # a chunk may take minutes: nobody waits for its end
+            _end(cluster)
+            raise
+
+
+def _end(cluster: Any) -> None:
+    """End the workers' processes now."""
+    for nanny in cluster.workers.values():
+        nanny.auto_restart = False
+        if nanny.pid is not None:
+            with suppress(ProcessLookupError):
+                os.kill(nanny.pid, signal.SIGTERM if os.name == "nt" else signal.SIGKILL)

@@ -63,6 +63,7 @@ WORKSPACE, ROLLOUT, EFFORT = "workspace", "rollout", "effort"
 SEQUENCES = ("random", "lattice")
 LAWS = ("computed_torque", "pd", "pd+gravity", "none")
 MOST_CHUNK = 1_000_000_000
+MOST_STEPS = 10_000_000  # of one rollout
 KNOWN = ("robot", "measure", "states", "chunk", "seed", "sequence", "frame", "dtype", "draw",
          "rollout", "keep", "strict", "base")  # fmt: skip
 OF_PAYLOAD = ("link", "mass", "com")
@@ -138,7 +139,8 @@ def spec_of(found: Mapping[str, Any], where: str = "study", folder: Path = Path(
         if name not in found:
             raise ValueError(f"{where}: {name} is missing; expected {name} = ...")
     values = dict(found)
-    robot = values["robot"] = str(values["robot"])
+    _check_words(where, values)
+    robot = values["robot"]
     if (folder / robot).is_file():
         values["robot"] = str((folder / robot).resolve())
     for name, least, most in (("states", 1, 10**15), ("chunk", 1, MOST_CHUNK), ("seed", 0, 2**63)):
@@ -164,7 +166,7 @@ def _whole(where: str, name: str, x: Any, least: int, most: int) -> None:
 
 
 def _one_of(where: str, name: str, x: Any, words: tuple[str, ...]) -> None:
-    if x not in words:
+    if not isinstance(x, str) or x not in words:
         expected = f"{', '.join(map(repr, words[:-1]))} or {words[-1]!r}"
         raise ValueError(f"{where}: {name} is {x!r}; expected {expected}")
 
@@ -185,6 +187,31 @@ def _check_rollout(where: str, how: Mapping[str, Any]) -> None:
         if not _number(x) or not _finite(x) or (positive and x <= 0):
             expected = "a number of seconds above zero" if positive else "a finite number"
             raise ValueError(f"{where}: [rollout] {name} is {x!r}; expected {expected}")
+    steps = how["duration"] / how["dt"]
+    if steps > MOST_STEPS:
+        raise ValueError(
+            f"{where}: [rollout] duration is {how['duration']!r} and dt {how['dt']!r}, which are "
+            f"{steps:.3g} steps; expected {MOST_STEPS:,} at most"
+        )
+
+
+def _check_words(where: str, values: Mapping[str, Any]) -> None:
+    """That texts are texts, tables tables, and truth values true or false."""
+    for name in ("robot", "measure", "frame", "base", "dtype", "sequence"):
+        if name in values and not isinstance(values[name], str):
+            raise ValueError(f"{where}: {name} is {values[name]!r}; expected a text")
+    if not isinstance(values.get("strict", True), bool):
+        raise ValueError(f"{where}: strict is {values['strict']!r}; expected true or false")
+    draw = values.get("draw", {})
+    for name, x in (("draw", draw), *(
+        (f"draw.{part}", draw[part]) for part in ("payload", "parameters")
+        if isinstance(draw, Mapping) and part in draw
+    )):  # fmt: skip
+        if not isinstance(x, Mapping):
+            raise ValueError(f"{where}: [{name}] is {x!r}; expected a table")
+    link = draw.get("payload", {}).get("link", "")
+    if not isinstance(link, str):
+        raise ValueError(f"{where}: [draw.payload] link is {link!r}; expected a text")
 
 
 def _check(where: str, spec: Spec) -> None:
@@ -245,7 +272,7 @@ def _drawn(where: str, sequence: str, name: str, how: Any, size: int) -> None:
     interval = isinstance(value, list) and len(value) == 2 and all(map(numbers, value))
     good = (key == "uniform" and interval) or (key == "normal" and (interval or _number(value)))
     words = {"q": ("limits", "neutral"), "target": ("limits", "neutral")}.get(name, ())
-    if not (good or how in words or numbers(how)):
+    if not (good or (isinstance(how, str) and how in words) or numbers(how)):
         raise ValueError(
             f"{where}: {name} is drawn by {how!r}; expected a number, {{uniform = [low, high]}}, "
             f"{{normal = deviation}}, {{normal = [mean, deviation]}}, lists of {size} in place of "

@@ -5,11 +5,14 @@
     result  count, mean ...  of all chunks, merged in their order, once all are done
 
 A row is written before it is marked as done, so that a process may be killed at any time: what is
-marked is whole, and what is not is computed again.
+marked is whole, and what is not is computed again. Every file has a checksum (CRC32C), every row
+the number of its states, and the study's own words a digest: of what a disk loses or changes,
+`Store.damaged` names the files, and their chunks are computed again.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections.abc import Iterator, Mapping
@@ -32,7 +35,7 @@ Array = NDArray[Any]
 ROWS, DONE, RESULT = "rows", "done", "result"
 AT_ONCE = 256  # rows that are read at once
 SHARES = (0.001, 0.01, 0.05, 0.5, 0.95, 0.99, 0.999)  # of the quantiles in the result
-VERSION = 2
+VERSION = 3
 MARK = "linkwise"  # an attribute from the beginning on: a group without it is not ours
 # axes of what is kept, by name
 AXES = {"mean": "number", "spread": "number", "least": "number", "most": "number",
@@ -51,6 +54,7 @@ class Store:
         self._robot = str(told["robot"])  # digest of the robot when the study was begun
         self.labels, self.columns = list(told["labels"]), list(told["columns"])
         self.shapes = shapes(len(self.labels), len(self.columns), spec.keep)
+        self.width = sum(prod(shape) for shape in self.shapes.values())
 
     @classmethod
     def opened(cls, path: str | Path, spec: Spec | None = None) -> Store:
@@ -73,11 +77,17 @@ class Store:
             "robot": robot.tree.digest, "ranges": ranges.tolist(),
             "labels": labels(spec, robot, len(ranges)), "columns": Draws(spec, robot).columns,
         }  # fmt: skip
+        told["checksum"] = _digest(told)
         group = zarr.open_group(str(path), mode="w-", attributes={MARK: "study"})
         made = cls(path, group, spec, told)
-        width = sum(prod(shape) for shape in made.shapes.values())
-        group.create_array(DONE, shape=(spec.chunks,), chunks=(1,), dtype="u1", fill_value=0)
-        group.create_array(ROWS, shape=(spec.chunks, width), chunks=(1, width), dtype="f8")
+        kind = {"compressors": _codecs()}
+        group.create_array(
+            DONE, shape=(spec.chunks,), chunks=(1,), dtype="u1", fill_value=0, **kind
+        )
+        group.create_array(
+            ROWS, shape=(spec.chunks, made.width), chunks=(1, made.width), dtype="f8",
+            fill_value=np.nan, **kind,
+        )  # fmt: skip
         group.attrs.update(told)  # last, so that a folder with them is whole
         return made
 
@@ -96,10 +106,13 @@ class Store:
                 f"{path}: holds a study in version {written} of the format, and this linkwise has "
                 f"version {VERSION}; expected a new name, or the linkwise that began the study"
             )
+        if told.get("checksum") != _digest(told):
+            raise _broken(Path(path) / "zarr.json")
         try:  # it was checked when it was begun, and its robot's file may be gone
             found = cls(path, group, Spec(**json.loads(told["spec"])), told)
         except (KeyError, TypeError, ValueError) as error:
             raise _no_study(path) from error
+        found._check_arrays()
         if spec is not None:
             names = [k for k, v in spec.__dict__.items() if found.spec.__dict__[k] != v]
             if names:
@@ -114,10 +127,38 @@ class Store:
             raise _another(self.path, ["the robot's file, which was changed since then"])
         return robot
 
+    def _check_arrays(self) -> None:
+        """Raise ValueError where the description of an array is damaged."""
+        chunks = self.spec.chunks
+        for name, shape, dtype in ((DONE, (chunks,), "u1"), (ROWS, (chunks, self.width), "f8")):
+            try:
+                array = self._group[name]
+                good = array.shape == shape and array.dtype == np.dtype(dtype)
+                good &= array.chunks == (1, *shape[1:])
+            except Exception as error:  # whatever Zarr makes of damaged words
+                raise _broken(self.path / name / "zarr.json") from error
+            if not good:
+                raise _broken(self.path / name / "zarr.json")
+
     @property
     def done(self) -> Array:
         """Whether each chunk is done (chunks,)."""
-        return np.asarray(np.asarray(self._group[DONE][:]) == 1)
+        marks = self._group[DONE]
+        try:
+            return np.asarray(np.asarray(marks[:]) == 1)
+        except Exception:  # of a damaged file; the others are read
+            return np.array([_read(marks, k) == 1 for k in range(self.spec.chunks)])
+
+    def damaged(self) -> list[int]:
+        """Return the chunks marked as done whose rows are lost or changed, and mark them undone."""
+        lost = [k for k, row in self._rows() if row is None]
+        for k in lost:
+            self._group[DONE][k] = 0
+        return lost
+
+    def file(self, index: int) -> Path:
+        """Return the path of a chunk's row."""
+        return self.path / ROWS / "c" / str(index) / "0"
 
     def write(self, index: int, kept: Kept) -> None:
         """Keep a chunk."""
@@ -126,12 +167,32 @@ class Store:
 
     def chunks(self) -> Iterator[Kept]:
         """What is kept of each chunk that is done, in order."""
+        for k, row in self._rows():
+            if row is None:
+                raise ValueError(
+                    f"{self.file(k)}: is lost or damaged: it does not hold the {self.spec.size(k)} "
+                    "states of its chunk; expected what was written. The command that began the "
+                    "study computes it again"
+                )
+            yield unpacked(row, self.shapes)
+
+    def _rows(self) -> Iterator[tuple[int, Array | None]]:
+        """The number and the row of each chunk that is done, in order; None for a damaged row."""
         rows, done = self._group[ROWS], self.done
         for a in range(0, len(done), AT_ONCE):
-            if done[a : a + AT_ONCE].any():
-                some = np.asarray(rows[a : a + AT_ONCE])
-                for row in some[done[a : a + AT_ONCE]]:
-                    yield unpacked(row, self.shapes)
+            some = np.flatnonzero(done[a : a + AT_ONCE]) + a
+            if not len(some):
+                continue
+            try:
+                values: Any = np.asarray(rows[a : a + AT_ONCE])[some - a]
+            except Exception:  # whatever Zarr makes of a damaged file; the others are read
+                values = [_read(rows, k) for k in some]
+            for k, row in zip(some.tolist(), values, strict=True):
+                yield k, row if self._is_whole(k, row) else None
+
+    def _is_whole(self, index: int, row: Array | None) -> bool:
+        """Whether a row has all states of its chunk: those with an answer, and those without."""
+        return row is not None and bool(row[0] + row[1] == self.spec.size(index))
 
     def read(self) -> Kept:
         """All chunks that are done as one, merged in their order; empty where none is."""
@@ -150,8 +211,9 @@ class Store:
                 axes = AXES.get(name, "").split()
                 dims = axes if len(axes) == x.ndim else None
                 made = group.create_array(
-                    name, shape=x.shape, dtype=x.dtype, dimension_names=dims, overwrite=True
-                )
+                    name, shape=x.shape, dtype=x.dtype, dimension_names=dims, overwrite=True,
+                    compressors=_codecs(), fill_value=np.nan if x.dtype.kind == "f" else -1,
+                )  # fmt: skip
                 made[...] = x
         return found
 
@@ -167,11 +229,40 @@ class Store:
         }  # fmt: skip
 
 
+def _codecs() -> list[Any]:
+    """Compression, and a checksum of what is written."""
+    codecs = package("zarr.codecs", "a study", "study")
+    return [codecs.ZstdCodec(level=0), codecs.Crc32cCodec()]
+
+
+def _read(array: Any, index: int) -> Array | None:
+    """One row, or None if it cannot be read."""
+    try:
+        return np.asarray(array[index])
+    except Exception:  # whatever Zarr makes of a damaged file
+        return None
+
+
+def _digest(told: Mapping[str, Any]) -> str:
+    """The digest of a study's own words."""
+    words = {k: v for k, v in told.items() if k not in (MARK, "checksum")}
+    return hashlib.sha256(json.dumps(words, sort_keys=True).encode()).hexdigest()
+
+
+def _broken(file: Path) -> ValueError:
+    return ValueError(
+        f"{file}: is damaged: it is not what was written when the study was begun; expected a copy "
+        "of it, or a new name for the study"
+    )
+
+
 def _unfinished(path: Path) -> bool:
     """Whether a folder is a study's whose process was killed before anything was kept."""
     own = _entries(path)
     if "zarr.json" not in own or not set(own) <= {"zarr.json", DONE, ROWS}:
         return False
+    if any((path / name / "c").exists() for name in (DONE, ROWS)):
+        return False  # something was kept: its description is damaged
     try:
         told = json.loads((path / "zarr.json").read_text(encoding="utf-8"))["attributes"]
         return MARK in told and "digest" not in told
