@@ -90,6 +90,8 @@ THINNED = {
     "test_matrices_that_do_not_fit_are_refused_with_an_estimate": 3,
     "test_methods_agree": 4,
     "test_any_number_of_links": 3,
+    "test_every_function": 4,
+    "test_motions": 2,
     "test_no_number_of_a_spoilt_state_looks_sound": 6,
     "test_the_energy_of_ten_seconds": 3,
     "test_quaternions_stay_of_unit_length": 4,
@@ -170,12 +172,64 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(100_000, 20, 100)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the tests of `make quick`, and those of full runs."""
+    before = {item.nodeid for item in items if item.get_closest_marker("full")}
     thin(items)
+    full = {item.nodeid for item in items if item.get_closest_marker("full")}
+    config.stash[LEFT_OUT] = {"thinned": len(full - before), "full": len(before), "deselected": 0}
     for item in items:
         if _quick(item.path):
             item.add_marker("quick")
+
+
+# -- what a run leaves out ----------------------------------------------------------------------
+
+LEFT_OUT = pytest.StashKey[dict[str, int]]()  # numbers of tests
+UNSTATED = ("", "unconditional skip", "<Skipped instance>")
+
+
+def pytest_deselected(items: Sequence[pytest.Item]) -> None:
+    """Count tests that the command line leaves out."""
+    if items:
+        items[0].config.stash[LEFT_OUT]["deselected"] += len(items)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> Any:
+    """Fail a test that is skipped without a reason."""
+    report = yield
+    if report.outcome == "skipped" and not hasattr(report, "wasxfail"):
+        reason = str(getattr(call.excinfo.value, "msg", "")) if call.excinfo else ""
+        if reason.strip() in UNSTATED:
+            report.outcome = "failed"
+            report.longrepr = f"{item.nodeid}: skipped without a reason; state one"
+    return report
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand the counts of a worker to the process that prints them."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["left out"] = session.config.stash.get(LEFT_OUT, {})
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Keep the counts of a worker; all of them collect the same tests."""
+    found = getattr(node, "workeroutput", {}).get("left out")
+    if found:
+        node.config.stash[LEFT_OUT] = found
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Say how many tests this run left out."""
+    left = config.stash.get(LEFT_OUT, None)
+    if left:
+        terminalreporter.write_line(
+            f"{left['deselected']:,} tests deselected; of full runs only: {left['thinned']:,} "
+            f"thinned cases (THINNED in tests/conftest.py) and {left['full']:,} others"
+        )
 
 
 # -- chance -------------------------------------------------------------------------------------

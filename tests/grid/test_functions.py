@@ -613,3 +613,60 @@ def test_dynamics_by_every_method(row: Row) -> None:
 @pytest.mark.parametrize("row", marked(cells("functions")))
 def test_every_function(row: Row) -> None:
     Cell(row).run()
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_methods_of_all_functions(kind: str) -> None:
+    """Of one robot, every pair of the rest."""
+    rows = Cover({**factors("all"), "robot": (kind,)}, feasible).rows()
+    failed = []
+    for row in rows:
+        try:
+            Cell(row).run()
+        except pytest.skip.Exception:
+            continue
+        except Exception as error:
+            failed.append(f"{title(row)}: {type(error).__name__}: {error}".splitlines()[0])
+    assert not failed, "\n".join([f"{len(failed)} of {len(rows)} cells", *failed])
+
+
+def refusals() -> list[Any]:
+    """For each rule and each robot that it is about, the first cell that it refuses."""
+    found = []
+    for name, rule in REFUSED.items():
+        def refused(row: Row, rule: Refusal = rule) -> bool:
+            return possible(row) and (len(row) < 6 or rule.when(row))
+
+        for robot in KINDS:
+            cover = Cover({**factors("core"), "robot": (robot,)}, refused, 1)
+            part = {"robot": robot}
+            if cover.can_complete(part):
+                row = cover._grown(part, {}, 0)
+                found.append(pytest.param(row, rule, id=f"{name}-{robot}".replace(" ", "_")))
+    return found
+
+
+@pytest.mark.parametrize(("row", "rule"), refusals())
+def test_what_is_refused_says_which_option(row: Row, rule: Refusal) -> None:
+    with pytest.raises(rule.exception, match=rule.names):
+        Cell(row).run()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_methods_that_a_robot_lacks_are_refused_by_name(kind: str) -> None:
+    lacking = [call for call in calls("all") if call.axes == "base" and why_not(kind, call)]
+    robot = small_robot(kind)
+    assert lacking
+    for call in lacking:
+        known = methods_of(kind, call.function)
+        values = [values_of(kind, ("q",))["q"]] if known else []
+        if known:
+            names = [name for name, _ in next(iter(known.values())).inputs]
+            values = list(values_of(kind, [n for n in names if n in INPUTS]).values())
+        with pytest.raises((ValueError, TypeError)) as caught:
+            frame = {"frame": frame_of(kind)} if known and algorithm_of(kind, call).takes_frame else {}
+            method = {} if call.method == "auto" else {"method": call.method}
+            robot.derivative(call.function, **method, **frame)(*values)
+        said = str(caught.value)
+        assert call.function in said or call.method in said, f"{call}: {said}"
