@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from linkwise.algorithms.tied import why_not
 from linkwise.engine import arrays
-from linkwise.engine.calls import Array, Calls
+from linkwise.engine.calls import Array, Calls, Options
 from linkwise.engine.libraries import library_of
 
 
@@ -22,14 +22,22 @@ class Innovations:
     those of one joint have to do with each other.
     """
 
-    def __init__(self, calls: Calls, q: ArrayLike, inverse: bool, threads: int | None) -> None:
+    def __init__(
+        self,
+        calls: Calls,
+        q: ArrayLike,
+        inverse: bool,
+        threads: int | None,
+        device: str | None = None,
+        status: bool = False,
+    ) -> None:
         reason = why_not(calls.tasks.tree)
         if reason:
             raise ValueError(
                 f"innovations: {reason}; expected such a robot (solve_mass and "
                 "mass_matrix_inverse take this one)"
             )
-        self._calls, self._threads = calls, threads
+        self._calls, self._options = calls, Options(threads=threads, device=device)
         # a copy: F is formed when it is asked for
         library = library_of(q)
         if library is None:
@@ -38,7 +46,11 @@ class Innovations:
             self._q = library.copied(q)
         self.inverse = inverse
         self._name = "factor_inverse" if inverse else "factor"
-        self._pivots = self._run("pivots")
+        options = Options(threads=threads, device=device, status=status)
+        found: Any = calls.run("pivots", (self._q,), options, method="innovations")
+        self._pivots: Array
+        self.status: Any  # status flags (...), if asked for
+        self._pivots, self.status = found if status else (found, None)
 
     @property
     def D(self) -> Array:
@@ -65,9 +77,7 @@ class Innovations:
 
     def _run(self, name: str, *values: ArrayLike) -> Array:
         given = (self._q, *values)
-        found: Array = self._calls.run(
-            name, given, {"threads": self._threads}, method="innovations"
-        )
+        found: Array = self._calls.run(name, given, self._options, method="innovations")
         return found
 
     def __repr__(self) -> str:

@@ -293,15 +293,29 @@ class Functions(Derivatives, Differentiation):
         """
         return self._calls.run("mass_product", (q, x), options)
 
+    @overload
     def innovations(
-        self, q: ArrayLike, *, inverse: bool = False, threads: int | None = None
-    ) -> Innovations:
+        self, q: ArrayLike, *, inverse: bool = False, out: None = None,
+        threads: int | None = None, status: Literal[False] = False, device: str | None = None,
+    ) -> Innovations: ...  # fmt: skip
+
+    @overload
+    def innovations(
+        self, q: ArrayLike, *, inverse: bool = False, out: None = None,
+        threads: int | None = None, status: Literal[True], device: str | None = None,
+    ) -> tuple[Innovations, Any]: ...  # fmt: skip
+
+    def innovations(
+        self, q: ArrayLike, *, inverse: bool = False, out: None = None,
+        threads: int | None = None, status: bool = False, device: str | None = None,
+    ) -> Any:  # fmt: skip
         """Factors of ``M = F D Fᵀ`` at configurations ``q`` (..., nq), or of ``M⁻¹ = Fᵀ D F``.
 
         The result has ``factor`` F (..., nv, nv) and ``D`` (..., nv), and unpacks into these two;
         ``apply(x, transpose=...)`` takes a vector through F in O(nv) without forming it. With
         ``inverse=True`` they are the factors of M⁻¹; `solve_mass` applies all of it. Not for robots
-        with mimic joints.
+        with mimic joints. With ``status=True`` the result is ``(factors, status bits)``. There is
+        no ``out``: factors are formed when they are first read.
 
         >>> import numpy as np, linkwise as lw
         >>> robot, q, qd = lw.chain(3), np.array([0.1, 0.2, 0.3]), np.ones(3)
@@ -312,7 +326,14 @@ class Functions(Derivatives, Differentiation):
         >>> bool(np.allclose(factors.apply(qd), F @ qd))
         True
         """
-        return Innovations(self._calls, q, inverse, threads)
+        if out is not None:
+            raise TypeError(
+                f"innovations: out is a {type(out).__name__}; its factors are formed when they are "
+                "read, so that it takes none; expected robot.compute('factor', q, out=...) or "
+                "robot.compute('pivots', q, out=...)"
+            )
+        factors = Innovations(self._calls, q, inverse, threads, device, status)
+        return (factors, factors.status) if status else factors
 
     def tip_acceleration(
         self,
@@ -1410,6 +1431,7 @@ class Functions(Derivatives, Differentiation):
         out: tuple[Array, Array] | None = None,
         threads: int | None = None,
         status: bool = False,
+        device: str | None = None,
     ) -> Any:
         """Kinematic influence coefficients of a frame: ``G`` (..., 6, nv), ``H`` (..., 6, nv, nv).
 
@@ -1426,10 +1448,13 @@ class Functions(Derivatives, Differentiation):
         if out is not None and not (isinstance(out, tuple | list) and len(out) == 2):
             raise TypeError(f"kic: out is a {type(out).__name__}; expected two arrays, G and H")
         first, second = (None, None) if out is None else out
-        G = self.jacobian(q, frame, out=first, threads=threads)
+        G = self.jacobian(q, frame, out=first, threads=threads, device=device)
         if not status:
-            return G, self.kinematic_hessian(q, frame, out=second, threads=threads)
-        H, bits = self.kinematic_hessian(q, frame, out=second, threads=threads, status=True)
+            H = self.kinematic_hessian(q, frame, out=second, threads=threads, device=device)
+            return G, H
+        H, bits = self.kinematic_hessian(
+            q, frame, out=second, threads=threads, device=device, status=True
+        )
         return (G, H), bits
 
 

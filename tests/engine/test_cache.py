@@ -170,6 +170,14 @@ def test_the_cache_can_be_switched_off(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_tilde_is_the_users_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    monkeypatch.setenv("LINKWISE_CACHE", "~/kernels")
+    found = default_cache()
+    assert found is not None and found.folder == tmp_path / "kernels"
+
+
 def test_the_default_is_the_users_cache_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LINKWISE_CACHE")
     found = default_cache()

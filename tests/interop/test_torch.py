@@ -1,11 +1,14 @@
 """PyTorch: the bits of the NumPy call, gradients of two orders, torch.func, compile, and errors."""
 
+import gc
 import sys
+import weakref
 
 import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.engine.tasks import Key
 
 
 @pytest.fixture
@@ -134,3 +137,65 @@ def test_a_missing_package_tells_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(lw.BackendUnavailable, match=r"lw\.torch needs torch, .* pip install"):
         lw.torch.forward_dynamics(lw.load("puma560"))
+
+
+def test_nothing_is_kept_of_robots_that_are_gone(state, torch):
+    """One operator for each number of arguments, whichever robot they are of."""
+    from linkwise.interop import torch as door
+
+    def use(gravity):
+        robot = lw.load("puma560", gravity=(0.0, 0.0, gravity))
+        values = [x.detach().requires_grad_() for x in state[1]]
+        f = lw.torch.inverse_dynamics(robot)
+        f(*values).sum().backward()
+        own = robot._calls.served["node", Key("inverse_dynamics")]
+        result = door._called(own, *values)  # as a graph of torch.compile calls it
+        result.sum().backward()
+        return weakref.ref(own), result.detach()
+
+    first, before = use(-9.81)
+    gc.collect()
+    operators = door._operator_of.cache_info().currsize
+    others = [use(-1.0 - k)[0] for k in range(3)]
+    gc.collect()
+    assert door._operator_of.cache_info().currsize == operators
+    assert not any(node() for node in (first, *others))
+    assert torch.equal(before, use(-9.81)[1])
+
+
+def test_values_where_a_function_is_made_are_refused_with_the_way(state):
+    robot, values = state
+    with pytest.raises(TypeError, match=r"lw\.torch\.forward_dynamics\(robot\)\(q, \.\."):
+        lw.torch.forward_dynamics(robot, *values)
+    with pytest.raises(TypeError, match=r"lw\.torch\.forward_kinematics\(robot, frame\)\(q, \."):
+        lw.torch.forward_kinematics(robot, values[0], "link6")
+    with pytest.raises(TypeError, match=r"lw\.jax\.mass_matrix: was given 1 more"):
+        lw.jax.mass_matrix(robot, values[0])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "bool", "complex128"])
+def test_dtypes_that_plain_calls_refuse(state, torch, dtype):
+    robot, (q, *_) = state
+    with pytest.raises(TypeError, match=f"q has dtype {dtype}; expected float32, float64 or int"):
+        lw.torch.mass_matrix(robot)(q.to(getattr(torch, dtype)))
+
+
+def test_robots_in_loops_are_refused_at_once_with_the_way(torch):
+    from linkwise.errors import NoProgram
+
+    robot = lw.chain(50_000)
+    for door in (lw.torch, lw.jax):
+        with pytest.raises(NoProgram, match=r"expected robot\.vjp and robot\.jvp"):
+            door.forward_dynamics(robot)
+    small = lw.chain(3).with_loops(True)
+    with pytest.raises(NoProgram, match=r"robot\.with_loops\(False\)"):
+        lw.torch.forward_dynamics(small)
+    q = torch.ones(3, dtype=torch.float64)
+    assert lw.torch.forward_dynamics(small.with_loops(False))(q, q, q).shape == (3,)
+
+
+def test_the_message_of_a_gradient_names_a_function_that_exists(state):
+    robot, (q, *_) = state
+    with pytest.raises(TypeError, match=r"lw\.torch\.function\(robot, 'forward_dynamics'\)"):
+        lw.simulate(robot, q, duration=0.1)
+    assert callable(lw.torch.function(robot, "forward_dynamics"))

@@ -211,3 +211,22 @@ def test_factors_pickle() -> None:
         for found, wanted in zip(again, factors, strict=True):
             assert np.array_equal(found, wanted)
         assert np.array_equal(again.apply(np.ones(6)), factors.apply(np.ones(6)))
+
+
+def test_factors_take_status_and_device_and_refuse_out() -> None:
+    robot, q = lw.chain(3), np.array([[0.1, 0.2, 0.3], [0.1, np.inf, 0.3]])
+    factors, status = robot.innovations(q, status=True, device=None)
+    assert status.tolist() == [lw.Status.OK, lw.Status.NOT_FINITE]
+    np.testing.assert_array_equal(factors.D, robot.innovations(q).D)
+    with pytest.raises(TypeError, match=r"innovations: out is a ndarray; .*robot\.compute"):
+        robot.innovations(q, out=np.empty((2, 3, 3)))  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("device", ["nowhere", "cuda:77"])
+def test_a_device_reaches_kic_and_factors(device: str) -> None:
+    robot, q = lw.chain(3), np.zeros(3)
+    with pytest.raises((ValueError, RuntimeError, ImportError)) as plain:
+        robot.jacobian(q, "tip", device=device)
+    for call in (robot.innovations, lambda q, **how: robot.kic(q, "tip", **how)):
+        with pytest.raises(plain.type):
+            call(q, device=device)

@@ -127,7 +127,15 @@ def default_cache() -> KernelCache | None:
     if chosen is None:
         return _usual_cache()
     off = chosen.lower() in ("off", "0", "")
-    return None if off else KernelCache(Path(chosen), size_limit())
+    return None if off else KernelCache(_expanded(chosen), size_limit())
+
+
+def _expanded(folder: str) -> Path:
+    """A folder as shells read it: ``~`` is the user's home, where there is one."""
+    try:
+        return Path(folder).expanduser()
+    except RuntimeError:
+        return Path(folder)
 
 
 def _usual_cache() -> KernelCache | None:

@@ -325,7 +325,8 @@ class Torch(Library):
         if array.requires_grad:
             return (
                 f"requires a gradient, which this call does not compute; expected {name}.detach(), "
-                "or a function of lw.torch, which does"
+                "or a function of lw.torch, which does, as lw.torch.function(robot, "
+                "'forward_dynamics')"
             )
         if array.layout is not self.xp.strided:
             return f"is a sparse tensor ({array.layout}); expected {name}.to_dense()"

@@ -35,3 +35,22 @@ def check_count(function: str, wanted: Sequence[str], given: int, what: str) -> 
     if given != len(wanted):
         expected = ", ".join(wanted)
         raise TypeError(f"{function}: was given {given} {what}(s); expected {expected}")
+
+
+def only_robot(call: str, function: str, values: Sequence[Any]) -> None:
+    """Raise TypeError if values are given where a function of them is made."""
+    if values:
+        raise TypeError(
+            f"{call}: was given {len(values)} more argument(s) by position; it returns a function "
+            f"of arrays, which takes these; expected {call}({function})(q, ...)"
+        )
+
+
+def check_dtype(function: str, name: str, dtype: str) -> None:
+    """Raise TypeError for a dtype that plain calls refuse: half, bool, complex."""
+    dtype = dtype.removeprefix("torch.")
+    whole = dtype.removeprefix("u").startswith("int")
+    if dtype not in ("float32", "float64") and not whole:
+        raise TypeError(
+            f"{function}: {name} has dtype {dtype}; expected float32, float64 or integers"
+        )

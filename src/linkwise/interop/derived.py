@@ -16,13 +16,15 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
-from linkwise.backends.base import BATCH, Backend, Kernel
+from linkwise.backends.base import BATCH, USUAL, Backend, Kernel
 from linkwise.engine import devices
+from linkwise.engine.build import TRACING, free_memory
 from linkwise.engine.calls import AnyBatch, Calls
 from linkwise.engine.recipes import Recipe, kernel_of
 from linkwise.engine.tasks import Key
+from linkwise.errors import NoProgram, ProgramTooLarge, quote
 from linkwise.trace import diff
-from linkwise.trace.expr import Expr, Graph
+from linkwise.trace.expr import Expr, Graph, TooManyNodes
 from linkwise.trace.guard import guard
 from linkwise.trace.program import Port, Program, Signature, Slot
 from linkwise.trace.tracer import evaluate, flatten, program_of, used_pivots
@@ -130,8 +132,18 @@ class Node:
         return kernel_of(self.calls.kernels, recipe, dtype, BATCH, backend)
 
     def program(self) -> Program:
-        """The node as a program, guarded."""
-        graph = Graph()
+        """The node as a program, guarded; refused if it could not be compiled."""
+        most = free_memory() // (TRACING + USUAL.bytes)
+        try:
+            return self._traced(Graph(most))
+        except TooManyNodes:
+            raise ProgramTooLarge(
+                f"{self.name} of {quote(self.calls.tasks.name)}: more than {most:,} operations, "
+                "which cannot be compiled in the free memory; expected a smaller robot "
+                "(robot.lock, robot.sub_chain), or robot.vjp and robot.jvp"
+            ) from None
+
+    def _traced(self, graph: Graph) -> Program:
         inputs = [[graph.input(port.name, i) for i in range(port.size)] for port in self.ports]
         results = _flat(self.trace(graph, inputs))
         graph.pivots = used_pivots(graph, results)
@@ -144,6 +156,14 @@ def node(calls: Calls, key: Key) -> Node:
     if task.algorithm.iterates:
         raise ValueError(
             f"{task.name}: an iteration has no derivatives here; expected another method"
+        )
+
+    if task.rolled:
+        raise NoProgram(
+            f"{task.name} of {quote(calls.tasks.name)}: its code is loops over the robot's "
+            f"{tree.n_links} links, and PyTorch, JAX and CasADi take unrolled code only; expected "
+            "robot.vjp and robot.jvp, which are loops too, or robot.with_loops(False), whose code "
+            "and time to compile grow with the links"
         )
 
     def trace(graph: Graph, inputs: Values) -> Values:

@@ -22,9 +22,17 @@ from math import prod
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from linkwise.engine.arrays import refuse_mask
 from linkwise.engine.tasks import Key, frames_of
 from linkwise.functions import Functions
-from linkwise.interop.arguments import check_count, leading_axes, names, shapes
+from linkwise.interop.arguments import (
+    check_count,
+    check_dtype,
+    leading_axes,
+    names,
+    only_robot,
+    shapes,
+)
 from linkwise.interop.derived import Node, node
 from linkwise.interop.package import package
 
@@ -51,10 +59,11 @@ def function(
 
     def call(*arrays: Any) -> Any:
         check_count(name, wanted, len(arrays), "array")
+        for label, x in zip(wanted, arrays, strict=True):
+            refuse_mask(name, label, x)
         values, lead = [jax.numpy.asarray(x) for x in arrays], []
         for label, own, x in zip(wanted, own_shapes, values, strict=True):
-            if jax.numpy.iscomplexobj(x):
-                raise TypeError(f"{name}: {label} has dtype {x.dtype}; expected real numbers")
+            check_dtype(name, label, str(x.dtype))
             lead.append(leading_axes(name, label, x.shape, own))
         shape = jax.numpy.broadcast_shapes(*lead)
         # integers alone become what JAX makes of Python's floats
@@ -71,26 +80,31 @@ def function(
 
 
 def forward_dynamics(
-    robot: Functions, *, method: str = "auto", f_ext: str | Sequence[str] = ()
+    robot: Functions, *values: Any, method: str = "auto", f_ext: str | Sequence[str] = ()
 ) -> Callable[..., Any]:
     """``f(q, qd, tau)``: joint accelerations (..., nv), as `Robot.forward_dynamics`."""
+    only_robot("lw.jax.forward_dynamics", "robot", values)
     return function(robot, "forward_dynamics", method=method, f_ext=f_ext)
 
 
 def inverse_dynamics(
-    robot: Functions, *, method: str = "auto", f_ext: str | Sequence[str] = ()
+    robot: Functions, *values: Any, method: str = "auto", f_ext: str | Sequence[str] = ()
 ) -> Callable[..., Any]:
     """``f(q, qd, qdd)``: joint torques (..., nv), as `Robot.inverse_dynamics`."""
+    only_robot("lw.jax.inverse_dynamics", "robot", values)
     return function(robot, "inverse_dynamics", method=method, f_ext=f_ext)
 
 
-def mass_matrix(robot: Functions, *, method: str = "auto") -> Callable[..., Any]:
+def mass_matrix(robot: Functions, *values: Any, method: str = "auto") -> Callable[..., Any]:
     """``f(q)``: mass matrices (..., nv, nv), as `Robot.mass_matrix`."""
+    only_robot("lw.jax.mass_matrix", "robot", values)
     return function(robot, "mass_matrix", method=method)
 
 
-def forward_kinematics(robot: Functions, frame: str) -> Callable[..., Any]:
+def forward_kinematics(robot: Functions, frame: str, *values: Any) -> Callable[..., Any]:
     """``f(q)``: poses (..., 4, 4) of a frame, as `Robot.forward_kinematics`."""
+    more = values if isinstance(frame, str) else (frame, *values)
+    only_robot("lw.jax.forward_kinematics", "robot, frame", more)
     return function(robot, "forward_kinematics", frame=frame)
 
 

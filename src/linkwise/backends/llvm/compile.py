@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import subprocess
 import sys
@@ -25,6 +26,24 @@ _CHILD = (
 )
 
 
+# Address space that LLVM must find, for it ends the process if it finds none: to compile a module,
+# more for each byte of its text, and to load code. Measured with limits (RLIMIT_AS) on Linux.
+COMPILING, PER_BYTE, LOADING = 64 << 20, 32, 16 << 20
+
+
+def _require_memory(size: int) -> None:
+    """Raise MemoryError unless so many bytes of address space can be had."""
+    if not hasattr(mmap, "MAP_PRIVATE"):
+        return
+    try:
+        mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
+    except OSError:
+        raise MemoryError(
+            f"out of memory: the compiler needs about {size >> 20} MiB of address space, and less "
+            "is left; expected a larger limit (ulimit -v), or memory that other objects give up"
+        ) from None
+
+
 def _llvmlite_lock() -> list[Any]:
     """The lock that llvmlite takes around every call of LLVM, once it was imported."""
     own = getattr(getattr(sys.modules.get("llvmlite.binding.ffi"), "lib", None), "_lock", None)
@@ -38,12 +57,14 @@ inner_locks.append(_llvmlite_lock)
 def to_object(ir: str, target: Target, *, optimize: bool = False) -> bytes:
     """Compile a module for the target; kernels come optimized from the tracer."""
     with entered():
+        _require_memory(COMPILING + PER_BYTE * len(ir))
         return bytes(target.machine_for(ir).emit_object(_parsed(ir, target, optimize)))
 
 
 def to_assembly(ir: str, target: Target) -> str:
     """Machine code of a module, as text."""
     with entered():
+        _require_memory(COMPILING + PER_BYTE * len(ir))
         return str(target.machine_for(ir).emit_assembly(_parsed(ir, target, optimize=False)))
 
 
@@ -150,6 +171,7 @@ class Loaded:
     def __init__(self, code: bytes, target: Target, symbols: Sequence[str]) -> None:
         with entered():
             _free_dropped()
+            _require_memory(LOADING)
             room = _rooms.get(target)
             if room is None or room.taken >= _ROOM:
                 room = _rooms[target] = _Room(target)
