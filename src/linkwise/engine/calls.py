@@ -196,9 +196,8 @@ class Calls:
         if f_ext is not None:
             external, wrenches = arrays.wrenches(f_ext)
             values = (*values, *wrenches)
-        if damping is not None:
-            values = (*values, damping)
-        values = (*values, *constants)
+        softened = () if damping is None else (damping,)
+        values = (*values, *softened, *constants)
         key = (function, method, frame, axes, external, damping is not None, status)
         try:
             known = self._calls.get(key)
