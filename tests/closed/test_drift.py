@@ -61,9 +61,9 @@ def reference(robot: lw.Robot, q: np.ndarray, qd: np.ndarray, controller: Any) -
     return y[:3]
 
 
-@pytest.mark.parametrize("loops", [False, True])
-def test_controllers_of_python_at_every_stage(four_bar: Make, state: Any, loops: bool) -> None:
-    robot = four_bar().with_loops(loops)
+@pytest.mark.parametrize("codegen", ["unrolled", "rolled"])
+def test_controllers_of_python_at_every_stage(four_bar: Make, state: Any, codegen: str) -> None:
+    robot = four_bar().with_codegen(codegen)
     found = lw.simulate(robot, *state, torque, hold=False, f_ext=PUSH, **OPTIONS).q[-1]
     without = lw.simulate(robot, *state, torque, hold=False, f_ext=PUSH,
                           **OPTIONS | {"drift": None}).q[-1]  # fmt: skip

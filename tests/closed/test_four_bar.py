@@ -278,7 +278,7 @@ def test_laws_of_the_open_robot_move_the_closed_one(four_bar: Any, integrator: s
 def test_laws_by_calls_of_linkages(four_bar: Make) -> None:
     closed = four_bar(passive=["b", "d"])
     q, qd = closed.project((0.5, 0.6, 1.8), (2.0, 0.0, 0.0))
-    loops = closed.with_loops(True)
+    loops = closed.with_codegen("rolled")
     for make in (
         lw.control.gravity_compensation,
         lambda r: lw.control.pd(r, 3.0, 1.0),

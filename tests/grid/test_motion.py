@@ -355,6 +355,7 @@ class Cell:
             q, qd = q[0], qd[0]
         with warnings.catch_warnings():
             warnings.simplefilter("error")
+            warnings.simplefilter("ignore", lw.LimitWarning)  # random states, fast ones too
             return lw.simulate(
                 self.robot, q, qd, self.controller(), STEPS * DT, DT, row["integrator"],
                 3 if row["form"] == "sparse" else 1, row["hold"], limits=limits, drift=drift,

@@ -49,7 +49,7 @@ def test_a_floating_base_has_no_motor() -> None:
     )
     some = robot.with_actuated(["shoulder", "wrist"])
     assert some.actuated.tolist() == [False] * 6 + [True, False, True]
-    heavy = some.with_payload("hand", 1.0).with_gravity((0, 0, -1)).with_loops(True)
+    heavy = some.with_payload("hand", 1.0).with_gravity((0, 0, -1)).with_codegen("rolled")
     assert np.array_equal(heavy.actuated, some.actuated)
     assert np.array_equal(some.rename({"elbow": "e"}).actuated, some.actuated)
     assert np.array_equal(some.parametric("gravity").actuated, some.actuated)
@@ -68,12 +68,12 @@ def test_messages() -> None:
         flying().with_actuated(3)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("loops", [False, True])
+@pytest.mark.parametrize("codegen", ["unrolled", "rolled"])
 @pytest.mark.parametrize("motors", [None, ["shoulder", "wrist"]])
 def test_computed_torque_linearises_the_joints_with_motors(
-    state: Any, motors: Any, loops: bool
+    state: Any, motors: Any, codegen: str
 ) -> None:
-    robot, (q, v) = flying().with_loops(loops), state
+    robot, (q, v) = flying().with_codegen(codegen), state
     robot = robot if motors is None else robot.with_actuated(motors)
     target = robot.random_q(seed=1)
     a = np.linspace(-1, 1, 9)
@@ -89,9 +89,9 @@ def test_computed_torque_linearises_the_joints_with_motors(
     assert np.allclose(both[0], expected, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("loops", [False, True])
-def test_other_controllers_give_passive_joints_no_torque(state: Any, loops: bool) -> None:
-    robot, (q, v) = flying().with_loops(loops).with_actuated(["shoulder", "wrist"]), state
+@pytest.mark.parametrize("codegen", ["unrolled", "rolled"])
+def test_other_controllers_give_passive_joints_no_torque(state: Any, codegen: str) -> None:
+    robot, (q, v) = flying().with_codegen(codegen).with_actuated(["shoulder", "wrist"]), state
     motors = robot.actuated
     g = lw.control.gravity_compensation(robot)(0.0, q, v)
     assert np.allclose(g, np.where(motors, robot.gravity_torque(q), 0.0), atol=1e-12)

@@ -158,7 +158,7 @@ def test_saturation_is_compiled_and_in_laws(robot: lw.Robot) -> None:
     assert isinstance(law, lw.control.Law)  # joint b has no limit
     assert law(0.0, [0.0, 0.0], [0.0, 0.0]).tolist() == [6.0, -24.0]
     assert law(0.0, np.zeros(2, np.float32), np.zeros(2, np.float32)).dtype == np.float32
-    loops = arm().with_loops(True)
+    loops = arm().with_codegen("rolled")
     same = lw.control.saturated(lw.control.pd(loops, 60.0, 1.0, [0.3, -0.4]))
     assert same(0.0, [0.0, 0.0], [0.0, 0.0]).tolist() == [6.0, -24.0]
     nothing = lw.control.saturated(lw.control.zero(robot))

@@ -40,7 +40,9 @@ def test_robots_of_loops_over_their_links(nominal: lw.Robot) -> None:
     law = lw.control.gravity_compensation(nominal)
     q = np.full(7, 0.4)
     written = lw.simulate(loaded, q, controller=law, limits="ignore", **OPTIONS)
-    loops = lw.simulate(loaded.with_loops(True), q, controller=law, limits="ignore", **OPTIONS)
+    loops = lw.simulate(
+        loaded.with_codegen("rolled"), q, controller=law, limits="ignore", **OPTIONS
+    )
     assert np.allclose(written.q, loops.q, rtol=1e-10, atol=1e-11)
 
 

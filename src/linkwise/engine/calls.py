@@ -34,11 +34,12 @@ from linkwise.engine.kernels import Kernels, cached
 from linkwise.engine.parameters import Parameters
 from linkwise.engine.quaternions import warn_of_norms
 from linkwise.engine.tasks import TITLES, Key, Tasks
-from linkwise.errors import meant
+from linkwise.errors import ContactWarning, meant, warn
 from linkwise.model.parameters import KINDS, Parameter
 from linkwise.model.tree import Tree
 from linkwise.trace.program import FLAGS_DTYPE
-from linkwise.trace.tracer import Task, evaluate, flatten
+from linkwise.trace.status import Status
+from linkwise.trace.tracer import CONTACT_FUNCTIONS, Task, evaluate, flatten
 
 Array = NDArray[Any]
 Wrenches = Mapping[str, ArrayLike]
@@ -141,11 +142,21 @@ class Call:
 class Calls:
     """All calls of one robot."""
 
-    __slots__ = ("_calls", "_front", "_parameters", "handle", "kernels", "served", "tasks")
+    __slots__ = (
+        "_calls",
+        "_front",
+        "_parameters",
+        "_unilateral",
+        "handle",
+        "kernels",
+        "served",
+        "tasks",
+    )
 
     def __init__(self, tree: Tree, name: str, parameters: tuple[Parameter, ...] = ()) -> None:
         self.tasks = Tasks(tree, name, parameters)
         self._parameters = Parameters(tree, parameters)
+        self._unilateral = tree.unilateral  # some contact can only push
         self.kernels = Kernels(tree, name)
         self._calls: dict[tuple[Any, ...], Call] = {}
         self._front: Front | None = None  # made with the first kernel, as is its ``handle``
@@ -169,6 +180,12 @@ class Calls:
         damping: Array | None = None,
     ) -> Result:
         """Run a function."""
+        if self._unilateral and function in CONTACT_FUNCTIONS and not options.get("status"):
+            told: Options = {**options, "status": True}
+            found, bits = self.run(function, values, told, method=method, frame=frame, axes=axes,
+                                   f_ext=f_ext, damping=damping)  # fmt: skip
+            warn_of_pulls(function, bits)
+            return found  # type: ignore[no-any-return]
         out = threads = device = None
         status = False
         own = self._parameters if self.tasks.parameters else None
@@ -179,9 +196,8 @@ class Calls:
         if f_ext is not None:
             external, wrenches = arrays.wrenches(f_ext)
             values = (*values, *wrenches)
-        if damping is not None:
-            values = (*values, damping)
-        values = (*values, *constants)
+        softened = () if damping is None else (damping,)
+        values = (*values, *softened, *constants)
         key = (function, method, frame, axes, external, damping is not None, status)
         try:
             known = self._calls.get(key)
@@ -414,6 +430,23 @@ class Calls:
         found = self.where_they_are(call.title, ports, values, out, threads, run, moved_to)
         result: Result = found if status else found[0]
         return result
+
+
+def warn_of_pulls(what: str, status: Any) -> None:
+    """Warn if some state has a contact that pulls and can only push."""
+    if lazy.packages((status,)) or devices.elsewhere((status,)):
+        return
+    pulls = (np.atleast_1d(status) & int(Status.PULLING)) > 0
+    if pulls.any():
+        first = tuple(int(k) for k in np.unravel_index(int(pulls.argmax()), pulls.shape))
+        row = first[0] if len(first) == 1 else first
+        rows = f" in {int(pulls.sum()):,} of {pulls.size:,} states, the first is {row}"
+        warn(
+            ContactWarning,
+            f"{what}: a contact that can only push pulls{rows if np.ndim(status) else ''}; the "
+            "result is that of a contact that holds. robot.constraint_forces has the forces, "
+            "status=True the states (Status.PULLING)",
+        )
 
 
 def _unpickled(tree_and_name: bytes) -> Calls:

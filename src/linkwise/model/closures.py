@@ -31,6 +31,11 @@ class Loop:
     ``pose`` (4, 4) is where frame a is to be, in frame b or in the world: the identity unless given
     here or by `Robot.close_loops`. It does not turn the directions.
 
+    ``unilateral`` (3) declares a contact that can only push: the direction in which frame a is
+    pushed, in the axes of frame b (base axes for the world), such as (0, 0, 1) for a foot on the
+    ground. The equations hold it both ways; a state in which it pulls has `Status.PULLING`, and a
+    call of `Robot.forward_dynamics`, `Robot.constraint_forces` or `simulate` warns of it.
+
     >>> import linkwise as lw
     >>> pin = lw.Loop("rod", "crank", [False, False, False, True, True, True])  # a ball joint
     """
@@ -39,9 +44,10 @@ class Loop:
     frame_b: str | None = None
     directions: Any = ALL
     pose: Any = None
+    unilateral: Any = None
 
     def __post_init__(self) -> None:
-        freeze(self, "directions", "pose")
+        freeze(self, "directions", "pose", "unilateral")
 
     @property
     def frames(self) -> tuple[str, ...]:
@@ -133,6 +139,7 @@ class Closure:
     a: Frame
     b: Frame  # where a shall be
     directions: tuple[Row, ...]
+    normal: tuple[float, float, float] | None = None  # in axes of b: frame a is pushed along it
 
     @property
     def rank(self) -> int:
@@ -315,4 +322,16 @@ def _closure(tree: Tree, robot: str, k: int, loop: Loop) -> Closure:
     turned = product(a.rotation, np.array(place.rotation).T)
     origin = np.array(b.origin) + product(b.rotation, place.translation)
     first = replace(a, rotation=tuple(as_triple(row) for row in turned))
-    return Closure(title, first, replace(b, origin=as_triple(origin)), rows)
+    normal = _normal(f"{what}: unilateral", loop.unilateral)
+    return Closure(title, first, replace(b, origin=as_triple(origin)), rows, normal)
+
+
+def _normal(what: str, value: Any) -> tuple[float, float, float] | None:
+    """The direction in which a contact pushes, of unit length."""
+    if value is None:
+        return None
+    found = numbers(what, value, (3,))
+    size = float(np.sqrt((found * found).sum()))
+    if not size:
+        raise ValueError(f"{what} is {value!r}; expected a direction, such as (0, 0, 1)")
+    return as_triple(found / size)

@@ -346,6 +346,11 @@ class Tree:
         turning = (x for x in self.links if isinstance(x.joint, Free | Spherical))
         return tuple(x.q_index for x in turning if x.follows is None)
 
+    @property
+    def unilateral(self) -> bool:
+        """Whether some contact can only push."""
+        return any(x.normal is not None for x in self.closures)
+
     @cached_property
     def reacting(self) -> tuple[int, ...]:
         """Passive degrees of freedom that no closed loop holds: others' motion moves them."""
@@ -669,6 +674,7 @@ class Tree:
         equal programs.
         """
         closed: list[object] = [(x.a, x.b, x.directions) for x in self.closures]
+        closed += [("normals", *(x.normal for x in self.closures))] if self.unilateral else []
         closed += [x.content for x in self.curves]
         closed += [] if self.unactuated is None else [("unactuated", self.unactuated)]
         if isinstance(self.links, LinkArrays):

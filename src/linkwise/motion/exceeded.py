@@ -8,10 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise.engine.calls import warn_of_pulls
 from linkwise.motion.limits import limited_positions
 from linkwise.motion.setup import Setup
 from linkwise.motion.trajectory import Trajectory, names_of
 from linkwise.robot import Robot
+from linkwise.trace.status import Status
 
 Array = NDArray[Any]
 CLOSE = 1e-6  # by how much of 1, or of a limit above 1, a number may exceed it
@@ -87,6 +89,25 @@ def _torques(setup: Setup, traj: Trajectory) -> Array | None:
     q, qd = traj.q[..., ::stride, :], traj.qd[..., ::stride, :]
     tau: Array = setup.law(None, q, qd, step=at)
     return np.broadcast_to(tau, qd.shape)
+
+
+def warn_of_contacts(setup: Setup, traj: Trajectory) -> None:
+    """Warn if contacts that can only push pull in states of the motion."""
+    robot = setup.robot
+    if not robot.tree.unilateral or not len(setup.q):
+        return
+    stride = max(1, -(-len(setup.q) * len(traj.t) // MOST_TORQUES))
+    q, qd = traj.q[..., ::stride, :], traj.qd[..., ::stride, :]
+    tau = _torques(setup, traj)
+    if tau is None:
+        tau = np.zeros_like(qd)
+    elif setup.controller is not None:
+        tau = tau[..., ::stride, :]
+    times = (slice(None),) * len(setup.leading) + (None,)
+    wrenches = {name: x[times] for name, x in traj.f_ext.items()}
+    numbers: dict[str, Any] = {name: x[times] for name, x in traj.parameters.items()}
+    _, status = robot.constraint_forces(q, qd, tau, f_ext=wrenches, status=True, **numbers)
+    warn_of_pulls("simulate", (np.asarray(status) & int(Status.PULLING)).max(-1))
 
 
 def _worst(robot: Robot, kind: str, of: str, x: Array, lower: Array, upper: Array) -> Excess | None:

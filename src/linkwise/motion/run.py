@@ -8,7 +8,7 @@ import numpy as np
 
 from linkwise.errors import LimitWarning, SimulationWarning, warn
 from linkwise.motion.adaptive import Adaptive
-from linkwise.motion.exceeded import exceeded
+from linkwise.motion.exceeded import exceeded, warn_of_contacts
 from linkwise.motion.fused import Fused
 from linkwise.motion.progress import Progress
 from linkwise.motion.record import Record
@@ -50,6 +50,7 @@ def run(setup: Setup, threads: int | None) -> Trajectory:
     beyond = exceeded(setup, found)
     if beyond is not None:
         warn(LimitWarning, beyond)
+    warn_of_contacts(setup, found)
     return found
 
 

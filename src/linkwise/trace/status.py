@@ -34,7 +34,7 @@ class Status(IntFlag):
     NOT_RIGID = 64
     REDUNDANT = 128  # constraints of closed loops depend on each other here; solved without those
     LOOP_OPEN = 256  # of forward dynamics of closed robots: the state violates their loops
-    PULLING = 512  # of contacts declared unilateral: a contact pulls
+    PULLING = 512  # of contacts declared unilateral (`Loop`): a contact pulls
 
     def __str__(self) -> str:
         """The names of the flags that are set."""
@@ -55,12 +55,13 @@ def status_of(
     turns: Sequence[Expr] = (),
     bodies: Sequence[RigidInertia] = (),
     residual: Sequence[Expr] = (),
+    pulling: Sequence[Expr] = (),
 ) -> Expr:
     """Return the status of a state, whose inputs are ``values``, one for each port.
 
     ``turns``: for turns that are given otherwise than by joints, 1 where one is not of unit length;
     ``bodies``: those that are inputs; ``residual``: errors of closed loops, of positions and
-    velocities.
+    velocities; ``pulling``: 1 where a contact pulls.
     """
     given = summed(graph, (not_finite(graph, x) for value in values for x in value))
     pairs = zip(ports, values, strict=True)
@@ -78,6 +79,9 @@ def status_of(
         whole = whole + float(Status.LOOP_OPEN) * (
             (1.0 - _flag(graph, given)) * _flag(graph, open_)
         )
+    if pulling:
+        pulls = _flag(graph, summed(graph, pulling))
+        whole = whole + float(Status.PULLING) * ((1.0 - _flag(graph, given)) * pulls)
     return whole + (1.0 - _flag(graph, given)) * _flags(graph, results)
 
 

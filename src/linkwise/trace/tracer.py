@@ -8,15 +8,21 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple
 
-from linkwise.algorithms import Algorithm, closure_errors
+from linkwise.algorithms import Algorithm, closure_errors, functions_of
+from linkwise.algorithms.kinematics import axes_of
+from linkwise.algorithms.poses import link_pose
 from linkwise.model.parameters import Parameter, put_all
 from linkwise.model.regroup import regroup
 from linkwise.model.tree import Frame, Tree
+from linkwise.spatial import Vec3
 from linkwise.trace.assemble import assemble
 from linkwise.trace.diff import Mode, jacobian
 from linkwise.trace.expr import Expr, Graph, reachable
 from linkwise.trace.program import FLAGS, Output, Port, Program, Signature, Slot
 from linkwise.trace.status import status_of
+
+CONTACT_FUNCTIONS = ("forward_dynamics", "constraint_forces")  # status: contacts that pull
+PULL_ROUNDING = 1e-6  # of a contact's force: a pull below is rounding
 
 
 @dataclass(frozen=True)
@@ -134,7 +140,9 @@ def trace(task: Task, tree: Tree, most: int = 2**62) -> Program:
         given = dict(zip((port.name for port in ports), values, strict=True))
         bodies = [body for each in task.parameters for body in each.bodies(given[each.name])]
         residual = _loop_residual(task, tree, graph, given)
-        results.append(status_of(graph, tree, ports, values, results, (), bodies, residual))
+        pulling = _pulling(task, tree, graph, given, values)
+        whole = (residual, pulling)
+        results.append(status_of(graph, tree, ports, values, results, (), bodies, *whole))
     return program_of(task.name, task.ports(tree), graph, task.slots(tree), results)
 
 
@@ -148,6 +156,33 @@ def _loop_residual(
     found = closure_errors.residual(task.tree(tree, given), given["q"], given["qd"])
     graph.pivots = pivots  # the result does not depend on them
     return [graph.lift(x) for x in flatten(found)]
+
+
+def _pulling(
+    task: Task,
+    tree: Tree,
+    graph: Graph,
+    given: Mapping[str, Sequence[Any]],
+    values: Sequence[Any],
+) -> list[Expr]:
+    """Of each contact that can only push: 1 where it pulls by more than rounding."""
+    if task.algorithm.function not in CONTACT_FUNCTIONS or not tree.unilateral or tree.held:
+        return []
+    pivots, known = list(graph.pivots), functions_of(tree)["constraint_forces"]
+    forces = replace(task, algorithm=known[task.algorithm.method])
+    whole = forces.tree(tree, given)
+    wrenches = run(forces, whole, values)
+    graph.pivots = pivots  # the result does not depend on more of them
+    found = []
+    for closure, wrench in zip(tree.closures, wrenches, strict=True):
+        if closure.normal is not None:
+            at = link_pose(whole, given["q"], closure.b.link).R
+            normal = at @ (axes_of(closure.b) @ Vec3(*closure.normal))
+            force = Vec3(*wrench[3:])
+            along, size = graph.lift(normal.dot(force)), graph.lift(force.dot(force))
+            much = graph.node("flag", along * along - PULL_ROUNDING**2 * size)
+            found.append(graph.node("flag", -along) * much)
+    return found
 
 
 def trace_jacobian(task: Task, tree: Tree, wrt: Sequence[str], mode: Mode = "auto") -> Program:
