@@ -1,6 +1,8 @@
 """Programs: every traced function is legal, and the verifier names what is not."""
 
 import dataclasses
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,6 +25,9 @@ from linkwise.trace.schedule import (
 )
 from linkwise.trace.tracer import Task, trace
 from linkwise.trace.verify import IllegalProgram, verify
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "shared"))
+import arms
 
 ALL = [a for methods in FUNCTIONS.values() for a in methods.values()]
 
@@ -169,6 +174,7 @@ def test_a_sign_goes_with_a_difference_that_nothing_else_needs(make, ops):
     assert [node.op for node in fused] == ops
 
 
+ARMS = {"puma560": arms.puma560, "iiwa14": arms.iiwa14}
 ORDERS = {  # values spilled with many states, cycles of one state alone; see schedule.py
     ("puma560", "forward_dynamics", "crba"): (36, 297),
     ("puma560", "forward_dynamics", "aba"): (128, 1194),
@@ -184,7 +190,7 @@ ORDERS = {  # values spilled with many states, cycles of one state alone; see sc
 @pytest.mark.parametrize(("name", "function", "method"), ORDERS)
 def test_orders_are_as_good_as_they_were(name, function, method):
     """Below what either heuristic gives when it is switched off, or swapped for the other."""
-    program = trace(Task(FUNCTIONS[function][method]), lw.load(name).tree)
+    program = trace(Task(FUNCTIONS[function][method]), ARMS[name]().tree)
     most = ORDERS[name, function, method]
     assert spilled(tuple(together(program).nodes())) <= most[0]
     assert cycles(tuple(alone(program).nodes())) <= most[1]
@@ -193,7 +199,7 @@ def test_orders_are_as_good_as_they_were(name, function, method):
 def test_orders_are_better_than_that_of_creation():
     spills, time = [0, 0], [0, 0]
     for name, function, method in ORDERS:
-        program = trace(Task(FUNCTIONS[function][method]), lw.load(name).tree)
+        program = trace(Task(FUNCTIONS[function][method]), ARMS[name]().tree)
         created, many, one = (
             tuple(p.nodes()) for p in (program, together(program), alone(program))
         )
@@ -255,7 +261,7 @@ GOLDEN = {  # multiplications, additions of the program that runs
 
 @pytest.mark.parametrize(("name", "function"), GOLDEN)
 def test_no_algorithm_becomes_dearer(name, function):
-    counted = lw.load(name).operation_count(function)
+    counted = ARMS[name]().operation_count(function)
     most = GOLDEN[name, function]
     assert counted.multiplications <= most[0]
     assert counted.additions <= most[1]
