@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.differentiation.calls import dynamics_in_columns
-from linkwise.engine.arrays import check_out
+from linkwise.engine.arrays import check_out, wrenches
 from linkwise.engine.calls import (
     Array,
     Calls,
@@ -158,7 +158,7 @@ class Derivatives:
     ) -> Any:
         """Three matrices, and perhaps the value; of large robots column by column."""
         calls, n = self._calls, self._calls.tasks.tree.nv
-        status, frames = options.get("status", False), tuple(f_ext or ())
+        status, frames = options.get("status", False), wrenches(f_ext)[0]
         wide = dynamics_in_columns(calls, function, frames) if method == "auto" else None
         if wide is None:
             name = f"{function}_derivatives"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import os
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from pathlib import Path
@@ -1235,6 +1236,10 @@ class Robot(Functions, Conversions):
 
 
 announce(Robot, "_calls", *names())
+for _part in Robot.__mro__[1:-1]:  # Python's own messages name functions as users do
+    for _name, _function in vars(_part).items():
+        if inspect.isfunction(_function):
+            _function.__qualname__ = f"Robot.{_name}"
 
 
 def _compiled(task: Task) -> Task:

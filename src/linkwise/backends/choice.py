@@ -72,7 +72,7 @@ _TEXTS = {
 
 def text_of(name: str) -> Text:
     """How programs are shown by a backend; raises ValueError for one that does not exist."""
-    found = _TEXTS.get(name)
+    found = _TEXTS.get(name) if isinstance(name, str) else None
     if found is None:
         *others, last = map(repr, _TEXTS)
         raise ValueError(f"backend {name!r}: expected {', '.join(others)} or {last}")

@@ -31,7 +31,7 @@ from linkwise.differentiation.plan import (
     options_of,
 )
 from linkwise.engine import devices
-from linkwise.engine.arrays import check_out
+from linkwise.engine.arrays import check_out, wrenches
 from linkwise.engine.calls import Calls, Options, Wrenches
 from linkwise.engine.served import Served
 from linkwise.engine.tasks import Key, frames_of
@@ -355,7 +355,7 @@ class Differentiation:
         for the function, and ``search`` as for `derivative`; with ``status=True`` the result is
         ``((value, change), status bits)``.
         """
-        key = self._key(function, method, frame, axes, tuple(f_ext or ()))
+        key = self._key(function, method, frame, axes, wrenches(f_ext)[0])
         asked = Asked(key, search=options_of(search))
         moved = self._named("tangents", tangents, asked)
         found, bits = self._product(JVP, asked, inputs, moved, None, moved, f_ext, options)
@@ -392,7 +392,7 @@ class Differentiation:
         configuration (..., nv). ``wrt``: the arguments by which, all unless given; with one name
         alone, its gradient is returned without a tuple. Everything else as for `jvp`.
         """
-        key = self._key(function, method, frame, axes, tuple(f_ext or ()))
+        key = self._key(function, method, frame, axes, wrenches(f_ext)[0])
         asked, by = Asked(key, search=options_of(search)), _several(wrt)
         found, bits = self._product(VJP, asked, inputs, by, cotangent, {}, f_ext, options)
         pair = found[0], found[1] if isinstance(wrt, str) else tuple(found[1:])
@@ -425,7 +425,7 @@ class Differentiation:
 
         ``cotangent`` as for `vjp`, ``tangents`` and all others as for `jvp`.
         """
-        key = self._key(function, method, frame, axes, tuple(f_ext or ()))
+        key = self._key(function, method, frame, axes, wrenches(f_ext)[0])
         asked = Asked(key)
         moved = self._named("tangents", tangents, asked)
         found, bits = self._product(HVP, asked, inputs, moved, cotangent, moved, f_ext, options)

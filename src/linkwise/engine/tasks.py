@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from linkwise.algorithms import Algorithm, functions_of, wrong_kind
@@ -34,9 +34,20 @@ class Key(NamedTuple):
     status: bool = False
 
 
-def frames_of(f_ext: str | Sequence[str]) -> tuple[str, ...]:
+def frames_of(f_ext: str | Sequence[str] | None) -> tuple[str, ...]:
     """The frames that wrenches act on, where a function is made for them; each is named once."""
+    if f_ext is None:
+        return ()
+    if not isinstance(f_ext, str | Iterable):
+        raise TypeError(
+            f"f_ext is a {type(f_ext).__name__}; expected names of frames, as f_ext=['tool0']"
+        )
     frames = (f_ext,) if isinstance(f_ext, str) else tuple(f_ext)
+    for name in frames:
+        if not isinstance(name, str):
+            raise TypeError(
+                f"f_ext has a {type(name).__name__}; expected names of frames, as f_ext=['tool0']"
+            )
     for name in frames:
         if frames.count(name) > 1:
             raise ValueError(f"f_ext names frame {name!r} twice; expected each frame once")
@@ -83,6 +94,11 @@ class Tasks:
 
     def _no_function(self, function: Any) -> ValueError:
         """The error for a name that is no function of the robot, with what may have been meant."""
+        if not isinstance(function, str):
+            return ValueError(
+                f"function is a {type(function).__name__}; expected the name of a function, as "
+                "'inverse_dynamics'"
+            )
         known, why = functions_of(self.tree), wrong_kind(self.tree, function)
         if why:
             return ValueError(f"{function}: {why}")

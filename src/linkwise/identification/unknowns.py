@@ -7,7 +7,7 @@ Torques of what is known go to the other side.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -125,6 +125,11 @@ def _asked(robot: Robot, bodies: Sequence[str] | None) -> list[int]:
     names = robot.body_names
     if isinstance(bodies, str):
         raise TypeError(f"identify: bodies is the text {bodies!r}; expected a list: [{bodies!r}]")
+    if bodies is not None and not isinstance(bodies, Iterable):
+        raise TypeError(
+            f"identify: bodies is {bodies!r}; expected names of bodies, as bodies=[{names[-1]!r}]"
+        )
+    bodies = None if bodies is None else tuple(bodies)
     for name in bodies or ():
         if name not in names:
             raise unknown("body", name, robot.name, names)

@@ -28,7 +28,8 @@ def find_joint(robot: RobotDescription, name: str) -> JointDescription:
 
 
 def _named(robot: RobotDescription, what: str, among: Sequence[Record], name: str) -> Record:
-    found = next((each for each in among if each.name == name), None)
+    is_name = isinstance(name, str)
+    found = next((each for each in among if is_name and each.name == name), None)
     if found is None:
         raise values.unknown(what, name, robot.name, [each.name for each in among])
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -280,6 +281,22 @@ def _steps(duration: Any, dt: Any) -> int:
     return steps
 
 
+def _check_arguments(controller: Any) -> None:
+    """Raise TypeError for a controller that cannot be called with t, q and qd."""
+    try:
+        signature = inspect.signature(controller)
+    except (TypeError, ValueError):  # of compiled functions it is not known
+        return
+    try:
+        signature.bind(0.0, None, None)
+    except TypeError:
+        name = getattr(controller, "__name__", type(controller).__name__)
+        raise TypeError(
+            f"simulate: controller is {name}{signature}; expected a function of three arguments, "
+            "controller(t, q, qd) -> tau"
+        ) from None
+
+
 def _controller(
     robot: Robot, controller: Any, steps: int, dt: float, hold: bool
 ) -> tuple[Law, Any]:
@@ -299,6 +316,7 @@ def _controller(
             f"simulate: controller is a {type(controller).__name__}; expected a law of "
             "linkwise.control, or a function controller(t, q, qd) -> tau"
         )
+    _check_arguments(controller)
     if isinstance(controller, Remembering):
         if not hold:
             raise ValueError(

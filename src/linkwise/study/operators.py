@@ -110,7 +110,12 @@ def _check_serial(tree: Tree) -> None:
 
 
 def _one_state(tree: Tree, q: ArrayLike) -> Array:
-    values = np.asarray(q, dtype=np.float64)
+    try:
+        values = np.asarray(q, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"operators: q cannot be read as numbers; expected an array ({tree.nq},)"
+        ) from None
     if values.shape != (tree.nq,):
         raise ValueError(f"operators: q has shape {values.shape}; expected ({tree.nq},)")
     return values
