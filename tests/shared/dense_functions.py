@@ -499,4 +499,3 @@ def _normalize(e: Expected, q: Array) -> Array:
             x = q[:, joint.q : joint.q + 4]
             out[:, joint.q : joint.q + 4] = x / np.sqrt((x * x).sum(-1))[:, None]
     return out
-
