@@ -442,8 +442,14 @@ class Cell:
             size = 1 if name == "dt" else self.robot.nv
             return rng.uniform(-1, 1, (STATES, size))
         if k < len(self.names) + len(self.constants):
-            return rng.uniform(-1, 1, next(iter(self.constants.values())).shape)
+            return self.of_joints(rng.uniform(-1, 1, next(iter(self.constants.values())).shape))
         return rng.uniform(-1, 1, (STATES, 1, 6))
+
+    def of_joints(self, along: np.ndarray) -> np.ndarray:
+        """A direction of a constant; free joints have no rotors and losses in the equations."""
+        if self.row["constants"] in ("rotor", "friction"):
+            along[_of_free_joints(self.robot)] = 0.0
+        return along
 
     def each(self, k: int) -> bool:
         """Whether argument k is one for each state, which constants are not here."""
@@ -565,6 +571,7 @@ class Cell:
             rng = np.random.default_rng(k)
             one = k >= len(self.names) + len(frames)  # constants are the same for all states
             along = rng.uniform(-1, 1, args[k].shape[1 if one else 0 :])
+            along = self.of_joints(along) if one else along
             along = np.broadcast_to(along, args[k].shape)
             changed = plain(change(whole, args, k, along))
             wanted = (changed * weights).reshape(STATES, -1).sum(-1)

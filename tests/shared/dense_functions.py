@@ -35,8 +35,8 @@ from dense import (
 import linkwise as lw
 
 Function = Callable[..., Array]
-INPUTS = {"q": "q", "qd": "v", "qdd": "v", "tau": "v", "rhs": "v", "x": "v", "v": "v", "weights": "v",
-          "q0": "q", "q1": "q", "dt": "dt"}  # fmt: skip
+INPUTS = {"q": "q", "qd": "v", "qdd": "v", "tau": "v", "rhs": "v", "x": "v", "v": "v",
+          "weights": "v", "q0": "q", "q1": "q", "dt": "dt"}  # fmt: skip
 
 
 class Expected:
