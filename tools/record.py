@@ -74,7 +74,7 @@ ROBOTS: dict[str, Callable[[], lw.Robot]] = {
     "iiwa14": lambda: lw.load("iiwa14"),
     "iiwa14 floating": lambda: lw.load("iiwa14", strict=False, base="free"),
     "iiwa14 parametric": lambda: lw.load("iiwa14").parametric("inertia", "gravity"),
-    "iiwa14 rolled": lambda: lw.load("iiwa14").with_loops(True),
+    "iiwa14 rolled": lambda: lw.load("iiwa14").with_codegen("rolled"),
     "iiwa14 closed": lambda: _held(1),
     "iiwa14 closed parametric": lambda: _held(1).parametric("inertia", "gravity"),
     "two puma560": _grasp,
