@@ -10,7 +10,7 @@ BIN = $(VENV)/bin
 PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n auto --dist worksteal
 ROBOT ?= iiwa14
 
-.PHONY: interop docs study closed-chains reaching run test quick full bits search mutation gpu lint bench reliability identities agreement chains rollouts operational-space derivatives chain-accuracy pictures accuracy costs clean
+.PHONY: interop docs study closed-chains reaching run test quick full bits record compare grid search mutation gpu lint bench reliability identities agreement chains rollouts operational-space derivatives chain-accuracy pictures accuracy costs clean
 
 run: $(VENV)/.installed
 	$(BIN)/linkwise demo $(ROBOT) --report report.html
@@ -28,6 +28,15 @@ full: $(VENV)/.ready
 # bits of every method on five robots against the golden table
 bits: $(VENV)/.ready
 	$(PYTEST) -m "" tests/engine/test_bits.py
+
+# what about 2,000 functions give, count, and cost, into build/record.json (ten minutes, one core),
+# and what changed since; ROWS=iiwa14 takes the rows whose names contain that text
+record compare: $(VENV)/.ready
+	$(BIN)/python tools/record.py $@ "ROWS=$(ROWS)"
+
+# the product grid: every pair of robots, functions, methods, options and array libraries
+grid: $(VENV)/.ready
+	$(PYTEST) -m "" tests/grid
 
 # random tests with other examples than the ones of every run
 search: $(VENV)/.ready

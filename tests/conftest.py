@@ -91,7 +91,6 @@ THINNED = {
     "test_methods_agree": 4,
     "test_any_number_of_links": 3,
     "test_every_function": 4,
-    "test_motions": 2,
     "test_no_number_of_a_spoilt_state_looks_sound": 6,
     "test_the_energy_of_ten_seconds": 3,
     "test_quaternions_stay_of_unit_length": 4,

@@ -40,7 +40,9 @@ def test_skips_need_reasons_and_left_out_tests_are_counted(tmp_path: Path) -> No
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  full\n  quick\n")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not full"]
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert "1 failed, 2 passed, 1 skipped, 5 deselected, 1 xfailed, 1 error" in run.stdout, run.stdout
+    assert "1 failed, 2 passed, 1 skipped, 5 deselected, 1 xfailed, 1 error" in run.stdout, (
+        run.stdout
+    )
     assert "test_marked: skipped without a reason" in run.stdout
     assert "test_inside: skipped without a reason" in run.stdout
     assert "5 tests deselected; of full runs only: 4 thinned cases" in run.stdout

@@ -200,7 +200,9 @@ class Machine:
         still = np.broadcast_to(np.eye(4, dtype=LONG), (states, 4, 4))
         for k, joint in enumerate(self.joints):
             i = joint.parent
-            Tp, w, v, dw, dv = (x[i] if i >= 0 else y for x, y in zip(m, (still, *[none] * 4)))
+            Tp, w, v, dw, dv = (
+                x[i] if i >= 0 else y for x, y in zip(m, (still, *[none] * 4), strict=True)
+            )
             T = Tp @ self.relative(k, q)
             r = T[:, :3, 3] - Tp[:, :3, 3]
             turn, slide, dturn, dslide = self._joint_motion(joint, T[:, :3, :3], qd, qdd)
@@ -264,18 +266,22 @@ class Machine:
     def body_parts(self, ten: Any) -> tuple[Array, Array, Array]:
         """Mass, first moment and inertia about the link's origin."""
         ten = np.asarray(ten, LONG)
-        m, h, (xx, xy, yy, xz, yz, zz) = ten[..., 0], ten[..., 1:4], np.moveaxis(ten[..., 4:], -1, 0)
-        I = np.stack([xx, xy, xz, xy, yy, yz, xz, yz, zz], -1).reshape(*ten.shape[:-1], 3, 3)
-        return m, h, I
+        m, h, (xx, xy, yy, xz, yz, zz) = (
+            ten[..., 0],
+            ten[..., 1:4],
+            np.moveaxis(ten[..., 4:], -1, 0),
+        )
+        inertia = np.stack([xx, xy, xz, xy, yy, yz, xz, yz, zz], -1).reshape(*ten.shape[:-1], 3, 3)
+        return m, h, inertia
 
     def wrench(self, m: Motion, link: int, ten: Any, gravity: bool = True) -> Array:
         """(moment about the link's origin, force) that a body's motion needs, in world axes."""
-        mass, h, I = self.body_parts(ten)
+        mass, h, inertia = self.body_parts(ten)
         R, w, dw = m.T[link][:, :3, :3], m.w[link], m.dw[link]
-        h, I = times(R, np.broadcast_to(h, (len(R), 3))), R @ I @ transposed(R)
+        h, inertia = times(R, np.broadcast_to(h, (len(R), 3))), R @ inertia @ transposed(R)
         a = m.dv[link] - (np.asarray(self.gravity, LONG) if gravity else 0.0)
         force = np.reshape(mass, (-1, 1)) * a + cross(dw, h) + cross(w, cross(w, h))
-        moment = times(I, dw) + cross(w, times(I, w)) + cross(h, a)
+        moment = times(inertia, dw) + cross(w, times(inertia, w)) + cross(h, a)
         return np.concatenate([moment, force], -1)
 
     def inverse(
@@ -308,11 +314,11 @@ class Machine:
         m, J = self.jacobians(q)
         M = np.zeros((len(q), self.nv, self.nv), LONG)
         for link, ten in self.bodies:
-            mass, h, I = self.body_parts(ten)
+            mass, h, inertia = self.body_parts(ten)
             R = m.T[link][:, :3, :3]
             lever, unit = skew(times(R, np.broadcast_to(h, (len(q), 3)))), np.eye(3)
             weight = np.broadcast_to(np.reshape(mass, (-1, 1, 1)) * unit, lever.shape)
-            M6 = np.block([[R @ I @ transposed(R), lever], [-lever, weight]])
+            M6 = np.block([[R @ inertia @ transposed(R), lever], [-lever, weight]])
             M = M + transposed(J[link]) @ M6 @ J[link]
         for joint in self.joints:
             if joint.kind != "free":
@@ -463,19 +469,19 @@ def exponential(A: Array) -> Array:
 def ten_of(mass: float, com: Any, inertia: Any) -> Array:
     """m, m c and the inertia about the origin, of a body by its centre of mass."""
     c = np.asarray(com, float)
-    I = np.asarray(inertia, float) + mass * (c @ c * np.eye(3) - np.outer(c, c))
-    return np.array([mass, *(mass * c), *I[np.tril_indices(3)]])
+    about = np.asarray(inertia, float) + mass * (c @ c * np.eye(3) - np.outer(c, c))
+    return np.array([mass, *(mass * c), *about[np.tril_indices(3)]])
 
 
 def placed(ten: Array, X: Array) -> Array:
     """A body of a frame at X (4, 4) in the frame that X is in."""
-    m, h, I = Machine.body_parts(None, ten)  # type: ignore[arg-type]
-    m, h, I = (x.real.astype(float) for x in (m, h, I))
+    m, h, inertia = Machine.body_parts(None, ten)  # type: ignore[arg-type]
+    m, h, inertia = (x.real.astype(float) for x in (m, h, inertia))
     if not m:
         return np.zeros(10)
     R, p = np.asarray(X, float)[:3, :3], np.asarray(X, float)[:3, 3]
     c = h / m
-    central = I - m * (c @ c * np.eye(3) - np.outer(c, c))
+    central = inertia - m * (c @ c * np.eye(3) - np.outer(c, c))
     return ten_of(float(m), R @ c + p, R @ central @ R.T)
 
 

@@ -35,8 +35,8 @@ from dense import (
 import linkwise as lw
 
 Function = Callable[..., Array]
-INPUTS = {"q": "q", "qd": "v", "qdd": "v", "tau": "v", "rhs": "v", "x": "v", "v": "v", "weights": "v",
-          "q0": "q", "q1": "q", "dt": "dt"}  # fmt: skip
+INPUTS = {"q": "q", "qd": "v", "qdd": "v", "tau": "v", "rhs": "v", "x": "v", "v": "v",
+          "weights": "v", "q0": "q", "q1": "q", "dt": "dt"}  # fmt: skip
 
 
 class Expected:
@@ -499,4 +499,3 @@ def _normalize(e: Expected, q: Array) -> Array:
             x = q[:, joint.q : joint.q + 4]
             out[:, joint.q : joint.q + 4] = x / np.sqrt((x * x).sum(-1))[:, None]
     return out
-

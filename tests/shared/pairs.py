@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import combinations, product
+from random import Random
 from typing import Any
 
 Row = dict[str, Any]
@@ -59,7 +60,7 @@ class Cover:
             # begin elsewhere in each row, so that ties are spread over the values
             order = [values[(k + turn) % len(values)] for k in range(len(values))]
             able = [value for value in order if self.can_complete(row | {name: value})]
-            row = row | {name: max(able, key=lambda v: self._gain(row, name, v, left))}  # noqa: B023
+            row = row | {name: max(able, key=lambda v: self._gain(row, name, v, left))}
         return row
 
     def _gain(self, row: Row, name: str, value: Any, left: Mapping[Any, None]) -> int:
@@ -70,3 +71,10 @@ class Cover:
 def covered(row: Row, strength: int = 2) -> Iterable[frozenset[tuple[str, Any]]]:
     """The targets that a row has."""
     return map(frozenset, combinations(row.items(), strength))
+
+
+def drawn(factors: Factors, seed: int, count: int = 300) -> Iterable[Row]:
+    """Random rows, feasible or not, and the same in every run."""
+    rng = Random(seed)
+    for _ in range(count):
+        yield {name: rng.choice(values) for name, values in factors.items()}

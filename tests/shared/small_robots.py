@@ -93,9 +93,9 @@ def small_robot(kind: str) -> Any:
         ),
         "grasp": lambda: _grasp(False),
         "grasp-object": lambda: _grasp(True),
-        "rolled": lambda: _chain("rolled", "rpr").with_loops(True),
-        "rolled-floating": lambda: small_robot("floating").with_loops(True),
-        "rolled-closed": lambda: small_robot("closed").with_loops(True),
-        "rolled-grasp": lambda: small_robot("grasp").with_loops(True),
+        "rolled": lambda: _chain("rolled", "rpr").with_codegen("rolled"),
+        "rolled-floating": lambda: small_robot("floating").with_codegen("rolled"),
+        "rolled-closed": lambda: small_robot("closed").with_codegen("rolled"),
+        "rolled-grasp": lambda: small_robot("grasp").with_codegen("rolled"),
     }
     return makers[kind]()
