@@ -79,11 +79,11 @@ REFUSED = {
     ),
     "integrators of rolled code": Refusal(
         lambda r: _rolls(r) and r["integrator"] not in ("rk4", "euler"),
-        r"integrator '\w+'.*with_codegen\("unrolled"\)",
+        r"integrator '\w+'.*with_codegen",
     ),
     "limits of rolled code": Refusal(
         lambda r: _rolls(r) and r["limits"] != "none",
-        r"limits .*with_codegen\("unrolled"\)|limits .* no joint",
+        r"limits .*with_codegen|limits .* no joint",
     ),
     "parameters step by step": Refusal(
         lambda r: r["constants"] != "none" and (_stepped(r) or r["integrator"] == "DOP853"),

@@ -118,9 +118,7 @@ def _inverse_dynamics(
     return _least(tau, J, e.machine.passive)
 
 
-def _least(
-    tau: Array, J: Array, passive: Sequence[int], weights: Any = None
-) -> Array:
+def _least(tau: Array, J: Array, passive: Sequence[int], weights: Any = None) -> Array:
     """``tau - J λ`` of least (weighted) squares, zero where passive: for J of full rank."""
     n, m = J.shape[-2:]
     own = [k for k in range(n) if k not in passive]
