@@ -418,7 +418,7 @@ SMALL_STACK = """
         expected = given[:, :1] + given[:, 1:] * np.arange(float(size))
         return lambda: kernel([given], [out], 1), lambda: np.allclose(out, expected)
 
-    robot = lw.chain(60, kind="random").with_loops(True)
+    robot = lw.chain(60, kind="random").with_codegen("rolled")
     q, qd, tau = np.random.default_rng(6).normal(size=(3, 64, 60))
     expected = robot.forward_dynamics(q, qd, tau)  # compiled with the usual stack
     found = []

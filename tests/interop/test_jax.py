@@ -3,6 +3,8 @@
 `tests/gpu/test_doors.py` has the same on a GPU.
 """
 
+import copy
+import ctypes
 import sys
 
 import numpy as np
@@ -127,6 +129,31 @@ def test_integers_are_computed_with_as_floats(state, jax):
     pose = lw.jax.forward_kinematics(robot, "link6")(whole)
     np.testing.assert_array_equal(pose, robot.forward_kinematics(whole, "link6"))
     np.testing.assert_array_equal(found, robot.mass_matrix(whole))
+
+
+def test_a_kernel_without_memory_is_an_error_of_xla(state, jax, monkeypatch):
+    """It counts that it got none, and has written nothing."""
+    from linkwise.backends.llvm.sites import lacked
+    from linkwise.interop.derived import Node
+
+    robot, (q, *_) = state
+    kernel = Node.kernel
+
+    def failing(*_):
+        lacked.value += 1
+
+    entry = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 2)(failing)
+
+    def without_memory(self, *which):
+        found = copy.copy(kernel(self, *which))
+        found.address = ctypes.cast(entry, ctypes.c_void_p).value
+        return found
+
+    monkeypatch.setattr(Node, "kernel", without_memory)
+    with pytest.raises(Exception, match="out of memory: could not allocate the scratch buffer"):
+        jax.block_until_ready(lw.jax.mass_matrix(robot)(q))
+    monkeypatch.undo()
+    assert np.isfinite(lw.jax.mass_matrix(robot)(q)).all()
 
 
 def test_methods_point_to_the_door(state, jax):

@@ -187,11 +187,11 @@ def test_robots_in_loops_are_refused_at_once_with_the_way(torch):
     for door in (lw.torch, lw.jax):
         with pytest.raises(NoProgram, match=r"expected robot\.vjp and robot\.jvp"):
             door.forward_dynamics(robot)
-    small = lw.chain(3).with_loops(True)
-    with pytest.raises(NoProgram, match=r"robot\.with_loops\(False\)"):
+    small = lw.chain(3).with_codegen("rolled")
+    with pytest.raises(NoProgram, match=r"robot\.with_codegen\('unrolled'\)"):
         lw.torch.forward_dynamics(small)
     q = torch.ones(3, dtype=torch.float64)
-    assert lw.torch.forward_dynamics(small.with_loops(False))(q, q, q).shape == (3,)
+    assert lw.torch.forward_dynamics(small.with_codegen("unrolled"))(q, q, q).shape == (3,)
 
 
 def test_the_message_of_a_gradient_names_a_function_that_exists(state):

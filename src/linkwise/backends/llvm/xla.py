@@ -15,10 +15,12 @@ Offsets are those of the structures of xla/ffi/api/c_api.h, version 0, on 64-bit
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from ctypes import addressof
 
 from linkwise.backends.base import Launch
 from linkwise.backends.llvm.compile import Loaded, to_object
 from linkwise.backends.llvm.run import LlvmKernel
+from linkwise.backends.llvm.sites import lacked
 from linkwise.backends.llvm.target import host
 from linkwise.trace.program import Signature
 
@@ -86,10 +88,29 @@ ready:
   %some = icmp sgt i64 %rows, 0
   br i1 %some, label %call, label %done"""
 
+# the kernel, and an error (8: resource exhausted) if it counted that it got no memory
 CALL = """\
+  %lacked = inttoptr i64 {lacked} to ptr
+  %before = load i64, ptr %lacked
   %kernel = inttoptr i64 {address} to ptr
   call void %kernel(ptr %ports, ptr %steps, i64 0, i64 %rows)
-  br label %done"""
+  %after = load i64, ptr %lacked
+  %fine = icmp eq i64 %before, %after
+  br i1 %fine, label %done, label %fail
+fail:
+  store i64 28, ptr %asked
+  %a1 = getelementptr i8, ptr %asked, i64 8
+  store ptr null, ptr %a1
+  %a2 = getelementptr i8, ptr %asked, i64 16
+  store ptr @message, ptr %a2
+  %a3 = getelementptr i8, ptr %asked, i64 24
+  store i32 8, ptr %a3
+  %apip = getelementptr i8, ptr %frame, i64 16
+  %api = load ptr, ptr %apip
+  %fp = getelementptr i8, ptr %api, i64 48
+  %make = load ptr, ptr %fp
+  %error = call ptr %make(ptr %asked)
+  ret ptr %error"""
 
 # the stream of the call, a launch on it, once more where the thread has no device yet, and an error
 LAUNCH = """\
@@ -147,12 +168,15 @@ def handler(kernel: LlvmKernel) -> Loaded:
     """Code at ``address["xla"]`` that calls a kernel of the processor."""
     inputs, count = kernel.signature.inputs, _count(kernel.signature)
     width = 8 if kernel.dtype == "float64" else 4
-    room = f"  %ports = alloca [{count} x ptr]\n  %steps = alloca [{2 * len(inputs)} x i64]"
+    room = f"  %ports = alloca [{count} x ptr]\n  %steps = alloca [{2 * len(inputs)} x i64]\n"
+    room += "  %asked = alloca [4 x i64]"
     lines = [*_pointers(kernel.signature, "%ports", range(count))]
     for i, port in enumerate(inputs):
         lines += _stored("s", "%steps", 2 * i, port.size * width)
         lines += _stored("s", "%steps", 2 * i + 1, width)
-    return _loaded(room, lines, CALL.format(address=kernel.address), 0)
+    call = CALL.format(address=kernel.address, lacked=addressof(lacked))
+    message = "linkwise: out of memory: could not allocate the scratch buffer of a kernel"
+    return _loaded(room, lines, call, 0, message)
 
 
 def launcher(launch: Launch) -> Loaded:
