@@ -31,8 +31,9 @@ def test_a_workspace_holds_every_place_that_was_reached(robot):
 def test_an_inertia_map_is_the_mass_that_a_frame_feels(robot):
     q = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
     figure = lw.plots.inertia(robot, "link6", ("joint3", "joint5"), q=q, points=5)
-    angles = np.linspace(-np.pi, np.pi, 5)
-    q[2], q[4] = angles[1], angles[3]
+    lower, upper = robot.position_limits
+    q[2] = np.linspace(lower[2], upper[2], 5)[1]
+    q[4] = np.linspace(lower[4], upper[4], 5)[3]
     J = robot.jacobian(q, "link6")[3:]
     expected = 3 / np.trace(J @ np.linalg.inv(robot.mass_matrix(q)) @ J.T)
     assert mesh_of(figure).get_array().reshape(5, 5)[3, 1] == pytest.approx(expected)

@@ -240,7 +240,8 @@ def test_a_grasp_shows_its_arms_its_object_and_the_forces_of_all_contacts():
 
 
 def test_sliders_reach_what_is_shown_where_there_is_no_limit() -> None:
-    turning = lw.load("iiwa14").with_joint("joint2", limits=(-1.0, 1.0))
+    rows = [lw.DHRow(a=0.5, mass=1.0, inertia=(0.1, 0.1, 0.1)) for _ in range(7)]
+    turning = lw.from_dh(rows).with_joint("joint2", limits=(-1.0, 1.0))
     shown = np.zeros((2, 7))
     shown[1, :3] = -7.0, 2.0, np.nan
     sliders = scene.sliders_of(turning.tree, 1.0, shown)
