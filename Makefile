@@ -2,6 +2,7 @@
 #            report.html (PYTHON=python3.13 takes another Python; VENV=folder another environment)
 # make test  installs the tools of the tests too, and runs them; make quick, a minute's worth of
 #            them; make full, all; make interop, those of PyTorch and JAX
+# make soak  makes random public calls for ten minutes: what breaks, what leaks
 # make reliability  puts thousands of faults into files, states and caches, and prints a card
 PYTHON ?= python3
 VENV ?= .venv
@@ -10,7 +11,7 @@ BIN = $(VENV)/bin
 PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n auto --dist worksteal
 ROBOT ?= iiwa14
 
-.PHONY: interop docs study closed-chains reaching run test quick full bits record compare grid search mutation gpu lint bench reliability identities agreement chains rollouts operational-space derivatives chain-accuracy pictures accuracy costs clean
+.PHONY: interop docs study closed-chains reaching run test quick full bits record compare grid search mutation gpu lint bench reliability soak identities agreement chains rollouts operational-space derivatives chain-accuracy pictures accuracy costs clean
 
 run: $(VENV)/.installed
 	$(BIN)/linkwise demo $(ROBOT) --report report.html
@@ -60,6 +61,10 @@ bench: $(VENV)/.ready
 
 reliability: $(VENV)/.ready
 	$(BIN)/python tools/reliability.py --json reliability.json
+
+# ten minutes of random public calls: what breaks, what leaks
+soak: $(VENV)/.ready
+	$(BIN)/python tools/soak.py
 
 # every identity on 10,400 random trees and states
 identities: $(VENV)/.ready

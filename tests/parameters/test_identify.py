@@ -365,8 +365,9 @@ def test_the_example_finds_an_arm(
 @pytest.mark.full
 def test_the_page_runs(capsys: Any) -> None:
     text = (ROOT / "docs" / "identification.md").read_text(encoding="utf-8")
+    space = globals() | {"lw": lw, "np": np}
     for block in re.findall(r"```python\n(.*?)```", text, re.S):
-        exec(block, space := globals() | {"lw": lw, "np": np})
+        exec(block, space)
     assert space["base"].rank == 36
     assert "10 of 10 combinations identified" in capsys.readouterr().out
 

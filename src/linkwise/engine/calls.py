@@ -496,5 +496,7 @@ def unpacked(function: str, options: Options) -> tuple[Any, int | None, bool, st
         title = TITLES.get(function, function)
         asked = f"; robot.parametric({wrong!r}) has it" if wrong in KINDS else meant(wrong, OPTIONS)
         raise TypeError(f"Robot.{title}() got an unexpected keyword argument {wrong!r}{asked}")
-    status, device = bool(options.get("status")), options.get("device")
-    return options.get("out"), options.get("threads"), status, device
+    status = options.get("status")
+    if isinstance(status, np.ndarray):
+        raise TypeError(f"{function}: status is an array; expected True or False")
+    return options.get("out"), options.get("threads"), bool(status), options.get("device")

@@ -131,7 +131,7 @@ def _asked(robot: Robot, bodies: Sequence[str] | None) -> list[int]:
         )
     bodies = None if bodies is None else tuple(bodies)
     for name in bodies or ():
-        if name not in names:
+        if not isinstance(name, str) or name not in names:
             raise unknown("body", name, robot.name, names)
     return [i for i, name in enumerate(names) if bodies is None or name in bodies]
 

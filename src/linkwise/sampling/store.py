@@ -186,7 +186,7 @@ class Store:
             try:
                 values: Any = np.asarray(rows[a : a + AT_ONCE])[some - a]
             except Exception:  # whatever Zarr makes of a damaged file; the others are read
-                values = [_read(rows, k) for k in some]
+                values = [_read(rows, int(k)) for k in some]
             for k, row in zip(some.tolist(), values, strict=True):
                 yield k, row if self._is_whole(k, row) else None
 
