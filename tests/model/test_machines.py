@@ -208,8 +208,8 @@ def test_nothing_that_builds_robots_rounds_as_the_processor_likes() -> None:
 
 def test_nothing_that_builds_robots_multiplies_arrays() -> None:
     """``@`` is left to vectors, inertias and quaternions of our own, which are in spatial/."""
-    with_own = {"trace/elimination.py", "trace/tracer.py", "model/joints.py", "model/chains.py", "model/massless.py",
-                "model/parameters.py"}  # fmt: skip
+    with_own = {"trace/elimination.py", "trace/tracer.py", "model/joints.py", "model/chains.py",
+                "model/massless.py", "model/parameters.py"}  # fmt: skip
     found = {str(f.relative_to(ROOT)): matrix_products(f.read_text()) for f in files()}
     outside = {k: v for k, v in found.items() if v and not k.startswith("spatial/")}
     assert outside.keys() <= with_own, {k: v for k, v in outside.items() if k not in with_own}
