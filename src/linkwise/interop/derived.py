@@ -162,8 +162,8 @@ def node(calls: Calls, key: Key) -> Node:
         raise NoProgram(
             f"{task.name} of {quote(calls.tasks.name)}: its code is loops over the robot's "
             f"{tree.n_links} links, and PyTorch, JAX and CasADi take unrolled code only; expected "
-            "robot.vjp and robot.jvp, which are loops too, or robot.with_codegen('unrolled'), whose "
-            "code and time to compile grow with the links"
+            "robot.vjp and robot.jvp, which are loops too, or robot.with_codegen('unrolled'), "
+            "whose code and time to compile grow with the links"
         )
 
     def trace(graph: Graph, inputs: Values) -> Values:
