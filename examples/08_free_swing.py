@@ -14,7 +14,7 @@ import linkwise as lw
 robot = lw.load("puma560")
 start = robot.neutral() + 0.5 * np.cos(np.arange(robot.nq))
 runs = {
-    name: lw.simulate(robot, start, duration=2000.0, dt=0.05, integrator=name)
+    name: lw.simulate(robot, start, duration=2000.0, dt=0.05, integrator=name, limits="ignore")
     for name in ("midpoint", "rk4")
 }
 

@@ -39,8 +39,8 @@ print(robot)
 motion = lw.simulate(
     robot,
     [0.9, 0.1],
-    controller=lw.control.computed_torque(robot, 20.0, 9.0, [0.2, 0.7]),
-    duration=3.0,
+    controller=lw.control.computed_torque(robot, 5.0, 4.5, [0.2, 0.7]),
+    duration=4.0,
 )
 print("torques at the start", motion.tau[0].round(1), "at the end", motion.tau[-1].round(1))
 robot.save_html("my_own_urdf.html", motion)

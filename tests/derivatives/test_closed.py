@@ -115,7 +115,7 @@ def test_smallest_forces_of_redundant_loops_change_as_differences_do(function: s
     robot = held_arm("twice")
     values = state(robot, still=True)
     _, bits = getattr(robot, function)(*values, status=True)
-    assert lw.Status(bits) == lw.Status.REDUNDANT
+    assert lw.Status(bits) == lw.Status.REDUNDANT | lw.Status.LOOP_OPEN
     close(whole(robot, function, values), differences(robot, function, values))
 
 
@@ -185,7 +185,10 @@ def test_three_matrices_of_a_closed_robot() -> None:
 def test_every_joint_in_a_loop(name: str, function: str, small: Small, complex_step: Step) -> None:
     robot = small(name)
     tip = robot.frame_names[-1]
-    closed = robot.close_loops([lw.Loop(tip, directions=[False] * 3 + [True, False, True])])
+    # a floating base has no motor: all six directions have to hold it
+    welded = name == "flying" and function == "inverse_dynamics"
+    directions = [True] * 6 if welded else [False] * 3 + [True, False, True]
+    closed = robot.close_loops([lw.Loop(tip, directions=directions)])
     algorithm = next(iter(functions_of(closed.tree)[function].values()))
     key = Key(function, algorithm.method, external=(tip,))
     wrt = (*(name for name, _ in algorithm.inputs), "f_ext")

@@ -208,7 +208,7 @@ def test_a_pivot_counts_as_zero_within_rounding_of_its_scale(units: float, told:
     graph = Graph()
     pivot, scale = graph.input("x", 0), graph.input("x", 1)
     graph.pivots = [(pivot, scale)]
-    status = status_of(graph, robot().tree, [[pivot, scale]], [pivot])
+    status = status_of(graph, robot().tree, [Port("x", 2)], [[pivot, scale]], [pivot])
     output = Output("status", (), (status,), FLAGS)
     program = verify(Program("s", (Port("x", 2),), (Block(needed([status])),), (output,)))
     x = np.array([[units * np.finfo(float).eps * 8.0, 8.0]])
@@ -219,9 +219,10 @@ def told_of(graph: Graph, tree: Any, results: list[Expr], *states: tuple[float, 
     """The status of states of an input x, which is the first argument."""
     size = len(states[0])
     x = [graph.input("x", k) for k in range(size)]
-    status = status_of(graph, tree, [x], results)
+    port = Port("x", size, configuration=size == tree.nq)
+    status = status_of(graph, tree, [port], [x], results)
     output = Output("status", (), (status,), FLAGS)
-    program = verify(Program("s", (Port("x", size),), (Block(needed([status])),), (output,)))
+    program = verify(Program("s", (port,), (Block(needed([status])),), (output,)))
     return interpret(program, {"x": np.array(states)})["status"].tolist()  # type: ignore[no-any-return]
 
 
@@ -249,7 +250,7 @@ def test_a_quaternion_may_be_a_millionth_off(off: float, told: int) -> None:
     graph = Graph()
     q = (0.5 * (1 + off),) * 4
     assert told_of(graph, ball().tree, [graph.one], q) == [told]
-    assert status_of(Graph(), ball().tree, [], []).value == 0.0, "no inputs at all"
+    assert status_of(Graph(), ball().tree, [], [], []).value == 0.0, "no inputs at all"
     assert told_of(Graph(), ball().tree, [], (9.0,) * 3) == [0], "not a configuration"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,9 @@ import pytest
 
 import linkwise as lw
 from linkwise.motion.setup import SOLVERS
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "shared"))
+from arms import iiwa14
 
 TIGHT: Any = {"integrator": "DOP853", "rtol": 1e-12, "atol": 1e-12}
 
@@ -106,7 +110,7 @@ def test_rows_that_fail_are_alone(puma: lw.Robot) -> None:
 
 def test_a_motion_that_diverges_ends() -> None:
     """Held damping too large for the sampling time: joints turn ever faster, and steps shrink."""
-    robot = lw.load("iiwa14")
+    robot = iiwa14()
     law = lw.control.pd(robot, 400.0, 40.0)
     message = (
         r"NOT_CONVERGED; expected a motion that does not diverge, or held torques whose damping "

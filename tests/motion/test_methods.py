@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,9 @@ import pytest
 import linkwise as lw
 from linkwise.algorithms.implicit import CREEP
 from linkwise.algorithms.momentum import lagrangian, pulled, pushed
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "shared"))
+from arms import iiwa14
 
 # -- derivatives of the Lagrangian ----------------------------------------------------------------
 
@@ -86,7 +91,7 @@ def _rotation(q: Any) -> Any:
 
 def test_steps_too_long_for_the_iteration_are_flagged() -> None:
     """Wrists at hundreds of rad/s and steps of 10 ms: told, not hidden."""
-    robot = lw.load("iiwa14")
+    robot = iiwa14()
     qd = np.array([0, 0, 0, 0, 200.0, 100.0, 300.0])
     with pytest.warns(
         RuntimeWarning, match=r"1 of 1 rows failed, .*NOT_CONVERGED; .* a smaller dt"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import pickle
+import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import mpmath
@@ -22,13 +24,16 @@ from linkwise.control import OperationalSpace, PerStep
 from linkwise.motion.laws import PD, law_torques
 from linkwise.motion.operational import follow
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "shared"))
+from arms import iiwa14
+
 FRAME = "link7"
 EPS = np.finfo(float).eps
 
 
 @pytest.fixture(scope="module")
 def iiwa() -> lw.Robot:
-    return lw.load("iiwa14")
+    return iiwa14()
 
 
 @pytest.fixture(scope="module")

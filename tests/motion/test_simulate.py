@@ -400,7 +400,7 @@ def test_torques_per_step_that_are_not_finite_fail_at_their_step(puma: lw.Robot)
 
 def test_quaternions_that_are_not_of_unit_length_are_told(kinds: lw.Robot) -> None:
     q = kinds.random_q(seed=0, size=2)
-    q[1, :4] *= 1.01
+    q[1, :4] *= 1.005
     assert lw.simulate(kinds, q, duration=0.01).status.tolist() == [0, lw.Status.NOT_UNIT]
 
 

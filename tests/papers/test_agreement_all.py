@@ -23,7 +23,7 @@ import pytest
 import linkwise as lw
 from linkwise.algorithms import FUNCTIONS, configurations
 from linkwise.engine.iterative import STALLED, TOLERANCE
-from linkwise.engine.tasks import Key
+from linkwise.engine.tasks import TITLES, Key
 from linkwise.model.joints import (
     Free,
     Helical,
@@ -776,7 +776,8 @@ def test_a_method_that_does_not_apply_names_the_reason_and_those_that_do(
     if function == "generalized_jacobian":
         why = "the robot has no flying base to react"
     at = f", frame '{frame_of(robot)}'" if FUNCTIONS[function][method].takes_frame else ""
-    with pytest.raises(ValueError, match=f"{function}, method '{method}'{at}: {why}") as caught:
+    title = TITLES.get(function, function)
+    with pytest.raises(ValueError, match=f"{title}, method '{method}'{at}: {why}") as caught:
         call(robot, function, method, states, 0)
     able = [m for f, m in METHODS if f == function and applies(name, f, m)]
     instead = (

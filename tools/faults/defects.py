@@ -116,10 +116,10 @@ def _meaning(document: Document, joint: Element, word: str) -> str:
     return word
 
 
-def follow_a_follower(document: Document, joint: Element) -> None:
-    """Make two joints follow each other's neighbour, so that one follows a follower."""
-    first, second = [j for j in document.driving if j is not joint][:2]
-    first.append(Element("mimic", {"joint": second.get("name", "")}))
+def follow_each_other(document: Document, joint: Element) -> None:
+    """Make two joints follow each other."""
+    first = next(j for j in document.driving if j is not joint)
+    first.append(Element("mimic", {"joint": joint.get("name", "")}))
     joint.append(Element("mimic", {"joint": first.get("name", "")}))
 
 
@@ -340,7 +340,7 @@ PHYSICS = [
     Defect("follows an unknown joint", drivers, follow(joint="no_such_joint")),
     Defect("follows itself", drivers, follow(joint="ITSELF")),
     Defect("follows a fixed joint", drivers, follow(joint="FIXED")),
-    Defect("follows a follower", drivers, follow_a_follower),
+    Defect("follows a follower of its own", drivers, follow_each_other),
     Defect("follows nothing", drivers, follow(multiplier="1")),
     Defect("follows NaN times", drivers, follow(joint="ANOTHER", multiplier="nan")),
     Defect("follows by an empty offset", drivers, follow(joint="ANOTHER", offset="")),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from enum import IntFlag
+from numbers import Integral
 
 from linkwise.model.joints import Free, Spherical
 from linkwise.model.tree import Tree
@@ -18,7 +19,7 @@ class Status(IntFlag):
 
     >>> import linkwise as lw
     >>> _, status = lw.chain(2).bias([[0.1, 0.2], [0.1, float("inf")]], [0.0, 0.0], status=True)
-    >>> [lw.Status(int(x)).name for x in status]
+    >>> [lw.Status(x).name for x in status]
     ['OK', 'NOT_FINITE']
     """
 
@@ -35,6 +36,12 @@ class Status(IntFlag):
     REDUNDANT = 128  # constraints of closed loops depend on each other here; solved without those
     LOOP_OPEN = 256  # of forward dynamics of closed robots: the state violates their loops
     PULLING = 512  # of contacts declared unilateral (`Loop`): a contact pulls
+
+    @classmethod
+    def _missing_(cls, value: object) -> Status:
+        """Return several flags at once; integers of NumPy (a status array's) count as integers."""
+        flags: Status = super()._missing_(int(value) if isinstance(value, Integral) else value)
+        return flags
 
     def __str__(self) -> str:
         """The names of the flags that are set."""
