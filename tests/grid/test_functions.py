@@ -382,7 +382,7 @@ class Cell:
             bits = getattr(told, "status", told)  # of iterations, with their residuals
             found = self.rows_of(found)
             assert bits.shape == (len(values[0]),)
-            sound = bits[:STATES] & ~int(lw.Status.LOOP_OPEN)  # random states leave loops open
+            sound = bits[:STATES] & ~lw.Status.LOOP_OPEN  # random states leave loops open
             assert not sound.any(), f"status {bits[:STATES]} of sound states"
             lost = bits[STATES:] & int(lw.Status.NOT_FINITE) > 0
             assert lost.all(), f"status of spoilt states is {bits[STATES:]}"
@@ -473,7 +473,7 @@ class Cell:
             keywords = self.keywords(len(values[0]))
             parts, bits = make(*values, status=True, **keywords)
             assert bits.shape == (len(values[0]),)
-            sound = bits[:STATES] & ~int(lw.Status.LOOP_OPEN)  # random states leave loops open
+            sound = bits[:STATES] & ~lw.Status.LOOP_OPEN  # random states leave loops open
             assert not sound.any(), f"status {bits[:STATES]} of sound states"
             assert (bits[STATES:] & int(lw.Status.NOT_FINITE)).all(), bits
             parts = [x[:STATES] for x in parts]
@@ -504,7 +504,7 @@ class Cell:
         )  # fmt: skip
         if form == "status":
             found, bits = found
-            sound = bits[:STATES] & ~int(lw.Status.LOOP_OPEN)  # random states leave loops open
+            sound = bits[:STATES] & ~lw.Status.LOOP_OPEN  # random states leave loops open
             assert not sound.any(), f"status {bits[:STATES]} of sound states"
             assert (bits[STATES:] & int(lw.Status.NOT_FINITE)).all(), bits
         value, gradients = found
