@@ -13,7 +13,7 @@ import numpy as np
 import linkwise as lw
 
 HALF, RADIUS, TURN, DT = 0.25, 0.12, 2.0, 4e-3  # m, m, s, s
-DOWN = np.diag([1.0, -1.0, -1.0])  # the hands' z axes point down
+DOWN = np.diag([-1.0, 1.0, -1.0])  # the hands' z axes point down
 
 
 def pose(p: list[float], R: np.ndarray | None = None) -> np.ndarray:

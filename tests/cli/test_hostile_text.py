@@ -165,7 +165,7 @@ def test_long_work_names_the_robot_in_one_seen_line(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("LINKWISE_CACHE", "off")
     robot = lw.Robot(replace(generic_chain(2), name=WORST))
     robot.gravity_torque(np.zeros((2, 2)))
-    assert [what.split()[0] for what in told] == ["tracing", "compiling"]
+    assert [what.split()[0] for what in dict.fromkeys(told)] == ["tracing", "compiling"]
     assert all(printable(what) == what and "int main" in what for what in told)
 
 

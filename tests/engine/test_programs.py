@@ -267,6 +267,7 @@ def test_no_algorithm_becomes_dearer(name, function):
     assert counted.additions <= most[1]
 
 
+@pytest.mark.filterwarnings("ignore:.*has the norm 1.01:linkwise.errors.StateWarning")
 @pytest.mark.parametrize("function", ["normalize", "difference", "integrate"])
 def test_a_status_changes_no_bit_of_a_result(function: str) -> None:
     """Quaternions: the status looks at the length that the result is divided by."""

@@ -569,7 +569,7 @@ def test_what_cannot_be_is_refused_with_its_name_and_value(case: str) -> None:
         (lambda r: lw.load("iiwa14", strict="no"), "strict 'no': expected True or False"),
         (lambda r: lw.load("a\nb"), "a\\nb: no such file; bundled robots are iiwa14, puma560"),
         (lambda r: r.random_q(size=1.5), "random_q: size is 1.5; expected a number of states, or"),
-        (lambda r: r.compute([], [0.0]), "function []: expected one of inverse_dynamics"),
+        (lambda r: r.compute([], [0.0]), "function is a list; expected the name of a function"),
         (lambda r: r.operation_count("bias", []), "method []: bias expects one of 'auto', 'rnea'"),
         (lambda r: r.operation_count("bias", frame="pad"), "frame is 'pad'; this function takes"),
         (lambda r: r.method_for("bias", dtype="f4"), "dtype 'f4': expected 'float64' or 'float32'"),

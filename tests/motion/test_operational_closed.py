@@ -21,7 +21,7 @@ def five_bar(passive: tuple[str, ...]) -> tuple[lw.Robot, Any]:
         b.link(f"{side}1", mass=1.0, com=(0.2, 0, 0), inertia=(0.001, 0.02, 0.02))
         b.link(f"{side}2", mass=0.7, com=(0.25, 0, 0), inertia=(0.001, 0.02, 0.02))
         b.joint(f"{side}_a", "revolute", parent="base", child=f"{side}1", xyz=(x, 0, 0),
-                axis=(0, 0, 1), damping=0.1)  # fmt: skip
+                axis=(0, 0, 1))  # fmt: skip
         b.joint(f"{side}_b", "revolute", parent=f"{side}1", child=f"{side}2", xyz=(0.4, 0, 0),
                 axis=(0, 0, 1))  # fmt: skip
         b.frame(f"{side}_pin", f"{side}2", xyz=(0.5, 0, 0))

@@ -186,8 +186,11 @@ def test_a_picture(swing: lw.Trajectory, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     figure = swing.plot(row=1, frame="link6")
     axes = figure.axes
-    assert len(axes) == 6 and len(axes[0].lines) == 6 and len(axes[3].lines) == 3
-    np.testing.assert_array_equal(axes[1].lines[4].get_ydata(), swing.qd[1, :, 4])
+    curves, speeds = ([x for x in at.lines if len(x.get_xdata()) == 401] for at in axes[:2])
+    assert len(axes) == 6 and len(curves) == 6 and len(axes[3].lines) == 3
+    np.testing.assert_array_equal(speeds[4].get_ydata(), swing.qd[1, :, 4])
+    limits = {float(x.get_ydata()[0]) for x in axes[0].lines if x not in curves}
+    assert limits and limits <= {float(x) for x in np.ravel(swing.robot.position_limits)}
     figure.savefig(tmp_path / "swing.png")
     assert (tmp_path / "swing.png").stat().st_size > 10_000
 

@@ -32,7 +32,6 @@ from linkwise.algorithms import (
     energy_regressor,
     frame_motion,
     gdahj,
-    grasp_balance,
     grasp_functions,
     grasp_inverse,
     grasp_recursive,
@@ -68,6 +67,7 @@ from linkwise.algorithms import (
 from linkwise.algorithms import innovations_factors as factors
 from linkwise.algorithms import innovations_matrices as matrices
 from linkwise.algorithms.closed_dynamics import WAYS, by_ltl, by_pv, by_pvr
+from linkwise.model.forest import too_few_joints
 from linkwise.model.tree import Frame, Tree
 
 Q, V, LINKS = "nq", "nv", "n_links"  # lengths of inputs and outputs, as attributes of a Tree
@@ -405,7 +405,7 @@ _TABLE = [
 
 _BY_LTL, _BY_PV, _BY_PVR = map(grasp_functions.by, WAYS.values())
 _BY_BALANCE = grasp_functions.drivers(grasp_recursive.recursive)
-_balanced: Own = {"needs": (*DIVIDES, tied.why_not, grasp_balance.too_few_joints)}
+_balanced: Own = {"needs": (*DIVIDES, tied.why_not, too_few_joints)}
 
 
 def _of_grasp(function: str, output: Any) -> list[Algorithm]:

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from linkwise.algorithms import dense, ldl
 from linkwise.algorithms.pv import Sums
-from linkwise.model.tree import BASE, Tree
+from linkwise.model.forest import directions_of_robots
+from linkwise.model.tree import Tree
 from linkwise.spatial import (
     Force,
     Mat3,
@@ -24,33 +25,6 @@ from linkwise.spatial import (
     Vector,
     reciprocal_if_regular,
 )
-
-
-def coupled(tree: Tree) -> dict[int, list[int]]:
-    """Numbers of the directions that contacts hold, those of each robot together, by its root."""
-    assert tree.held is not None
-    found: dict[int, list[int]] = {}
-    first = 0
-    for contact in tree.held.contacts:
-        root = (tree.path(contact.a.link) or [BASE])[0]
-        found.setdefault(root, []).extend(range(first, first + contact.rank))
-        first += contact.rank
-    return found
-
-
-def too_few_joints(tree: Tree) -> str:
-    """Why some robot can never move in all directions that its contacts hold; empty if each can."""
-    assert tree.held is not None
-    for root in coupled(tree):
-        own = [x for x in tree.held.contacts if (tree.path(x.a.link) or [BASE])[0] == root]
-        on_way = {i for x in own for i in tree.path(x.a.link)}
-        held, able = sum(x.rank for x in own), sum(tree.links[i].joint.nv for i in on_way)
-        names, verb = " and ".join(x.name for x in own), "hold" if len(own) > 1 else "holds"
-        if held > able:
-            return f"{names} {verb} {held} directions, and {able} degrees of freedom move them"
-        if any(sum(x.rank for x in own if x.a.link == y.a.link) > 6 for y in own):
-            return f"{names} hold more directions of one link than it can move in"
-    return ""
 
 
 class Equations(NamedTuple):
@@ -82,7 +56,7 @@ def balance(
     """The object's acceleration at its link's origin, and the forces along all directions."""
     inverse, eq = dense.mirrored(sums.inverse), alone(body, spin, push)
     solved: dict[int, list[Scalar]] = {}
-    for rows in coupled(tree).values():
+    for rows in directions_of_robots(tree).values():
         block = [[inverse[i][j] for j in rows] for i in rows]
         scale = [sums.scale[i] for i in rows]
         L, inv_d = ldl.factor_independent(block, scale, reciprocal_if_regular)

@@ -12,7 +12,7 @@
 The cost is that of the arms' links, and of the directions of one robot at a time: they do not meet
 those of another. Ω needs an inverse: every robot must be able to move in all directions that its
 contacts hold. States in which it cannot are singular, and the closed loops of the whole
-(grasp_dynamics.py) are for them; robots that never can are refused (grasp_balance.py).
+(grasp_dynamics.py) are for them; robots that never can are refused (model/forest.py).
 
 W has the wrenches of unit contact forces on the object; rows of Wᵀ a and of free are accelerations
 along what contacts hold, gravity hidden in both.

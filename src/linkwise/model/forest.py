@@ -197,6 +197,33 @@ def _difference(a: Scalar, b: Scalar) -> Scalar:
     return left
 
 
+def directions_of_robots(tree: Tree) -> dict[int, list[int]]:
+    """Numbers of the directions that contacts hold, those of each robot together, by its root."""
+    assert tree.held is not None
+    found: dict[int, list[int]] = {}
+    first = 0
+    for contact in tree.held.contacts:
+        root = (tree.path(contact.a.link) or [BASE])[0]
+        found.setdefault(root, []).extend(range(first, first + contact.rank))
+        first += contact.rank
+    return found
+
+
+def too_few_joints(tree: Tree) -> str:
+    """Why some robot can never move in all directions that its contacts hold; empty if each can."""
+    assert tree.held is not None
+    for root in directions_of_robots(tree):
+        own = [x for x in tree.held.contacts if (tree.path(x.a.link) or [BASE])[0] == root]
+        on_way = {i for x in own for i in tree.path(x.a.link)}
+        held, able = sum(x.rank for x in own), sum(tree.links[i].joint.nv for i in on_way)
+        names, verb = " and ".join(x.name for x in own), "hold" if len(own) > 1 else "holds"
+        if held > able:
+            return f"{names} {verb} {held} directions, and {able} degrees of freedom move them"
+        if any(sum(x.rank for x in own if x.a.link == y.a.link) > 6 for y in own):
+            return f"{names} hold more directions of one link than it can move in"
+    return ""
+
+
 def clash(trees: Iterable[Tree]) -> bool:
     """Whether some name of what moves is used by two robots, or is that of the object."""
     seen = {OBJECT}

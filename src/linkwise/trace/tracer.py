@@ -21,7 +21,10 @@ from linkwise.trace.expr import Expr, Graph, reachable
 from linkwise.trace.program import FLAGS, Output, Port, Program, Signature, Slot
 from linkwise.trace.status import status_of
 
-CONTACT_FUNCTIONS = ("forward_dynamics", "constraint_forces")  # status: contacts that pull
+CONTACT_FUNCTIONS = (
+    "forward_dynamics",
+    "constraint_forces",
+)  # status: open loops, contacts that pull
 PULL_ROUNDING = 1e-6  # of a contact's force: a pull below is rounding
 
 
@@ -149,8 +152,8 @@ def trace(task: Task, tree: Tree, most: int = 2**62) -> Program:
 def _loop_residual(
     task: Task, tree: Tree, graph: Graph, given: Mapping[str, Sequence[Any]]
 ) -> list[Expr]:
-    """Errors of closed loops at the state of forward dynamics, of positions and velocities."""
-    if task.algorithm.function != "forward_dynamics" or not tree.is_closed or tree.held:
+    """Errors of closed loops at the state, of positions and velocities."""
+    if task.algorithm.function not in CONTACT_FUNCTIONS or not tree.is_closed or tree.held:
         return []
     pivots = list(graph.pivots)
     found = closure_errors.residual(task.tree(tree, given), given["q"], given["qd"])
