@@ -64,7 +64,7 @@ def states(robot: lw.Robot, algorithm: Algorithm, dtype: str) -> list[np.ndarray
     own = {"weights": lambda size: rng.uniform(0.5, 2.0, (STATES, size))}
     values = [
         robot.random_q(seed=3, size=STATES)
-        if name == "q"
+        if name in ("q", "q0", "q1")
         else own.get(name, lambda size: rng.normal(size=(STATES, size)))(size)
         for name, size in algorithm.input_sizes(robot.tree)
     ]
