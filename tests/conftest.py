@@ -36,6 +36,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
+from rotations import random_rotation
 
 import linkwise as lw
 from linkwise.algorithms.mobility import completed
@@ -52,6 +53,7 @@ from linkwise.model.description import (
 )
 from linkwise.model.tree import Tree
 from linkwise.spatial import Force, Vec3
+from linkwise.spatial.matrices import about, determinant, lengths, of_principal
 from linkwise.trace.program import Program
 from linkwise.trace.tracer import evaluate as evaluate_task
 from linkwise.trace.tracer import flatten, trace
@@ -389,22 +391,17 @@ ONE_NUMBER = ("revolute", "continuous", "prismatic", "helical")  # kinds that ma
 PLACES = ("any", "quarter turns", "parallel")
 
 
-def _rotation(rng: np.random.Generator) -> np.ndarray:
-    Q, _ = np.linalg.qr(rng.normal(size=(3, 3)))
-    return Q * np.sign(np.linalg.det(Q))
-
-
 def _quarter_turns(rng: np.random.Generator) -> np.ndarray:
     """One of the 24 rotations whose entries are exactly 0 and ±1."""
     P = np.eye(3)[rng.permutation(3)] * rng.choice([-1.0, 1.0], 3)
-    return P * np.linalg.det(P).round()
+    return P * determinant(P)
 
 
 def _place(place: str, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Rotation, translation and axis of a joint."""
     if place == "any":
         axis = rng.normal(size=3)
-        return _rotation(rng), rng.uniform(-0.5, 0.5, 3), axis / np.linalg.norm(axis)
+        return random_rotation(rng), rng.uniform(-0.5, 0.5, 3), axis / lengths(axis)
     R = np.eye(3) if place == "parallel" else _quarter_turns(rng)
     axis = np.eye(3)[2 if place == "parallel" else rng.integers(3)]
     return R, rng.uniform(-0.5, 0.5, 3) * rng.integers(0, 2, 3), axis * rng.choice([-1.0, 1.0])
@@ -412,9 +409,8 @@ def _place(place: str, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray
 
 def _body(rng: np.random.Generator) -> BodyInertia:
     """A body that can exist: positive second moments about its centre of mass."""
-    mass, R = rng.uniform(0.2, 5.0), _rotation(rng)
-    second = mass * R @ np.diag(rng.uniform(0.01, 0.2, 3) ** 2) @ R.T
-    tensor = np.trace(second) * np.eye(3) - second
+    mass, R, sizes = rng.uniform(0.2, 5.0), random_rotation(rng), rng.uniform(0.01, 0.2, 3)
+    tensor = about(of_principal(mass * (sizes * sizes), R))
     upper = (float(tensor[i, j]) for i, j in zip(*np.triu_indices(3), strict=True))
     com = (float(x) for x in rng.uniform(-0.3, 0.3, 3))
     return BodyInertia(mass, tuple(com), tuple(upper))
@@ -461,7 +457,7 @@ def _details(kind: str, axis: np.ndarray, friction: bool, rng: np.random.Generat
     details: dict[str, Any] = {}
     if kind == "universal":
         second = np.cross(axis, np.eye(3)[np.argmin(np.abs(axis))])
-        details["second_axis"] = tuple(map(float, second / np.linalg.norm(second)))
+        details["second_axis"] = tuple(map(float, second / lengths(second)))
     if kind == "helical":
         details["pitch"] = float(rng.uniform(-0.3, 0.3))
     if friction and rng.random() < 0.5:

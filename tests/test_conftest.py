@@ -37,7 +37,9 @@ def test_of_full_runs():
 def test_skips_need_reasons_and_left_out_tests_are_counted(tmp_path: Path) -> None:
     shutil.copy(Path(__file__).with_name("conftest.py"), tmp_path)
     (tmp_path / "test_some.py").write_text(TESTS)
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  full\n  quick\n")
+    shared = Path(__file__).with_name("shared")
+    settings = f"[pytest]\npythonpath = {shared}\nmarkers =\n  full\n  quick\n"
+    (tmp_path / "pytest.ini").write_text(settings)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not full"]
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "1 failed, 2 passed, 1 skipped, 5 deselected, 1 xfailed, 1 error" in run.stdout, (

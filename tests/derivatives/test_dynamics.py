@@ -5,20 +5,16 @@ tests/papers/test_agreement_all.py has every kind of joint in 50 digits.
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from every_joint import every_joint
 
 import linkwise as lw
 from linkwise.algorithms import FUNCTIONS
 from linkwise.bench.pinocchio import pinocchio_model
 from linkwise.trace.tracer import Task, evaluate
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "shared"))
-from every_joint import every_joint
 
 STEP = 1e-40
 VALUE = {

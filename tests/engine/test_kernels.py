@@ -21,6 +21,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+from rotations import random_rotation
 
 import linkwise as lw
 from linkwise.algorithms import FUNCTIONS, Algorithm
@@ -43,6 +44,7 @@ from linkwise.model.description import (
     RobotDescription,
 )
 from linkwise.robot import Robot
+from linkwise.spatial.matrices import lengths
 from linkwise.spatial.scalar import sincos
 from linkwise.study.generic import generic_chain
 from linkwise.trace.assemble import needed
@@ -131,10 +133,8 @@ def tree_robot(seed: int, joints: int) -> lw.Robot:
     rng = np.random.default_rng(seed)
     links, moving = [LinkDescription("base")], []
     for i in range(joints):
-        turn, _ = np.linalg.qr(rng.normal(size=(3, 3)))
-        turn *= np.sign(np.linalg.det(turn))
-        axis = rng.normal(size=3)
-        axis /= np.linalg.norm(axis)
+        turn, axis = random_rotation(rng), rng.normal(size=3)
+        axis /= lengths(axis)
         pose = Pose(tuple(map(tuple, turn.tolist())), tuple(rng.uniform(-0.5, 0.5, 3).tolist()))  # type: ignore[arg-type]
         tensor = (0.2, 0.01, -0.02, 0.3, 0.03, 0.25)
         links.append(

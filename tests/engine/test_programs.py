@@ -1,9 +1,8 @@
 """Programs: every traced function is legal, and the verifier names what is not."""
 
 import dataclasses
-import sys
-from pathlib import Path
 
+import arms
 import numpy as np
 import pytest
 
@@ -25,9 +24,6 @@ from linkwise.trace.schedule import (
 )
 from linkwise.trace.tracer import Task, trace
 from linkwise.trace.verify import IllegalProgram, verify
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "shared"))
-import arms
 
 ALL = [a for methods in FUNCTIONS.values() for a in methods.values()]
 

@@ -7,18 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from rotations import random_rotation
 
 import linkwise as lw
 
 
-def rotation(rng: np.random.Generator) -> np.ndarray:
-    Q, _ = np.linalg.qr(rng.normal(size=(3, 3)))
-    return np.asarray(Q * np.sign(np.linalg.det(Q)))
-
-
 def pose(rng: np.random.Generator, reach: float = 0.5) -> np.ndarray:
     T = np.eye(4)
-    T[:3, :3], T[:3, 3] = rotation(rng), rng.uniform(-reach, reach, 3)
+    T[:3, :3], T[:3, 3] = random_rotation(rng), rng.uniform(-reach, reach, 3)
     return T
 
 

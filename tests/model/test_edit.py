@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rotations import random_rotation
 
 import linkwise as lw
 from linkwise.model import edit
@@ -81,8 +82,7 @@ def same_dynamics(
 
 def pose(rng: np.random.Generator) -> np.ndarray:
     T = np.eye(4)
-    Q, _ = np.linalg.qr(rng.normal(size=(3, 3)))
-    T[:3, :3], T[:3, 3] = Q * np.sign(np.linalg.det(Q)), rng.uniform(-1, 1, 3)
+    T[:3, :3], T[:3, 3] = random_rotation(rng), rng.uniform(-1, 1, 3)
     return T
 
 

@@ -215,6 +215,20 @@ def test_nothing_that_builds_robots_multiplies_arrays() -> None:
     assert outside.keys() <= with_own, {k: v for k, v in outside.items() if k not in with_own}
 
 
+# of tests: builders of robots that several files use
+FIXTURES = ("conftest.py", "shared/arms.py", "shared/every_joint.py", "shared/rotations.py",
+            "shared/small_robots.py")  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FIXTURES)
+def test_robots_of_tests_do_not_round_as_the_processor_likes(name: str) -> None:
+    module = ast.parse(Path(__file__).parents[1].joinpath(name).read_text())
+    # a bound on errors, which builds nothing
+    module.body = [x for x in module.body if getattr(x, "name", "") != "_mobility"]
+    source = ast.unparse(module)
+    assert calls_by_machine(source) + matrix_products(source) == []
+
+
 def test_the_nets_catch_what_they_are_for() -> None:
     source = "import numpy as np\nx = np.linalg.norm(a)\ny = R @ S @ R.T\nfrom math import hypot\n"
     assert sorted(calls_by_machine(source)) == ["math.hypot", "np.linalg, line 2"]

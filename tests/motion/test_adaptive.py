@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from arms import iiwa14
 
 import linkwise as lw
 from linkwise.motion.setup import SOLVERS
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "shared"))
-from arms import iiwa14
 
 TIGHT: Any = {"integrator": "DOP853", "rtol": 1e-12, "atol": 1e-12}
 

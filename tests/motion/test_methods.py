@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from arms import iiwa14
 
 import linkwise as lw
 from linkwise.algorithms.implicit import CREEP
 from linkwise.algorithms.momentum import lagrangian, pulled, pushed
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "shared"))
-from arms import iiwa14
 
 # -- derivatives of the Lagrangian ----------------------------------------------------------------
 

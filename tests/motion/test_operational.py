@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import copy
 import pickle
-import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import mpmath
 import numpy as np
 import pytest
+from arms import iiwa14
 
 import linkwise as lw
 import linkwise.spatial.precise  # mpmath numbers as scalars
@@ -23,9 +22,6 @@ from linkwise.algorithms.softening import damped
 from linkwise.control import OperationalSpace, PerStep
 from linkwise.motion.laws import PD, law_torques
 from linkwise.motion.operational import follow
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "shared"))
-from arms import iiwa14
 
 FRAME = "link7"
 EPS = np.finfo(float).eps

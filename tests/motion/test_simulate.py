@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from arms import iiwa14
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,9 +20,6 @@ from linkwise.motion.integrators import INTEGRATORS
 from linkwise.motion.rollout import Rollout, trace_rollout
 from linkwise.trace.program import For
 from linkwise.trace.verify import verify
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "shared"))
-from arms import iiwa14
 
 ROOT = Path(__file__).parents[2]
 

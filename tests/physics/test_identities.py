@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from rotations import random_rotation
 
 from linkwise.algorithms import FUNCTIONS, configurations
 from linkwise.model import edit
@@ -419,7 +420,7 @@ def test_splitting_a_link_by_a_fixed_joint_does_not_matter(
     s = draw(data, max_joints=30, kinds=SIMPLE, mimic=False, base="fixed")
     i = int(s.rng.choice([k for k, x in enumerate(s.description.links) if x.inertia is not None]))
     link = s.description.links[i]
-    R, p, share = rotation(s.rng), s.rng.uniform(-0.3, 0.3, 3), s.rng.uniform(0.1, 0.9)
+    R, p, share = random_rotation(s.rng), s.rng.uniform(-0.3, 0.3, 3), s.rng.uniform(0.1, 0.9)
     kept, cut = scaled(link.inertia, share), seen_in(scaled(link.inertia, 1 - share), R, p)
     links = list(s.description.links)
     links[i] = replace(link, inertia=kept)
@@ -438,7 +439,10 @@ def test_choice_of_link_frames_does_not_matter(
     s = draw(data, max_joints=30, kinds=SIMPLE, mimic=False, base="fixed")
     turned = {"base": (np.eye(3), np.zeros(3))}
     for joint in s.description.joints:
-        turned[joint.child] = (rotation(s.rng), s.rng.uniform(-0.3, 0.3) * np.array(joint.axis))
+        turned[joint.child] = (
+            random_rotation(s.rng),
+            s.rng.uniform(-0.3, 0.3) * np.array(joint.axis),
+        )
     links = [
         replace(x, inertia=x.inertia and seen_in(x.inertia, *turned[x.name]))
         for x in s.description.links
@@ -452,11 +456,6 @@ def test_choice_of_link_frames_does_not_matter(
     expected = evaluate(s.robot, "forward_kinematics", s.q, frame=frame) @ G
     moved = evaluate(Robot(other), "forward_kinematics", s.q, frame=frame)
     assert_close(moved, expected)
-
-
-def rotation(rng: np.random.Generator) -> np.ndarray:
-    Q, _ = np.linalg.qr(rng.normal(size=(3, 3)))
-    return Q * np.sign(np.linalg.det(Q))
 
 
 def pose(R: np.ndarray, p: np.ndarray) -> Pose:
