@@ -1015,7 +1015,8 @@ class Robot(Functions, Conversions):
         40
         """
         task = self._calls.tasks.task(Key(function, method, frame))
-        once = count_operations(self._calls.kernels.program(_compiled(task)))
+        kernels = self._calls.kernels
+        once = count_operations(kernels.program(kernels.equations(_compiled(task))))
         return once if task.of_columns is None else once.repeated(self.nv)
 
     def source(
@@ -1039,7 +1040,9 @@ class Robot(Functions, Conversions):
         _check_dtype(dtype)
         text = text_of(backend)
         task = self._calls.tasks.task(Key(function, method, frame), dtype, text.kind)
-        program = self._calls.kernels.ready(_compiled(task), lambda p: text.order(p, dtype))
+        kernels = self._calls.kernels
+        equations = kernels.equations(_compiled(task))
+        program = kernels.ready(equations, lambda p: text.order(p, dtype))
         return text.render(program, dtype, self.name)
 
     def export(

@@ -154,8 +154,8 @@ def test_derivatives_by_parameters(random_robot: Any, rng: Any, name: str) -> No
         robot.parametric(name)
     )  # fmt: skip
     q, qd, qdd = states(robot, rng, 4)
-    own = free._calls._parameters._usual[np.dtype(float)][name]
-    own = own.reshape(free._calls._parameters._shapes[name])
+    own = free._calls.parameters._usual[np.dtype(float)][name]
+    own = own.reshape(free._calls.parameters._shapes[name])
     found = free.derivative("inverse_dynamics", wrt=name)(q, qd, qdd)
     assert found.shape == (4, robot.nv, *own.shape)
     along, h = rng.normal(size=own.shape), 1e-5

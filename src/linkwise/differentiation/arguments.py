@@ -31,7 +31,7 @@ def gathered(
         )
     rest, constants = options, ()
     if plan.task.parameters:
-        rest, constants = calls._parameters.taken(plan.title, own, options)
+        rest, constants = calls.parameters.taken(plan.title, own, options)
     if f_ext is not None or plan.task.external:
         own += _wrenches(plan, f_ext)
     if damping is not None or plan.task.damped:

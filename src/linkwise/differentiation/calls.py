@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from linkwise.differentiation import solutions
 from linkwise.differentiation.arguments import by_name, rows, tangents
 from linkwise.differentiation.columns import MOST_WRITTEN, by_columns, columns, weighted
-from linkwise.differentiation.equations import function_of
+from linkwise.differentiation.equations import equations_of
 from linkwise.differentiation.plan import (
     CURVATURE,
     GRADIENT,
@@ -33,7 +33,7 @@ from linkwise.differentiation.plan import (
 from linkwise.engine import devices
 from linkwise.engine.arrays import check_out, wrenches
 from linkwise.engine.calls import Calls, Options, Wrenches
-from linkwise.engine.served import Served
+from linkwise.engine.compiled import CompiledFunction
 from linkwise.engine.tasks import Key, frames_of
 from linkwise.trace.diff import Mode
 from linkwise.trace.program import OperationCount, count_operations
@@ -47,28 +47,24 @@ class Made:
 
     def __init__(self, calls: Calls, asked: Asked) -> None:
         self._calls, self.plan = calls, Plan(calls.tasks, asked)
-        self._served: dict[bool, Served] = {}
+        self._functions: dict[bool, CompiledFunction] = {}
         self.wide: list[list[Made] | None] = []  # what makes its columns, once that is known
 
     def __call__(
         self, given: Sequence[Any], out: Any, threads: int | None, status: bool, device: str | None
     ) -> tuple[Any, Any]:
         """All parts (..., size), and the status or None."""
-        served = self._served.get(status)
-        if served is None:
-            served = self._served[status] = Served(self, function_of(self.plan, status))
-        found = NotImplemented
-        if out is None and threads is None and device is None:
-            found = served.fast(*given)
-        elif device is None:
-            found = served.fast(*given, out=out, threads=threads)
-        if found is NotImplemented:
-            found = served(given, out, threads, device)
+        function = self._functions.get(status)
+        if function is None:
+            equations = equations_of(self.plan, status)
+            function = self._functions[status] = self._calls.compiled(equations)
+        found = function(given, out, threads, device)
         return found if status else (found, None)
 
     def operations(self) -> OperationCount:
         """Of one state."""
-        return count_operations(function_of(self.plan, False).program())
+        equations = equations_of(self.plan, False)
+        return count_operations(self._calls.kernels.program(equations))
 
 
 def _cut(rows: Any, parts: Sequence[Part]) -> list[Any]:
@@ -227,11 +223,11 @@ def dynamics_in_columns(calls: Calls, function: str, frames: tuple[str, ...]) ->
         return None
     asked = Asked(Key(function, external=frames), None, value=True)
     key = ("columns", asked)
-    if key not in calls.served:
+    if key not in calls.functions:
         able = by_columns(calls.tasks, asked) is not None
         made = _derivative(calls, asked, 1, False, False) if able else None
-        calls.served.setdefault(key, made)
-    found: Derivative | None = calls.served[key]
+        calls.functions.setdefault(key, made)
+    found: Derivative | None = calls.functions[key]
     return found
 
 
@@ -494,9 +490,9 @@ class Differentiation:
 
     def _kept(self, asked: Asked) -> Made:
         """What was asked for, made once."""
-        found: Made | None = self._calls.served.get(asked)
+        found: Made | None = self._calls.functions.get(asked)
         if found is None:
-            found = self._calls.served.setdefault(asked, Made(self._calls, asked))
+            found = self._calls.functions.setdefault(asked, Made(self._calls, asked))
         return found
 
     def _named(self, what: str, given: Given, asked: Asked) -> dict[str, Any]:

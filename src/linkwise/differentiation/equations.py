@@ -17,13 +17,13 @@ from linkwise.differentiation.following import follow
 from linkwise.differentiation.implicit import solved
 from linkwise.differentiation.plan import GRADIENT, HVP, JACOBIAN, JVP, VJP, Plan
 from linkwise.engine.build import TRACING, free_memory
-from linkwise.engine.served import Function
+from linkwise.engine.equations import Equations, flags, straight_line
 from linkwise.errors import ProgramTooLarge, quote
 from linkwise.model.tree import Tree
 from linkwise.spatial import select, sqrt
 from linkwise.trace.expr import Expr, Graph, TooManyNodes, summed
 from linkwise.trace.implicit import put_in
-from linkwise.trace.program import Program
+from linkwise.trace.program import Program, Slot
 from linkwise.trace.roll import Rates, Weights, trace_rolled
 from linkwise.trace.status import not_finite, status_of
 from linkwise.trace.tangents import Argument, Rows, Traced
@@ -41,7 +41,7 @@ LOADS = ("bias", "gravity_torque")
 ANALYTIC = ("composite", "implicit")  # first methods that take fewer operations than the graph's
 
 
-def function_of(plan: Plan, status: bool) -> Function:
+def equations_of(plan: Plan, status: bool) -> Equations:
     """A plan as a function of states; its result has all parts, one after another."""
     task, ports = plan.task, (*plan.ports, *plan.solution, *plan.more)
     content = (task.name, task.frame, task.axes, task.external, task.damped, task.parameters)
@@ -55,11 +55,13 @@ def function_of(plan: Plan, status: bool) -> Function:
     def trace(graph: Graph, inputs: list[list[Expr]]) -> Sequence[Expr]:
         return traced(plan, graph, inputs)
 
-    def by_loops() -> Program:
-        return rolled(plan, status)
-
-    seen, whole = bits if status else None, by_loops if task.rolled else None
-    return Function(plan.title, key, ports, plan.size, trace, (), seen, whole)
+    outputs = (Slot("result", (plan.size,)), *flags(status))
+    if task.rolled:
+        return Equations(
+            plan.title, (*key, "rolled"), ports, outputs, lambda _: rolled(plan, status),
+            rolled=True,
+        )  # fmt: skip
+    return straight_line(plan.title, key, ports, outputs, trace, bits if status else None)
 
 
 def rolled(plan: Plan, status: bool) -> Program:

@@ -19,7 +19,7 @@ from linkwise.engine.tasks import TITLES, Key, Tasks
 from linkwise.model.parameters import KINDS
 from linkwise.model.tree import Tree
 from linkwise.trace.diff import Mode
-from linkwise.trace.program import Port
+from linkwise.trace.program import CONFIGURATION, NUMBERS, Port
 from linkwise.trace.tangents import Configurations, Numbers, Poses, Space, States
 from linkwise.trace.tracer import Task
 
@@ -140,7 +140,7 @@ class Plan:
             return ()
         algorithm = self.task.algorithm
         size, found_q = prod(algorithm.output_shape(self.tree)), algorithm.output == ("nq",)
-        return (Port("solution", size, configuration=found_q),)
+        return (Port("solution", size, kind=CONFIGURATION if found_q else NUMBERS),)
 
     @property
     def starts(self) -> tuple[str, ...]:

@@ -32,21 +32,19 @@ PAIR = 60  # bytes per entry of a matrix made by loops, measured on 6,000 joints
 
 
 def traced(task: Task, tree: Tree, robot: str, effort: Effort) -> Program:
-    """The program of a task; refused where it could not be compiled in this machine's memory."""
+    """The program of a task; refused if it could not be compiled in this machine's memory."""
     most = free_memory() // (TRACING + effort.bytes)
-    if not task.rolled:
-        _refuse_many_results(task, tree, robot, most)
-    with progress(f"tracing {task.name} of {quote(robot)}"):
-        if task.rolled:
-            _refuse_too_large(task, tree, robot)
-            return trace_rolled(task, tree)
-        about = too_many(task, tree, most)
-        if about:
-            raise _too_large(task, tree, robot, f"about {about:.0e}")
-        try:
-            return trace(task, tree, most)
-        except TooManyNodes:
-            raise _too_large(task, tree, robot, f"more than {most:,}") from None
+    if task.rolled:
+        _refuse_too_large(task, tree, robot)
+        return trace_rolled(task, tree)
+    _refuse_many_results(task, tree, robot, most)
+    about = too_many(task, tree, most)
+    if about:
+        raise _too_large(task, tree, robot, f"about {about:.0e}")
+    try:
+        return trace(task, tree, most)
+    except TooManyNodes:
+        raise _too_large(task, tree, robot, f"more than {most:,}") from None
 
 
 def _too_large(task: Task, tree: Tree, robot: str, count: str) -> ProgramTooLarge:

@@ -1,49 +1,36 @@
-"""From a call to a kernel: one path for every function, option and kind of array.
+"""The functions of a robot, from the arguments of a public method to a compiled function.
 
-A `Call` is one kind of call (`Key`): the names and sizes of its arguments, and its tasks. `Calls`
-has all calls of one robot and runs them: on the front of the backend (`backends/base.py`), which
-takes the usual arguments without Python, or in `Calls.general`, which takes all.
+`Calls` has a `CompiledFunction` for each kind of call (`Key`) of the functions of the table, and
+for whatever else is compiled for the robot. Arrays and kernels are ``compiled.py``'s business.
 """
 
 from __future__ import annotations
 
 import inspect
 import pickle
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+import weakref
+from collections.abc import Mapping
+from functools import partial
 from typing import Any, Literal, Required, TypedDict, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwise.backends.base import (
-    BATCH,
-    ONE,
-    Backend,
-    DeviceBackend,
-    Front,
-    Keep,
-    Kernel,
-    Methods,
-    Site,
-)
-from linkwise.backends.choice import cpu, gpu
-from linkwise.backends.process import build_lock
-from linkwise.engine import arrays, columns, devices, iterative, lazy
-from linkwise.engine.kernels import Kernels, cached
+from linkwise.backends.base import Methods
+from linkwise.engine import arrays, devices, iterative, lazy
+from linkwise.engine.compiled import CompiledFunction, Entry, Runtime, announced
+from linkwise.engine.equations import Equations
+from linkwise.engine.kernels import Kernels
 from linkwise.engine.parameters import Parameters
-from linkwise.engine.quaternions import warn_of_norms
 from linkwise.engine.tasks import TITLES, Key, Tasks
 from linkwise.errors import ContactWarning, meant, warn
 from linkwise.model.parameters import KINDS, Parameter
 from linkwise.model.tree import Tree
-from linkwise.trace.program import FLAGS_DTYPE
 from linkwise.trace.status import Status
 from linkwise.trace.tracer import CONTACT_FUNCTIONS, Task, evaluate, flatten
 
 Array = NDArray[Any]
 Wrenches = Mapping[str, ArrayLike]
-AnyBatch = arrays.Batch | devices.DeviceBatch
 Result = Array  # with ``status=True`` the pair (array, status bits), whose parts are then Any
 Pair = tuple[Array, Array]
 
@@ -106,66 +93,38 @@ USUAL = Options(out=None, threads=None, status=False, device=None)
 OPTIONS = frozenset(USUAL)
 
 
-class Call:
-    """One kind of call of one robot."""
-
-    def __init__(self, tasks: Tasks, key: Key) -> None:
-        self._tasks, self.key = tasks, key
-        self.title = TITLES.get(key.function, key.function)
-        task = tasks.task(key)
-        self._tasks_made = {("float64", "cpu"): task}
-        self.ports = [(port.name, port.size) for port in task.ports(tasks.tree)]
-        self.output = task.algorithm.output_shape(tasks.tree)
-        # until the front refuses it
-        self.for_front = not (task.algorithm.iterates or task.in_pieces)
-        for k, name in enumerate(key.external, len(task.algorithm.inputs)):
-            self.ports[k] = (f"f_ext[{name!r}]", 6)
-        self.plans: devices.Plans = {}  # of arrays on devices, by their layout
-        self.site: Site | None = None  # from the first kernel on, where the front has one
-        self.parted: Site | None = None  # the method's own, where that returns parts of the result
-        self.matrices = task.algorithm.matrices
-
-    @property
-    def sizes(self) -> list[int]:
-        """Numbers of each argument for one state."""
-        return [size for _, size in self.ports]
-
-    def task(self, dtype: str, device: str = "cpu") -> Task:
-        """The task for a number type and a kind of device: the best method may differ."""
-        found = self._tasks_made.get((dtype, device))
-        if found is None:
-            found = self._tasks.task(self.key, dtype, device)
-            self._tasks_made[dtype, device] = found
-        return found
-
-
 class Calls:
-    """All calls of one robot."""
+    """The functions of one robot: those of the table by `Key`, and all others that it compiled."""
 
     __slots__ = (
-        "_calls",
-        "_front",
-        "_parameters",
+        "__weakref__",
+        "_table",
         "_unilateral",
+        "functions",
         "handle",
-        "kernels",
-        "served",
+        "parameters",
+        "runtime",
         "tasks",
     )
 
     def __init__(self, tree: Tree, name: str, parameters: tuple[Parameter, ...] = ()) -> None:
         self.tasks = Tasks(tree, name, parameters)
-        self._parameters = Parameters(tree, parameters)
+        self.parameters = Parameters(tree, parameters)
+        self.runtime = Runtime(tree, name)
         self._unilateral = tree.unilateral  # some contact can only push
-        self.kernels = Kernels(tree, name)
-        self._calls: dict[tuple[Any, ...], Call] = {}
-        self._front: Front | None = None  # made with the first kernel, as is its ``handle``
-        self.served: dict[Any, Any] = {}  # functions of states that are in no table (served.py)
+        self._table: dict[tuple[Any, ...], CompiledFunction] = {}
+        self.functions: dict[Any, Any] = {}  # what else is compiled for the robot
+        # ``handle``, which compiled methods look for, is set with the first kernel
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle what kernels are made from; as bytes, since protocols 0 and 1 know no slots."""
         made_of = (self.tasks.tree, self.tasks.name, self.tasks.parameters)
         return _unpickled, (pickle.dumps(made_of),)
+
+    @property
+    def kernels(self) -> Kernels:
+        """The kernels of the robot."""
+        return self.runtime.kernels
 
     def run(
         self,
@@ -179,58 +138,79 @@ class Calls:
         f_ext: Wrenches | None = None,
         damping: Array | None = None,
     ) -> Result:
-        """Run a function."""
+        """Run a function of the table."""
         if self._unilateral and function in CONTACT_FUNCTIONS and not options.get("status"):
-            told: Options = {**options, "status": True}
-            found, bits = self.run(function, values, told, method=method, frame=frame, axes=axes,
-                                   f_ext=f_ext, damping=damping)  # fmt: skip
+            watched: Options = {**options, "status": True}
+            result, bits = self.run(function, values, watched, method=method, frame=frame,
+                                    axes=axes, f_ext=f_ext, damping=damping)  # fmt: skip
             warn_of_pulls(function, bits)
-            return found  # type: ignore[no-any-return]
+            return result  # type: ignore[no-any-return]
         out = threads = device = None
         status = False
-        own = self._parameters if self.tasks.parameters else None
-        options, constants = own.taken(function, values, options) if own else (options, ())
+        constants: tuple[Any, ...] = ()
+        if self.tasks.parameters:
+            options, constants = self.parameters.taken(function, values, options)
         if options:
             out, threads, status, device = unpacked(function, options)
         external: tuple[str, ...] = ()
         if f_ext is not None:
             external, wrenches = arrays.wrenches(f_ext)
             values = (*values, *wrenches)
-        softened = () if damping is None else (damping,)
-        values = (*values, *softened, *constants)
+        if damping is not None:
+            values = (*values, damping)
+        if constants:
+            values = (*values, *constants)
         key = (function, method, frame, axes, external, damping is not None, status)
         try:
-            known = self._calls.get(key)
+            call = self._table.get(key)
         except TypeError:  # a name that is no text
-            known = None
-        call = self.call(key) if known is None else known  # a new kind of call is made
-        result: Result
-        if device is not None:
-            result = self._moved(call, values, out, threads, devices.number(device))
-            return result
-        if call.plans and threads is None:
-            result = devices.repeated(call.plans, values, out)
-            if result is not None:
-                return result
-        if call.site is not None:
-            run, plain = call.site.run, out is None and threads is None
-            result = run(*values) if plain else run(*values, out=out, threads=threads)
-            if result is not NotImplemented:
-                return result
-        result = self.general(call, values, out, threads)
-        return result
+            call = None
+        if call is None:
+            call = self.function(key)
+        result = call(values, out, threads, device)
+        if self.runtime.handle is not None:
+            self.handle = self.runtime.handle
+        return result  # type: ignore[no-any-return]
 
-    def call(self, key: tuple[Any, ...]) -> Call:
-        """A kind of call (a `Key`), made when it is first needed."""
+    def function(self, key: tuple[Any, ...]) -> CompiledFunction:
+        """A function of the table for a kind of call (a `Key`), compiled when it is called."""
         try:
-            found = self._calls.get(key)
+            known = self._table.get(key)
         except TypeError:
             self._refuse_names(Key(*key))
             raise
-        if found is None:
-            made = Key(*key)  # of two threads that make one, both use the first one's
-            found = self._calls.setdefault(made, Call(self.tasks, made))
-        return found
+        if known is None:
+            own = Key(*key)  # of two threads that make one, both use the first one's
+            known = self._table.setdefault(own, self._new(own))
+        return known
+
+    def _new(self, key: Key) -> CompiledFunction:
+        tasks, tree, kernels = self.tasks, self.tasks.tree, self.runtime.kernels
+        usual = tasks.task(key)
+
+        def equations(dtype: str, kind: str) -> Equations:
+            first = (dtype, kind) == ("float64", "cpu")
+            return kernels.equations(usual if first else tasks.task(key, dtype, kind))
+
+        inputs = [(port.name, port) for port in usual.ports(tree)]
+        for k, name in enumerate(key.external, len(usual.algorithm.inputs)):
+            inputs[k] = (f"f_ext[{name!r}]", inputs[k][1])
+        plain = Key(key.function, frame=key.frame)
+        served = key in (plain, plain._replace(frame=None, status=True)) and not tasks.parameters
+        matrices = usual.algorithm.matrices if key == plain else 0
+        served = served and (bool(matrices) or not usual.algorithm.matrices)
+        me = weakref.ref(self)
+        return CompiledFunction(
+            self.runtime,
+            TITLES.get(key.function, key.function),
+            equations,
+            inputs,
+            usual.slots(tree),
+            entry=Entry(key.function, key.frame, key.status, served, matrices),
+            constant=None if tree.nv else partial(_without_joints, usual, tree),
+            remake=lambda: (_function_of, (me(), tuple(key))),
+            any_norm=key.function == "normalize",
+        )
 
     def _refuse_names(self, key: Key) -> None:
         """Say which of the names is no text."""
@@ -240,163 +220,16 @@ class Calls:
             if name is not None:
                 self.tasks.frame(name)
 
-    def general(self, call: Call, values: tuple[Any, ...], out: Any, threads: Any) -> Any:
-        """Run a call with any dtype, layout, batch and ``out``."""
-        wide = None if call.site is None else arrays.widened(values)
-        if call.site is not None and wide is not None:
-            found = call.site.run(*wide, out=out, threads=threads)
-            if found is not NotImplemented:
-                return found
-        return self._direct(call, values, out, threads)
-
-    def _direct(
-        self,
-        call: Call,
-        values: tuple[Any, ...],
-        out: Any,
-        threads: Any,
-        moved_to: Backend | None = None,
-    ) -> Any:
-        """Run a call without the front."""
-        if lazy.packages(values):
-            return lazy.run(self, call, values, out, threads)
-
-        def run(batch: AnyBatch, backend: Backend, out: Any) -> Any:
-            outputs = [(call.output, batch.dtype)]
-            if call.key.status:
-                outputs.append(((), FLAGS_DTYPE))
-            if not self.tasks.tree.nv:
-                found = batch.spread(self._without_joints(call), outputs, out)
-            else:
-                task = call.task(batch.dtype, backend.kind)
-                if task.of_columns is not None:
-                    return columns.run(self.kernels, task, batch, backend, out, threads)
-                kernel = self._kernel(call, task, batch, backend) if batch.states else None
-                found = batch.run(kernel, outputs, out, threads)
-                devices.keep_plan(call.plans, batch, kernel, outputs, values, out)
-            return found[0] if len(found) == 1 else tuple(found)
-
-        found = self.where_they_are(call.title, call.ports, values, out, threads, run, moved_to)
-        if self.tasks.tree.quaternions and not call.key.status:
-            self._look_at_quaternions(call, values)
-        return found
-
-    def _look_at_quaternions(self, call: Call, values: tuple[Any, ...]) -> None:
-        """Warn of configurations whose quaternions are far from unit length, in arrays of NumPy."""
-        if call.key.function == "normalize" or devices.elsewhere(values):
-            return
-        for (name, size), x in zip(call.ports, values, strict=False):
-            if name.startswith("q") and size == self.tasks.tree.nq:
-                warn_of_norms(self.tasks.tree, call.title, name, x)
-
-    def _moved(
-        self, call: Call, values: tuple[Any, ...], out: Any, threads: Any, number: int | None
-    ) -> Any:
-        """Run a call with arrays of NumPy on a GPU, or on the CPU after all."""
-        if number is None:
-            return self.general(call, values, out, threads)
-        return self._direct(call, values, out, threads, gpu(number))
-
-    def where_they_are(
-        self,
-        title: str,
-        ports: list[tuple[str, int]],
-        values: tuple[Any, ...],
-        out: Any,
-        threads: Any,
-        run: Callable[[AnyBatch, Backend, Any], Any],
-        moved_to: Backend | None,
-    ) -> Any:
-        """``run(batch, backend, out)`` with the arguments as a batch, on their device.
-
-        Arrays of NumPy can be moved to another; arrays of other libraries come back as theirs.
-        """
-        arrays.check_threads(threads)
-        if not devices.elsewhere(values):
-            batch = arrays.prepare(title, ports, values)
-            return run(batch, moved_to or cpu(), out)
-        if moved_to is not None:
-            raise TypeError(
-                f"{title}: device= is for arrays of NumPy; arrays of other libraries are "
-                "computed where they are"
+    def compiled(self, equations: Equations) -> CompiledFunction:
+        """A function of the robot that is not in the table, by its equations."""
+        known: CompiledFunction | None = self.functions.get(equations)
+        if known is None:
+            inputs = [(port.name, port) for port in equations.inputs]
+            new = CompiledFunction(
+                self.runtime, equations.name, equations, inputs, equations.outputs
             )
-        at = devices.where(title, [name for name, _ in ports], values)
-        if at.place != "cpu":
-            return run(devices.prepare(title, ports, values, at), gpu(at.device), out)
-        return devices.on_host(
-            at.library,
-            values,
-            out,
-            lambda host, out: run(arrays.prepare(title, ports, host), cpu(), out),
-        )
-
-    def _without_joints(self, call: Call) -> list[Array]:
-        """The results of a robot without joints, which are the same in every state."""
-        result = np.zeros(call.output)
-        if result.size:
-            zeros = [[0.0] * size for size in call.sizes]
-            numbers = list(flatten(evaluate(call.task("float64"), self.tasks.tree, *zeros)))
-            result[...] = np.array(numbers, float).reshape(call.output)
-        return [result, np.zeros(())] if call.key.status else [result]
-
-    def _kernel(self, call: Call, task: Task, batch: AnyBatch, backend: Backend) -> Kernel:
-        """The kernel for a batch; from now on the front of its backend has it too."""
-        there = isinstance(batch, devices.DeviceBatch)
-        if there or batch.shape or batch.dtype != "float64":
-            kernel = self._batch_kernel(call, task, batch, backend)
-        else:
-            kernel = self.kernels.kernel(task, batch.dtype, ONE, backend)
-        if backend.front is not None and call.for_front:
-            if call.site is None:
-                with build_lock:
-                    self._make_site(call, backend.front)
-            for site in (call.site, call.parted):
-                if site is not None:
-                    site.connect(kernel)
-        return kernel
-
-    def _batch_kernel(self, call: Call, task: Task, batch: AnyBatch, backend: Backend) -> Kernel:
-        """The kernel for many states; a graph that is being captured can load none."""
-        key = (task, batch.dtype, BATCH, backend)
-        if isinstance(batch, devices.DeviceBatch) and not self.kernels.loaded(*key):
-            devices.refuse_loading(call.title, batch.where)
-        return self.kernels.kernel(*key)
-
-    def _make_site(self, call: Call, new_front: Callable[[Methods, Keep], Front]) -> None:
-        """Put the front before a call, and before the method of the robot's class."""
-        if call.site is not None:
-            return  # by another thread, meanwhile
-        front, key = self._front_of(new_front), call.key
-        site = call.site = front.site(call.sizes, call.output, key.status)
-        call.for_front = site is not None
-        plain = Key(key.function, frame=key.frame)
-        usual = key in (plain, plain._replace(frame=None, status=True))
-        if call.matrices:
-            site = call.parted = self._parted(call, front) if key == plain else None
-        if site is not None and usual and not self.tasks.parameters:
-            front.serve(key.function, site, key.frame, key.status)
-
-    def _parted(self, call: Call, front: Front) -> Site | None:
-        """The site of a method that returns matrices which its result begins with."""
-        square = (call.output[-1],) * 2
-        return front.site_in_parts(call.sizes, call.output, call.matrices, square)
-
-    def _front_of(self, new_front: Callable[[Methods, Keep], Front]) -> Front:
-        """The front of this robot; the caller holds the lock of builds."""
-        if self._front is None:
-            (methods,) = _announced
-            self._front = new_front(methods, cached)
-            self.handle = self._front.handle
-        return self._front
-
-    def other_site(
-        self, backend: Backend, sizes: Sequence[int], shape: Sequence[int], status: bool
-    ) -> Site | None:
-        """A site for calls that are no function of the robot alone; None where there is none."""
-        if backend.front is None:
-            return None
-        with build_lock:
-            return self._front_of(backend.front).site(sizes, shape, status)
+            known = self.functions.setdefault(equations, new)
+        return known
 
     def iterate(
         self,
@@ -407,29 +240,29 @@ class Calls:
         stop: iterative.Stop = iterative.ANY,
     ) -> Result:
         """Forward dynamics by conjugate gradients; by articulated bodies where they fail."""
-        options, constants = self._parameters.taken("forward_dynamics", values, options)
+        constants: tuple[Any, ...] = ()
+        if self.tasks.parameters:
+            options, constants = self.parameters.taken("forward_dynamics", values, options)
         out, threads, status, device = unpacked("forward_dynamics", options)
-        number = None if device is None else devices.number(device)
         external, wrenches = arrays.wrenches(f_ext)
-        call, nv = self.call(Key("forward_dynamics", method, external=external)), self.tasks.tree.nv
+        key = ("iteration", method, external, status)
+        call = self.functions.get(key)
+        if call is None:
+            wanted = Key("forward_dynamics", method, external=external)
+            call = self.functions.setdefault(key, iterative.function(self, wanted, status))
+        numbers = stop.arrays(values, self.tasks.tree.nv)
+        found = call((*values, *wrenches, *constants, *numbers), out, threads, device)
+        return iterative.split(found) if status else found  # type: ignore[return-value]
 
-        def run(batch: AnyBatch, backend: Backend, out: Any) -> tuple[Any, iterative.Iterations]:
-            def kernel(task: Task) -> Kernel:
-                loops = task.rolled and task.algorithm.can_roll(self.tasks.tree)
-                return self._batch_kernel(call, replace(task, rolled=loops), batch, backend)
 
-            task = call.task(batch.dtype, backend.kind)
-            if isinstance(batch, devices.DeviceBatch):
-                there = cast(DeviceBackend, backend)
-                return iterative.solve_there(kernel, task, batch, stop, nv, out, there)
-            return iterative.solve(kernel, task, batch, stop, nv, out, threads)
-
-        moved_to = None if number is None else gpu(number)
-        values = (*values, *wrenches, *constants)
-        ports = call.ports[:-2]
-        found = self.where_they_are(call.title, ports, values, out, threads, run, moved_to)
-        result: Result = found if status else found[0]
-        return result
+def _without_joints(task: Task, tree: Tree) -> list[Array]:
+    """The results of a robot without joints, which are the same in every state."""
+    result = np.zeros(task.algorithm.output_shape(tree))
+    if result.size:
+        zeros = [[0.0] * port.size for port in task.ports(tree)]
+        numbers = list(flatten(evaluate(task, tree, *zeros)))
+        result[...] = np.array(numbers, float).reshape(result.shape)
+    return [result, *(np.zeros(()) for _ in task.slots(tree)[1:])]
 
 
 def warn_of_pulls(what: str, status: Any) -> None:
@@ -453,7 +286,8 @@ def _unpickled(tree_and_name: bytes) -> Calls:
     return Calls(*pickle.loads(tree_and_name))
 
 
-_announced: list[Methods] = []  # one: the class of robots
+def _function_of(calls: Calls, key: tuple[Any, ...]) -> CompiledFunction:
+    return calls.function(key)
 
 
 def announce(owner: type, slot: str, *names: str) -> None:
@@ -462,7 +296,7 @@ def announce(owner: type, slot: str, *names: str) -> None:
     Their keywords ``**options`` are shown to users one by one, as `Options` has them.
     """
     functions = {name: getattr(owner, name) for name in names}
-    _announced.append(Methods(((owner, slot), (Calls, "handle")), functions))
+    announced.append(Methods(((owner, slot), (Calls, "handle")), functions))
     for function in functions.values():
         show_options(function, Options, USUAL)
 

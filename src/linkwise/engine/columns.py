@@ -9,7 +9,7 @@ threads.
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,11 @@ from linkwise.backends.base import BATCH, Backend, Kernel
 from linkwise.engine import arrays
 from linkwise.engine.build import progress, refuse_large_matrix
 from linkwise.engine.devices import DeviceBatch
-from linkwise.engine.kernels import Kernels
 from linkwise.errors import quote
 from linkwise.trace.tracer import Task
+
+if TYPE_CHECKING:
+    from linkwise.engine.compiled import CompiledFunction
 
 Array = NDArray[Any]
 AT_ONCE = 1024  # columns, of one state or of several: enough to keep cores busy
@@ -29,30 +31,30 @@ FEWEST = 16  # columns at once: lanes of a processor are not left empty
 
 
 def run(
-    kernels: Kernels,
     task: Task,
+    function: CompiledFunction,
     batch: arrays.Batch | DeviceBatch,
     backend: Backend,
     out: Any,
     threads: int | None,
-) -> Any:
-    """The result of each state; with a status, the pair of both."""
-    product, shape = task.of_columns, task.slots(kernels.tree)[0].shape
+) -> list[Any]:
+    """The result of each state; with a status, that too."""
+    kernels, product, shape = function.runtime.kernels, task.of_columns, function.outputs[0].shape
     assert product is not None
     assert isinstance(batch, arrays.Batch)  # a GPU has no such tasks
     refuse_large_matrix(task, kernels.tree, kernels.name, batch.states)
     result = arrays.target(out, (*batch.shape, *shape), batch)
     status = np.zeros(batch.states, np.uint16)
     if batch.states:
-        kernel = kernels.kernel(product, batch.dtype, BATCH, backend)
+        kernel = kernels.kernel(kernels.equations(product), batch.dtype, BATCH, backend)
         of_states = result.reshape(-1, *shape)
         with progress(f"computing {task.name} of {quote(kernels.name)}"):
             for k in range(0, batch.states, states := max(_at_once(shape) // shape[-1], 1)):
                 some = slice(k, k + states)
                 rows = [x[some] for x in batch.rows]
                 status[some] = _filled(kernel, rows, of_states[some], task, threads)
-    found = arrays.deliver(out, result)
-    return (found, arrays.deliver(None, status.reshape(batch.shape))) if task.status else found
+    results = [arrays.deliver(out, result)]
+    return [*results, arrays.deliver(None, status.reshape(batch.shape))] if task.status else results
 
 
 def _at_once(shape: tuple[int, ...]) -> int:

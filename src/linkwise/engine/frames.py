@@ -11,22 +11,15 @@ from linkwise.algorithms.frame_motion import frame_poses
 from linkwise.engine import arrays
 from linkwise.engine.auto import in_loops
 from linkwise.engine.calls import Calls, Options, unpacked
-from linkwise.engine.served import Function, Served
+from linkwise.engine.equations import Equations, flags, straight_line
 from linkwise.model.tree import BASE, Frame, Tree
 from linkwise.spatial.matrices import product
 from linkwise.trace.expr import Expr, Graph
-from linkwise.trace.program import Port
+from linkwise.trace.program import CONFIGURATION, Port, Slot
 from linkwise.trace.status import status_of
 from linkwise.trace.tracer import flatten
 
 NAME = "forward_kinematics"
-
-
-class _Owner:
-    """What a function of states asks of a robot."""
-
-    def __init__(self, calls: Calls) -> None:
-        self._calls = calls
 
 
 def poses_of(
@@ -71,22 +64,20 @@ def _traced(
     """By code for just these frames; and the status, where that is asked for."""
     _, threads, status, device = unpacked(NAME, options)
     key = (NAME, names, relative_to, status)
-    served = calls.served.get(key)
-    if served is None:
-        function = _function(calls.tasks.tree, *_frames(calls, names, relative_to), status)
-        served = calls.served.setdefault(key, Served(_Owner(calls), function))
-    usual = device is None and threads is None
-    found = served.fast(q) if usual else NotImplemented
-    if found is NotImplemented:
-        found = served((q,), None, threads, device)
+    function = calls.functions.get(key)
+    if function is None:
+        frames = _frames(calls, names, relative_to)
+        function = calls.compiled(_equations(calls.tasks.tree, *frames, status))
+        calls.functions[key] = function
+    found = function((q,), None, threads, device)
     rows, *more = found if status else (found,)
     return rows.reshape(*rows.shape[:-1], len(names), 4, 4), *more
 
 
-def _function(
+def _equations(
     tree: Tree, frames: tuple[Frame, ...], origin: Frame | None, status: bool
-) -> Function:
-    ports = (Port("q", tree.nq, configuration=True),)
+) -> Equations:
+    ports = (Port("q", tree.nq, kind=CONFIGURATION),)
 
     def trace(_graph: Graph, inputs: list[list[Expr]]) -> list[Expr | float]:
         return list(flatten(frame_poses(tree, inputs[0], frames, origin)))
@@ -95,13 +86,9 @@ def _function(
         return status_of(graph, tree, ports, inputs, results)
 
     key = tuple((f.link, f.origin, f.rotation) for f in (*frames, *([origin] if origin else [])))
-    return Function(
-        NAME,
-        (*key, origin is None),
-        ports,
-        16 * len(frames),
-        trace,
-        status=bits if status else None,
+    outputs = (Slot("result", (16 * len(frames),)), *flags(status))
+    return straight_line(
+        NAME, (*key, origin is None, status), ports, outputs, trace, bits if status else None
     )
 
 

@@ -1,107 +1,245 @@
-"""Forward dynamics by iteration: run, look at the residual, solve the rest another way."""
+"""Forward dynamics by iteration: one program that iterates, looks at the residual, and solves
+states that did not converge by articulated bodies.
+
+    inputs    q, qd, tau, the start qdd0, wrenches, parameters, tolerance, the most iterations
+    outputs   qdd; with a status also flags, iterations and the residual
+
+The second solver is the body of a loop that a state enters at most once, and only if it failed.
+Iterations of large robots run on arrays instead, and their products with M are kernels.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache, partial
-from typing import Any, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.algorithms import FUNCTIONS, first_method
 from linkwise.algorithms.conjugate_gradient import iterate
-from linkwise.backends.base import BATCH, DeviceBackend, DeviceKernel, Kernel
-from linkwise.engine import arrays
+from linkwise.backends.base import BATCH, Backend, Effort, Kernel
+from linkwise.engine import arrays, devices
 from linkwise.engine.arrays import Batch, check_count
-from linkwise.engine.devices import DeviceBatch, refuse_room
-from linkwise.engine.kernels import cached
-from linkwise.trace.expr import Graph, reachable
-from linkwise.trace.program import FLAGS, FLAGS_DTYPE, Block, Output, Port, Program
-from linkwise.trace.status import Status
-from linkwise.trace.tracer import Task
+from linkwise.engine.compiled import AnyBatch, CompiledFunction
+from linkwise.engine.equations import Equations, Values, straight_line
+from linkwise.engine.libraries import library_of
+from linkwise.engine.tasks import Key
+from linkwise.model.tree import Tree
+from linkwise.spatial import repeat, select
+from linkwise.trace.expr import Expr, Graph, summed
+from linkwise.trace.program import FLAGS, Program, Slot
+from linkwise.trace.status import Status, not_finite
+from linkwise.trace.tracer import Task, evaluate, flatten
+
+if TYPE_CHECKING:
+    from linkwise.engine.calls import Calls
 
 Array = NDArray[Any]
 TOLERANCE = {"float64": 1e-10, "float32": 1e-4}
 STALLED = 10.0  # times the tolerance: a true residual above it was not converged
 DIRECT = FUNCTIONS["forward_dynamics"]["aba"]
+START = 3  # the input with the start of an iteration
 
 
 class Iterations(NamedTuple):
     """How an iteration went, per state."""
 
-    status: Array  # bits of `Status`
+    status: Array  # flags of `Status`
     iterations: Array
-    residual: Array  # true residual beside the right-hand side, before any other way was taken
+    residual: Array  # true residual over the right-hand side, before any other method was taken
 
 
 class Stop(NamedTuple):
-    """When an iteration shall stop, as the user said it; None leaves it to the number type."""
+    """When an iteration shall stop, as the user said it; None: by the dtype and the robot."""
 
     tol: float | None
     max_iterations: int | None
 
-    def numbers(self, dtype: str, nv: int) -> tuple[float, int]:
-        """The tolerance and the most steps; raises for numbers that no iteration can use."""
+    def arrays(self, values: Sequence[Any], nv: int) -> tuple[Any, Any]:
+        """The tolerance and the most steps, as inputs no wider than the others.
+
+        Raises ValueError for numbers that no iteration can use.
+        """
         tol, most = self
         if tol is not None and not (isinstance(tol, float | np.floating) and 0.0 < tol < 1.0):
             raise ValueError(f"tol is {tol!r}; expected a number between 0 and 1")
         check_count("max_iterations", most)
-        return tol or TOLERANCE[dtype], most or 4 * nv + 20
+        dtypes = [str(getattr(x, "dtype", "float32")).rpartition(".")[2] for x in values]
+        narrow = "float32" in dtypes and set(dtypes) == {"float32"}
+        narrow = narrow and any(hasattr(x, "dtype") for x in values)
+        dtype = "float32" if narrow else "float64"
+        numbers = float(tol or TOLERANCE[dtype]), float(most or 4 * nv + 20)
+        if devices.elsewhere(values):
+            return [numbers[0]], [numbers[1]]
+        return np.array(numbers[:1], dtype), np.array(numbers[1:], dtype)
 
 
 ANY = Stop(None, None)
 
 
-Loaded = Callable[[Task], Kernel]  # the kernel of a task
+def function(calls: Calls, key: Key, status: bool) -> CompiledFunction:
+    """The iteration of a robot as a compiled function."""
+    tasks, tree = calls.tasks, calls.tasks.tree
+    usual = tasks.task(key)
+
+    def equations(dtype: str, kind: str) -> Equations:
+        task = replace(tasks.task(key, dtype, kind), status=False)
+        if task.rolled:
+            run = partial(_by_products, task, status)
+            return replace(_equations(task, tree, status), run=run)
+        return _equations(task, tree, status)
+
+    inputs = [(port.name, port) for port in usual.ports(tree)]
+    for k, name in enumerate(key.external, START + 1):
+        inputs[k] = (f"f_ext[{name!r}]", inputs[k][1])
+    outputs = _outputs(tree, status)
+    none = None if tree.nv else lambda: [np.zeros(slot.shape) for slot in outputs]
+    return CompiledFunction(
+        calls.runtime, "forward_dynamics", equations, inputs, outputs, constant=none
+    )
 
 
-def solve(
-    kernel: Loaded, task: Task, batch: Batch, stop: Stop, nv: int, out: Any, threads: int | None
-) -> tuple[Any, Iterations]:
-    """Iterate; states that did not converge are solved by articulated bodies."""
-    tolerance, limit = stop.numbers(batch.dtype, nv)
-    full = batch.with_constants(tolerance, limit)
-    result = arrays.target(out, (*batch.shape, nv), batch)
-    dtype = batch.dtype
-    broken = ~np.all([np.isfinite(a).all(axis=-1) for a in full.rows], axis=0)
-    numbers = ((nv,), dtype), ((1,), dtype), ((1,), dtype)
-    if batch.states and nv and task.rolled:
-        x, steps, left = _by_products(kernel, task, batch, tolerance, limit, threads)
-        result.reshape(batch.states, nv)[...] = np.where(broken[:, None], np.nan, x)
-    elif batch.states and nv:
-        _, steps, left = full.run(kernel(task), numbers, result, threads)
-    else:
-        steps = left = np.zeros((*batch.shape, 1), dtype)
-    with np.errstate(invalid="ignore"):
-        residual = np.sqrt(left.reshape(-1))
-        failed = ~(residual <= STALLED * np.dtype(dtype).type(tolerance))
-    again = np.flatnonzero(failed & ~broken)
-    if again.size:
-        few = Batch(tuple(a[again] for a in full.rows), again.shape, dtype)
-        (qdd,) = _without_iterating(few, kernel, task, nv, threads)
-        result.reshape(batch.states, nv)[again] = qdd
-    bits = np.where(broken, Status.NOT_FINITE, np.where(failed, Status.NOT_CONVERGED, Status.OK))
-    count = np.where(broken, 0, steps.reshape(-1)).astype(np.int64)
-    found = (bits.astype(np.uint16), count, residual)
-    return arrays.deliver(out, result), Iterations(*(x.reshape(batch.shape) for x in found))
+def split(results: tuple[Any, ...]) -> tuple[Any, Iterations]:
+    """The result and how its iterations went, from the outputs of `function`."""
+    qdd, steps, residual, bits = results
+    library = library_of(steps)
+    whole: Any = steps.astype(np.int64) if library is None else library.typed(steps, "int64")
+    return qdd, Iterations(bits, whole, residual)
+
+
+def _outputs(tree: Tree, status: bool) -> tuple[Slot, ...]:
+    more = (Slot("iterations"), Slot("residual"), Slot("status", (), FLAGS))
+    return (Slot("result", (tree.nv,)), *(more if status else ()))
+
+
+def _equations(task: Task, tree: Tree, status: bool) -> Equations:
+    inputs, outputs = task.ports(tree), _outputs(tree, status)
+    content = (task.external, task.parameters, status)
+
+    def trace(graph: Graph, values: Values) -> list[Expr]:
+        iterated = [graph.lift(x) for x in flatten(evaluate(task, tree, *values))]
+        *x, steps, square = iterated
+        numbers = [number for value in values for number in value]
+        broken = graph.node("flag", summed(graph, (not_finite(graph, v) for v in numbers)))
+        residual, tolerance = graph.node("sqrt", square), values[-2][0]
+        large = graph.node("flag", residual - STALLED * tolerance)
+        sound = (1.0 - large) * graph.node("finite", residual)
+        failed = (1.0 - broken) * (1.0 - sound)
+        qdd = _again(graph, task, tree, values, x, failed)
+        nan = graph.const(float("nan"))
+        qdd = [graph.lift(select(broken, nan, y)) for y in qdd]
+        if not status:
+            return qdd
+        bits = float(Status.NOT_CONVERGED) * failed + float(Status.NOT_FINITE) * broken
+        return [*qdd, graph.lift(select(broken, 0.0, steps)), residual, bits]
+
+    made = straight_line(f"{task.name}, iterated", content, inputs, outputs, trace)
+
+    def unwatched(effort: Effort) -> Program:
+        # a pivot that is not positive leaves no small residual: the second solver judges the state
+        return replace(made.trace(effort), pivots=())
+
+    return replace(made, trace=unwatched, guarded=False)
+
+
+def _again(
+    graph: Graph, task: Task, tree: Tree, values: Values, x: list[Expr], failed: Expr
+) -> list[Expr]:
+    """Accelerations by articulated bodies where an iteration failed, else those that it found.
+
+    What a step of a loop computes from the values that it carries is computed in the loop, and not
+    by states that never enter it: so the arguments are carried, though they never change.
+    """
+    direct = replace(task, algorithm=DIRECT)
+    places = [k for k in range(len(values) - 2) if k != START]
+    sizes = [len(values[k]) for k in places]
+
+    def step(state: list[Any]) -> tuple[list[Any], Any]:
+        carried = iter(state[len(x) :])
+        own = [[next(carried) for _ in range(size)] for size in sizes]
+        before, graph.pivots = graph.pivots, []
+        found = list(flatten(evaluate(direct, tree, *own)))
+        pivots, graph.pivots = [pivot for pivot, _ in graph.pivots], before
+        positive: Any = graph.one
+        for pivot in dict.fromkeys(pivots):
+            positive = select(pivot, positive, graph.const(-1.0))
+        nan = graph.const(float("nan"))
+        return [*(select(positive, y, nan) for y in found), *state[len(x) :]], graph.one
+
+    arguments = [number for k in places for number in values[k]]
+    return [graph.lift(y) for y in repeat(step, [*x, *arguments], failed)[: len(x)]]
+
+
+# -- large robots ----------------------------------------------------------------------------------
 
 
 def _by_products(
-    kernel: Loaded, task: Task, batch: Batch, tolerance: float, limit: int, threads: int | None
+    task: Task,
+    status: bool,
+    function: CompiledFunction,
+    batch: AnyBatch,
+    backend: Backend,
+    out: Any,
+    threads: int | None,
+) -> list[Any]:
+    """The iteration of a large robot on arrays (states, joints); products are rolled kernels."""
+    assert isinstance(batch, Batch)  # a GPU has no such tasks
+    kernels, nv = function.runtime.kernels, function.outputs[0].size
+    *rows, tolerances, limits = batch.rows
+    tolerance, limit = float(tolerances[0, 0]), int(limits[0, 0])
+    dtype = batch.dtype
+    result = arrays.target(out, (*batch.shape, nv), batch)
+
+    def kernel(own: Task) -> Kernel:
+        rolled = own.rolled and own.algorithm.can_roll(function.runtime.tree)
+        return kernels.kernel(kernels.equations(replace(own, rolled=rolled)), dtype, BATCH, backend)
+
+    broken = ~np.all([np.isfinite(a).all(axis=-1) for a in rows], axis=0)
+    x, steps, square = _iterated(kernel, task, rows, tolerance, limit, threads)
+    flat = result.reshape(batch.states, nv)
+    flat[...] = np.where(broken[:, None], np.nan, x)
+    with np.errstate(invalid="ignore"):
+        residual = np.sqrt(square.reshape(-1))
+        failed = ~(residual <= STALLED * np.dtype(dtype).type(tolerance)) & ~broken
+    again = np.flatnonzero(failed)
+    if again.size:
+        few = tuple(a[again] for k, a in enumerate(rows) if k != START)
+        direct = kernel(replace(task, algorithm=DIRECT))
+        outputs = [((nv,), dtype)]
+        (flat[again],) = Batch(few, again.shape, dtype).run(direct, outputs, None, threads)
+    made = [arrays.deliver(out, result)]
+    if status:
+        bits = np.where(
+            broken, Status.NOT_FINITE, np.where(failed, Status.NOT_CONVERGED, Status.OK)
+        )
+        count = np.where(broken, 0, steps.reshape(-1)).astype(dtype)
+        more = (count, residual, bits.astype(np.uint16))
+        made += [arrays.deliver(None, y.reshape(batch.shape)) for y in more]
+    return made
+
+
+def _iterated(
+    kernel: Callable[[Task], Kernel],
+    task: Task,
+    rows: Sequence[Array],
+    tolerance: float,
+    limit: int,
+    threads: int | None,
 ) -> list[Array]:
-    """The iteration of a large robot on arrays (states, joints); products are compiled loops.
+    """x, iterations and squared residuals, as a kernel of the whole iteration computes them."""
+    (q, qd, tau, start), wrenches = rows[:4], rows[4:]
+    states, dtype = q.shape[0], start.dtype.name
+    if not states:
+        return [np.zeros_like(start), np.zeros((0, 1), dtype), np.zeros((0, 1), dtype)]
 
-    Returns x, iterations and squared residuals, as a kernel of the whole iteration does.
-    """
-    (q, qd, tau, start), wrenches = batch.rows[:4], batch.rows[4:]
-
-    def run(function: str, *rows: Array, external: bool = False) -> Array:
+    def run(function: str, *given: Array, external: bool = False) -> Array:
         own = replace(task, algorithm=first_method(function), status=False)
         own = own if external else replace(own, external=())
-        outputs = [((tau.shape[1],), batch.dtype)]
-        return Batch(rows, (batch.states,), batch.dtype).run(kernel(own), outputs, None, threads)[0]  # type: ignore[no-any-return]
+        outputs = [((tau.shape[1],), dtype)]
+        return Batch(given, (states,), dtype).run(kernel(own), outputs, None, threads)[0]  # type: ignore[no-any-return]
 
     def dot(a: Sequence[Array], b: Sequence[Array]) -> Array:
         return np.sum(a[0] * b[0], axis=-1, keepdims=True)  # type: ignore[no-any-return]
@@ -109,90 +247,10 @@ def _by_products(
     times, *scale = (partial(_of_one, run, name, q) for name in task.algorithm.products)
     with np.errstate(all="ignore"):  # states without an answer become NaN
         b = [tau - run("bias", q, qd, *wrenches, external=True)]
-        square = np.dtype(batch.dtype).type(tolerance)
+        square = np.dtype(dtype).type(tolerance)
         return iterate(times, scale[0] if scale else None, b, [start.copy()], square, limit, dot)
 
 
 def _of_one(run: Callable[..., Array], function: str, q: Array, x: Sequence[Array]) -> list[Array]:
     """A function of (q, x) of vectors that are one array each."""
     return [run(function, q, x[0])]
-
-
-def solve_there(
-    kernel: Loaded,
-    task: Task,
-    batch: DeviceBatch,
-    stop: Stop,
-    nv: int,
-    out: Any,
-    backend: DeviceBackend,
-) -> tuple[Any, Iterations]:
-    """The same on a device: what did not converge is not known here, so all states are solved
-    by articulated bodies too, and each takes one of the two results.
-    """
-    full, dtype = batch.with_constants(*stop.numbers(batch.dtype, nv)), batch.dtype
-    results = ((nv,), dtype), ((), FLAGS_DTYPE), ((), dtype), ((), dtype)
-    if not nv:
-        found = batch.spread([np.zeros(n) for n in (0, (), (), ())], results, out)
-    elif not batch.states:
-        found = batch.run(None, results, out)
-    else:
-        refuse_room(batch.function, "its iterations", batch.where)
-        numbers = ((nv,), dtype), ((1,), dtype), ((1,), dtype)
-        qdd, steps, left = full.run(kernel(task), numbers)
-        (direct,) = _without_iterating(full, kernel, task, nv)
-        known = full.plus(qdd, steps, left, direct)
-        sizes = tuple(view.shape[1] for view in full.views)
-        machine: Any = backend  # by identity
-        found = known.run(_settling(machine, sizes, nv, dtype), results, out)
-    qdd, bits, steps, residual = found
-    return qdd, Iterations(bits, batch.where.library.typed(steps, "int64"), residual)
-
-
-def _without_iterating(
-    batch: Batch | DeviceBatch, kernel: Loaded, task: Task, nv: int, threads: int | None = None
-) -> list[Any]:
-    """The same states by articulated bodies, which has no iteration to fail."""
-    rest = batch.without(3, -2, -1)  # no start, no tolerance, no limit
-    return rest.run(kernel(replace(task, algorithm=DIRECT)), [((nv,), batch.dtype)], None, threads)
-
-
-@cache
-def _settling(backend: DeviceBackend, sizes: tuple[int, ...], nv: int, dtype: str) -> DeviceKernel:
-    program = settled(sizes, nv)
-    text = backend.render(program, dtype, BATCH)
-    code = cached(backend, (text, dtype), lambda: backend.build(text))
-    return backend.load(code, program.signature, dtype, BATCH)
-
-
-def settled(sizes: Sequence[int], nv: int) -> Program:
-    """Which of two results a state takes, and how its iteration went: `solve`, as a program.
-
-    Inputs are those of the iteration, by their sizes, tolerance and limit last, and what the
-    iteration and articulated bodies made of them.
-    """
-    graph = Graph()
-    given = [Port(f"x{k}", size) for k, size in enumerate(sizes)]
-    made = [Port("iterated", nv), Port("taken", 1), Port("left", 1), Port("direct", nv)]
-    x = {port.name: [graph.input(port.name, k) for k in range(port.size)] for port in given + made}
-    lost = graph.zero
-    for number in (number for port in given for number in x[port.name]):
-        lost = lost + (1.0 - graph.node("finite", number))
-    broken = graph.node("flag", lost)
-    residual = graph.node("sqrt", x["left"][0])
-    (tolerance,) = x[given[-2].name]
-    large = graph.node("flag", residual - STALLED * tolerance)
-    failed = (1.0 - broken) * (1.0 - (1.0 - large) * graph.node("finite", residual))
-    pairs = zip(x["direct"], x["iterated"], strict=True)
-    qdd = tuple(graph.node("select", failed, other, own) for other, own in pairs)
-    bits = float(Status.NOT_CONVERGED) * failed + float(Status.NOT_FINITE) * broken
-    steps = graph.node("select", broken, graph.zero, x["taken"][0])
-    outputs = (
-        Output("result", (nv,), qdd),
-        Output("status", (), (bits,), FLAGS),
-        Output("steps", (), (steps,)),
-        Output("residual", (), (residual,)),
-    )
-    roots = [value for output in outputs for value in output.values]
-    block = Block(tuple(reachable(roots)))
-    return Program("iterations", (*given, *made), (block,), outputs)

@@ -19,9 +19,11 @@ from linkwise.backends.base import (
 )
 from linkwise.backends.choice import cpu
 from linkwise.backends.process import build_lock
+from linkwise.engine import columns
 from linkwise.engine.build import built, progress, traced
 from linkwise.engine.cache import default_cache
 from linkwise.engine.device_scans import DeviceScanKernel
+from linkwise.engine.equations import Equations
 from linkwise.engine.identity import source_digest
 from linkwise.engine.scans import PieceKernel, ScanKernel
 from linkwise.errors import NoProgram, quote
@@ -30,21 +32,40 @@ from linkwise.trace.guard import guard
 from linkwise.trace.program import Program
 from linkwise.trace.tracer import Task
 
-MOST_NODES = 400_000  # of programs kept in memory for another number type, form or status
+MOST_NODES = 400_000  # of programs that stay in memory for another dtype, form or status
 
 
 class Kernels:
-    """All kernels of one tree, made when first asked for."""
+    """All kernels of one robot, compiled when they are first needed."""
 
     def __init__(self, tree: Tree, name: str) -> None:
         self.tree, self.name = tree, name
-        self._kernels: dict[tuple[Task, str, str, Backend], Kernel] = {}
-        self._programs: dict[Task, Program] = {}
+        self._kernels: dict[tuple[Equations, str, str, Backend], Kernel] = {}
+        self._programs: dict[Equations, Program] = {}
+        self._equations: dict[Task, Equations] = {}
 
-    def kernel(self, task: Task, dtype: str, form: str, backend: Backend | None = None) -> Kernel:
-        """The kernel of a task for one number type and form, on the processor unless told."""
-        machine = backend or cpu()
-        key = (task, dtype, _form(task, form), machine)
+    def equations(self, task: Task) -> Equations:
+        """The equations of a function of the table."""
+        found = self._equations.get(task)
+        if found is None:
+            found = Equations(
+                task.name,
+                _content(task),
+                task.ports(self.tree),
+                task.slots(self.tree),
+                partial(traced, task, self.tree, self.name),
+                rolled=task.rolled,
+                segments=task if task.in_pieces else None,
+                run=partial(columns.run, task) if task.of_columns is not None else None,
+            )
+            found = self._equations.setdefault(task, found)
+        return found
+
+    def kernel(
+        self, equations: Equations, dtype: str, form: str, backend: Backend | None = None
+    ) -> Kernel:
+        """The kernel for one dtype and form, of the processor unless another backend is named."""
+        key = (equations, dtype, _form(equations, form), backend or cpu())
         found = self._kernels.get(key)
         if found is None:
             with build_lock:
@@ -53,30 +74,29 @@ class Kernels:
                     found = self._kernels[key] = self._new(*key)
         return found
 
-    def loaded(self, task: Task, dtype: str, form: str, backend: Backend) -> bool:
+    def loaded(self, equations: Equations, dtype: str, form: str, backend: Backend) -> bool:
         """Whether a kernel is in memory."""
-        return (task, dtype, _form(task, form), backend) in self._kernels
+        return (equations, dtype, _form(equations, form), backend) in self._kernels
 
-    def _new(self, task: Task, dtype: str, form: str, backend: Backend) -> Kernel:
-        def make() -> bytes:
-            program = self.ready(
-                task, partial(backend.ordered, dtype=dtype, form=form), backend.effort
-            )
-            return built(backend, program, dtype, form, self.name)
+    def _new(self, equations: Equations, dtype: str, form: str, backend: Backend) -> Kernel:
+        def ready() -> Program:
+            order = partial(backend.ordered, dtype=dtype, form=form)
+            return self.ready(equations, order, backend.effort)
 
-        if task.in_pieces:
-            return self._new_scan(task, dtype, backend)
-        if task.rolled:
-            return self._new_rolled(task, dtype, form, backend)
-        code = cached(backend, (self.tree.digest, *_content(task), dtype, form), make)
-        return backend.load(code, task.signature(self.tree), dtype, form)
-
-    def _new_rolled(self, task: Task, dtype: str, form: str, backend: Backend) -> Kernel:
-        program = self.ready(task, partial(backend.ordered, dtype=dtype, form=form), backend.effort)
-        return kept_by_text(backend, program, dtype, form, self.name)
+        if equations.segments is not None:
+            return self._new_scan(equations.segments, dtype, backend)
+        if equations.rolled:  # its tables come with the program, which is traced in any case
+            program = ready()
+            text = backend.render(program, dtype, form)
+            make = partial(built, backend, program, dtype, form, self.name)
+            code = cached(backend, (text, dtype, form), make)
+            return backend.load(code, program.signature, dtype, form)
+        parts = (self.tree.digest, equations.name, *equations.key, dtype, form)
+        code = cached(backend, parts, lambda: built(backend, ready(), dtype, form, self.name))
+        return backend.load(code, equations.signature, dtype, form)
 
     def _new_scan(self, task: Task, dtype: str, backend: Backend) -> Kernel:
-        """All kernels of an algorithm that scans; code is the same for any number of pieces."""
+        """All kernels of a scan; code is the same for any number of segments."""
         codes: dict[str, bytes] = {}
 
         def code(text: str) -> bytes:
@@ -110,39 +130,49 @@ class Kernels:
         kernels = cast(Callable[[Program], DeviceKernel], load)
         return DeviceScanKernel(task, self.tree, dtype, backend, kernels, load_tree)
 
-    def program(self, task: Task, effort: Effort = USUAL) -> Program:
-        """The traced program of a task; kept for its next kernel, where it is not too large."""
-        if task.in_pieces:
+    def program(self, equations: Equations, effort: Effort = USUAL) -> Program:
+        """The traced program; it stays in memory for the next kernel unless it is too large."""
+        if equations.segments is not None:
             raise NoProgram(
-                f"{task.name} of {quote(self.name)}: a scan by loops is several programs; expected "
-                "another method, or for a short chain robot.with_codegen('unrolled')"
+                f"{equations.name} of {quote(self.name)}: a scan by loops is several programs; "
+                "expected another method, or for a short chain robot.with_codegen('unrolled')"
             )
         with build_lock:
-            found = self._programs.get(task)
+            found = self._programs.get(equations)
             if found is None:
-                found = traced(task, self.tree, self.name, effort)
-                self._programs[task] = found
+                with progress(f"tracing {equations.name} of {quote(self.name)}"):
+                    found = equations.trace(effort)
+                self._programs[equations] = found
                 while len(self._programs) > 1 and self._nodes() > MOST_NODES:
                     del self._programs[next(iter(self._programs))]
             return found
 
     def ready(
-        self, task: Task, order: Callable[[Program], Program], effort: Effort = USUAL
+        self,
+        equations: Equations,
+        order: Callable[[Program], Program],
+        effort: Effort = USUAL,
     ) -> Program:
-        """The program as a backend gets it: in an order that suits the machine, and guarded."""
-        return guard(order(self.program(task, effort)))
+        """The program as a backend renders it.
+
+        All passes, in this order: equations fold constants as they are traced and multiply-adds are
+        fused where they are assembled (``trace/assemble.py``); then an order of execution that
+        suits the machine, and NaN in states without an answer.
+        """
+        program = order(self.program(equations, effort))
+        return guard(program) if equations.guarded else program
 
     def _nodes(self) -> int:
         return sum(sum(1 for _ in p.nodes()) for p in self._programs.values())
 
 
-def _form(task: Task, form: str) -> str:
-    """The form that is made; of a scan, whose rows are pieces, there is one."""
-    return BATCH if task.in_pieces else form
+def _form(equations: Equations, form: str) -> str:
+    """The form that is compiled; of a scan, whose rows are segments, there is one."""
+    return form if equations.segments is None else BATCH
 
 
 def cached(backend: Backend, parts: tuple[Any, ...], make: Callable[[], bytes]) -> bytes:
-    """Code of a backend from the disk cache, or made now and kept there."""
+    """Code of a backend from the disk cache, or compiled now and stored there."""
     cache, sources = default_cache(), source_digest()
     if cache is None or sources is None:
         return make()
@@ -154,17 +184,7 @@ def cached(backend: Backend, parts: tuple[Any, ...], make: Callable[[], bytes]) 
     return code
 
 
-def kept_by_text(backend: Backend, program: Program, dtype: str, form: str, robot: str) -> Kernel:
-    """The kernel of a program of loops, in the order of its form; its code is kept by its text: it
-    is the same for all robots of as many links of the same classes, and tables come with the
-    program.
-    """
-    text = backend.render(program, dtype, form)
-    code = cached(backend, (text, dtype, form), lambda: built(backend, program, dtype, form, robot))
-    return backend.load(code, program.signature, dtype, form)
-
-
 def _content(task: Task) -> tuple[Any, ...]:
-    """All that makes the program of one task differ from another's on the same tree."""
-    asked = (task.external, task.status, task.damped, task.parameters)  # rolled: see _new_rolled
-    return (task.name, task.frame, task.axes, *asked)
+    """All by which the programs of two tasks of the same name and robot differ."""
+    return (task.frame, task.axes, task.external, task.status, task.damped, task.parameters,
+            task.rolled)  # fmt: skip

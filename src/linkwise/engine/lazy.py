@@ -15,9 +15,10 @@ import numpy as np
 
 from linkwise.model.tree import Tree
 from linkwise.model.values import some
+from linkwise.trace.program import NUMBER
 
 if TYPE_CHECKING:
-    from linkwise.engine.calls import Call, Calls
+    from linkwise.engine.compiled import CompiledFunction
 
 TWIST = ("angular x", "angular y", "angular z", "linear x", "linear y", "linear z")
 
@@ -28,90 +29,115 @@ def packages(values: Sequence[Any]) -> set[str]:
     return found & {"dask", "xarray"}
 
 
-def run(calls: Calls, call: Call, values: Sequence[Any], out: Any, threads: Any) -> Any:
-    """The result as an array of the same package."""
+def run(function: CompiledFunction, values: Sequence[Any], out: Any, threads: Any) -> Any:
+    """The results as arrays of the same package."""
     if out is not None:
         raise TypeError(
-            f"{call.title}: out= is for arrays of NumPy; here the result is a new array"
+            f"{function.title}: out= is for arrays of NumPy; here the result is a new array"
         )
-    later = Later(calls, tuple(call.key), threads)
+    later = Later(function, threads)
     if "xarray" in packages(values):
-        return _labelled(calls.tasks.tree, call, values, later)
-    return _chunked(call, values, later)
+        return _labelled(function, values, later)
+    return _chunked(function, values, later)
 
 
 class Later:
     """A call that a worker of Dask makes with NumPy's arrays: it pickles."""
 
-    def __init__(self, calls: Calls, key: tuple[Any, ...], threads: int | None) -> None:
-        self.calls, self.key, self.threads = calls, key, threads
+    def __init__(self, function: CompiledFunction, threads: int | None) -> None:
+        self.function, self.threads = function, threads
 
     def __call__(self, *blocks: Any) -> Any:
         """The function of a chunk; on one thread, for Dask has others, unless told otherwise."""
-        call = self.calls.call(self.key)
-        return self.calls.general(call, blocks, None, self.threads or 1)
+        return self.function.general(blocks, None, self.threads or 1)
 
     def __dask_tokenize__(self) -> Any:
-        tasks = self.calls.tasks
-        return (tasks.tree.digest, tasks.parameters, self.key)
+        function = self.function
+        return (function.runtime.tree.digest, function.title, function.equations().key)
 
 
-def _chunked(call: Call, values: Sequence[Any], later: Later) -> Any:
+def _dimensions(function: CompiledFunction) -> list[tuple[int, ...]]:
+    """The shapes of all outputs for one state."""
+    return [slot.shape for slot in function.outputs]
+
+
+def _dtypes(function: CompiledFunction, number: Any) -> Any:
+    found = [number if slot.kind == NUMBER else np.uint16 for slot in function.outputs]
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+def _chunked(function: CompiledFunction, values: Sequence[Any], later: Later) -> Any:
     gufunc: Any = import_module("dask.array").apply_gufunc
 
     arrays = [x if type(x).__module__.startswith("dask") else np.asarray(x) for x in values]
-    for (name, size), x in zip(call.ports, arrays, strict=True):
+    for (name, size), x in zip(function.ports, arrays, strict=True):
         if x.ndim == 0 or x.shape[-1] != size:
-            raise ValueError(f"{call.title}: {name} has shape {x.shape}; expected (..., {size})")
+            raise ValueError(
+                f"{function.title}: {name} has shape {x.shape}; expected (..., {size})"
+            )
         chunks = getattr(x, "chunks", None)
         if chunks is not None and len(chunks[-1]) > 1:
             raise ValueError(
-                f"{call.title}: {name} has {len(chunks[-1])} chunks along its last axis; expected "
-                f"one: {name}.rechunk({{-1: -1}})"
+                f"{function.title}: {name} has {len(chunks[-1])} chunks along its last axis; "
+                f"expected one: {name}.rechunk({{-1: -1}})"
             )
     narrow = all(x.dtype == np.float32 for x in arrays)
-    dtype = np.float32 if narrow else np.float64
     inputs = ",".join(f"(i{k})" for k in range(len(arrays)))
-    outputs = [f"o{k}" for k in range(len(call.output))]
-    result = f"({','.join(outputs)})"
-    signature = f"{inputs}->{result},()" if call.key.status else f"{inputs}->{result}"
+    outputs = [
+        [f"o{i}_{k}" for k in range(len(shape))] for i, shape in enumerate(_dimensions(function))
+    ]
+    sizes = {
+        name: size
+        for names, shape in zip(outputs, _dimensions(function), strict=True)
+        for name, size in zip(names, shape, strict=True)
+    }
+    results = [f"({','.join(names)})" for names in outputs]
     return gufunc(
         later,
-        signature,
+        f"{inputs}->{','.join(results)}",
         *arrays,
-        output_dtypes=(dtype, np.uint16) if call.key.status else dtype,
-        output_sizes=dict(zip(outputs, call.output, strict=True)),
+        output_dtypes=_dtypes(function, np.float32 if narrow else np.float64),
+        output_sizes=sizes,
         vectorize=False,
     )
 
 
-def _labelled(tree: Tree, call: Call, values: Sequence[Any], later: Later) -> Any:
+def _labelled(function: CompiledFunction, values: Sequence[Any], later: Later) -> Any:
     xarray: Any = import_module("xarray")
 
-    arrays, core = [], []
-    for (name, size), x in zip(call.ports, values, strict=True):
+    tree, arrays, core = function.runtime.tree, [], []
+    for (name, size), x in zip(function.ports, values, strict=True):
         if not isinstance(x, xarray.DataArray):
             x = xarray.DataArray(
                 x, dims=[f"{name} batch {k}" for k in range(np.ndim(x) - 1)] + [name]
             )
         if x.ndim == 0 or x.shape[-1] != size:
-            raise ValueError(f"{call.title}: {name} has shape {x.shape}; expected (..., {size})")
-        x = _in_order(tree, call.title, name, x)
+            raise ValueError(
+                f"{function.title}: {name} has shape {x.shape}; expected (..., {size})"
+            )
+        x = _in_order(tree, function.title, name, x)
         core.append([f"{name} number"])
         arrays.append(x.rename({x.dims[-1]: core[-1][0]}).drop_vars(core[-1], errors="ignore"))
-    dims, labels = _names(tree, call)
+    twists = function.entry is not None and function.entry.frame is not None
+    named = [_names(tree, slot.shape, twists) for slot in function.outputs]
+    sizes = {
+        name: size
+        for (dims, _), shape in zip(named, _dimensions(function), strict=True)
+        for name, size in zip(dims, shape, strict=True)
+    }
+    dtypes = _dtypes(function, arrays[0].dtype)
     found = xarray.apply_ufunc(
         later,
         *arrays,
         input_core_dims=core,
-        output_core_dims=[dims, []] if call.key.status else [dims],
+        output_core_dims=[dims for dims, _ in named],
         dask="allowed" if not any(x.chunks for x in arrays) else "parallelized",
-        output_dtypes=[arrays[0].dtype, np.uint16] if call.key.status else [arrays[0].dtype],
-        dask_gufunc_kwargs={"output_sizes": dict(zip(dims, call.output, strict=True))},
+        output_dtypes=list(dtypes) if isinstance(dtypes, tuple) else [dtypes],
+        dask_gufunc_kwargs={"output_sizes": sizes},
     )
-    results = found if call.key.status else (found,)
-    results = (results[0].assign_coords(labels).rename(call.title), *results[1:])
-    return results if call.key.status else results[0]
+    results = list(found) if len(named) > 1 else [found]
+    results[0] = results[0].assign_coords(named[0][1]).rename(function.title)
+    return tuple(results) if len(results) > 1 else results[0]
 
 
 def _in_order(tree: Tree, title: str, name: str, x: Any) -> Any:
@@ -135,14 +161,15 @@ def _joints(tree: Tree) -> tuple[str, ...] | None:
     return names if tree.nq == tree.nv == len(names) else None
 
 
-def _names(tree: Tree, call: Call) -> tuple[list[str], dict[str, Any]]:
-    """Names of a result's axes, and the labels along them."""
+def _names(tree: Tree, shape: tuple[int, ...], twists: bool) -> tuple[list[str], dict[str, Any]]:
+    """Names of a result's axes, and the labels along them; ``twists``: rows of six are those of a
+    frame's motion.
+    """
     dims: list[str] = []
     labels: dict[str, Any] = {}
     joints = _joints(tree)
-    twists = call.key.frame is not None  # rows of six are those of a frame's motion
-    for k, size in enumerate(call.output):
-        if size == 6 and twists and (k == 0 or call.output[0] == 6 != tree.nv):
+    for k, size in enumerate(shape):
+        if size == 6 and twists and (k == 0 or shape[0] == 6 != tree.nv):
             kind = "component"
         else:
             kind = "joint" if size == tree.nv else f"axis {k + 1}"

@@ -21,7 +21,7 @@ from linkwise.algorithms.pose_errors import Goal
 from linkwise.algorithms.reach_rows import Limit, Search
 from linkwise.algorithms.reach_step import within
 from linkwise.engine.arrays import Array, Outputs
-from linkwise.engine.recipes import Recipe
+from linkwise.engine.equations import Equations
 from linkwise.model import configuration
 from linkwise.model.tree import Frame, Tree
 from linkwise.spatial import Mat3, Scalar, Vec3, select
@@ -31,13 +31,14 @@ from linkwise.spatial.se3 import matrix_of
 from linkwise.trace.assemble import assemble
 from linkwise.trace.expr import Expr, Graph, summed
 from linkwise.trace.program import (
+    CONFIGURATION,
     FLAGS,
     FLAGS_DTYPE,
+    POSE,
     Output,
     Port,
     Program,
     Repeat,
-    Signature,
     Slot,
 )
 from linkwise.trace.status import Status, not_finite, not_units
@@ -119,8 +120,9 @@ class Plan:
     @property
     def ports(self) -> tuple[Port, ...]:
         """Inputs of the program."""
-        target = Port("target", 16 * len(self.frames))
-        return (target, Port("q0", self.tree.nq), Port("tol", 1), Port("tries", 1))
+        target = Port("target", 16 * len(self.frames), kind=POSE)
+        start = Port("q0", self.tree.nq, kind=CONFIGURATION)
+        return (target, start, Port("tol", 1), Port("tries", 1))
 
     @property
     def outputs(self) -> Outputs:
@@ -128,13 +130,14 @@ class Plan:
         return [((self.tree.nq,), "float64"), ((), FLAGS_DTYPE)]
 
     @cached_property
-    def recipe(self) -> Recipe:
-        """How its kernel is made."""
+    def equations(self) -> Equations:
+        """What is compiled."""
         slots = (Slot("result", (self.tree.nq,)), Slot("status", (), FLAGS))
         frames = tuple((frame.link, frame.origin, frame.rotation) for frame in self.frames)
-        key = (NAME, frames, self.strict, repr(self.search))
-        arrays = Signature(self.ports, slots)
-        return Recipe(NAME, key, arrays, self.program)
+        key = (frames, self.strict, repr(self.search))
+        return Equations(
+            NAME, key, self.ports, slots, lambda _effort: self.program(), guarded=False
+        )
 
     def program(self) -> Program:
         """The search of one state."""

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from linkwise.algorithms.kinematics import jacobian_columns
-from linkwise.backends.base import BATCH, ONE, Backend, Site
-from linkwise.backends.choice import cpu, gpu
+from linkwise.backends.base import BATCH, ONE, Backend
 from linkwise.engine import arrays, devices
-from linkwise.engine.calls import AnyBatch, Calls
-from linkwise.engine.kernels import Kernels
+from linkwise.engine.calls import Calls
+from linkwise.engine.compiled import AnyBatch, CompiledFunction
 from linkwise.engine.reach_plan import NAME, RIGID, Plan
-from linkwise.engine.recipes import kernel_of
 from linkwise.engine.tasks import Tasks
 from linkwise.errors import ConvergenceWarning, LimitWarning, warn
 from linkwise.model import configuration
@@ -39,8 +38,6 @@ REASONS = {
     "(q0, restarts, tol, directions, limits=False)",
 }
 
-Numbers = tuple[arrays.Array, arrays.Array]  # tolerance, number of starts
-
 
 class Asked(NamedTuple):
     """What a search shall find and how long it may take, as the user said it."""
@@ -51,27 +48,11 @@ class Asked(NamedTuple):
     tol: Any
 
 
-class Reach:
-    """One kind of search of one robot, and its compiled entry, once it has a kernel."""
+class Reach(NamedTuple):
+    """One kind of search of one robot."""
 
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
-        self.ports = [(port.name, port.size) for port in plan.ports[:2]]
-        self.site: Site | None = None
-
-    def kernel(self, calls: Calls, form: str, backend: Backend) -> Any:
-        """The kernel for one search or for many; from now on the compiled entry has it too."""
-        found = kernel_of(calls.kernels, self.plan.recipe, "float64", form, backend)
-        if backend is cpu():
-            if self.site is None:
-                sizes = [port.size for port in self.plan.ports]
-                self.site = calls.other_site(backend, sizes, (self.plan.tree.nq,), True)
-            if self.site is not None:
-                self.site.connect(found)
-        return found
-
-
-_reaches: WeakKeyDictionary[Kernels, dict[tuple[Any, ...], Reach]] = WeakKeyDictionary()
+    plan: Plan
+    function: CompiledFunction
 
 
 def inverse_kinematics(
@@ -86,56 +67,52 @@ def inverse_kinematics(
     device: str | None,
 ) -> Any:
     """Find configurations that bring frames to targets."""
-    reach = _reach(calls, frame, asked, bool(status))
-    plan, numbers = reach.plan, _numbers(asked)
+    plan, function = _reach(calls, frame, asked, bool(status))
+    tolerance, starts = _numbers(asked)
     rows = flat(target, None if isinstance(frame, str) else len(plan.frames), plan.turning)
-    values = (rows, _first(plan, rows) if q0 is None else q0)
-    if reach.site is not None and device is None:
-        found = reach.site.run(*values, *numbers, out=out, threads=threads)
-        if found is not NotImplemented:
-            return found if status else _without_status(*found)
-
-    def run(batch: AnyBatch, backend: Backend, out: Any) -> Any:
-        if isinstance(batch, devices.DeviceBatch):
-            found = _solve_there(calls, reach, batch, numbers, backend, out)
-            return tuple(found) if status else found[0]
-        q, bits = _solve(calls, reach, batch, numbers, backend, out, threads)
-        return (q, bits) if status else _without_status(q, bits)
-
-    number = None if device is None else devices.number(device)
-    machine = None if number is None else gpu(number)
-    return calls.where_they_are(NAME, reach.ports, values, out, threads, run, machine)
+    first = _first(plan, rows) if q0 is None else q0
+    if devices.elsewhere((rows, first)):
+        numbers: tuple[Any, Any] = tolerance.tolist(), starts.tolist()
+    elif all(getattr(x, "dtype", None) == arrays.FLOATS[0] for x in (rows, first)):
+        numbers = tolerance.astype(np.float32), starts.astype(np.float32)  # widen nothing
+    else:
+        numbers = tolerance, starts
+    q, bits = function((rows, first, *numbers), out, threads, device)
+    return (q, bits) if status else _without_status(q, bits)
 
 
 def _first(plan: Plan, rows: Any) -> Any:
-    """The first start where none is given, of the targets' number type."""
+    """The first start unless one is given, of the targets' dtype."""
     if not isinstance(rows, np.ndarray):
         return plan.first.tolist()
     return plan.first.astype(rows.dtype) if rows.dtype == arrays.FLOATS[0] else plan.first
 
 
 def _solve(
-    calls: Calls,
-    reach: Reach,
-    batch: arrays.Batch,
-    numbers: Numbers,
+    plan: Plan,
+    function: CompiledFunction,
+    batch: AnyBatch,
     backend: Backend,
     out: Any,
     threads: int | None,
 ) -> list[Any]:
-    """Arrays of NumPy. Searches are in float64; of float32, results are rounded."""
-    wide, outputs = batch, reach.plan.outputs
-    if batch.dtype != "float64":
-        rows = tuple(x.astype(np.float64) for x in batch.rows)
-        wide = arrays.Batch(rows, batch.shape, "float64")
-    full = wide.with_constants(*(x[0] for x in numbers))
+    """Searches are in float64; of float32, results are rounded."""
+    outputs = plan.outputs
+    if isinstance(batch, devices.DeviceBatch):  # which has a thread for each search
+        if batch.dtype != "float64":
+            raise TypeError(
+                f"{NAME}: arrays on {batch.where.place} are {batch.dtype}; expected float64, as a "
+                "search needs its digits"
+            )
+        return batch.run(function.kernel_for(batch, backend), outputs, out)
     form = BATCH if batch.shape or backend.kind != "cpu" else ONE
-    kernel = reach.kernel(calls, form, backend) if batch.states else None
-    if wide is batch:
-        return full.run(kernel, outputs, out, threads)
-    q, bits = full.run(kernel, outputs, None, threads)
+    kernel = function.kernel("float64", form, backend) if batch.states else None
+    if batch.dtype == "float64":
+        return batch.run(kernel, outputs, out, threads)
+    wide = arrays.Batch(tuple(x.astype(np.float64) for x in batch.rows), batch.shape, "float64")
+    q, bits = wide.run(kernel, outputs, None, threads)
     result = arrays.target(out, q.shape, batch)
-    result[...] = _rounded(reach.plan, q)
+    result[...] = _rounded(plan, q)
     return [arrays.deliver(out, result), bits]
 
 
@@ -157,40 +134,27 @@ def _inward(limit: float, inside: float) -> Any:
     return np.nextafter(near, np.float32(inside)) if beyond else near
 
 
-def _solve_there(
-    calls: Calls,
-    reach: Reach,
-    batch: devices.DeviceBatch,
-    numbers: Numbers,
-    backend: Backend,
-    out: Any,
-) -> list[Any]:
-    """Arrays on a GPU, which has a thread for each search."""
-    if batch.dtype != "float64":
-        raise TypeError(
-            f"{NAME}: arrays on {batch.where.place} are {batch.dtype}; expected float64, as a "
-            "search needs its digits"
-        )
-    devices.refuse_loading(NAME, batch.where)
-    kernel = reach.kernel(calls, BATCH, backend) if batch.states else None
-    full = batch.with_constants(*(float(x[0]) for x in numbers))
-    return full.run(kernel, reach.plan.outputs, out)
-
-
 def _reach(calls: Calls, frame: Any, asked: Asked, status: bool) -> Reach:
     """The search of a call, every name checked; made once."""
     names = tuple(frame) if isinstance(frame, list) else frame
-    own = _reaches.setdefault(calls.kernels, {})
+    own: dict[tuple[Any, ...], Reach] = calls.functions.setdefault(NAME, {})
     key = (names, asked.directions, asked.limits, status)
     try:
         return own[key]
     except KeyError:
-        found = own[key] = Reach(new_plan(calls.tasks, frame, asked, status))
+        found = own[key] = _new_reach(calls, frame, asked, status)
     except TypeError:  # directions in a list, or a name that is no text
         directions = _directions(asked.directions)
-        plan = new_plan(calls.tasks, frame, asked, status)
-        found = own.setdefault((names, directions, asked.limits, status), Reach(plan))
+        new = _new_reach(calls, frame, asked, status)
+        found = own.setdefault((names, directions, asked.limits, status), new)
     return found
+
+
+def _new_reach(calls: Calls, frame: Any, asked: Asked, status: bool) -> Reach:
+    plan = new_plan(calls.tasks, frame, asked, status)
+    equations = replace(plan.equations, run=partial(_solve, plan))
+    inputs = [(port.name, port) for port in plan.ports]
+    return Reach(plan, CompiledFunction(calls.runtime, NAME, equations, inputs, equations.outputs))
 
 
 def new_plan(tasks: Tasks, frame: Any, asked: Asked, status: bool) -> Plan:
@@ -245,8 +209,8 @@ def _directions(given: Any) -> tuple[bool, ...]:
     return tuple(chosen.tolist())
 
 
-def _numbers(asked: Asked) -> Numbers:
-    """The tolerance and the number of starts; raises for such that no search can use."""
+def _numbers(asked: Asked) -> tuple[arrays.Array, arrays.Array]:
+    """The tolerance and the number of starts; raises for numbers that no search can use."""
     tol, restarts = asked.tol, asked.restarts
     number = isinstance(tol, float | int | np.floating) and not isinstance(tol, bool)
     if not number or not LEAST_TOLERANCE <= tol < np.inf:

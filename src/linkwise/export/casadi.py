@@ -23,11 +23,12 @@ from typing import NamedTuple
 
 from linkwise.backends.cstyle.render import comment, own_function, word
 from linkwise.engine.calls import Calls
+from linkwise.engine.equations import Values
 from linkwise.errors import NoProgram
 from linkwise.export.source import HEAD, Robot, helpers, with_unused
 from linkwise.export.wanted import Wanted
 from linkwise.interop.arguments import names
-from linkwise.interop.derived import Node, Values, node
+from linkwise.interop.derived import Node, node
 from linkwise.trace.expr import Graph
 from linkwise.trace.program import Program
 from linkwise.trace.schedule import together

@@ -110,7 +110,7 @@ def _program(tasks: Tasks, kernels: Kernels, key: Key, dtype: str) -> Program:
             f"functions and has no program of its own; expected these ({calls}), another method, "
             "or robot.with_codegen('unrolled')"
         )
-    return kernels.ready(task, together)
+    return kernels.ready(kernels.equations(task), together)
 
 
 def _refuse_large(one: Wanted, dtype: str, robot: str) -> None:

@@ -16,20 +16,18 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
-from linkwise.backends.base import BATCH, USUAL, Backend, Kernel
-from linkwise.engine import devices
+from linkwise.backends.base import BATCH, USUAL, Backend, Effort, Kernel
 from linkwise.engine.build import TRACING, free_memory
-from linkwise.engine.calls import AnyBatch, Calls
-from linkwise.engine.recipes import Recipe, kernel_of
+from linkwise.engine.calls import Calls
+from linkwise.engine.equations import Equations, Values
 from linkwise.engine.tasks import Key
 from linkwise.errors import NoProgram, ProgramTooLarge, quote
 from linkwise.trace import diff
 from linkwise.trace.expr import Expr, Graph, TooManyNodes
 from linkwise.trace.guard import guard
-from linkwise.trace.program import Port, Program, Signature, Slot
+from linkwise.trace.program import Port, Program, Slot
 from linkwise.trace.tracer import evaluate, flatten, program_of, used_pivots
 
-Values = list[list[Expr]]  # of each input or output
 Trace = Callable[[Graph, Values], Values]
 
 
@@ -47,7 +45,8 @@ class Node:
     ) -> None:
         self.calls, self.name, self.key, self.trace = calls, name, key, trace
         self.ports, self.slots = ports, slots
-        self._plans: devices.Plans = {}  # of repeated calls on a GPU
+        equations = Equations(name, ("derived", *key), ports, slots, self._program)
+        self._function = calls.compiled(equations)
 
     @cached_property
     def vjp(self) -> Node:
@@ -106,34 +105,19 @@ class Node:
 
     def run(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """The outputs (..., shape) of arrays (..., size), in the library and place of these."""
-        if self._plans:
-            again = devices.repeated(self._plans, values, None)
-            if again is not None:
-                return again if len(self.slots) > 1 else (again,)
-        sizes = [(port.name, port.size) for port in self.ports]
-        outputs = [slot.shape for slot in self.slots]
-
-        def run(batch: AnyBatch, backend: Backend, out: Any) -> tuple[Any, ...]:
-            kernel = self.kernel(batch.dtype, backend) if batch.states else None
-            typed = [(shape, batch.dtype) for shape in outputs]
-            made = tuple(batch.run(kernel, typed, out, None))
-            devices.keep_plan(self._plans, batch, kernel, typed, values, None)
-            return made
-
-        found: tuple[Any, ...] = self.calls.where_they_are(
-            self.name, sizes, tuple(values), None, None, run, None
-        )
-        return found
+        found = self._function(values)
+        return found if len(self.slots) > 1 else (found,)
 
     def kernel(self, dtype: str, backend: Backend | None = None) -> Kernel:
         """The kernel for many states."""
-        key, arrays = ("derived", *self.key), Signature(self.ports, self.slots)
-        recipe = Recipe(self.name, key, arrays, self.program)
-        return kernel_of(self.calls.kernels, recipe, dtype, BATCH, backend)
+        return self._function.kernel(dtype, BATCH, backend)
 
     def program(self) -> Program:
         """The node as a program, guarded; refused if it could not be compiled."""
-        most = free_memory() // (TRACING + USUAL.bytes)
+        return guard(self._program(USUAL))
+
+    def _program(self, effort: Effort) -> Program:
+        most = free_memory() // (TRACING + effort.bytes)
         try:
             return self._traced(Graph(most))
         except TooManyNodes:
@@ -147,7 +131,7 @@ class Node:
         inputs = [[graph.input(port.name, i) for i in range(port.size)] for port in self.ports]
         results = _flat(self.trace(graph, inputs))
         graph.pivots = used_pivots(graph, results)
-        return guard(program_of(self.name, self.ports, graph, self.slots, results))
+        return program_of(self.name, self.ports, graph, self.slots, results)
 
 
 def node(calls: Calls, key: Key) -> Node:

@@ -56,7 +56,8 @@ def function(
     """A function of the robot by its name, such as ``"mass_matrix"``, as a function of tensors."""
     torch, calls = _torch(), robot._calls
     key = Key(name, method, frame, axes, frames_of(f_ext))
-    of = calls.served.get(("node", key)) or calls.served.setdefault(("node", key), node(calls, key))
+    known: Node | None = calls.functions.get(("node", key))
+    of = known or calls.functions.setdefault(("node", key), node(calls, key))
     wanted, own_shapes = names(of.ports, key.external), shapes(of.ports, calls.tasks)
     compiled, plain = partial(_operator(of), _handle(of)), partial(_function(), of)
 

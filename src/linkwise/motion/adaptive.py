@@ -13,14 +13,14 @@ import numpy as np
 
 from linkwise.algorithms.configurations import normalize, rate
 from linkwise.backends.base import ONE
-from linkwise.engine.served import Function
+from linkwise.engine.equations import straight_line
 from linkwise.motion.laws import ports_of
 from linkwise.motion.record import Record, torques_of
 from linkwise.motion.rollout import Rollout, Traced
 from linkwise.motion.setup import Array, Setup
 from linkwise.motion.vectors import Numbers
 from linkwise.trace.expr import Expr, Graph
-from linkwise.trace.program import Port
+from linkwise.trace.program import Port, Slot
 from linkwise.trace.status import Status
 
 WINDOWS = 200  # of a simulation, between which it can be interrupted with what is there
@@ -204,8 +204,9 @@ class Rates:
         key = (held, tuple(form.key for form in forms), self.plan.limited, self.plan.stop,
                setup.drift, setup.dynamics.algorithm.method, setup.dynamics.external,
                setup.law_tree and setup.law_tree.digest)  # fmt: skip
-        self.function = Function("rates", key, ports, tree.nq + tree.nv, self._trace)
-        self.kernel = self.function.kernel(setup.robot, "float64", ONE)
+        outputs = (Slot("result", (tree.nq + tree.nv,)),)
+        equations = straight_line("rates", key, ports, outputs, self._trace)
+        self.kernel = setup.robot._calls.compiled(equations).kernel("float64", ONE)
 
     def _trace(self, _graph: Graph, inputs: list[list[Expr]]) -> list[Any]:
         """``q̇`` and the acceleration, at quaternions of unit length."""

@@ -8,7 +8,6 @@ import numpy as np
 
 from linkwise.backends.base import BATCH, ONE, Kernel
 from linkwise.backends.process import available_cores
-from linkwise.engine.recipes import kernel_of
 from linkwise.motion.laws import Numbered
 from linkwise.motion.record import Record
 from linkwise.motion.rollout import HEALTH, UNSAMPLED, Rollout
@@ -57,9 +56,8 @@ class Fused:
             return None
         setup = self.setup
         alone = not setup.leading and setup.dtype == "float64" and setup.machine.kind == "cpu"
-        recipe = self.plan.recipe(setup.robot.tree)
-        kernels, form = setup.robot._calls.kernels, ONE if alone else BATCH
-        return kernel_of(kernels, recipe, setup.dtype, form, setup.machine)
+        rollout = setup.robot._calls.compiled(self.plan.equations(setup.robot.tree))
+        return rollout.kernel(setup.dtype, ONE if alone else BATCH, setup.machine)
 
     def room(self) -> int:
         """Steps that can be taken at once."""

@@ -31,11 +31,12 @@ from linkwise.algorithms.configurations import difference
 from linkwise.algorithms.reaction import reaction
 from linkwise.engine.arrays import read
 from linkwise.engine.auto import in_loops
-from linkwise.engine.served import Function
+from linkwise.engine.compiled import CompiledFunction
+from linkwise.engine.equations import Equations, straight_line
 from linkwise.model.tree import Tree
 from linkwise.robot import Robot
 from linkwise.spatial import Scalar, Vector
-from linkwise.trace.program import Port
+from linkwise.trace.program import CONFIGURATION, VELOCITY, Port, Slot
 from linkwise.trace.tracer import Task, evaluate
 
 Array = NDArray[Any]
@@ -109,6 +110,10 @@ class Law:
 
     def __init__(self, robot: Robot, terms: tuple[Term, ...]) -> None:
         self.robot, self.terms = robot, terms
+        self._function: CompiledFunction | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Law, (self.robot, self.terms)
 
     def __add__(self, other: object) -> Law:
         """Both laws at once."""
@@ -132,7 +137,9 @@ class Law:
         numbers = [x.at(step).astype(kind, copy=False) for x in self.inputs]
         if in_loops("inverse_dynamics", robot.tree):
             return torques_by_calls(robot, self.forms, numbers, q, qd)
-        return law_function(robot, self.forms)(robot, (q, qd, *numbers))
+        if self._function is None:
+            self._function = robot._calls.compiled(law_equations(robot.tree, self.forms))
+        return self._function((q, qd, *numbers))
 
     @property
     def forms(self) -> tuple[Form, ...]:
@@ -199,16 +206,17 @@ def torques_by_calls(
     return total
 
 
-def law_function(robot: Robot, forms: tuple[Form, ...]) -> Function:
-    """A law as a function of states and its numbers."""
-    tree = robot.tree
-    ports = (Port("q", tree.nq, configuration=True), Port("qd", tree.nv), *ports_of(forms, tree))
+def law_equations(tree: Tree, forms: tuple[Form, ...]) -> Equations:
+    """The torques of a controller as a function of states and its numbers."""
+    state = (Port("q", tree.nq, kind=CONFIGURATION), Port("qd", tree.nv, kind=VELOCITY))
+    ports = (*state, *ports_of(forms, tree))
 
     def trace(_graph: Any, inputs: list[Any]) -> list[Scalar]:
         q, v, *numbers = inputs
         return law_torques(forms, tree, numbers, q, v)
 
-    return Function("law", tuple(form.key for form in forms), ports, tree.nv, trace)
+    key = tuple(form.key for form in forms)
+    return straight_line("controller", key, ports, (Slot("result", (tree.nv,)),), trace)
 
 
 # -- the terms ------------------------------------------------------------------------------------
@@ -311,7 +319,8 @@ def computed_called(
         units = np.eye(robot.nv, dtype=q.dtype)[passive]
         rows = robot.open.compute("mass_product", q[..., None, :], units, threads=threads)
         block = rows[..., passive].reshape(*q.shape[:-1], -1)
-        met = _reaction(len(passive))(robot, [block, needed[..., passive]], threads)
+        solve = robot._calls.compiled(_reaction(len(passive)))
+        met = solve([block, needed[..., passive]], threads=threads)
         if not robot.tree.is_closed:
             return _of_motors_called(robot, needed - (met[..., None] * rows).sum(-2))
         wanted[..., passive] = -met
@@ -319,7 +328,7 @@ def computed_called(
     return _of_motors_called(robot, found)
 
 
-def _reaction(n: int) -> Function:
+def _reaction(n: int) -> Equations:
     """``M⁻¹ x`` of n passive degrees of freedom, as a function of M by rows and x."""
 
     def trace(_graph: Any, inputs: list[Any]) -> list[Scalar]:
@@ -327,7 +336,8 @@ def _reaction(n: int) -> Function:
         rows = [M[n * k : n * k + n] for k in range(n)]
         return ldl.solve(ldl.factor(rows, [row[k] for k, row in enumerate(rows)]), x)
 
-    return Function("reaction", (n,), (Port("M", n * n), Port("x", n)), n, trace)
+    ports = (Port("M", n * n), Port("x", n))
+    return straight_line("reaction", (n,), ports, (Slot("result", (n,)),), trace)
 
 
 def _constant_called(

@@ -27,13 +27,13 @@ from linkwise.algorithms.softening import damped, plain
 from linkwise.algorithms.task_torques import NOTHING, Beside, Rows, task_torques
 from linkwise.algorithms.tracking import Tracked, pose_error, tracked
 from linkwise.algorithms.yielding import diagonal
-from linkwise.engine.served import Function
+from linkwise.engine.equations import Equations, flags, straight_line
 from linkwise.model.tree import Frame, Tree
 from linkwise.motion.laws import Form, law_torques
 from linkwise.robot import Robot
 from linkwise.spatial import Mat3, Matrix, Scalar, Vec3, Vector
 from linkwise.trace.expr import Expr, Graph
-from linkwise.trace.program import Port, Slot
+from linkwise.trace.program import CONFIGURATION, VELOCITY, Port, Slot
 from linkwise.trace.status import UNIT_TOLERANCE, status_of
 
 TITLE = {False: "OperationalSpace", True: "impedance"}  # by whether it is an impedance
@@ -270,12 +270,12 @@ def _beside(plan: Plan, tree: Tree, numbers: Sequence[Vector], q: Vector, v: Vec
     return Beside(torques=law_torques(plan.posture, tree, numbers, q, v))
 
 
-def follow_function(robot: Robot, plan: Plan, report: bool, status: bool) -> Function:
+def follow_equations(robot: Robot, plan: Plan, report: bool, status: bool) -> Equations:
     """A law of a frame's motion as a function of states, targets, and all its other numbers."""
     tree, settled = robot.tree, plan.settled(robot.tree)
     ports = (
-        Port("q", tree.nq, configuration=True),
-        Port("qd", tree.nv),
+        Port("q", tree.nq, kind=CONFIGURATION),
+        Port("qd", tree.nv, kind=VELOCITY),
         *(Port(name, size) for name, size in plan.asked),
         Port("numbers", sum(size for _, size in settled)),
     )
@@ -293,8 +293,9 @@ def follow_function(robot: Robot, plan: Plan, report: bool, status: bool) -> Fun
         return status_of(graph, tree, ports, inputs, results, given)
 
     more = REPORT if report else ()
-    return Function(plan.title, plan.form(tree).key, ports,
-                    tree.nv, trace, more, bits if status else None)  # fmt: skip
+    outputs = (Slot("result", (tree.nv,)), *more, *flags(status))
+    key = (*plan.form(tree).key, report, status)
+    return straight_line(plan.title, key, ports, outputs, trace, bits if status else None)
 
 
 def not_a_turn(graph: Graph, target: Sequence[Expr]) -> Expr:

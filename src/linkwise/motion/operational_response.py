@@ -28,16 +28,25 @@ from linkwise.algorithms.wrench_torques import by_scan, wrench_torques
 from linkwise.backends.base import BATCH, ONE, Backend, Kernel
 from linkwise.engine import arrays
 from linkwise.engine.auto import MOST_PIECES, in_loops
-from linkwise.engine.calls import AnyBatch
+from linkwise.engine.compiled import AnyBatch, CompiledFunction
 from linkwise.engine.devices import DeviceBatch
-from linkwise.engine.served import Function
+from linkwise.engine.equations import Equations, flags, straight_line
+from linkwise.errors import NoProgram
 from linkwise.model.tree import Tree
 from linkwise.motion.laws import COMPUTED, Form, computed_called, torques_by_calls
 from linkwise.motion.operational import REPORT, WRITTEN_OUT, Plan, answer, not_a_turn
 from linkwise.robot import Robot
 from linkwise.spatial import Scalar
 from linkwise.trace.expr import Expr, Graph
-from linkwise.trace.program import FLAGS_DTYPE, NUMBER, Port
+from linkwise.trace.program import (
+    CONFIGURATION,
+    FLAGS_DTYPE,
+    NUMBER,
+    VELOCITY,
+    Port,
+    Program,
+    Slot,
+)
 from linkwise.trace.status import status_of
 from linkwise.trace.tracer import Task
 
@@ -80,45 +89,51 @@ PULLS = {
 }
 
 
-class Composed:
-    """A law of a frame's motion of one robot: called with arrays as `Served` is."""
+def composed_equations(robot: Robot, plan: Plan, report: bool, status: bool) -> Equations:
+    """A controller of a frame's motion of a large robot: three kernels, one after another."""
+    tree, settled = robot.tree, plan.settled(robot.tree)
+    ports = (
+        Port("q", tree.nq, kind=CONFIGURATION),
+        Port("qd", tree.nv, kind=VELOCITY),
+        *(Port(name, size) for name, size in plan.asked),
+        Port("numbers", sum(size for _, size in settled)),
+    )
+    outputs = (Slot("result", (tree.nv,)), *(REPORT if report else ()), *flags(status))
+    key = ("composed", plan.method, *plan.form(tree).key, report, status)
+
+    def trace(_effort: Any) -> Program:
+        raise NoProgram(
+            f"{plan.title}: method {plan.method!r} is put together of several kernels; expected "
+            "method='crba'"
+        )
+
+    run = _Composed(robot, plan, report, status).run
+    return Equations(plan.title, key, ports, outputs, trace, run=run)
+
+
+class _Composed:
+    """The kernels of a controller of a frame's motion, and what happens between them."""
 
     def __init__(self, robot: Robot, plan: Plan, report: bool, status: bool) -> None:
         self.robot, self.plan = robot, plan
         self.status = status
-        self._answer = _answer_function(robot, plan, report, status)
+        self._answer = robot._calls.compiled(_answer(robot, plan, report, status))
 
-    def fast(self, *_values: Any, out: Any = None, threads: Any = None) -> Any:
-        """There is no way without Python."""
-        return NotImplemented
-
-    def __call__(self, values: Sequence[Any], out: Any = None, threads: int | None = None) -> Any:
-        """The torques, and with ``report`` and ``status`` what these are; as a tuple where there
-        are several.
-        """
-        robot, plan = self.robot, self.plan
-        sizes = [("q", robot.nq), ("qd", robot.nv), *plan.asked]
-        settled = plan.settled(robot.tree)
-        sizes.append(("numbers", sum(size for _, size in settled)))
-
-        def run(batch: AnyBatch, backend: Backend, out: Any) -> tuple[Any, ...]:
-            if isinstance(batch, DeviceBatch):
-                raise ValueError(
-                    f"{plan.title}: method {plan.method!r} is put together of several kernels of "
-                    "the processor; expected arrays of NumPy"
-                )
-            return self._run(batch, backend, out, threads)
-
-        calls = robot._calls
-        found: tuple[Any, ...] = calls.where_they_are(
-            plan.title, sizes, tuple(values), out, threads, run, None
-        )
-        return found[0] if len(found) == 1 else found
-
-    def _run(
-        self, batch: arrays.Batch, backend: Backend, out: Any, threads: int | None
-    ) -> tuple[Any, ...]:
+    def run(
+        self,
+        _function: CompiledFunction,
+        batch: AnyBatch,
+        backend: Backend,
+        out: Any,
+        threads: int | None,
+    ) -> list[Any]:
+        """All outputs of a batch: the torques, then those of the wrench's equations."""
         plan, robot = self.plan, self.robot
+        if isinstance(batch, DeviceBatch):
+            raise ValueError(
+                f"{plan.title}: method {plan.method!r} is put together of several kernels of "
+                "the processor; expected arrays of NumPy"
+            )
         q, qd, *asked, numbers = batch.rows
         first, wrenches = _parted(asked, len(asked) - len(plan.external))
         gains, posture = np.split(numbers, [sum(size for _, size in plan.gains)], axis=1)
@@ -135,19 +150,20 @@ class Composed:
                 kernel(inputs, results, threads)
             return results
 
-        tasks = self._tasks()
         own = robot._calls.kernels
-        moved, *told = filled(own.kernel(tasks[0], batch.dtype, form, backend),
-                              [q, qd, tau, *wrenches])  # fmt: skip
-        kernel = self._answer.kernel(robot, batch.dtype, form, backend)
+        response, pull = (
+            own.kernel(own.equations(task), batch.dtype, form, backend) for task in self._tasks()
+        )
+        moved, *wrong = filled(response, [q, qd, tau, *wrenches])
+        kernel = self._answer.kernel(batch.dtype, form, backend)
         wrench, *rest = filled(kernel, [moved, *first, gains])
-        (pulled,) = filled(own.kernel(tasks[1], batch.dtype, form, backend), [q, wrench])
+        (pulled,) = filled(pull, [q, wrench])
         np.add(tau, pulled, out=made.reshape(batch.states, robot.nv))
-        if told:  # what is wrong with the state, and with the target
-            rest[-1] = np.where(told[0] > 0, told[0], rest[-1])
-        shapes = [x.shape for x in self._answer.slots[1:]]
+        if wrong:  # what is wrong with the state, and with the target
+            rest[-1] = np.where(wrong[0] > 0, wrong[0], rest[-1])
+        shapes = [x.shape for x in self._answer.outputs[1:]]
         more = [x.reshape((*batch.shape, *s)) for x, s in zip(rest, shapes, strict=True)]
-        return arrays.deliver(out, made), *(arrays.deliver(None, x) for x in more)
+        return [arrays.deliver(out, made), *(arrays.deliver(None, x) for x in more)]
 
     def _tasks(self) -> tuple[Task, Task]:
         """How the frame responds, and the torques of a wrench."""
@@ -190,7 +206,7 @@ def _rolled(tree: Tree, algorithm: Algorithm) -> bool:
     return in_loops("forward_dynamics", tree) and algorithm.can_roll(tree)
 
 
-def _answer_function(robot: Robot, plan: Plan, report: bool, status: bool) -> Function:
+def _answer(robot: Robot, plan: Plan, report: bool, status: bool) -> Equations:
     """The wrench F from how the frame responds, as a function of its own."""
     tree, without = robot.tree, plan.asked[: len(plan.asked) - len(plan.external)]
     ports = (
@@ -212,9 +228,9 @@ def _answer_function(robot: Robot, plan: Plan, report: bool, status: bool) -> Fu
         given = [not_a_turn(graph, inputs[1])] if plan.turns else []
         return status_of(graph, tree, ports, inputs, results, given)
 
-    key = ("wrench of a frame", *plan.form(tree).key)
-    more = REPORT if report else ()
-    return Function(plan.title, key, ports, 6, trace, more, bits if status else None)
+    key = ("wrench of a frame", *plan.form(tree).key, report, status)
+    outputs = (Slot("result", (6,)), *(REPORT if report else ()), *flags(status))
+    return straight_line(plan.title, key, ports, outputs, trace, bits if status else None)
 
 
 def law_form(robot: Robot, plan: Plan) -> Form:
@@ -228,7 +244,8 @@ def law_form(robot: Robot, plan: Plan) -> Form:
         asked, settled = _parted(list(numbers), len(plan.asked))
         wide = np.broadcast_shapes(*(x.shape[:-1] for x in settled))
         packed = np.concatenate([np.broadcast_to(x, (*wide, x.shape[-1])) for x in settled], -1)
-        found: Array = Composed(robot, plan, False, False)([q, v, *asked, packed], None, threads)
+        function = robot._calls.compiled(composed_equations(robot, plan, False, False))
+        found: Array = function([q, v, *asked, packed], threads=threads)
         return found
 
     return replace(plan.form(robot.tree), called=called)

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from linkwise.engine import arrays, devices
 from linkwise.engine.arrays import read
-from linkwise.engine.served import Served
+from linkwise.engine.compiled import CompiledFunction
 from linkwise.motion.laws import Law, Numbered, PerStep, Term
-from linkwise.motion.operational import REPORT, WRITTEN_OUT, Plan, Report, follow_function
+from linkwise.motion.operational import REPORT, WRITTEN_OUT, Plan, Report, follow_equations
 from linkwise.motion.operational_arguments import (
     as_poses,
     asked_numbers,
@@ -22,7 +22,7 @@ from linkwise.motion.operational_arguments import (
     planned,
     refuse_force,
 )
-from linkwise.motion.operational_response import Composed, law_form
+from linkwise.motion.operational_response import composed_equations, law_form
 from linkwise.robot import Robot
 
 Array = NDArray[Any]
@@ -100,8 +100,10 @@ class OperationalSpace:
     def _set(self, robot: Robot, frame: str, plan: Plan, settled: Sequence[Numbered]) -> None:
         self.robot, self.frame, self.plan = robot, frame, plan
         self._settled = tuple(settled)
-        self._made_for: dict[tuple[Any, ...], Served | Composed] = {}
-        self._usual, self._told = (self._served(plan, (), status) for status in (False, True))
+        self._functions: dict[tuple[Any, ...], CompiledFunction] = {}
+        self._usual, self._watched = (
+            self._function(plan, (), False, status) for status in (False, True)
+        )
         types = map(np.dtype, ("float64", "float32"))
         self._packed = {dtype: packed(self._settled, dtype) for dtype in types}
 
@@ -111,25 +113,17 @@ class OperationalSpace:
         law._set(robot, frame, plan, settled)
         return law
 
-    def _served(self, plan: Plan, pushed: tuple[str, ...], status: bool) -> Served | Composed:
-        """The law with known wrenches at some frames, compiled when it is first called."""
-        key = (pushed, status)
-        if key not in self._made_for:
-            self._made_for[key] = (
-                Served(self.robot, follow_function(self.robot, plan, False, status))
-                if plan.method == WRITTEN_OUT
-                else Composed(self.robot, plan, False, status)
-            )
-        return self._made_for[key]
-
-    def _reported(self, plan: Plan, status: bool, full: Any, out: Any, threads: Any) -> Any:
-        """The torques, a `Report`, and perhaps the status."""
-        if plan.method == WRITTEN_OUT:
-            function = follow_function(self.robot, plan, True, status)
-            tau, *rest = function.run(self.robot, full, threads, out)
-        else:
-            tau, *rest = Composed(self.robot, plan, True, status)(full, out, threads)
-        return (tau, Report(*rest[: len(REPORT)]), *rest[len(REPORT) :])
+    def _function(
+        self, plan: Plan, wrenches: tuple[str, ...], report: bool, status: bool
+    ) -> CompiledFunction:
+        """The controller with known wrenches at some frames, compiled when it is first called."""
+        key = (wrenches, report, status)
+        if key not in self._functions:
+            unrolled = plan.method == WRITTEN_OUT
+            new = follow_equations if unrolled else composed_equations
+            equations = new(self.robot, plan, report, status)
+            self._functions[key] = self.robot._calls.compiled(equations)
+        return self._functions[key]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return OperationalSpace._made, (self.robot, self.frame, self.plan, self._settled)
@@ -181,7 +175,7 @@ class OperationalSpace:
             ]
             if self.plan.force or force is not None:
                 values.insert(5, force)
-            fast = (self._told if status else self._usual).fast
+            fast = (self._watched if status else self._usual).fast
             if out is None and threads is None:
                 found = fast(*values)
             else:
@@ -236,9 +230,11 @@ class OperationalSpace:
         if not there:
             self._refuse_axes(names, values, numbers)
         full = [*(still if x is None else x for x in values), numbers]
-        if report:
-            return self._reported(plan, status, full, out, threads)
-        return self._served(plan, names, status)(full, out, threads)
+        found = self._function(plan, names, report, status)(full, out, threads)
+        if not report:
+            return found
+        tau, *rest = found
+        return (tau, Report(*rest[: len(REPORT)]), *rest[len(REPORT) :])
 
     def _refuse_axes(
         self, names: Sequence[str], values: Sequence[Array | None], numbers: Array

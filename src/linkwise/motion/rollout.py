@@ -26,7 +26,7 @@ from linkwise.algorithms.configurations import chart_rate, integrate
 from linkwise.algorithms.crba import crba
 from linkwise.algorithms.implicit import implicit_change
 from linkwise.algorithms.momentum import lagrangian, pulled, pushed
-from linkwise.engine.recipes import Recipe
+from linkwise.engine.equations import Equations
 from linkwise.model.parameters import Parameter, put_all
 from linkwise.model.regroup import regroup
 from linkwise.model.tree import Tree
@@ -37,7 +37,7 @@ from linkwise.motion.vectors import Numbers
 from linkwise.spatial import Scalar, Vector, select
 from linkwise.trace.assemble import assemble
 from linkwise.trace.expr import At, Expr, Graph
-from linkwise.trace.program import Array, Output, Port, Program, Signature, Slot
+from linkwise.trace.program import Array, Output, Port, Program, Slot
 from linkwise.trace.rolled import Body as LoopBody
 from linkwise.trace.rolled import Step, loop
 from linkwise.trace.status import Status
@@ -139,16 +139,17 @@ class Rollout:
         """Bodies of the loop."""
         return len(INTEGRATORS[self.integrator].bodies) + (self.drift == PROJECT) + self.hold
 
-    def recipe(self, tree: Tree) -> Recipe:
-        """How its kernel is made."""
-        arrays = self.arrays(tree)
-        signature = Signature(self.ports(tree), self.slots(tree), arrays, bool(arrays))
+    def equations(self, tree: Tree) -> Equations:
+        """What is compiled."""
         law = tuple(form.key for form in self.forms)
         task = (self.dynamics.algorithm.method, self.dynamics.external)
         model = self.law_tree and self.law_tree.digest
-        key = ("rollout", self.integrator, law, self.per_step, self.hold, self.every, *task,
+        key = (self.integrator, law, self.per_step, self.hold, self.every, *task,
                self.limited, self.stop, self.drift, model, self.parameters)  # fmt: skip
-        return Recipe("simulate", key, signature, partial(trace_rollout, self, tree))
+        return Equations(
+            "simulate", key, self.ports(tree), self.slots(tree),
+            lambda _effort: trace_rollout(self, tree), self.arrays(tree), guarded=False,
+        )  # fmt: skip
 
 
 class Traced:

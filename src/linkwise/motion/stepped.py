@@ -12,7 +12,8 @@ from typing import Any, cast
 import numpy as np
 
 from linkwise.algorithms.configurations import chart_rate
-from linkwise.engine.served import Function
+from linkwise.engine.compiled import CompiledFunction
+from linkwise.engine.equations import flags, straight_line
 from linkwise.motion.integrators import INTEGRATORS, PROJECT, System
 from linkwise.motion.laws import torques_by_calls
 from linkwise.motion.record import Record
@@ -21,7 +22,7 @@ from linkwise.motion.setup import Array, Setup
 from linkwise.motion.vectors import Numbers, Vec
 from linkwise.spatial import Scalar
 from linkwise.trace.expr import Expr, Graph
-from linkwise.trace.program import Port
+from linkwise.trace.program import CONFIGURATION, TORQUE, VELOCITY, WRENCH, Port, Slot
 from linkwise.trace.status import Status, status_of
 
 
@@ -94,7 +95,7 @@ class Stepped:
             )
         else:
             wrenches = (self.f_ext or {}).values()
-            found, bits = self.stabilized(robot, [*given, *wrenches], self.threads)
+            found, bits = self.stabilized([*given, *wrenches], threads=self.threads)
         self.bits |= bits
         return found[None] if self.alone else found
 
@@ -110,15 +111,15 @@ class Stepped:
         return np.stack(np.broadcast_arrays(*columns), -1).astype(v.dtype, copy=False)
 
 
-def _stabilized(setup: Setup) -> Function:
+def _stabilized(setup: Setup) -> CompiledFunction:
     """Return the joint accelerations with Baumgarte's stabilisation as a compiled function."""
     tree = setup.robot.tree
     plan = Rollout(setup.dynamics, setup.integrator, drift=setup.drift)
-    wrenches = (Port(f"f_ext[{k}]", 6) for k in range(len(setup.f_ext)))
+    wrenches = (Port(f"f_ext[{k}]", 6, kind=WRENCH) for k in range(len(setup.f_ext)))
     ports = (
-        Port("q", tree.nq, configuration=True),
-        Port("qd", tree.nv),
-        Port("tau", tree.nv),
+        Port("q", tree.nq, kind=CONFIGURATION),
+        Port("qd", tree.nv, kind=VELOCITY),
+        Port("tau", tree.nv, kind=TORQUE),
         *wrenches,
     )
 
@@ -132,4 +133,6 @@ def _stabilized(setup: Setup) -> Function:
         return status_of(graph, tree, ports, inputs, results)
 
     key = (setup.dynamics.algorithm.method, setup.dynamics.external, setup.drift)
-    return Function("stabilized dynamics", key, ports, tree.nv, trace, status=bits)
+    outputs = (Slot("result", (tree.nv,)), *flags(True))
+    equations = straight_line("stabilized dynamics", key, ports, outputs, trace, bits)
+    return setup.robot._calls.compiled(equations)

@@ -18,6 +18,11 @@ from numpy.typing import NDArray
 
 from linkwise.trace.expr import At, Expr, Whole, Write, reachable, whole
 
+# kinds of inputs
+NUMBERS, CONFIGURATION, VELOCITY = "numbers", "configuration", "velocity"
+ACCELERATION, TORQUE, WRENCH = "acceleration", "torque", "wrench"
+POSE, TWIST, PARAMETER = "pose", "twist", "parameter"
+
 
 @dataclass(frozen=True)
 class Port:
@@ -26,14 +31,20 @@ class Port:
     ``tiled``: states that a kernel computes side by side also lie side by side, number by number.
     ``close``: states are pieces of a chain, and these are so many numbers of each of their links: a
     state's follow those of the state before, perhaps fewer than ``size``.
-    ``configuration``: a configuration of the robot, whose quaternions the status looks at.
+    ``kind``: what the numbers are; a configuration has quaternions, which the status looks at and
+    derivatives move by joint velocities.
     """
 
     name: str
     size: int
     tiled: bool = False
     close: int = 0
-    configuration: bool = False
+    kind: str = NUMBERS
+
+    @property
+    def configuration(self) -> bool:
+        """Whether it is a configuration of the robot."""
+        return self.kind == CONFIGURATION
 
 
 NUMBER, FLAGS = "number", "flags"  # numbers of the kernel's dtype; status flags

@@ -18,13 +18,35 @@ from linkwise.spatial import Vec3
 from linkwise.trace.assemble import assemble
 from linkwise.trace.diff import Mode, jacobian
 from linkwise.trace.expr import Expr, Graph, reachable
-from linkwise.trace.program import FLAGS, Output, Port, Program, Signature, Slot
+from linkwise.trace.program import (
+    ACCELERATION,
+    CONFIGURATION,
+    FLAGS,
+    NUMBERS,
+    PARAMETER,
+    TORQUE,
+    VELOCITY,
+    WRENCH,
+    Output,
+    Port,
+    Program,
+    Signature,
+    Slot,
+)
 from linkwise.trace.status import status_of
 
 CONTACT_FUNCTIONS = (
     "forward_dynamics",
     "constraint_forces",
 )  # status: open loops, contacts that pull
+# the kinds of arguments in the table of algorithms, by their names
+INPUT_KINDS = (
+    dict.fromkeys(("q", "q0", "q1"), CONFIGURATION)
+    | dict.fromkeys(("qd", "v"), VELOCITY)
+    | dict.fromkeys(("qdd", "qdd0"), ACCELERATION)
+    | dict.fromkeys(("tau", "rhs"), TORQUE)
+    | {"wrench": WRENCH}
+)
 PULL_ROUNDING = 1e-6  # of a contact's force: a pull below is rounding
 
 
@@ -47,13 +69,13 @@ class Task:
         """
         algorithm = self.algorithm
         arguments = [
-            Port(name, size, configuration=name in algorithm.configurations)
+            Port(name, size, kind=INPUT_KINDS.get(name, NUMBERS))
             for name, size in algorithm.input_sizes(tree)
         ]
-        wrenches = [Port(f"f_ext[{k}]", 6) for k in range(len(self.external))]
+        wrenches = [Port(f"f_ext[{k}]", 6, kind=WRENCH) for k in range(len(self.external))]
         damping = [Port("damping", 6)] if self.damped else []
         stop = [Port("tol", 1), Port("limit", 1)] if algorithm.iterates else []
-        constants = [Port(each.name, each.size(tree)) for each in self.parameters]
+        constants = [Port(each.name, each.size(tree), kind=PARAMETER) for each in self.parameters]
         return (*arguments, *wrenches, *damping, *constants, *stop)
 
     def slots(self, tree: Tree) -> tuple[Slot, ...]:
