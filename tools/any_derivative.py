@@ -16,8 +16,9 @@ import numpy as np
 from pages import example, markdown
 
 import linkwise as lw
+from linkwise.backends.base import USUAL
 from linkwise.bench.timing import one_core
-from linkwise.differentiation.equations import function_of
+from linkwise.differentiation.equations import equations_of
 from linkwise.differentiation.plan import JACOBIAN, JVP, VJP, Asked, Plan
 from linkwise.engine.tasks import Key
 from linkwise.trace.program import count_operations
@@ -110,10 +111,12 @@ def of_closed() -> list[list[str]]:
     rows = []
     for title, robot, function in closed_robots():
         tasks, key = robot._calls.tasks, Key(function)
-        value = count_operations(robot._calls.kernels.program(tasks.task(key))).total
+        value = count_operations(
+            robot._calls.kernels.program(robot._calls.kernels.equations(tasks.task(key)))
+        ).total
         counts = [
             count_operations(
-                function_of(Plan(tasks, Asked(key, None, kind, mode)), False).program()
+                equations_of(Plan(tasks, Asked(key, None, kind, mode)), False).trace(USUAL)
             ).total
             for kind in (JACOBIAN, JVP, VJP)
             for mode in ("auto", "forward")

@@ -155,9 +155,9 @@ def measure_gpu(quick: bool) -> list[dict[str, Any]]:
 def _compiled(robot: lw.Robot, function: str, method: str) -> bool:
     """Put the kernels of a method into the cache, unless its program is too large."""
     kernels, task = robot._calls.kernels, dict(tasks(robot))[function][method]
-    small = sum(1 for _ in kernels.program(task).nodes()) <= MOST
+    small = sum(1 for _ in kernels.program(kernels.equations(task)).nodes()) <= MOST
     for dtype in DTYPES if small else ():
-        kernels.kernel(task, dtype, BATCH, gpu(0))
+        kernels.kernel(kernels.equations(task), dtype, BATCH, gpu(0))
     return small
 
 

@@ -18,7 +18,6 @@ from pages import markdown
 import linkwise as lw
 from linkwise.backends.base import BATCH, Rows
 from linkwise.backends.choice import gpu
-from linkwise.engine.recipes import kernel_of
 from linkwise.engine.tasks import Key
 from linkwise.motion.integrators import INTEGRATORS
 from linkwise.motion.rollout import HEALTH, UNSAMPLED, Rollout
@@ -42,8 +41,8 @@ def steps_a_second(robot: lw.Robot, name: str, dtype: str, states: int) -> float
 
     backend = gpu(0)
     task = robot._calls.tasks.task(Key("forward_dynamics"), dtype, "cuda")
-    recipe = Rollout(task, name, every=UNSAMPLED).recipe(robot.tree)
-    made: Any = kernel_of(robot._calls.kernels, recipe, dtype, BATCH, backend)
+    equations = Rollout(task, name, every=UNSAMPLED).equations(robot.tree)
+    made: Any = robot._calls.compiled(equations).kernel(dtype, BATCH, backend)
     q = cupy.asarray(robot.random_q(seed=0, size=states).astype(dtype))
     given = [q, cupy.zeros((states, robot.nv), dtype)]
     same = [cupy.full((1, 1), x, dtype) for x in (DT, STEPS)]

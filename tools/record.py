@@ -206,7 +206,7 @@ def measured(name: Name) -> Row:
         program = None
     else:
         start = time.process_time()
-        program = robot._calls.kernels.program(task)
+        program = robot._calls.kernels.program(robot._calls.kernels.equations(task))
         row["trace"] = time.process_time() - start
         row["scratch"] = sum(a.size for a in program.arrays if a.values is None)
     try:

@@ -13,9 +13,10 @@ import pytest
 import linkwise as lw
 import linkwise.spatial.precise
 from linkwise.algorithms import FUNCTIONS, Algorithm, functions_of
+from linkwise.backends import base
 from linkwise.backends.reference import interpret
 from linkwise.bench.pinocchio import pinocchio_model
-from linkwise.differentiation.equations import function_of
+from linkwise.differentiation.equations import equations_of
 from linkwise.differentiation.plan import CURVATURE, GRADIENT, Asked, Plan
 from linkwise.engine.tasks import Key
 from linkwise.errors import ProgramTooLarge
@@ -48,7 +49,7 @@ def values_of(robot: lw.Robot, plan: Plan) -> dict[str, np.ndarray]:
 
 def jacobian(plan: Plan, values: dict[str, Any]) -> np.ndarray:
     """(rates of the result, rates of the arguments), by the reference interpreter."""
-    program = function_of(plan, False).program()
+    program = equations_of(plan, False).trace(base.USUAL)
     found = interpret(program, {name: x[None] for name, x in values.items()})["result"][0]
     rows = plan.result.size
     cuts = np.cumsum([rows * len(span) for span in plan.spans])[:-1]
@@ -189,7 +190,7 @@ TASKS: dict[str, Any] = {}
 
 
 def gradient_differences(plan: Plan, values: dict[str, Any], b: int) -> list[Any]:
-    program = function_of(plan, False).program()
+    program = equations_of(plan, False).trace(base.USUAL)
     h = mpmath.mpf(10) ** -16
     two = [precisely(program, moved(plan, values, b, step)) for step in (h, -h)]
     return [(x - y) / (2 * h) for x, y in zip(*two, strict=True)]
@@ -220,7 +221,7 @@ def test_second_derivatives_are_differences_of_first_in_50_digits(
         plans = [Plan(robot._calls.tasks, x.asked._replace(wrt=wrt)) for x in plans]
     curvature, gradient = plans
     values = values_of(robot, curvature)
-    program = function_of(curvature, False).program()
+    program = equations_of(curvature, False).trace(base.USUAL)
     found = interpret(program, {k: x[None] for k, x in values.items()})["result"][0]
     n = sum(len(span) for span in curvature.spans)
     H = np.empty((n, n))

@@ -15,9 +15,10 @@ import pytest
 import linkwise as lw
 import linkwise.spatial.precise
 from linkwise.algorithms import functions_of
+from linkwise.backends.base import USUAL
 from linkwise.backends.reference import interpret
 from linkwise.bench.pinocchio import pinocchio_model
-from linkwise.differentiation.equations import function_of
+from linkwise.differentiation.equations import equations_of
 from linkwise.differentiation.plan import HVP, JVP, VJP, Asked, Plan
 from linkwise.engine.tasks import Key
 from linkwise.trace.tracer import evaluate, flatten
@@ -74,7 +75,7 @@ def differences(robot: lw.Robot, function: str, values: tuple[np.ndarray, ...]) 
 
 def by_program(robot: lw.Robot, asked: Asked, values: dict[str, np.ndarray]) -> np.ndarray:
     plan = Plan(robot._calls.tasks, asked)
-    program = function_of(plan, False).program()
+    program = equations_of(plan, False).trace(USUAL)
     return interpret(program, {k: x[None] for k, x in values.items()})["result"][0]
 
 
@@ -144,8 +145,11 @@ def test_reverse_costs_a_few_calls() -> None:
     robot = held_arm("point")
     for function in ("forward_dynamics", "constraint_forces"):
         plan = Plan(robot._calls.tasks, Asked(Key(function), kind=VJP))
-        nodes = sum(1 for _ in function_of(plan, False).program().nodes())
-        own = sum(1 for _ in robot._calls.kernels.program(plan.task).nodes())
+        nodes = sum(1 for _ in equations_of(plan, False).trace(USUAL).nodes())
+        own = sum(
+            1
+            for _ in robot._calls.kernels.program(robot._calls.kernels.equations(plan.task)).nodes()
+        )
         assert nodes < 3.5 * own
 
 

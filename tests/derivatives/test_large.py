@@ -11,8 +11,9 @@ import pytest
 import linkwise as lw
 from linkwise.algorithms import FUNCTIONS
 from linkwise.algorithms.configurations import rate
+from linkwise.backends.base import USUAL
 from linkwise.backends.reference import interpret
-from linkwise.differentiation.equations import function_of
+from linkwise.differentiation.equations import equations_of
 from linkwise.differentiation.plan import CURVATURE, HVP, JVP, VJP, Asked, Plan
 from linkwise.engine.tasks import Key
 from linkwise.errors import ProgramTooLarge
@@ -45,7 +46,7 @@ def product(robot: lw.Robot, key: Key, kind: str) -> tuple[np.ndarray, np.ndarra
     if "q" in values:
         values["q"] = robot.random_q(seed=1)
     rows = {name: x[None] for name, x in values.items()}
-    programs = (verify(guard(function_of(p, False).program())) for p in (by_loops, written))
+    programs = (verify(guard(equations_of(p, False).trace(USUAL))) for p in (by_loops, written))
     return tuple(interpret(program, rows)["result"][0] for program in programs)  # type: ignore[return-value]
 
 
@@ -255,7 +256,7 @@ def test_loops_that_write_over_what_they_have_read_have_no_way_back(
         close(a, b, 1e-9)
     monkeypatch.setattr("linkwise.differentiation.plan._in_loops", lambda *_: True)
     with pytest.raises(NotDifferentiable, match="writes to what was read before"):
-        function_of(Plan(robot._calls.tasks, asked), False).program()
+        equations_of(Plan(robot._calls.tasks, asked), False).trace(USUAL)
 
 
 def test_second_derivatives_that_fit_nowhere_are_refused_at_once() -> None:

@@ -925,4 +925,4 @@ def test_the_order_of_wrenches_compiles_nothing() -> None:
     first = robot.bias(q, q, f_ext={"link3": one, "link6": two})
     again = robot.bias(q, q, f_ext={"link6": two, "link3": one})
     assert first.tobytes() == again.tobytes()
-    assert [key.external for key in robot._calls._calls] == [("link3", "link6")]
+    assert [key.external for key in robot._calls._table] == [("link3", "link6")]

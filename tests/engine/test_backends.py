@@ -23,7 +23,7 @@ import linkwise as lw
 from linkwise.backends.base import BATCH, USUAL, Backend, Kernel
 from linkwise.backends.choice import cpu
 from linkwise.backends.cstyle.render import render_c
-from linkwise.engine import calls
+from linkwise.engine import compiled
 from linkwise.engine.cache import KernelCache
 from linkwise.engine.tasks import Key
 from linkwise.trace.program import Program, Signature
@@ -92,20 +92,20 @@ def in_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CBackend:
     if COMPILER is None:
         pytest.skip("no C compiler")
     backend = CBackend(tmp_path)
-    monkeypatch.setattr(calls, "cpu", lambda: backend)
+    monkeypatch.setattr(compiled, "cpu", lambda: backend)
     return backend
 
 
 def test_calls_run_on_it(in_c: CBackend, monkeypatch: pytest.MonkeyPatch) -> None:
     robot = lw.load("puma560")
     found = [robot.mass_matrix(Q), robot.mass_matrix(Q[0]), robot.mass_matrix(Q, status=True)]
-    (call, watched) = robot._calls._calls.values()
+    (call, watched) = robot._calls._table.values()
     assert call.site is None and watched.site is None
     monkeypatch.undo()
-    compiled = robot.mass_matrix(Q)
+    by_llvm = robot.mass_matrix(Q)
     assert call.site is not None, "the next backend's front is put before the call"
-    np.testing.assert_allclose(found[0], compiled, rtol=1e-13, atol=1e-14)
-    np.testing.assert_allclose(found[1], compiled[0], rtol=1e-13, atol=1e-14)
+    np.testing.assert_allclose(found[0], by_llvm, rtol=1e-13, atol=1e-14)
+    np.testing.assert_allclose(found[1], by_llvm[0], rtol=1e-13, atol=1e-14)
     assert found[2][1].tolist() == [0] * 4
 
 
@@ -115,11 +115,12 @@ def test_kernels_of_two_backends_live_side_by_side(
     cache = KernelCache(tmp_path / "cache")
     monkeypatch.setenv("LINKWISE_CACHE", str(cache.folder))
     robot = lw.load("puma560")
-    task = robot._calls.tasks.task(Key("gravity_torque"))
+    kernels_of = robot._calls.kernels
+    equations = kernels_of.equations(robot._calls.tasks.task(Key("gravity_torque")))
 
     def both() -> list[Kernel]:
-        kernel = robot._calls.kernels.kernel
-        return [kernel(task, "float64", BATCH, backend) for backend in (in_c, cpu())]
+        kernel = kernels_of.kernel
+        return [kernel(equations, "float64", BATCH, backend) for backend in (in_c, cpu())]
 
     kernels = both()
     assert len(cache.entries()) == 2
@@ -127,9 +128,7 @@ def test_kernels_of_two_backends_live_side_by_side(
     for kernel, out in zip(kernels, results, strict=True):
         kernel([Q], [out])
     np.testing.assert_allclose(results[0], results[1], rtol=1e-13, atol=1e-13)
-    assert [
-        robot._calls.kernels.kernel(task, "float64", BATCH, b) for b in (in_c, cpu())
-    ] == kernels
+    assert [kernels_of.kernel(equations, "float64", BATCH, b) for b in (in_c, cpu())] == kernels
 
 
 def test_a_machine_without_llvmlite_can_use_it(in_c: CBackend) -> None:
@@ -141,14 +140,14 @@ def test_a_machine_without_llvmlite_can_use_it(in_c: CBackend) -> None:
         import numpy as np
         import linkwise as lw
         import test_backends as here
-        from linkwise.engine import calls
+        from linkwise.engine import compiled
         robot = lw.load("puma560")
         try:
             robot.mass_matrix(here.Q)
         except lw.BackendUnavailable as error:
             print(error)
         backend = here.CBackend(Path({str(in_c._folder)!r}))
-        calls.cpu = lambda: backend
+        compiled.cpu = lambda: backend
         print(robot.mass_matrix(here.Q).shape)
     """
     environment = {**os.environ, "PYTHONPATH": ":".join(sys.path), "LINKWISE_CACHE": "off"}

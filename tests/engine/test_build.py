@@ -22,12 +22,11 @@ from linkwise.backends.llvm import compile as llvm
 from linkwise.backends.llvm.run import MEASURED, SLICE, WRITTEN
 from linkwise.backends.llvm.target import host
 from linkwise.engine import build, foreseen
-from linkwise.engine.served import Function
 from linkwise.engine.tasks import Key
 from linkwise.errors import ProgramTooLarge
+from linkwise.motion import operational
 from linkwise.study.generic import generic_chain
 from linkwise.trace.guard import guard
-from linkwise.trace.program import Program
 from linkwise.trace.tracer import Task, equations
 
 # Seconds of processor time, of this process and of a compiler that it started and ended: on the
@@ -95,7 +94,8 @@ def test_an_interrupt_is_answered(when: str, joints: int, call: str) -> None:
 
 def program(joints: int = 3) -> Any:
     robot = lw.Robot(generic_chain(joints))
-    return guard(robot._calls.kernels.program(robot._calls.tasks.task(Key("mass_matrix"))))
+    kernels, task = robot._calls.kernels, robot._calls.tasks.task(Key("mass_matrix"))
+    return guard(kernels.program(kernels.equations(task)))
 
 
 def test_another_process_makes_the_same_code() -> None:
@@ -204,16 +204,16 @@ def test_tracing_a_law_says_so(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Programs that are in no table of algorithms are told of as others are."""
-    robot, slow = lw.load("puma560"), Function._guarded
+    robot, slow = lw.load("puma560"), operational.follow
 
-    def slower(self: Function) -> Program:
+    def slower(*values: Any) -> Any:
         time.sleep(0.1)
-        return slow(self)
+        return slow(*values)
 
     monkeypatch.delenv("LINKWISE_PROGRESS")
     monkeypatch.setenv("LINKWISE_CACHE", "off")
     monkeypatch.setattr(build, "LONG", 0.02)
-    monkeypatch.setattr(Function, "_guarded", slower)
+    monkeypatch.setattr(operational, "follow", slower)
     law = lw.control.OperationalSpace(robot, "link6", rows="position")
     law(np.zeros(6), np.zeros(6), np.eye(4))
     assert 'linkwise: tracing OperationalSpace of "puma560" ...' in capsys.readouterr().err

@@ -36,7 +36,8 @@ from linkwise.backends.cuda.backend import Cuda
 from linkwise.backends.cuda.driver import NOT_CURRENT, CudaFunction, Facts
 from linkwise.backends.cuda.render import render_cuda
 from linkwise.backends.llvm.backend import Llvm
-from linkwise.engine import calls, device_scans, devices, iterative, libraries, scans
+from linkwise.engine import compiled, device_scans, devices, iterative, libraries, scans
+from linkwise.engine.compiled import CompiledFunction
 from linkwise.engine.scans import ScanKernel
 from linkwise.engine.tasks import Key
 from linkwise.study.generic import generic_chain
@@ -47,7 +48,6 @@ from linkwise.trace.roll import trace_rolled
 from linkwise.trace.rolled import Step, loop
 from linkwise.trace.rolled import program as rolled_program
 from linkwise.trace.tracer import Task
-from linkwise.trace.verify import verify
 
 COMPILER = shutil.which("c++")
 # a thread as a fiber: each lane of a warp runs until it meets __syncwarp, then the next one does;
@@ -256,7 +256,7 @@ def drivers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Drivers:
     if COMPILER is None:
         pytest.skip("no C++ compiler")
     made = Drivers(tmp_path)
-    for module in (calls, devices, libraries):
+    for module in (compiled, devices, libraries):
         monkeypatch.setattr(module, "gpu", made.backend)
     package = ModuleType("fakegpu")
     package.ndarray = Fake  # type: ignore[attr-defined]
@@ -345,8 +345,9 @@ class Planning(FakeLibrary):
 def planned(robot: lw.Robot) -> dict[str, int]:
     """How many layouts of each function have a plan."""
     found: Counter[str] = Counter()
-    for call in robot._calls._calls.values():
-        found[call.key.function] += len(call.plans)
+    for call in (*robot._calls._table.values(), *robot._calls.functions.values()):
+        if isinstance(call, CompiledFunction):
+            found[call.title] += len(call.plans)
     return dict(+found)
 
 
@@ -455,7 +456,7 @@ def source_of(robot: lw.Robot, function: str, dtype: str, crowded: bool | None =
     calls = robot._calls
     order = partial(Cuda(0).ordered, dtype=dtype, form="batch")
     task = calls.tasks.task(Key(function, USUAL[function]), dtype)
-    program = calls.kernels.ready(task, order)
+    program = calls.kernels.ready(calls.kernels.equations(task), order)
     return render_cuda(program, dtype, crowded)
 
 
@@ -1009,10 +1010,6 @@ def test_arrays_of_numpy_are_moved_for_iterations(host: HostDriver) -> None:
     assert host.functions
 
 
-def test_how_an_iteration_is_settled_is_a_legal_program() -> None:
-    verify(iterative.settled((6, 6, 6, 6, 1, 1), 6))
-
-
 class Foreign:
     """An array of no library that linkwise knows: only the array interface."""
 
@@ -1478,9 +1475,7 @@ def test_loops_take_states_in_turns_where_room_is_short(
     (one,) = host.sizes
     assert (
         one
-        == robot._calls.kernels.kernel(
-            robot._calls.tasks.task(Key("inverse_dynamics")), "float64", "batch"
-        ).signature.scratch
+        == robot._calls.function(Key("inverse_dynamics")).kernel("float64").signature.scratch
         * 32
         * 8
     )
@@ -1502,7 +1497,7 @@ def test_tables_are_sent_once(host: HostDriver) -> None:
     """Kernels of one robot share the table of its links, which goes when they do."""
     robot = lw.chain(70, "random")
     arrays = states(robot, 3)
-    backend, tables = calls.gpu(0), {}
+    backend, tables = compiled.gpu(0), {}
     for dtype, count in (("float64", 1), ("float32", 2)):
         for name in ("inverse_dynamics", "forward_dynamics"):
             getattr(robot, name)(*(Fake(x.astype(dtype)) for x in arrays))

@@ -31,6 +31,7 @@ from linkwise.backends.base import BATCH, ONE
 from linkwise.backends.llvm.front import LlvmFront
 from linkwise.backends.llvm.layout import layout, slot_offset
 from linkwise.engine import calls
+from linkwise.engine.compiled import CompiledFunction
 
 pytestmark = pytest.mark.skipif(layout() is None, reason="no compiled entry for this interpreter")
 
@@ -452,19 +453,21 @@ def test_threads_that_call_first_at_once_share_one_site(monkeypatch: pytest.Monk
     robot, both, serve = lw.load("puma560"), threading.Barrier(2), LlvmFront.serve
     served = []
 
-    def made_by_both(tasks: Any, key: Any, new: type[calls.Call] = calls.Call) -> calls.Call:
+    new = calls.Calls._new
+
+    def made_by_both(self: calls.Calls, key: Any) -> CompiledFunction:
         both.wait()
-        return new(tasks, key)
+        return new(self, key)
 
     def noted(self: LlvmFront, method: str, site: Any, *how: Any) -> None:
         served.append(site)
         serve(self, method, site, *how)
 
-    monkeypatch.setattr(calls, "Call", made_by_both)
+    monkeypatch.setattr(calls.Calls, "_new", made_by_both)
     monkeypatch.setattr(LlvmFront, "serve", noted)
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(robot.gravity_torque, np.zeros((2, 6))))
-    assert served == [call.site for call in robot._calls._calls.values()]
+    assert served == [call.site for call in robot._calls._table.values()]
 
 
 def test_results_of_many_threads_are_their_own() -> None:

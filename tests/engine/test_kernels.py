@@ -347,7 +347,8 @@ def memory_kernels(dtype: str) -> Iterator[tuple[str, LlvmKernel]]:
     for function in MEMORY_TASKS:
         task = task_of(next(iter(FUNCTIONS[function].values())), robot)
         assert task is not None
-        yield function, robot._calls.kernels.kernel(task, dtype, BATCH)
+        kernels = robot._calls.kernels
+        yield function, kernels.kernel(kernels.equations(task), dtype, BATCH)
 
 
 @each_dtype
@@ -852,7 +853,7 @@ def test_generated_c_computes_the_same(name: str, methods: str, tmp_path: Path) 
     rng = np.random.default_rng(9)
     for algorithm, at in chosen:
         task = robot._calls.tasks.task(Key(algorithm.function, algorithm.method, at))
-        program = robot._calls.kernels.program(task)
+        program = robot._calls.kernels.program(robot._calls.kernels.equations(task))
         inputs = [rng.uniform(-2, 2, (5, p.size)) for p in program.inputs]
         symbol = f"{algorithm.function}_{algorithm.method}".replace("-", "_")
         result = run_c(library, symbol, *inputs, size=len(program.results))

@@ -61,6 +61,12 @@ class Machine:
         return code, signature, dtype, form
 
 
+def made(own: Tree, name: str, task: Task, dtype: str, form: str) -> Any:
+    """The kernel of a task, of a robot that has none in memory."""
+    kernels_of = Kernels(own, name)
+    return kernels_of.kernel(kernels_of.equations(task), dtype, form)
+
+
 class Workshop:
     """Kernels of stand-ins; counts what is built."""
 
@@ -85,9 +91,9 @@ class Workshop:
         """The key under which a kernel is kept; it is found there the second time."""
         assert self.shelf is not None
         self.shelf.entries.clear()
-        first = Kernels(of or tree(), name).kernel(task, dtype, form)
+        first = made(of or tree(), name, task, dtype, form)
         count = self.built
-        again = Kernels(of or tree(), name).kernel(task, dtype, form)
+        again = made(of or tree(), name, task, dtype, form)
         assert first == again and self.built == count, "not found again"
         (key,) = self.shelf.entries
         return key
@@ -172,10 +178,10 @@ def test_frames_of_joints_are_in_the_key(workshop: Workshop) -> None:
 
 def test_a_kernel_is_loaded_for_what_was_asked(workshop: Workshop) -> None:
     task = Task(FUNCTIONS["bias"]["rnea"])
-    made = Kernels(tree(), "arm")
-    kernel = made.kernel(task, "float32", ONE)
+    own = Kernels(tree(), "arm")
+    kernel = own.kernel(own.equations(task), "float32", ONE)
     assert kernel == (b"code 1", task.signature(tree()), "float32", ONE)
-    assert made.kernel(task, "float32", ONE) is kernel, "from memory"
+    assert own.kernel(own.equations(task), "float32", ONE) is kernel, "from memory"
 
 
 @pytest.mark.parametrize("lost", ["shelf", "sources"])
@@ -184,7 +190,7 @@ def test_without_a_folder_or_an_identity_nothing_is_kept(workshop: Workshop, los
     setattr(workshop, lost, None)
     task = Task(FUNCTIONS["bias"]["rnea"])
     for count in (1, 2):
-        Kernels(tree(), "arm").kernel(task, "float64", BATCH)
+        made(tree(), "arm", task, "float64", BATCH)
         assert workshop.built == count
     assert shelf is not None and not shelf.entries
 
@@ -199,7 +205,7 @@ def test_what_is_built_is_guarded_and_in_the_order_of_its_form(workshop: Worksho
     workshop.build = lambda backend, program, *_: seen.append(program) or b""  # type: ignore
     kernels.built = workshop.build  # undone with the workshop's own
     for form in (BATCH, ONE):
-        Kernels(tree(), "arm").kernel(task, "float64", form)
+        made(tree(), "arm", task, "float64", form)
     batch, one = map(ops, seen)
     assert batch == ops(guard(together(trace(task, tree()))))
     assert one == ops(guard(alone(trace(task, tree()))))

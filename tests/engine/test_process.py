@@ -212,10 +212,10 @@ def test_an_edit_of_any_file_reaches_kernels_that_were_cached_before(tmp_path: P
 
     cosine, mass = run()
     assert run() == [cosine, mass]
-    frames, served = package / "engine/frames.py", package / "engine/served.py"
+    frames, equations = package / "engine/frames.py", package / "engine/equations.py"
     edited(frames, "return list(flatten(", "return list(2.0 * x for x in flatten(")
     assert run() == [2.0 * cosine, mass]
-    edited(served, "graph.lift(x) for x in self", "graph.lift(3.0 * x) for x in self")
+    edited(equations, "graph.lift(x) for x in trace", "graph.lift(3.0 * x) for x in trace")
     assert run() == [6.0 * cosine, mass]
 
 

@@ -148,7 +148,7 @@ def test_nothing_is_kept_of_robots_that_are_gone(state, torch):
         values = [x.detach().requires_grad_() for x in state[1]]
         f = lw.torch.inverse_dynamics(robot)
         f(*values).sum().backward()
-        own = robot._calls.served["node", Key("inverse_dynamics")]
+        own = robot._calls.functions["node", Key("inverse_dynamics")]
         result = door._called(own, *values)  # as a graph of torch.compile calls it
         result.sum().backward()
         return weakref.ref(own), result.detach()

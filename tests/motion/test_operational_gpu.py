@@ -12,7 +12,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.backends.cuda.backend import Cuda
-from linkwise.engine import calls, devices, libraries
+from linkwise.engine import compiled, devices, libraries
 from linkwise.motion import setup
 
 pytestmark = [
@@ -43,7 +43,7 @@ def test_arrays_of_a_gpu(
 ) -> None:
     """Torques, report and status come back as arrays of the same library; gains go there."""
     backend = Cuda(0, host.HostDriver(tmp_path))
-    monkeypatch.setattr(calls, "gpu", lambda number: backend)
+    monkeypatch.setattr(compiled, "gpu", lambda number: backend)
     monkeypatch.setattr(devices, "gpu", lambda number: backend)
 
     class Fake(host.Fake):  # type: ignore[name-defined,misc]

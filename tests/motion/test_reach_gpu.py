@@ -13,7 +13,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.backends.cuda.backend import Cuda
-from linkwise.engine import calls, devices, libraries, reaching
+from linkwise.engine import compiled, devices, libraries
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is for POSIX")
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is
 @pytest.fixture
 def backend(host: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cuda:
     made = Cuda(0, host.HostDriver(tmp_path))
-    for module in (reaching, calls, devices):
+    for module in (compiled, devices):
         monkeypatch.setattr(module, "gpu", lambda number: made)
     return made
 
