@@ -146,10 +146,8 @@ def test_reverse_costs_a_few_calls() -> None:
     for function in ("forward_dynamics", "constraint_forces"):
         plan = Plan(robot._calls.tasks, Asked(Key(function), kind=VJP))
         nodes = sum(1 for _ in equations_of(plan, False).trace(USUAL).nodes())
-        own = sum(
-            1
-            for _ in robot._calls.kernels.program(robot._calls.kernels.equations(plan.task)).nodes()
-        )
+        kernels = robot._calls.kernels
+        own = sum(1 for _ in kernels.program(kernels.equations(plan.task)).nodes())
         assert nodes < 3.5 * own
 
 
