@@ -11,21 +11,32 @@ smallest and half a turn itself included, where the axis may have either sign.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from linkwise.builder import Builder
 from linkwise.engine import arrays, devices
+from linkwise.engine.compiled import CompiledFunction, Runtime
+from linkwise.engine.equations import Equations, Values, flags, straight_line
 from linkwise.spatial import Mat3, Motion, Vec3
 from linkwise.spatial.se3 import exponential, logarithm
+from linkwise.trace.expr import Expr, Graph
+from linkwise.trace.program import POSE, TWIST, Port, Slot
+from linkwise.trace.status import Status, not_rigid
 
 __all__ = ["error", "exp", "log"]
 
-Array = NDArray[Any]
 RIGID = {"float64": 1e-6, "float32": 1e-4}  # how far axes may be from unit length and right angles
-POSE, TWIST = (4, 4), (6,)
+SIZES = {POSE: 16, TWIST: 6}
+INPUTS = {
+    "exp": (("twist", TWIST),),
+    "log": (("pose", POSE),),
+    "error": (("pose", POSE), ("target", POSE)),
+}
 
 
 def exp(twist: ArrayLike) -> Any:
@@ -33,7 +44,7 @@ def exp(twist: ArrayLike) -> Any:
 
     ``twist`` is (angular, linear) in rad/s and m/s.
     """
-    return _called("exp", _exp, (("twist", TWIST),), (twist,))
+    return _called("exp", (twist,))
 
 
 def log(pose: ArrayLike) -> Any:
@@ -41,7 +52,7 @@ def log(pose: ArrayLike) -> Any:
 
     (Angular, linear) in rad/s and m/s, by at most half a turn; the inverse of `exp`.
     """
-    return _called("log", _log, (("pose", POSE),), (pose,))
+    return _called("log", (pose,))
 
 
 def error(pose: ArrayLike, target: ArrayLike) -> Any:
@@ -50,104 +61,119 @@ def error(pose: ArrayLike, target: ArrayLike) -> Any:
     ``log(pose⁻¹ target)``, in the pose's own axes: ``pose @ exp(error(pose, target))`` is the
     target. `Robot.inverse_kinematics` brings its norm below ``tol``.
     """
-    return _called("error", _error, (("pose", POSE), ("target", POSE)), (pose, target))
+    return _called("error", (pose, target))
 
 
-def _exp(twist: Array) -> Array:
-    x = twist.T
+def _exp(values: Values) -> list[Any]:
+    (x,) = values
     R, p = exponential(Motion(Vec3(*x[:3]), Vec3(*x[3:])))
-    out = np.zeros((len(twist), 4, 4), twist.dtype)
-    for i, (row, place) in enumerate(zip(R.rows, p, strict=True)):
-        out[:, i, 3] = place
-        for j, number in enumerate(row):
-            out[:, i, j] = number
-    out[:, 3, 3] = 1.0
-    return out
+    rows = [[*row, place] for row, place in zip(R.rows, p, strict=True)]
+    return [number for row in rows for number in row] + [0.0, 0.0, 0.0, 1.0]
 
 
-def _log(pose: Array) -> Array:
-    _check_rigid("log", "pose", pose)
-    return _logarithm(pose[:, :3, :3], pose[:, :3, 3])
+def _log(values: Values) -> list[Any]:
+    return _logarithm(*_parts(values[0]))
 
 
-def _error(pose: Array, target: Array) -> Array:
-    _check_rigid("error", "pose", pose)
-    _check_rigid("error", "target", target)
-    back = np.swapaxes(pose[:, :3, :3], 1, 2)
-    between = target[:, :3, 3] - pose[:, :3, 3]
-    return _logarithm(back @ target[:, :3, :3], (back @ between[:, :, None])[:, :, 0])
+def _error(values: Values) -> list[Any]:
+    (R, p), (R_target, p_target) = map(_parts, values)
+    back = R.T
+    between = Mat3(*(back @ column for column in R_target.T.rows)).T
+    return _logarithm(between, back @ (p_target - p))
 
 
-def _logarithm(R: Array, p: Array) -> Array:
-    rows = (Vec3(*(R[:, i, j] for j in range(3))) for i in range(3))
-    found = logarithm(Mat3(*rows), Vec3(*p.T))
-    return np.stack([*found.ang, *found.lin], axis=-1)
+def _parts(x: Sequence[Expr]) -> tuple[Mat3, Vec3]:
+    """The rotation and the place of a pose, 16 numbers."""
+    rows = [x[4 * k : 4 * k + 4] for k in range(3)]
+    return Mat3(*(Vec3(*row[:3]) for row in rows)), Vec3(*(row[3] for row in rows))
 
 
-def _check_rigid(function: str, name: str, pose: Array) -> None:
-    """Raise ValueError for numbers that are no rigid motion; NaN is none of our business."""
-    R = pose[:, :3, :3]
-    with np.errstate(invalid="ignore", over="ignore"):
-        square = R @ np.swapaxes(R, 1, 2) - np.eye(3)
-        off = np.maximum(np.abs(square).max(axis=(1, 2)), np.abs(pose[:, 3] - np.eye(4)[3]).max(1))
-        bent = (off > RIGID[pose.dtype.name]) | (np.linalg.det(R) < 0)
-    if bent.any():
-        k = int(np.argmax(bent))
-        raise ValueError(
-            f"se3.{function}: {name} {k} of {len(pose)} is no rigid motion; expected a "
-            f"right-handed rotation (rows of unit length at right angles, to "
-            f"{RIGID[pose.dtype.name]:g}), a place, and a last row 0 0 0 1"
-        )
+def _logarithm(R: Mat3, p: Vec3) -> list[Any]:
+    found = logarithm(R, p)
+    return [*found.ang, *found.lin]
 
 
-def _called(
-    function: str,
-    compute: Callable[..., Array],
-    ports: Sequence[tuple[str, tuple[int, ...]]],
-    values: tuple[Any, ...],
-) -> Any:
-    """Run a function of rows on arrays of any leading shape; those on a GPU are refused."""
-    title = f"se3.{function}"
-    if devices.elsewhere(values):
-        at = devices.where(title, [name for name, _ in ports], values)
-        if at.place != "cpu":
-            raise TypeError(f"{title}: {ports[0][0]} is on {at.place}; expected arrays on the CPU")
-        return devices.on_host(
-            at.library, values, None, lambda host, _: _rows(title, compute, ports, host)
-        )
-    return _rows(title, compute, ports, values)
+EQUATIONS = {"exp": _exp, "log": _log, "error": _error}
 
 
-def _rows(
-    title: str,
-    compute: Callable[..., Array],
-    ports: Sequence[tuple[str, tuple[int, ...]]],
-    values: Sequence[Any],
-) -> Any:
-    flat = [_flat(title, name, shape, x) for (name, shape), x in zip(ports, values, strict=True)]
-    sizes = [(name, int(np.prod(shape))) for name, shape in ports]
-    if all(shape == POSE for _, shape in ports):  # told by the shapes that the user knows
+@cache
+def _function(name: str) -> CompiledFunction:
+    """A function of poses or twists, compiled when it is first called."""
+    ports = tuple(Port(label, SIZES[kind], kind=kind) for label, kind in INPUTS[name])
+    watched = any(port.kind == POSE for port in ports)
+    outputs = (Slot("result", (6 if watched else 16,)), *flags(watched))
+
+    def equations(dtype: str, _kind: str) -> Equations:
+        def bits(graph: Graph, inputs: Values, _results: list[Expr]) -> Expr:
+            bent: Expr = graph.zero
+            for x in inputs:
+                bent = bent + not_rigid(graph, x, RIGID[dtype])
+            return float(Status.NOT_RIGID) * graph.node("flag", bent)
+
+        return straight_line(
+            f"se3.{name}", (dtype,), ports, outputs, lambda _, x: EQUATIONS[name](x),
+            bits if watched else None,
+        )  # fmt: skip
+
+    nobody = Builder("se3").link("base").build()
+    inputs = [(port.name, port) for port in ports]
+    return CompiledFunction(Runtime(nobody.tree, "se3"), f"se3.{name}", equations, inputs, outputs)
+
+
+def _called(name: str, values: tuple[Any, ...]) -> Any:
+    """Run a function on arrays of any leading shape."""
+    function = _function(name)
+    if name == "exp":
+        found = function(values)
+        return found.reshape((*found.shape[:-1], 4, 4))
+    flat = [_flat(name, label, x) for (label, _), x in zip(INPUTS[name], values, strict=True)]
+    if len(values) > 1:
+        _refuse_axes(name, values)
+    found, bits = function(flat)
+    if devices.elsewhere((bits,)) or np.any(bits):
+        _refuse_bent(name, flat)
+    return found
+
+
+def _flat(function: str, name: str, value: Any) -> Any:
+    """Poses (..., 4, 4) as vectors of 16 numbers."""
+    if not devices.elsewhere((value,)) and type(value) is not np.ndarray:
+        arrays.refuse_mask(f"se3.{function}", name, value)
         try:
-            np.broadcast_shapes(*(x.shape[:-1] for x in flat))
-        except ValueError:
-            shapes = [np.shape(x) for x in values]
-            raise arrays.unlike(title, [name for name, _ in ports], shapes, 2) from None
-    batch = arrays.prepare(title, sizes, flat)
-    rows = [x.reshape(-1, *shape) for x, (_, shape) in zip(batch.rows, ports, strict=True)]
-    with np.errstate(all="ignore"):
-        found = compute(*rows)
-    return found.reshape(*batch.shape, *found.shape[1:]).astype(batch.dtype, copy=False)
+            value = np.asarray(value)
+        except (ValueError, TypeError) as error:
+            raise TypeError(
+                f"se3.{function}: {name} cannot be read as an array ({error})"
+            ) from None
+    shape = tuple(value.shape)
+    if shape[-2:] != (4, 4):
+        raise ValueError(f"se3.{function}: {name} has shape {shape}; expected (..., 4, 4)")
+    return value.reshape((*shape[:-2], 16))
 
 
-def _flat(title: str, name: str, shape: tuple[int, ...], value: Any) -> Any:
-    """An argument with its own axes made one."""
-    if len(shape) == 1:
-        return value
-    arrays.refuse_mask(title, name, value)
+def _refuse_axes(name: str, values: Sequence[Any]) -> None:
+    """Raise ValueError if leading axes do not broadcast, by the shapes that the user knows."""
+    shapes = [tuple(getattr(x, "shape", None) or np.shape(x)) for x in values]
+    if len(set(shapes)) == 1:
+        return
     try:
-        array = np.asarray(value)
-    except (ValueError, TypeError) as error:
-        raise TypeError(f"{title}: {name} cannot be read as an array ({error})") from None
-    if array.shape[-2:] != shape:
-        raise ValueError(f"{title}: {name} has shape {array.shape}; expected (..., 4, 4)")
-    return array.reshape(*array.shape[:-2], 16)
+        np.broadcast_shapes(*(shape[:-2] for shape in shapes))
+    except ValueError:
+        labels = [label for label, _ in INPUTS[name]]
+        raise arrays.unlike(f"se3.{name}", labels, shapes, 2) from None
+
+
+def _refuse_bent(function: str, values: Sequence[Any]) -> None:
+    """Raise ValueError for numbers that are no rigid motion."""
+    for (name, _), x in zip(INPUTS[function], values, strict=True):
+        _, bits = _function("log")((x,))
+        if devices.elsewhere((bits,)):
+            bits = np.from_dlpack(bits) if hasattr(bits, "__dlpack__") else np.asarray(bits)
+        if np.any(bits):
+            rows = np.ravel(bits)
+            tolerance = RIGID["float32" if "float32" in str(x.dtype) else "float64"]
+            raise ValueError(
+                f"se3.{function}: {name} {int(np.argmax(rows > 0))} of {rows.size} is no rigid "
+                f"motion; expected a right-handed rotation (rows of unit length at right angles, "
+                f"to {tolerance:g}), a place, and a last row 0 0 0 1"
+            )

@@ -24,7 +24,7 @@ from linkwise.engine.arrays import Array, Outputs
 from linkwise.engine.equations import Equations
 from linkwise.model import configuration
 from linkwise.model.tree import Frame, Tree
-from linkwise.spatial import Mat3, Scalar, Vec3, select
+from linkwise.spatial import Mat3, Vec3, select
 from linkwise.spatial.matrices import added, lengths
 from linkwise.spatial.quaternion import Quaternion
 from linkwise.spatial.se3 import matrix_of
@@ -41,7 +41,7 @@ from linkwise.trace.program import (
     Repeat,
     Slot,
 )
-from linkwise.trace.status import Status, not_finite, not_units
+from linkwise.trace.status import Status, not_finite, not_rigid, not_units
 
 NAME = "inverse_kinematics"
 RIGID = 1e-6  # how far a target's axes may be from unit length and right angles
@@ -149,7 +149,7 @@ class Plan:
         start = within((*how.limits.values(), *how.idle), normalize(tree, q0))
         lost = _any(graph, (not_finite(graph, x) for x in (*target, *q0, tol, tries)))
         empty = (1.0 - lost) * _any(graph, (not_finite(graph, x) for x in start))
-        bent = (1.0 - lost) * _any(graph, (_not_rigid(graph, x) for x in poses))
+        bent = (1.0 - lost) * _any(graph, (not_rigid(graph, x, RIGID) for x in poses))
         wrong = graph.node("flag", lost + empty + bent)
         goals = [goal_of(f, x) for f, x in zip(self.frames, poses, strict=True)]
         q, found = search(tree, how, goals, start, tol, select(wrong, graph.zero, tries))
@@ -186,17 +186,3 @@ def goal_of(frame: Frame, x: Sequence[Expr]) -> Goal:
     """A target; its axes are made exactly those of a rotation."""
     R = Mat3(*(Vec3(*x[4 * k : 4 * k + 3]) for k in range(3)))
     return Goal(frame, matrix_of(Quaternion.of_matrix(R)), Vec3(*x[3:12:4]))
-
-
-def _not_rigid(graph: Graph, x: Sequence[Expr]) -> Expr:
-    """Positive where 16 numbers are no rigid motion."""
-    rows = [Vec3(*x[4 * k : 4 * k + 3]) for k in range(3)]
-    off = [rows[i].dot(rows[j]) - float(i == j) for i in range(3) for j in range(i + 1)]
-    off += [x[12], x[13], x[14], x[15] - 1.0]
-    square: Scalar = graph.zero
-    for y in off:
-        square = square + y * y
-    a, b, c = rows
-    volume = a.x * (b.y * c.z - b.z * c.y) - a.y * (b.x * c.z - b.z * c.x)
-    volume = volume + a.z * (b.x * c.y - b.y * c.x)
-    return graph.node("flag", square - (2.0 * RIGID) ** 2) + graph.node("flag", -volume)

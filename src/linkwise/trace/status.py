@@ -8,7 +8,7 @@ from numbers import Integral
 
 from linkwise.model.joints import Free, Spherical
 from linkwise.model.tree import Tree
-from linkwise.spatial import RigidInertia, Sym3
+from linkwise.spatial import RigidInertia, Scalar, Sym3, Vec3
 from linkwise.spatial.vec3 import sym_outer
 from linkwise.trace.expr import Expr, Graph, reachable, summed
 from linkwise.trace.program import Port
@@ -123,6 +123,20 @@ def bits(graph: Graph, given: Expr, turned: Expr | None, pivots: Expr, result: E
 def not_finite(graph: Graph, x: Expr | float) -> Expr:
     """1 where a number is infinite or NaN, else 0."""
     return 1.0 - graph.node("finite", graph.lift(x))
+
+
+def not_rigid(graph: Graph, x: Sequence[Expr], tolerance: float) -> Expr:
+    """Positive unless 16 numbers are a rigid motion: a right-handed rotation, a place, 0 0 0 1."""
+    rows = [Vec3(*x[4 * k : 4 * k + 3]) for k in range(3)]
+    off = [rows[i].dot(rows[j]) - float(i == j) for i in range(3) for j in range(i + 1)]
+    off += [x[12], x[13], x[14], x[15] - 1.0]
+    square: Scalar = graph.zero
+    for y in off:
+        square = square + y * y
+    a, b, c = rows
+    volume = a.x * (b.y * c.z - b.z * c.y) - a.y * (b.x * c.z - b.z * c.x)
+    volume = volume + a.z * (b.x * c.y - b.y * c.x)
+    return graph.node("flag", square - (2.0 * tolerance) ** 2) + graph.node("flag", -volume)
 
 
 def not_units(graph: Graph, tree: Tree, q: Sequence[Expr]) -> Iterator[Expr]:
