@@ -54,17 +54,39 @@ class Made:
         self, given: Sequence[Any], out: Any, threads: int | None, status: bool, device: str | None
     ) -> tuple[Any, Any]:
         """All parts (..., size), and the status or None."""
+        found = self.function(status)(given, out, threads, device)
+        return found if status else (found, None)
+
+    def function(self, status: bool) -> CompiledFunction:
+        """The plan, compiled when it is first called."""
         function = self._functions.get(status)
         if function is None:
             equations = equations_of(self.plan, status)
             function = self._functions[status] = self._calls.compiled(equations)
-        found = function(given, out, threads, device)
-        return found if status else (found, None)
+        return function
 
     def operations(self) -> OperationCount:
         """Of one state."""
         equations = equations_of(self.plan, False)
         return count_operations(self._calls.kernels.program(equations))
+
+
+class Usual:
+    """A product of one kind of call whose arguments are vectors, without looking at them twice."""
+
+    def __init__(self, function: CompiledFunction, parts: Sequence[Part]) -> None:
+        self._function, self._slices = function, []
+        start = 0
+        for part in parts:
+            self._slices.append((..., slice(start, start + part.size) if part.shape else start))
+            start += part.size
+
+    def __call__(self, *values: Any) -> list[Any] | None:
+        """All parts; None if the arguments need Python's attention."""
+        found = self._function.fast(*values)
+        if found is NotImplemented:
+            return None
+        return [found[part] for part in self._slices]
 
 
 def _cut(rows: Any, parts: Sequence[Part]) -> list[Any]:
@@ -351,10 +373,16 @@ class Differentiation:
         for the function, and ``search`` as for `derivative`; with ``status=True`` the result is
         ``((value, change), status bits)``.
         """
+        usual = None
+        if f_ext is search is None and not options and type(inputs) is type(tangents) is tuple:
+            usual = (JVP, function, None, method, frame, axes)
+            found = self._usual(usual, inputs, tangents)
+            if found is not None:
+                return tuple(found)
         key = self._key(function, method, frame, axes, wrenches(f_ext)[0])
         asked = Asked(key, search=options_of(search))
         moved = self._named("tangents", tangents, asked)
-        found, bits = self._product(JVP, asked, inputs, moved, None, moved, f_ext, options)
+        found, bits = self._product(JVP, asked, inputs, moved, None, moved, f_ext, options, usual)
         value, change = found
         return ((value, change), bits) if options.get("status") else (value, change)
 
@@ -388,9 +416,15 @@ class Differentiation:
         configuration (..., nv). ``wrt``: the arguments by which, all unless given; with one name
         alone, its gradient is returned without a tuple. Everything else as for `jvp`.
         """
+        usual = None
+        if f_ext is search is None and not options and type(inputs) is tuple:
+            usual = (VJP, function, wrt, method, frame, axes)
+            found = self._usual(usual, inputs, (cotangent,))
+            if found is not None:
+                return found[0], found[1] if isinstance(wrt, str) else tuple(found[1:])
         key = self._key(function, method, frame, axes, wrenches(f_ext)[0])
         asked, by = Asked(key, search=options_of(search)), _several(wrt)
-        found, bits = self._product(VJP, asked, inputs, by, cotangent, {}, f_ext, options)
+        found, bits = self._product(VJP, asked, inputs, by, cotangent, {}, f_ext, options, usual)
         pair = found[0], found[1] if isinstance(wrt, str) else tuple(found[1:])
         return (pair, bits) if options.get("status") else pair
 
@@ -429,6 +463,16 @@ class Differentiation:
         pair = tuple(gradients), tuple(found[1 + len(moved) :])
         return (pair, bits) if options.get("status") else pair
 
+    def _usual(
+        self, key: tuple[Any, ...], inputs: tuple[Any, ...], more: tuple[Any, ...]
+    ) -> list[Any] | None:
+        """The parts of a product like an earlier one; None if there was none."""
+        try:
+            usual = self._calls.functions.get(key)
+        except TypeError:  # a function that is no name
+            return None
+        return None if usual is None else usual(*inputs, *more)
+
     def _key(
         self,
         function: Name,
@@ -457,8 +501,11 @@ class Differentiation:
         moved: Mapping[str, Any],
         f_ext: Wrenches | None,
         options: Options,
+        usual: tuple[Any, ...] | None = None,
     ) -> tuple[list[Any], Any]:
-        """The parts of a product, and the status or None."""
+        """The parts of a product, and the status or None; later calls of the same kind may find
+        what they need under the key ``usual``.
+        """
         by = None if wrt is None else tuple(wrt)
         made = self._kept(asked._replace(wrt=by, kind=kind, value=True))
         plan, own = made.plan, self._named("inputs", inputs, asked)
@@ -479,6 +526,12 @@ class Differentiation:
             return weighted(plan, parts, _like(weights, parts[0])), bits
         given += tangents(plan, moved, given[0])
         found, bits = made(given, None, threads, status, device)
+        if usual is not None and all(len(part.shape) < 2 for part in plan.parts):
+            # arrays that reached the kernel as they came need no second look
+            came = [*own.values(), *(moved.values() if kind == JVP else [cotangent])]
+            same = len(came) == len(given) == len(inputs) + (len(inputs) if kind == JVP else 1)
+            if same and all(x is y for x, y in zip(came, given, strict=True)):
+                self._calls.functions.setdefault(usual, Usual(made.function(False), plan.parts))
         return _cut(found, plan.parts), known.status(bits)
 
     def _wide(self, made: Made) -> list[Made] | None:

@@ -433,6 +433,9 @@ def repeated(plans: Plans, values: Sequence[Any], out: Any) -> Any:
 
 def times(q: Any, v: Any, dt: Any) -> Any:
     """``dt`` as an argument (..., 1) of a kernel; as in NumPy, a plain number widens no float32."""
+    if type(dt) is float and type(q) is type(v) is np.ndarray:
+        narrow = q.dtype == np.float32 == v.dtype
+        return np.array([dt], np.float32 if narrow else np.float64)
     library = library_of(dt)
     if library is not None:
         return library.column(dt)

@@ -28,16 +28,21 @@ class Parameters:
         self, function: str, values: Sequence[Any], options: Mapping[str, Any]
     ) -> tuple[Any, tuple[Any, ...]]:
         """The keywords that are no parameters, and every parameter's numbers (..., size)."""
-        rest = {name: x for name, x in options.items() if name not in self._shapes}
-        if not self._shapes:
-            return rest, ()
-        given = {
-            name: flat(function, name, shape, options[name])
-            for name, shape in self._shapes.items()
-            if options.get(name) is not None
-        }
+        shapes = self._shapes
+        if not shapes:
+            return options, ()
+        rest: dict[str, Any] = {}
+        given: dict[str, Any] = {}
+        for name, x in options.items():
+            shape = shapes.get(name)
+            if shape is None:
+                rest[name] = x
+            elif x is not None:
+                given[name] = x if len(shape) == 1 else flat(function, name, shape, x)
+        if len(given) == len(shapes):
+            return rest, tuple([given[name] for name in shapes])
         usual = self._usual_like((*values, *given.values()))
-        return rest, tuple(given.get(name, usual.get(name)) for name in self._shapes)
+        return rest, tuple(given.get(name, usual.get(name)) for name in shapes)
 
     def _usual_like(self, values: Sequence[Any]) -> Mapping[str, Any]:
         """The robot's own numbers, no wider than the arrays that they go with."""

@@ -111,6 +111,8 @@ class Law:
     def __init__(self, robot: Robot, terms: tuple[Term, ...]) -> None:
         self.robot, self.terms = robot, terms
         self._function: CompiledFunction | None = None
+        # the same with its numbers as float64, unless they differ from step to step
+        self._usual: tuple[CompiledFunction, list[Array]] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Law, (self.robot, self.terms)
@@ -132,13 +134,20 @@ class Law:
     def __call__(self, t: Any, q: ArrayLike, qd: ArrayLike, step: Any = 0) -> Any:
         """Torques (..., nv) in states; numbers per step are those of ``step``."""
         robot = self.robot
-        q, qd = read("law", "q", robot.nq, q), read("law", "qd", robot.nv, qd)
-        kind = np.result_type(q, qd)  # numbers of the law do not widen it
+        if self._usual is not None and type(q) is type(qd) is np.ndarray:
+            function, numbers = self._usual
+            if q.dtype == qd.dtype == np.float64:
+                return function((q, qd, *numbers))
+        q, qd = read("controller", "q", robot.nq, q), read("controller", "qd", robot.nv, qd)
+        kind = np.result_type(q, qd)  # numbers of the controller do not widen it
         numbers = [x.at(step).astype(kind, copy=False) for x in self.inputs]
         if in_loops("inverse_dynamics", robot.tree):
             return torques_by_calls(robot, self.forms, numbers, q, qd)
         if self._function is None:
             self._function = robot._calls.compiled(law_equations(robot.tree, self.forms))
+            if self.steps is None:
+                wide = [x.values.astype(np.float64, copy=False) for x in self.inputs]
+                self._usual = self._function, wide
         return self._function((q, qd, *numbers))
 
     @property

@@ -35,6 +35,7 @@ Controller = Callable[[float, Array, Array], ArrayLike]  # (t, q, qd) -> tau
 ASKED_IN_PYTHON = ("rk4", "euler")  # methods whose steps can be taken in Python
 SOLVERS = ("DOP853", "RK45", "RK23", "Radau", "BDF", "LSODA")  # of SciPy
 RTOL, ATOL = 1e-9, 1e-9  # of them, unless told
+LITTLE = 1 << 26  # bytes that are there in any case
 OPEN = 1e-6  # m, rad, and per second: by how much loops may miss being closed at the start
 MOST_STEPS = 1e12  # of a simulation: years of computing
 UNEVEN = 1e-6  # steps by which a duration may miss a whole number of them
@@ -430,8 +431,11 @@ def _refuse_too_large(setup: Setup) -> None:
     robot, rows = setup.robot, len(setup.q)
     extra = robot.nv if setup.controller else 0
     each = rows * (robot.nq + robot.nv + extra) * setup.q.dtype.itemsize
-    needed, half = each * setup.samples, free_memory() // 2
-    if setup.every is not None and needed > half:
+    needed = each * setup.samples
+    if setup.every is None or needed < LITTLE:
+        return
+    half = free_memory() // 2
+    if needed > half:
         least = -(-setup.steps // max(half // each - 2, 1))
         raise MemoryError(
             f"simulate: {setup.samples:,} states of {rows:,} rows take {needed / 2**30:,.1f} "
