@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from linkwise.backends.base import BATCH, ONE, Kernel
 from linkwise.backends.process import available_cores
+from linkwise.engine.compiled import CompiledFunction
 from linkwise.motion.laws import Numbered
 from linkwise.motion.record import Record
 from linkwise.motion.rollout import HEALTH, UNSAMPLED, Rollout
 from linkwise.motion.setup import Array
 from linkwise.trace.status import Status
 
+FEW = 256  # rows up to which a step is not worth a second thread
 WIDEST = 16  # states side by side in the widest registers
 IN_CACHE = 1 << 20  # bytes of states that one thread writes before they are put in order
 AT_ONCE = 1 << 28  # bytes of states that a GPU writes before they are fetched
@@ -26,9 +29,8 @@ class Fused:
     def __init__(self, record: Record, threads: int | None) -> None:
         self.record, self.threads, self.setup = record, threads, record.setup
         robot, dtype = self.setup.robot, self.setup.dtype
-        self.plan = self._plan()
-        self.samples = self.plan.samples(robot.tree)
-        self.kernel = self._kernel()
+        self.plan, self.samples, rollout = self._rollout()
+        self.kernel = self._kernel(rollout)
         both = robot.nq + robot.nv
         written = self.samples * both
         on_gpu = self.setup.machine.kind != "cpu"
@@ -38,6 +40,24 @@ class Fused:
         self.written = np.empty((some if written else 0, written), dtype)
         self.end, self.health = (np.empty((record.rows, n), dtype) for n in (both, HEALTH))
         self.tau: Array | None = None  # of a controller of Python, at the present step
+        self.bound = self._bound() if self.setup.controller is not None else None
+
+    def _rollout(self) -> tuple[Rollout, int, CompiledFunction]:
+        """The plan, how many states a run keeps, and the compiled loop; made once of each kind."""
+        setup, law = self.setup, self.setup.law
+        robot, model = setup.robot, setup.law_tree
+        kind = (
+            "rollout", setup.dynamics, setup.integrator, law.forms,
+            tuple([x.per_step for x in law.inputs]), setup.hold, setup.every,
+            setup.controller is None, setup.limits.joints, setup.limits.stop, setup.drift,
+            model and model.digest, tuple([each for each, _ in setup.parameters]),
+        )  # fmt: skip
+        known: tuple[Rollout, int, CompiledFunction] | None = robot._calls.functions.get(kind)
+        if known is None:
+            plan = self._plan()
+            function = robot._calls.compiled(plan.equations(robot.tree))
+            known = robot._calls.functions[kind] = plan, plan.samples(robot.tree), function
+        return known
 
     def _plan(self) -> Rollout:
         setup, law = self.setup, self.setup.law
@@ -51,12 +71,11 @@ class Fused:
         sampled = replace(plan, every=setup.every)
         return sampled if sampled.samples(setup.robot.tree) else plan
 
-    def _kernel(self) -> Kernel | None:
+    def _kernel(self, rollout: CompiledFunction) -> Kernel | None:
         if not self.record.rows or not self.setup.robot.nv:
             return None
         setup = self.setup
         alone = not setup.leading and setup.dtype == "float64" and setup.machine.kind == "cpu"
-        rollout = setup.robot._calls.compiled(self.plan.equations(setup.robot.tree))
         return rollout.kernel(setup.dtype, ONE if alone else BATCH, setup.machine)
 
     def room(self) -> int:
@@ -77,13 +96,34 @@ class Fused:
         if self.setup.controller is not None:
             self.tau = record.ask(record.step * self.setup.dt, record.q, record.qd)
             record.keep_torques(self.tau)
-        if self.kernel is not None:
+        if self.bound is not None:
+            self._step()
+        elif self.kernel is not None:
             self._run(steps)
         record.reach(steps)
         if self.kernel is None:
             record.done += steps
         if not self.samples or record.step == self.setup.steps:
             record.keep()
+
+    def _bound(self) -> tuple[tuple[Array, Array, Array], Callable[[], None]] | None:
+        """The inputs of one step under a controller of Python, and the call that takes it."""
+        bind = getattr(self.kernel, "bound", None)
+        if bind is None or self.samples or self.setup.limits.event or self.record.rows > FEW:
+            return None
+        self.tau = np.zeros((self.record.rows, self.setup.robot.nv), self.setup.dtype)
+        inputs = [np.array(x, order="C") for x in self._given(self.setup.dt, 1, self._law(0))]
+        return (inputs[0], inputs[1], inputs[4]), bind(inputs, [self.end, self.health])
+
+    def _step(self) -> None:
+        """Take one step of few rows: the arrays of the call are always the same."""
+        assert self.bound is not None
+        record, nq = self.record, self.setup.robot.nq
+        (q, qd, tau), run = self.bound
+        q[...], qd[...], tau[...] = record.q, record.qd, self.tau
+        run()
+        record.q, record.qd = self.end[:, :nq].copy(), self.end[:, nq:].copy()
+        record.count(*self.health.T)
 
     def _run(self, steps: int) -> None:
         """Run the kernel on all rows, some at a time where states on the way are kept: those stay

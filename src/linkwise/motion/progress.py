@@ -41,9 +41,11 @@ class Progress:
         if done > self.done:
             self.rate = (now - self.before) / (done - self.done)
         self.done, self.before = done, now
+        if now - self.began <= LONG:
+            return
         live = sys.stderr is not None and sys.stderr.isatty()
         due = WAIT if live else 10.0
-        if not self.quiet and now - self.began > LONG and (now - self.told > due or not self.spoke):
+        if not self.quiet and (now - self.told > due or not self.spoke):
             self._say(now, live)
 
     def _say(self, now: float, live: bool) -> None:

@@ -30,10 +30,13 @@ class Record:
         self.kept_tau = np.full((asked[0], T, asked[1]), np.nan, setup.dtype)
         self.done = np.zeros(self.rows, np.int64)  # healthy steps of each row
         self.fault = np.zeros(self.rows, np.uint16)
+        self.faulty = False  # whether something may have gone wrong in some row
         self.slack = np.zeros(self.rows)  # squares of what iterations left to do
-        self.event_t = np.full(self.rows, np.nan)
-        self.event_dof = np.full(self.rows, -1)
-        self.event_q, self.event_qd = np.full_like(self.q, np.nan), np.full_like(self.qd, np.nan)
+        if setup.limits.event:
+            self.event_t = np.full(self.rows, np.nan)
+            self.event_dof = np.full(self.rows, -1)
+            self.event_q = np.full_like(self.q, np.nan)
+            self.event_qd = np.full_like(self.qd, np.nan)
         self.last = self.step, self.q, self.qd  # replaced at once, whenever an interrupt comes
         self._end_beyond_limits()
         self.keep()
@@ -54,6 +57,7 @@ class Record:
         if limits.event:
             beyond = limits.beyond(self.q)
             ended = beyond.max(-1) > 0
+            self.faulty = True
             self.fault[ended] = int(Status.LIMIT)
             self.event_t[ended] = 0.0
             self.event_dof[ended] = [limits.joints[k].v for k in beyond[ended].argmax(-1)]
@@ -71,17 +75,26 @@ class Record:
             self.kept_q[:, k], self.kept_qd[:, k] = self.q, self.qd
 
     def place(self, step: int) -> int | None:
-        """Where the state of a step is kept."""
-        k = int(np.searchsorted(self.at, step))
-        return k if k < len(self.at) and self.at[k] == step else None
+        """The index of the state of a step among those that are kept."""
+        every, last = self.setup.every, len(self.at) - 1
+        if step == self.at[last]:
+            return last
+        if every is None or step % every:
+            return None
+        return step // every if step // every <= last else None
 
     def ask(self, time: float, q: Array, qd: Array) -> Array:
         """The torques of a controller of Python for rows of states, (rows, nv)."""
         setup, controller = self.setup, self.setup.controller
         assert controller is not None
-        shaped = [x.reshape(*setup.leading, x.shape[-1]).copy() for x in (q, qd)]
-        tau = torques_of(controller(time, *shaped), setup)
-        return np.ascontiguousarray(tau.reshape(self.rows, setup.robot.nv))
+        if setup.leading:
+            shaped = [x.reshape(*setup.leading, x.shape[-1]).copy() for x in (q, qd)]
+        else:
+            shaped = [x[0].copy() for x in (q, qd)]
+        tau = controller(time, *shaped)
+        if type(tau) is not np.ndarray or tau.dtype != q.dtype or tau.shape != shaped[1].shape:
+            tau = torques_of(tau, setup)
+        return np.ascontiguousarray(tau.reshape(qd.shape))
 
     def keep_torques(self, tau: Array) -> None:
         """Keep what acts from the present step on."""
@@ -92,6 +105,12 @@ class Record:
 
     def count(self, healthy: Array, fault: Array, slack: Array) -> None:
         """Add the healthy steps of a run, and what went wrong in it, to rows that were well."""
+        if not (self.faulty or fault.any()):
+            self.done += healthy.astype(np.int64)
+            if slack.any():
+                self.slack = np.fmax(self.slack, slack)
+            return
+        self.faulty = True
         well = self.fault == 0
         self.done[well] += healthy[well].astype(np.int64)
         self.fault[well] = fault[well].astype(np.uint16)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import zip_longest
 from math import prod
 from typing import Any, NamedTuple
@@ -71,7 +72,7 @@ class Setup:
         """Whether a solver of SciPy chooses the steps."""
         return self.integrator in SOLVERS
 
-    @property
+    @cached_property
     def stepped(self) -> bool:
         """Whether Python takes the steps, because they cannot be one kernel."""
         if self.adaptive:
@@ -80,13 +81,13 @@ class Setup:
         asked = self.controller is not None and not self.hold and len(method.phases) > 1
         return asked or self.dynamics.rolled
 
-    @property
+    @cached_property
     def law_tree(self) -> Tree | None:
         """The law's model of the robot, if it is another than the robot itself."""
         tree = self.law.robot.tree
         return None if tree.digest == self.robot.tree.digest else tree
 
-    @property
+    @cached_property
     def dtype(self) -> str:
         """Number type of the states."""
         return self.q.dtype.name
@@ -96,7 +97,7 @@ class Setup:
         """How many states are kept of each row: the length of `sampled`, which may be huge."""
         return 1 if self.every is None else -(-self.steps // self.every) + 1
 
-    @property
+    @cached_property
     def sampled(self) -> Array:
         """The steps at which the state is kept."""
         if self.every is None:

@@ -116,6 +116,13 @@ class LlvmKernel:
         )
         steps = (ctypes.c_int64 * (2 * len(inputs)))(*(s for a in inputs for s in a.strides))
         held = (ports, steps, *inputs, *outputs)
+        if self.form == ONE:
+            at = ctypes.addressof(ports)
+
+            def run_one(one: Callable[..., None] = self._one, _held: object = held) -> None:
+                one(at)
+
+            return run_one
         addresses, way = (ctypes.addressof(ports), ctypes.addressof(steps)), self._way(states)
 
         def run(batch: Callable[..., None] = way, _held: object = held) -> None:
