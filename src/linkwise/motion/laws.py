@@ -31,6 +31,7 @@ from linkwise.algorithms.configurations import difference
 from linkwise.algorithms.reaction import reaction
 from linkwise.engine.arrays import read
 from linkwise.engine.auto import in_loops
+from linkwise.engine.quaternions import warn_of_norms
 from linkwise.engine.served import Function
 from linkwise.model.tree import Tree
 from linkwise.robot import Robot
@@ -432,6 +433,9 @@ def law_of(function: str, robot: Any, form: Form, *values: Any) -> Law:
     sizes = form.sizes(a_robot(function, robot).tree)
     named = zip(sizes, values, strict=True)
     read_ = [numbers_of(function, name, size, x) for (name, size), x in named]
+    for x in read_:
+        if x.name == "target":
+            warn_of_norms(robot.tree, function, "target", x.values)
     return Law(robot, (Term(form, tuple(read_)),))
 
 
