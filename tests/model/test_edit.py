@@ -648,6 +648,8 @@ def test_edits_refuse_bodies_with_a_negative_moment(inertia: tuple[float, ...]) 
     ):
         with pytest.raises(ValueError, match=r"a principal moment -[\d.]+; expected none below 0"):
             change()
+    with pytest.raises(ValueError, match=r"below 0 \(the order of six numbers is xx, xy, xz, yy"):
+        robot.with_payload("link7", 1.0, inertia=(0.1, 0.1, 0.1, 0, 0, 0))  # as if xx, yy, zz, ...
     with pytest.raises(ValueError, match=r"moments 1, 1 and 5; expected each at most the sum of"):
         robot.with_payload("link7", 1.0, inertia=(1, 5, 1))
     robot.with_payload("link7", 1.0, inertia=(0.083, 0.083, 0.167))  # a plate, in three digits
