@@ -366,6 +366,9 @@ def gravity_compensation(robot: Robot) -> Law:
     """The torques of `Robot.gravity_torque`, which hold the robot still; none on joints without a
     motor (`Robot.actuated`), such as a floating base.
 
+    They hold the joints only while something holds the base. In free fall joints without torques
+    stay still, and these torques move them; `computed_torque` takes the fall into account.
+
     With closed loops, the smallest torques that do.
     """
     return law_of("gravity_compensation", robot, GRAVITY)
