@@ -201,6 +201,10 @@ class Code(Enum):
         "has neither lower nor upper: the joint's range is not limited",
         "write lower= and upper=, or make the joint continuous",
     )
+    LARGE_ANGLE = told(
+        "rpy={value!q} is more than a full turn; expected radians: taken as written",
+        "write angles in radians: 90 degrees are 1.5708",
+    )
     LIMITS_SWAPPED = told(
         "lower={lower:g} is above upper={upper:g}: the joint's range is not limited",
         "exchange lower and upper if that was meant, or make the joint continuous",

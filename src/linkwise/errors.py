@@ -357,7 +357,16 @@ def suggestion(word: str, known: frozenset[str]) -> str | None:
     folded, lower = word.lower(), {k.lower(): k for k in sorted(known)}
     swapped = [k for k in lower if sorted(k) == sorted(folded)]
     close = swapped or get_close_matches(folded, lower, n=1, cutoff=0.8)
+    # <axes> for <axis>: too short for the cutoff; digits count, as in arm1 and arm2
+    close = close or [k for k in lower if _one_letter_differs(folded, k)]
     return lower[close[0]] if close else None
+
+
+def _one_letter_differs(a: str, b: str) -> bool:
+    """Whether two words of four letters differ in one letter."""
+    if not len(a) == len(b) == 4 or not (a + b).isalpha():
+        return False
+    return sum(x != y for x, y in zip(a, b, strict=True)) == 1
 
 
 def meant(word: object, known: Iterable[str], most: int = 2) -> str:

@@ -219,6 +219,19 @@ def test_one_defect_is_one_problem_with_place_and_suggestion(kind: str, path: Pa
     assert last == "1 error, 0 warnings"
 
 
+def test_angles_in_degrees_are_told(path: Path) -> None:
+    """They are read in radians, and the robot is another one."""
+    degrees = changed('xyz="0 0 0.1"', 'xyz="0 0 0.1" rpy="0 -90 0"')
+    result = run(path, degrees)
+    assert result.exit_code == 0
+    assert result.output == (
+        f'{path}:8: warning: <link name="upper"> <origin>: rpy="0 -90 0" is more than a full turn; '
+        "expected radians: taken as written\n"
+        "    suggestion: write angles in radians: 90 degrees are 1.5708\n0 errors, 1 warning\n"
+    )
+    assert "0 warnings" in run(path, degrees.replace("-90", "-6.2832")).output
+
+
 MANY = changed(
     '<mass value="2"/>', '<mas value="2"/>',
     'izz="0.1"', 'izz="0.9"',

@@ -81,6 +81,12 @@ def test_limits_that_are_exceeded_are_shown(tmp_path: Path) -> None:
     assert "beyond its limit" not in run(*pushed[:3], "--limits", "ignore").output
 
 
+def test_energy_at_soft_stops_is_said_to_be_estimated() -> None:
+    said = "mostly the estimated work of soft stops"
+    assert said in run("puma560", "--duration", "1", "--limits", "stop").output
+    assert said not in run("puma560", "--duration", "0.1", "--limits", "stop").output
+
+
 def test_a_picture(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     done = run("puma560", "--duration", "0.2", "--plot", str(tmp_path / "a.png"))

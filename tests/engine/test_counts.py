@@ -27,6 +27,7 @@ from linkwise.study.generic import generic_chain
 from linkwise.trace.program import OperationCount
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "shared"))  # also without pytest
 from arms import iiwa14, puma560
 from counts_page import PAGE, page
 from every_joint import every_joint

@@ -59,3 +59,12 @@ def test_simulations_look_at_every_row(robot: lw.Robot) -> None:
     for _ in range(2):  # the second finds all compiled
         (text,) = said(lw.simulate, robot, q, duration=0.002, limits="ignore")
         assert "simulate: the quaternion q0[2, 0:4] has the norm 1.1 (2 of 4 rows" in text
+
+
+def test_a_quaternion_of_zeros_is_not_said_to_be_normalised(robot: lw.Robot) -> None:
+    pinocchio = np.r_[np.zeros(6), 1.0, np.zeros(6)]  # its neutral configuration
+    (text,) = said(robot.gravity_torque, pinocchio)
+    assert "q[0:4] has the norm 0 and cannot be normalised" in text
+    for _ in range(2):
+        (text,) = said(lw.control.pd, robot, 1.0, 1.0, target=pinocchio)
+        assert "pd: the quaternion target[0:4] has the norm 0" in text

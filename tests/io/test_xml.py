@@ -138,11 +138,13 @@ def test_values_in_messages_are_short_and_printable() -> None:
     ("word", "meant"),
     [
         *(("inertail", "inertial"), ("Mass", "mass"), ("xzy", "xyz"), ("limits", "limit")),
+        *(("axes", "axis"), ("maas", "mass"), ("arm2", None), ("mesh", None)),
         *(("sensor", None), ("x" * 1000, None), ("", None)),
     ],
 )
 def test_suggestions(word: str, meant: str | None) -> None:
-    assert suggestion(word, frozenset({"inertial", "mass", "xyz", "limit"})) == meant
+    known = frozenset({"inertial", "mass", "xyz", "limit", "axis", "arm1"})
+    assert suggestion(word, known) == meant
 
 
 # --- broken and hostile documents ----------------------------------------------------------

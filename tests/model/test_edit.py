@@ -638,6 +638,14 @@ def test_a_body_that_an_edit_made_impossible_is_blamed_on_the_edit() -> None:
         robot.with_inertia("arm", inertia=(1.0, 1.0, 5.0))
 
 
+def test_a_frame_or_joint_in_place_of_a_link_names_its_link() -> None:
+    robot = lw.load("iiwa14").with_frame("tool", "link7", np.eye(4))
+    with pytest.raises(ValueError, match=r"'tool' is a frame, expected its link 'link7'"):
+        robot.with_payload("tool", 1.0)
+    with pytest.raises(ValueError, match=r"'joint3' is a joint, expected its link 'link3'"):
+        robot.inertia("joint3")
+
+
 @pytest.mark.parametrize("inertia", [(-1.0, 0.1, 0.1), (0.1, 0.0, 0.0, 0.1, 0.5, 0.1)])
 def test_edits_refuse_bodies_with_a_negative_moment(inertia: tuple[float, ...]) -> None:
     """Bundled robots have bodies as published, which are not judged; what users add is."""
@@ -648,6 +656,8 @@ def test_edits_refuse_bodies_with_a_negative_moment(inertia: tuple[float, ...]) 
     ):
         with pytest.raises(ValueError, match=r"a principal moment -[\d.]+; expected none below 0"):
             change()
+    with pytest.raises(ValueError, match=r"below 0 \(the order of six numbers is xx, xy, xz, yy"):
+        robot.with_payload("link7", 1.0, inertia=(0.1, 0.1, 0.1, 0, 0, 0))  # as if xx, yy, zz, ...
     with pytest.raises(ValueError, match=r"moments 1, 1 and 5; expected each at most the sum of"):
         robot.with_payload("link7", 1.0, inertia=(1, 5, 1))
     robot.with_payload("link7", 1.0, inertia=(0.083, 0.083, 0.167))  # a plate, in three digits

@@ -46,8 +46,9 @@ def test_what_is_exceeded_is_named_once(robot: lw.Robot) -> None:
     assert "in 2 of 3 rows, the first is row 1: position of 'a' 0.50" in text
     assert "0.3 beyond its limit 0.2" in text
     assert "velocity of" not in text and "effort of" not in text
-    for name in ("limits='stop'", "'event'", "limits='ignore'", "lw.control.saturated"):
+    for name in ("limits='stop'", "'event'", "limits='ignore'"):
         assert name in text
+    assert "lw.control.saturated" not in text  # no effort is exceeded
     fall = message(robot, [0.0, 0.0], duration=0.5)
     assert "rows" not in fall and "velocity of 'a'" in fall and "limit 1 " in fall
     assert (
@@ -63,6 +64,30 @@ def test_efforts_of_every_kind_of_controller(robot: lw.Robot) -> None:
             robot, q, controller=controller, **OPTIONS
         )
     assert message(robot, q, controller=lw.control.saturated(law), duration=0.01) == ""
+
+
+def test_the_advice_is_about_what_is_exceeded(robot: lw.Robot) -> None:
+    fast = message(robot, [0.0, 0.0], [1.5, 0.0], duration=0.01)
+    assert "expected a slower motion for velocities, or limits='ignore'" in fast
+    assert "limits='stop'" not in fast and "saturated" not in fast
+    strong = lw.control.constant(robot, [10.0, 0.0])
+    assert "expected lw.control.saturated(controller) for efforts, or limits='ignore'" in message(
+        robot, [0.0, 0.0], controller=strong, duration=0.01
+    )
+
+
+def test_rows_that_fail_have_one_warning(robot: lw.Robot) -> None:
+    stiff = lw.control.pd(robot, 0.0, [[1e4, 0.0], [0.0, 0.0]])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        lw.simulate(robot, [0.0, 0.0], [[0.1, 0.0], [0.1, 0.0]], controller=stiff, duration=0.5)
+    text = {x.category.__name__: str(x.message) for x in caught}
+    assert "1 of 2 rows failed" in text["SimulationWarning"]
+    assert "in 1 of 2 rows, the first is row 1" in text["LimitWarning"]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        lw.simulate(robot, [0.0, 0.0], [0.1, 0.0], controller=lw.control.pd(robot, 0.0, 1e4))
+    assert [x.category for x in caught] == [lw.SimulationWarning]
 
 
 @pytest.mark.parametrize("limits", ["ignore", "stop", "event", lw.control.SoftStop(1e4)])

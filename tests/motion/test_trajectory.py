@@ -108,8 +108,23 @@ def test_a_trajectory_equals_itself_alone(swing: lw.Trajectory) -> None:
 
 
 def test_a_trajectory_says_what_it_is(swing: lw.Trajectory) -> None:
-    assert repr(swing) == "<Trajectory of 'puma560': 3 state(s), 401 times, 0 to 0.4 s>"
+    assert repr(swing) == "<Trajectory of 'puma560': 3 states, 401 times, 0 to 0.4 s>"
     assert repr(swing.controller) == "<Law for 'puma560': pd + gravity compensation>"
+
+
+def test_rows_that_ended_at_a_limit_did_not_fail() -> None:
+    robot = lw.load("puma560").with_joint("joint1", limits=(-0.1, 0.1))
+    q, qd = np.zeros((2, 6)), np.zeros((2, 6))
+    qd[1, 0] = 9.0
+    ended = lw.simulate(robot, q, qd, duration=0.05, limits="event")
+    assert repr(ended).endswith(": 2 states, 51 times, 0 to 0.05 s, 1 ended at a limit>")
+
+
+def test_the_figure_names_the_row(swing: lw.Trajectory) -> None:
+    pytest.importorskip("matplotlib")
+    titles = (swing.plot(), swing.plot(row=2), swing.at(1).plot())
+    ends = [figure.get_suptitle().partition(" s")[2] for figure in titles]
+    assert ends == [", row 0 of 3", ", row 2 of 3", ""]
 
 
 def test_saved_and_loaded(swing: lw.Trajectory, tmp_path: Path) -> None:

@@ -128,6 +128,13 @@ def _drift(traj: Trajectory) -> float:
     return float(np.nanmax(np.abs(traj.balance.residual)) / max(_kinetic(traj), 1e-300))
 
 
+def _of_stops(traj: Trajectory) -> str:
+    """Why energy is unaccounted for where soft stops act: their dampers jump between states."""
+    if traj.limits is None or not traj.limits.stop or not np.any(traj.balance.by_stops):
+        return ""
+    return "; mostly the estimated work of soft stops: a smaller --dt lowers it"
+
+
 def _kinetic(traj: Trajectory) -> float:
     return float(np.nanmax(traj.energy.kinetic))
 
@@ -139,7 +146,7 @@ def _lines(traj: Trajectory, took: float) -> list[tuple[str, str]]:
         ("simulated", f"{traj.t[-1]:g} s by {traj.integrator}, {steps:,} steps of {traj.dt:g} s"),
         ("took", f"{shown_time(1e9 * took)}, compiling included"),
         ("greatest kinetic energy", f"{_kinetic(traj):.4g} J"),
-        ("energy unaccounted for", f"{_drift(traj):.1e} of it"),
+        ("energy unaccounted for", f"{_drift(traj):.1e} of it{_of_stops(traj)}"),
         ("fastest joint", f"{np.nanmax(np.abs(traj.qd)):.4g} per second"),
     ]
     if status:

@@ -198,8 +198,8 @@ class CompiledFunction:
         return chosen
 
     def kernel_for(self, batch: AnyBatch, backend: Backend) -> Kernel | None:
-        """The kernel for a batch; None without states, or of functions without numbers."""
-        if not (batch.states and self.outputs[0].size):
+        """The kernel for a batch; None without states, or of functions without results."""
+        if not (batch.states and any(slot.size for slot in self.outputs)):
             return None
         if isinstance(batch, devices.DeviceBatch):
             if (batch.dtype, BATCH, backend) not in self._kernels:

@@ -28,10 +28,11 @@ def warn_of_norms(tree: Tree, title: str, name: str, q: Any) -> None:
             index = ", ".join(map(str, first))
             where = f"{name}[{index}, {at}:{at + 4}]" if far.ndim else f"{name}[{at}:{at + 4}]"
             count = f" ({int(far.sum()):,} of {far.size:,} rows are off)" if far.ndim else ""
+            use = "is used normalised" if norms[first] > 0.0 else "cannot be normalised"
             warn(
                 StateWarning,
-                f"{title}: the quaternion {where} has the norm {norms[first]:.3g}{count} and is "
-                "used normalised; expected a unit quaternion (w, x, y, z), in the order of "
+                f"{title}: the quaternion {where} has the norm {norms[first]:.3g}{count} and "
+                f"{use}; expected a unit quaternion (w, x, y, z), in the order of "
                 "robot.neutral(); robot.from_pinocchio_q(q) converts Pinocchio's order",
             )
             return

@@ -17,6 +17,7 @@ from linkwise.model.parameters import TEN
 Array = NDArray[np.float64]
 UNEXPLAINED = 0.5  # share of a joint's torques: more is no fit
 WORSE = 2.0  # squares of consistent bodies, relative to those of least squares
+OPPOSED = 1.5  # unexplained share that noise alone does not reach: torques against the model's
 SMALL = 0.02  # share of all torques: residuals below are no reason for doubts
 ON_BOUNDARY = 1e-5  # eigenvalue of a pseudo-inertia, relative to its largest, and the robot's
 AGAINST = -0.3  # correlation with the torques of the robot as it is: opposite signs are tried
@@ -49,7 +50,7 @@ def of_residuals(joints: tuple[str, ...], share: Array, left: Array, torque: Arr
     """Joints whose torques the result does not explain; noise of a joint without load is none."""
     size = SMALL * float(np.sqrt(np.mean(torque**2, axis=0)).max())
     names = [f"{name} ({100 * x:.0f} %)" for name, x, y in zip(joints, share, left, strict=True)
-             if x > UNEXPLAINED and y > size]  # fmt: skip
+             if (x > UNEXPLAINED and y > size) or x > OPPOSED]  # fmt: skip
     if not names:
         return []
     return [f"much of the torques is left unexplained, of {few(names)}; expected noise and less. "
@@ -68,9 +69,17 @@ def of_consistency(free: float, consistent: float, total: float, on: tuple[str, 
 
 
 def of_signs(
-    asked: Unknowns, motion: Motion, torque: Array, again: Callable[[Array], float]
+    asked: Unknowns, motion: Motion, torque: Array, again: Callable[[Array], Array]
 ) -> list[str]:
-    """Whether torques fit much better with opposite signs; ``again`` fits other torques."""
+    """Whether torques fit much better with opposite signs; ``again`` fits other torques.
+
+    Its residuals are compared as shares of each joint's torques, of the joints in question: weights
+    of the fit hide a joint that does not fit.
+    """
+
+    def squares(signs: Array) -> Array:
+        return unexplained(torque, again(np.where(signs, -torque, torque))) ** 2
+
     friction = asked.robot.with_friction() if 1 in asked.kinds else asked.robot
     usual = friction.inverse_dynamics(*motion)
     size = np.linalg.norm(usual, axis=0) * np.linalg.norm(torque, axis=0)
@@ -80,12 +89,14 @@ def of_signs(
         return []
     most = bool(np.median(agree) < AGAINST)  # rather a matter of all
     tries = [np.ones_like(against), against] if most else [against]
-    squares = [again(np.where(flip, -torque, torque)) for flip in tries]
-    best = int(np.argmin(squares))
-    if squares[best] > MUCH_BETTER * again(torque):
+    after = [squares(signs) for signs in tries]
+    best = int(np.argmin([x.sum() for x in after]))
+    signs, before = tries[best], squares(np.zeros_like(against))
+    worst = before[signs].sum()
+    if worst < SMALL**2 or after[best][signs].sum() > MUCH_BETTER * worst:
         return []
-    names = [n for n, x in zip(asked.columns_of_joints, tries[best], strict=True) if x]
-    which = "the torques" if tries[best].all() else f"the torques of {few(names)}"
+    names = [n for n, x in zip(asked.columns_of_joints, signs, strict=True) if x]
+    which = "the torques" if signs.all() else f"the torques of {few(names)}"
     return [f"{which} seem to have the opposite sign: they fit much better as -tau. Expected "
             "torques of the motors on the links, positive along the joints' axes"]  # fmt: skip
 

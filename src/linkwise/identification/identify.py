@@ -23,7 +23,7 @@ from linkwise.identification.fit import Fit, Rows, fitted, residuals
 from linkwise.identification.logs import logged
 from linkwise.identification.unknowns import Motion, Unknowns, few, measured
 from linkwise.model.build import members_of
-from linkwise.model.parameters import TEN, body_of, in_frame, numbers_of, place_of
+from linkwise.model.parameters import body_of, in_frame, numbers_of, place_of
 from linkwise.robot import Robot
 from linkwise.text import aligned
 
@@ -278,15 +278,14 @@ def _doubts(
         float(np.sum((data.torque * fit.weights) ** 2)), boundary,
     )  # fmt: skip
     fits += doubts.of_residuals(joints, share, left, data.torque)
-    if fits or (asked.bodies and x[::TEN][: len(asked.bodies)].sum() <= 0.0):
 
-        def again(torque: Array) -> float:  # squares of consistent bodies for other torques
-            other = data._replace(b=data.b - data.torque + torque)
-            rows, least = Rows.of(other.A, other.b, fit.weights), fitted(*other[2:4], asked.start)
-            best = best_bodies(rows, least, asked.start, len(asked.bodies))
-            return _squares(other, best.values, fit)
+    def again(torque: Array) -> Array:  # residuals of consistent bodies for other torques
+        b = data.b - data.torque + torque
+        least = fitted(data.A, b, asked.start)
+        rows = Rows.of(data.A, b, least.weights)
+        return residuals(data.A, b, best_bodies(rows, least, asked.start, len(asked.bodies)).values)
 
-        texts += doubts.of_signs(asked, data.motion, data.torque, again)
+    texts += doubts.of_signs(asked, data.motion, data.torque, again)
     texts += fits
     texts += doubts.of_validation(left, validation)
     for text in texts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from math import isnan, nan
+from math import isnan, nan, pi
 
 from linkwise.codes import Code
 from linkwise.errors import HOLE, harmless
@@ -12,6 +12,7 @@ from linkwise.io.rpy import rpy_rotation
 from linkwise.io.xml import Node
 from linkwise.model.description import LARGEST, Geometry, Pose, Triple
 
+MOST_ANGLE = 2.0 * pi + 0.01  # rad of <origin rpy>; larger ones are degrees
 SHAPES = ("mesh", "box", "cylinder", "sphere", "capsule")
 Rgba = tuple[float, float, float, float]
 
@@ -30,6 +31,8 @@ def read_origin(node: Node) -> Pose:
     zeros = (0.0, 0.0, 0.0)
     angles = read_triple(origin, "rpy", zeros)
     x, y, z = origin.numbers("xyz", 3, zeros, largest=LARGEST)
+    if max(map(abs, angles)) > MOST_ANGLE:
+        origin.report(Code.LARGE_ANGLE, value=origin.text("rpy"))
     if isnan(sum(angles)):
         return Pose(translation=(nan, nan, nan))
     return Pose(rpy_rotation(*angles), (x, y, z))

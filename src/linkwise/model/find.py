@@ -18,7 +18,16 @@ def names_of(robot: RobotDescription) -> dict[str, None]:
 
 
 def find_link(robot: RobotDescription, name: str) -> LinkDescription:
-    """The link of a name."""
+    """The link of a name; of a joint or a frame, the error says which link it is on."""
+    if isinstance(name, str) and all(x.name != name for x in robot.links):
+        links = {x.name: ("joint", x.child) for x in robot.joints}
+        links |= {x.name: ("frame", x.link) for x in robot.frames}
+        if name in links:
+            what, link = links[name]
+            raise ValueError(
+                f"link {name!r}: robot {robot.name!r} has no such link; {name!r} is a {what}, "
+                f"expected its link {link!r}"
+            )
     return _named(robot, "link", robot.links, name)
 
 

@@ -155,9 +155,11 @@ def new_body(what: str, mass: Any, com: Any, inertia: Any) -> BodyInertia:
     made = body(what, mass, com, inertia)
     least, _, most = (float(x) for x in eigenvalues(made.matrix))
     if least < -1e-9 * max(abs(least), abs(most)):
+        six = np.shape(inertia) == (6,)
+        order = " (the order of six numbers is xx, xy, xz, yy, yz, zz)" if six else ""
         raise ValueError(
             f"{_part(what, 'inertia')} is {inertia!r}, with a principal moment {least:.4g}; "
-            "expected none below 0"
+            f"expected none below 0{order}"
         )
     return made
 

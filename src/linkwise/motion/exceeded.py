@@ -18,10 +18,10 @@ from linkwise.trace.status import Status
 Array = NDArray[Any]
 CLOSE = 1e-6  # by how much of 1, or of a limit above 1, a number may exceed it
 MOST_TORQUES = 1 << 16  # states in which a controller's torques are computed for the check
-ADVICE = (
-    "expected limits='stop' or 'event' for positions, "
-    "lw.control.saturated(controller) for efforts, or limits='ignore' for no warning"
-)
+ADVICE = {  # nothing enforces limits of velocities
+    "position": "limits='stop' or 'event' for positions",
+    "effort": "lw.control.saturated(controller) for efforts",
+}
 
 
 class Excess(NamedTuple):
@@ -56,9 +56,13 @@ def exceeded(setup: Setup, traj: Trajectory) -> str | None:
         first = tuple(int(k) for k in np.unravel_index(int(rows.argmax()), setup.leading))
         row = first[0] if len(first) == 1 else first
         where = f" in {int(rows.sum()):,} of {rows.size:,} rows, the first is row {row}"
+    ways = [ADVICE[x.kind] for x in worst if x.kind in ADVICE]
+    if len(ways) < len(worst):
+        ways.append("a slower motion for velocities")
+    ways.append("limits='ignore' for no warning")
     return (
         f"simulate: robot {setup.robot.name!r} exceeds limits that nothing enforces{where}: "
-        f"{'; '.join(map(str, worst))} (SI units); {ADVICE}"
+        f"{'; '.join(map(str, worst))} (SI units); expected {', or '.join(ways)}"
     )
 
 
@@ -98,18 +102,21 @@ def _surely_within(setup: Setup, traj: Trajectory) -> bool:
 
 def _excesses(setup: Setup, traj: Trajectory) -> Iterator[Excess | None]:
     robot, rows, times = setup.robot, len(setup.q), len(traj.t)
+    failed = (np.asarray(traj.failed_at) >= 0) & (np.asarray(traj.status) & int(Status.LIMIT) == 0)
+    failed = failed.reshape(rows)  # these have a warning of their failure
     if not (setup.limits.event or setup.limits.stop):
         bounds = limited_positions(robot)
-        yield _worst(robot, "position", "q", traj.q.reshape(rows, times, robot.nq), *bounds)
+        yield _worst(robot, "position", "q", traj.q.reshape(rows, times, robot.nq), *bounds, failed)
     most = robot.velocity_limits
-    yield _worst(robot, "velocity", "v", traj.qd.reshape(rows, times, robot.nv), -most, most)
+    yield _worst(
+        robot, "velocity", "v", traj.qd.reshape(rows, times, robot.nv), -most, most, failed
+    )
     most = robot.effort_limits
     if np.isfinite(most).any():
         tau = _torques(setup, traj)
         if tau is not None:
-            yield _worst(
-                robot, "effort", "v", tau.reshape(rows, tau.shape[-2], robot.nv), -most, most
-            )
+            tau = tau.reshape(rows, tau.shape[-2], robot.nv)
+            yield _worst(robot, "effort", "v", tau, -most, most, failed)
 
 
 def _torques(setup: Setup, traj: Trajectory) -> Array | None:
@@ -144,14 +151,17 @@ def warn_of_contacts(setup: Setup, traj: Trajectory) -> None:
     warn_of_pulls("simulate", (np.asarray(status) & int(Status.PULLING)).max(-1))
 
 
-def _worst(robot: Robot, kind: str, of: str, x: Array, lower: Array, upper: Array) -> Excess | None:
-    """Of numbers (rows, T, n) the one that is farthest beyond its limit."""
+def _worst(
+    robot: Robot, kind: str, of: str, x: Array, lower: Array, upper: Array, failed: Array
+) -> Excess | None:
+    """Of numbers (rows, T, n) the one farthest beyond its limit, of rows that did not fail."""
     some = np.flatnonzero(np.isfinite(lower) | np.isfinite(upper))
     if not len(some):
         return None
     with np.errstate(invalid="ignore"):
         high, low = (f.reduce(x, axis=1)[:, some] for f in (np.fmax, np.fmin))
         beyond = np.nan_to_num(np.maximum(high - upper[some], lower[some] - low), nan=-1.0)
+    beyond[failed] = -1.0
     bounds = np.maximum(np.abs(lower), np.abs(upper))[some]
     sizes = np.maximum(np.where(np.isfinite(bounds), bounds, 1.0), 1.0)
     rows = (beyond > CLOSE * sizes).any(-1)

@@ -33,6 +33,7 @@ from linkwise.engine.arrays import read
 from linkwise.engine.auto import in_loops
 from linkwise.engine.compiled import CompiledFunction
 from linkwise.engine.equations import Equations, straight_line
+from linkwise.engine.quaternions import warn_of_norms
 from linkwise.model.tree import Tree
 from linkwise.robot import Robot
 from linkwise.spatial import Scalar, Vector
@@ -384,6 +385,9 @@ def gravity_compensation(robot: Robot) -> Law:
     """The torques of `Robot.gravity_torque`, which hold the robot still; none on joints without a
     motor (`Robot.actuated`), such as a floating base.
 
+    They hold the joints only while something holds the base. In free fall joints without torques
+    stay still, and these torques move them; `computed_torque` takes the fall into account.
+
     With closed loops, the smallest torques that do.
     """
     return law_of("gravity_compensation", robot, GRAVITY)
@@ -451,6 +455,9 @@ def law_of(function: str, robot: Any, form: Form, *values: Any) -> Law:
     sizes = form.sizes(a_robot(function, robot).tree)
     named = zip(sizes, values, strict=True)
     read_ = [numbers_of(function, name, size, x) for (name, size), x in named]
+    for x in read_:
+        if x.name == "target":
+            warn_of_norms(robot.tree, function, "target", x.values)
     return Law(robot, (Term(form, tuple(read_)),))
 
 

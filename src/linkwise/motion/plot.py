@@ -23,7 +23,8 @@ def plot(traj: Trajectory, frame: str | None, row: Any) -> Any:
     shown = _one(traj, row)
     figure = figure_of("Trajectory.plot", (10, 7.5 if frame is None else 10))
     axes = figure.subplots(2 if frame is None else 3, 2, sharex=frame is None)
-    figure.suptitle(f"{printable(shown.name)}, {shown.integrator}, dt = {shown.dt:g} s")
+    title = f"{printable(shown.name)}, {shown.integrator}, dt = {shown.dt:g} s"
+    figure.suptitle(title + _which(traj, row))
     named = _names(shown)
     pictures = [
         (axes[0, 0], "q", shown.q, named[0]),
@@ -47,6 +48,15 @@ def figure_of(what: str, size: tuple[float, float]) -> Any:
     from linkwise.figures import Figure
 
     return Figure(figsize=size, layout="constrained")
+
+
+def _which(traj: Trajectory, row: Any) -> str:
+    """Which row of a batch is drawn."""
+    lead = traj.q.shape[:-2]
+    if not lead:
+        return ""
+    index = ", ".join(str(k) for k in np.atleast_1d((0,) * len(lead) if row is None else row))
+    return f", row {index} of {'×'.join(map(str, lead))}"
 
 
 def _one(traj: Trajectory, row: Any) -> Trajectory:

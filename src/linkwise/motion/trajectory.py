@@ -80,7 +80,7 @@ class Trajectory:
     >>> import linkwise as lw
     >>> robot = lw.chain(3)
     >>> lw.simulate(robot, robot.random_q(seed=0, size=5), duration=0.1, dt=1e-3)
-    <Trajectory of 'chain3': 5 state(s), 101 times, 0 to 0.1 s>
+    <Trajectory of 'chain3': 5 states, 101 times, 0 to 0.1 s>
     """
 
     robot: Robot | None
@@ -103,11 +103,14 @@ class Trajectory:
     parameters: dict[str, Array] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        rows = "×".join(map(str, self.q.shape[:-2])) or "one"
-        failed = int(np.count_nonzero(self.failed_at >= 0))
-        bad = f", {failed} failed" if failed else ""
+        lead = self.q.shape[:-2]
+        rows, noun = "×".join(map(str, lead)) or "one", "states" if lead else "state"
+        limit = (np.asarray(self.status) & int(Status.LIMIT)) != 0
+        failed = int(np.count_nonzero((np.asarray(self.failed_at) >= 0) & ~limit))
+        ended = f", {np.count_nonzero(limit)} ended at a limit" if limit.any() else ""
+        bad = f"{ended}, {failed} failed" if failed else ended
         end = f"{self.t[0]:g} to {self.t[-1]:g} s" if len(self.t) else "nothing"
-        return f"<Trajectory of {self.name!r}: {rows} state(s), {len(self.t)} times, {end}{bad}>"
+        return f"<Trajectory of {self.name!r}: {rows} {noun}, {len(self.t)} times, {end}{bad}>"
 
     def _repr_html_(self) -> str | None:
         """The moving robot, for notebooks; None if there is nothing that can be drawn."""
