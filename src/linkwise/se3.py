@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwise.builder import Builder
 from linkwise.engine import arrays, devices
 from linkwise.engine.compiled import CompiledFunction, Runtime
 from linkwise.engine.equations import Equations, Values, flags, straight_line
+from linkwise.model.tree import Tree
 from linkwise.spatial import Mat3, Motion, Vec3
 from linkwise.spatial.se3 import exponential, logarithm
 from linkwise.trace.expr import Expr, Graph
@@ -115,9 +115,9 @@ def _function(name: str) -> CompiledFunction:
             bits if watched else None,
         )  # fmt: skip
 
-    nobody = Builder("se3").link("base").build()
     inputs = [(port.name, port) for port in ports]
-    return CompiledFunction(Runtime(nobody.tree, "se3"), f"se3.{name}", equations, inputs, outputs)
+    runtime = Runtime(Tree(()), "se3")  # of no robot
+    return CompiledFunction(runtime, f"se3.{name}", equations, inputs, outputs)
 
 
 def _called(name: str, values: tuple[Any, ...]) -> Any:
@@ -127,16 +127,19 @@ def _called(name: str, values: tuple[Any, ...]) -> Any:
         found = function(values)
         return found.reshape((*found.shape[:-1], 4, 4))
     flat = [_flat(name, label, x) for (label, _), x in zip(INPUTS[name], values, strict=True)]
-    if len(values) > 1:
+    if len(values) > 1 and any(np.ndim(x) > 2 for x in values):
         _refuse_axes(name, values)
     found, bits = function(flat)
-    if devices.elsewhere((bits,)) or np.any(bits):
+    ours = isinstance(bits, np.ndarray | np.generic)
+    if not ours or (bits.any() if bits.ndim else bits):
         _refuse_bent(name, flat)
     return found
 
 
 def _flat(function: str, name: str, value: Any) -> Any:
     """Poses (..., 4, 4) as vectors of 16 numbers."""
+    if type(value) is np.ndarray and value.shape[-2:] == (4, 4):
+        return value.reshape((*value.shape[:-2], 16))
     if not devices.elsewhere((value,)) and type(value) is not np.ndarray:
         arrays.refuse_mask(f"se3.{function}", name, value)
         try:

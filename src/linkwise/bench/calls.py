@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwise import control, se3
 from linkwise.bench.contest import (
     ONE_STATE,
     OURS,
@@ -29,9 +30,11 @@ from linkwise.bench.contest import (
 )
 from linkwise.bench.peer import Peer
 from linkwise.bench.pinocchio import PUSHED
+from linkwise.bench.states import States, tip
 from linkwise.bench.timing import Way
 from linkwise.builder import Builder
 from linkwise.engine.calls import Array
+from linkwise.motion.simulate import simulate
 from linkwise.robot import Robot
 from linkwise.text import aligned, nanoseconds, ratio
 
@@ -111,6 +114,8 @@ class Calls:
             yield from beyond_states(
                 [self.row(function, style) for style in styles if style.applies(function)]
             )
+        report("timing calls of everything else", len(functions), len(functions))
+        yield from other_calls(self.robot, self.contest.states.head(1), self.settings.seconds)
         yield from self._first_calls()
 
     def row(self, function: str, style: Style) -> CallRow:
@@ -180,6 +185,52 @@ class Calls:
             "empty": row_facts(self.empty),
             "rows": [row_facts(row) for row in rows],
         }
+
+
+def other_calls(robot: Robot, states: States, seconds: float) -> Iterator[CallRow]:
+    """What is compiled besides the functions of the table, one float64 state a call."""
+    if robot.loops or robot.nq != robot.nv:
+        return  # states of closed robots and quaternions would need a projection
+    q, qd, tau = (x[0] for x in states.arrays)
+    frame, at = tip(robot), robot.neutral()
+    pose = robot.forward_kinematics(q, frame)
+    pd = control.pd(robot, 100.0, 20.0)
+    heavier = robot.parametric("gravity")
+    fixed = np.zeros(robot.nv)
+    steps: dict[str, Any] = {"dt": 1e-3, "limits": "ignore", "every": None}
+
+    def held(_t: float, _q: Array, _qd: Array) -> Array:
+        return fixed
+
+    def hundred(controller: Any) -> Any:
+        return simulate(robot, q, qd, controller, duration=0.1, **steps)
+
+    calls: dict[tuple[str, str], Callable[[], Any]] = {
+        ("vjp", "forward_dynamics"): lambda: robot.vjp("forward_dynamics", (q, qd, tau), tau),
+        ("jvp", "forward_dynamics"): lambda: robot.jvp(
+            "forward_dynamics", (q, qd, tau), (qd, qd, tau)
+        ),
+        ("integrate", ONE_STATE.name): lambda: robot.integrate(q, qd, 0.1),
+        ("forward_kinematics", "two frames"): lambda: robot.forward_kinematics(
+            q, [frame, robot.frame_names[-2]]
+        ),
+        ("forward_dynamics", "parametric"): lambda: heavier.forward_dynamics(
+            q, qd, tau, gravity=robot.gravity
+        ),
+        ("forward_dynamics", "method='pcg'"): lambda: robot.forward_dynamics(
+            q, qd, tau, method="pcg"
+        ),
+        ("control.pd", "called"): lambda: pd(0.0, q, qd),
+        ("se3.log", ONE_STATE.name): lambda: se3.log(pose),
+        ("se3.error", ONE_STATE.name): lambda: se3.error(pose, pose),
+        ("random_q", "a seed"): lambda: robot.random_q(seed=0),
+        ("simulate", "one step"): lambda: simulate(robot, at, duration=1e-3, **steps),
+        ("simulate", "100 steps, pd"): lambda: hundred(pd),
+        ("simulate", "100 steps, Python"): lambda: hundred(held),
+    }
+    for (function, style), call in calls.items():
+        way = Way(function, "call()", {"call": call})
+        yield CallRow(function, style, 1, False, race(way, {PEER: None}, seconds, True))
 
 
 def beyond_states(rows: list[CallRow]) -> list[CallRow]:

@@ -28,7 +28,7 @@ from linkwise.engine.identity import source_digest
 from linkwise.engine.scans import PieceKernel, ScanKernel
 from linkwise.errors import NoProgram, quote
 from linkwise.model.tree import Tree
-from linkwise.trace.guard import guard
+from linkwise.trace.pipeline import prepared
 from linkwise.trace.program import Program
 from linkwise.trace.tracer import Task
 
@@ -153,14 +153,8 @@ class Kernels:
         order: Callable[[Program], Program],
         effort: Effort = USUAL,
     ) -> Program:
-        """The program as a backend renders it.
-
-        All passes, in this order: equations fold constants as they are traced and multiply-adds are
-        fused where they are assembled (``trace/assemble.py``); then an order of execution that
-        suits the machine, and NaN in states without an answer.
-        """
-        program = order(self.program(equations, effort))
-        return guard(program) if equations.guarded else program
+        """The program as a backend renders it, after all passes."""
+        return prepared(self.program(equations, effort), order, guarded=equations.guarded)
 
     def _nodes(self) -> int:
         return sum(sum(1 for _ in p.nodes()) for p in self._programs.values())
