@@ -692,7 +692,6 @@ def test_what_is_refused_says_which_option(row: Row, rule: Refusal) -> None:
         Cell(row).run()
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("kind", KINDS)
 def test_methods_that_a_robot_lacks_are_refused_by_name(kind: str) -> None:
     lacking = [call for call in calls("all") if call.axes == "base" and why_not(kind, call)]
