@@ -126,7 +126,7 @@ costs: $(VENV)/.ready
 # tests of PyTorch and JAX, in an environment of their own: it takes as much as all other tests'
 interop: $(VENV)-interop/.ready
 	PYTHONDONTWRITEBYTECODE= $(VENV)-interop/bin/python -m pytest -q -n auto --dist worksteal \
-		-k "torch or jax or xla" tests/interop tests/derivatives/test_any_function.py
+		-k "torch or jax or xla" tests/interop tests/derivatives/test_any_function.py tests/grid
 
 # a new environment with linkwise and what it needs
 define environment

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import inspect
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +16,8 @@ MODULES = (
     "linkwise.differentiation.calls", "linkwise.chain", "linkwise.checking.collect",
     "linkwise.conversions", "linkwise.grasp", "linkwise.identification.base",
     "linkwise.identification.identify", "linkwise.load", "linkwise.model.closures",
-    "linkwise.model.contacts", "linkwise.motion.laws", "linkwise.motion.operational_space",
+    "linkwise.model.contacts", "linkwise.model.friction", "linkwise.motion.actuators",
+    "linkwise.motion.laws", "linkwise.motion.operational_space",
     "linkwise.motion.simulate", "linkwise.motion.trajectory", "linkwise.se3",
     "linkwise.io.dh", "linkwise.trace.program", "linkwise.trace.status",
 )  # fmt: skip
@@ -25,6 +27,16 @@ MODULES = (
 def test_examples_in_docstrings_run(module: str) -> None:
     found = doctest.testmod(sys.modules[module])
     assert found.attempted and not found.failed
+
+
+def test_examples_of_every_module_are_run() -> None:
+    libraries = {"linkwise.interop.jax", "linkwise.interop.torch"}  # to be skipped
+    folder = Path(linkwise.__file__).parent
+    found = set()
+    for path in folder.rglob("*.py"):
+        if ">>> " in path.read_text(encoding="utf-8"):
+            found.add(".".join(path.relative_to(folder.parent).with_suffix("").parts))
+    assert {name.removesuffix(".__init__") for name in found} == {*MODULES, *libraries}
 
 
 def test_every_public_function_has_an_example() -> None:

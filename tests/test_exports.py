@@ -3,8 +3,10 @@
 import inspect
 import subprocess
 import sys
+from pathlib import Path
 
 import linkwise as lw
+from linkwise import errors
 
 METHODS = [
     "inverse_dynamics", "forward_dynamics", "mass_matrix", "mass_matrix_inverse", "bias",
@@ -22,6 +24,18 @@ METHODS = [
 
 def test_all_is_what_it_says():
     assert all(hasattr(lw, name) for name in lw.__all__)
+
+
+def test_every_warning_is_public_documented_and_of_one_family():
+    warnings = {
+        name: x for name, x in vars(errors).items()
+        if inspect.isclass(x) and issubclass(x, Warning)
+    }  # fmt: skip
+    page = (Path(__file__).parents[1] / "docs" / "reference.md").read_text(encoding="utf-8")
+    for name, warning in warnings.items():
+        assert issubclass(warning, lw.LinkwiseWarning), name
+        assert getattr(lw, name) is warning and name in lw.__all__, name
+        assert f".. autoclass:: linkwise.{name}\n" in page, name
 
 
 def test_every_public_method_has_a_sentence_and_types():

@@ -9,8 +9,9 @@ A row is "robot | function[method] | option". It has numbers of the result at fi
 and their digest, the operation count, scratch numbers of a state, seconds to trace and to compile,
 and nanoseconds of a state. The record is not tracked; rows that are there are kept (`record` goes
 on where it was interrupted) unless ROWS names them. `compare` prints what changed, worst first, and
-exits with 1 if results or counts did: a result has changed if it is off by more than rounding times
-the condition of the mass matrix; if only bits differ, that is printed and is no failure.
+exits with 1 if results or counts did, or if rows are gone: a result has changed if it is off by
+more than rounding times the condition of the mass matrix; if only bits differ, that is printed and
+is no failure.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ RECORD = Path(__file__).resolve().parents[1] / "build" / "record.json"
 STATES, BATCH, KEPT = 4, 256, 64
 MOST_OPERATIONS = 12_000  # larger programs are counted, and neither compiled nor run
 MOST_CUBIC = 8  # degrees of freedom of robots whose results with nv³ entries are taken
-CORE = ("forward_dynamics", "inverse_dynamics", "mass_matrix", "bias", "grasp_dynamics")
+CORE = ("forward_dynamics", "inverse_dynamics", "mass_matrix", "bias", "motion")
 NOISE = 1.3  # times between two runs on one machine that mean nothing
 LATER = 1.5  # compile times, likewise
 SAVED_EVERY = 20
@@ -57,7 +58,7 @@ def _file(path: str, **options: Any) -> Callable[[], lw.Robot]:
 def _held(n: int) -> lw.Robot:
     """An arm whose hand is held at a point."""
     arm = lw.load("iiwa14")
-    loop = lw.Loop(arm.frame_names[-1], None, [0, 0, 0, 1, 1, 1][:6])
+    loop = lw.Loop(arm.frame_names[-1], None, [0, 0, 0, 1, 1, 1])
     return arm.close_loops(loop, at=arm.random_q(seed=n))
 
 
@@ -224,16 +225,23 @@ def measured(name: Name) -> Row:
     row["compile"] = max(time.process_time() - before, time.perf_counter() - wall)
     numbers = flat(found)
     row["digest"] = hashlib.sha256(np.nan_to_num(numbers, nan=12345.0).tobytes()).hexdigest()[:16]
-    row["size"], row["numbers"] = float(np.abs(numbers).max(initial=0.0)), _some(numbers)
-    row["tolerance"] = _tolerance(robot, dtype)
+    row["size"] = float(np.abs(numbers[np.isfinite(numbers)]).max(initial=0.0))
+    row["numbers"] = _some(numbers)
+    row["tolerance"] = _tolerance(robot, dtype) * max(1.0, len(numbers) / KEPT)
     row["ns"] = _time(call, values_of(robot, algorithm, _batch(robot), dtype)) / _batch(robot)
     return row
 
 
 def _some(numbers: np.ndarray) -> list[float | None]:
-    """Few enough to store, spread over the result; None for NaN."""
-    at = np.unique(np.linspace(0, len(numbers) - 1, min(KEPT, len(numbers))).astype(int))
-    return [None if np.isnan(x) else float(x) for x in numbers[at]]
+    """Few enough to store: of a long result, weighted sums in which every number has a part.
+
+    None for what is not finite.
+    """
+    if len(numbers) > KEPT:
+        weights = np.random.default_rng(13).uniform(0.5, 1.0, len(numbers))
+        starts = np.linspace(0, len(numbers), KEPT, endpoint=False).astype(int)
+        numbers = np.add.reduceat(numbers * weights, starts)
+    return [float(x) if np.isfinite(x) else None for x in numbers]
 
 
 @cache
@@ -313,12 +321,16 @@ def compare(path: Path, pattern: str) -> int:
     rows, start = kept(path), time.perf_counter()
     if not rows:
         raise SystemExit(f"there is no record in {path}; `make record` makes one")
-    wanted = [name for name in names(pattern) if str(name) in rows]
-    changes: list[tuple[float, str, str]] = []
+    now = list(names(pattern))
+    wanted = [name for name in now if str(name) in rows]
+    present = set(map(str, now))
+    gone = [x for x in rows if pattern in x and x not in present]
+    changes = [(1e9, x, "gone: there is no such row any more") for x in gone]
     for k, name in enumerate(wanted):
         progress(k, len(wanted), name, start)
         changes += [(x, str(name), text) for x, text in differences(rows[str(name)], told(name))]
-    print(f"\n{len(wanted)} rows compared with {path}")
+    new = len(now) - len(wanted)
+    print(f"\n{len(wanted)} rows compared with {path}; {new} new ones are not in it")
     return table(changes)
 
 
@@ -345,7 +357,7 @@ def _changed(old: Row, new: Row) -> tuple[float, str]:
     """A result of other bits: by how much."""
     a, b = (np.array([np.nan if x is None else x for x in row["numbers"]]) for row in (old, new))
     if a.shape != b.shape or (np.isnan(a) != np.isnan(b)).any():
-        return 1e8, f"result: another shape, or other NaN ({a.size} and {b.size} numbers)"
+        return 1e8, f"result: another shape, or not finite elsewhere ({a.size}, {b.size} numbers)"
     size = max(old["size"], 1e-300)
     off = float(np.abs(np.nan_to_num(a - b)).max(initial=0.0) / size)
     if off > old["tolerance"]:

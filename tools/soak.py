@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import argparse
 import re
+import shutil
 import sys
 import tempfile
 import time
 import warnings
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -96,6 +98,7 @@ class Soak:
         self.rng, self.card = np.random.default_rng(seed), Card(seed)
         self.robots = list(_robots())
         self.folder = Path(tempfile.mkdtemp(prefix="soak"))
+        weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
 
     def one(self) -> None:
         """One call."""

@@ -24,6 +24,7 @@ from linkwise.errors import (
     RobotFileWarning,
     SimulationWarning,
     StateWarning,
+    StudyWarning,
 )
 from linkwise.grasp import Grasp
 from linkwise.identification import base_parameters, excitation, identify
@@ -64,6 +65,7 @@ __all__ = [
     "SimulationWarning",
     "StateWarning",
     "Status",
+    "StudyWarning",
     "Trajectory",
     "base_parameters",
     "chain",

@@ -289,7 +289,11 @@ class Grasp(Robot):
     def torques(self, tau: Any) -> Any:
         """Join torques of the arms into ``tau`` (..., nv), with none on an object's own joint.
 
-        ``tau``: a list with an array for each arm, or an array of all arms one after another.
+        Args:
+            tau: A list with an array for each arm, or an array of all arms one after another.
+
+        Returns:
+            Torques (..., nv) in N m or N, of the library that the argument is of.
 
         >>> import numpy as np, linkwise as lw
         >>> rows = [lw.DHRow(a=0.3, mass=1.0, inertia=(0.01, 0.01, 0.01)) for _ in range(3)]
@@ -424,6 +428,9 @@ class Grasp(Robot):
                 and poses in which they cannot are NaN and `Status.SINGULAR`.
             f_ext: Wrenches {frame: (..., 6)}, on links of any arm and on the frame ``"object"``.
 
+        Returns:
+            Wrenches (..., contacts, 6) in N m and N, in world axes.
+
         >>> import numpy as np, linkwise as lw
         >>> rows = [lw.DHRow(a=0.3, mass=1.0, inertia=(0.01, 0.01, 0.01)) for _ in range(3)]
         >>> arm, bar = lw.from_dh(rows), lw.RigidBody(1.0, inertia=(0.01, 0.01, 0.01))
@@ -447,8 +454,13 @@ class Grasp(Robot):
     ) -> Any:
         """Acceleration of the object (..., 6) under joint torques, (angular, linear).
 
-        That of the origin of its frame in world axes, in rad/s² and m/s². Arguments as for
-        `contact_forces`.
+        Args:
+            q, qd, tau: (..., nq), (..., nv), (..., nv).
+            method: As for `contact_forces`.
+            f_ext: As for `contact_forces`.
+
+        Returns:
+            The acceleration of the origin of its frame in world axes, in rad/s² and m/s².
 
         >>> import numpy as np, linkwise as lw
         >>> grasp = lw.Grasp([lw.load("iiwa14")], object=lw.RigidBody(1.0), contacts=["link7"])
@@ -483,6 +495,9 @@ class Grasp(Robot):
             weights: w (..., nv), positive; all 1 unless given. A larger weight on the joints of an
                 arm takes load off it.
             f_ext: As for `contact_forces`.
+
+        Returns:
+            Torques (..., nv) in N m or N.
 
         >>> import numpy as np, linkwise as lw
         >>> rows = [lw.DHRow(a=0.3, mass=1.0, inertia=(0.01, 0.01, 0.01)) for _ in range(3)]

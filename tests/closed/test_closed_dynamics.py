@@ -354,6 +354,20 @@ def flat(robot: lw.Robot) -> lw.Robot:
     return robot.close_loops(lw.Loop(loop.frame_a, loop.frame_b))
 
 
+@pytest.mark.parametrize("constants", [(), ("inertia",)])
+def test_couplings_alone_have_no_forces(constants: tuple[str, ...]) -> None:
+    """No loop of frames, so no wrench: an empty result of any batch."""
+    tied = lw.chain(3).close_loops(lw.Coupling("joint2", "joint1", (0.1, -0.6)))
+    robot, still = tied.parametric(*constants), np.zeros(3)
+    own = {name: robot.inertial_parameters for name in constants}
+    for lead in ((), (5,), (0,)):
+        q = robot.random_q(seed=1, size=lead)
+        for _ in range(2):
+            assert robot.constraint_forces(q, still, still, **own).shape == (*lead, 0, 6)
+        forces, bits = robot.constraint_forces(q, still, still, status=True, **own)
+        assert forces.shape == (*lead, 0, 6) and np.shape(bits) == lead
+
+
 @precise
 def test_forces_of_redundant_loops_are_the_smallest(
     random_robot: Any, random_states: Any, evaluate: Any

@@ -10,6 +10,7 @@ precision, or it is refused with an exception that names the option: `REFUSED` s
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +24,8 @@ import pytest
 
 import linkwise as lw
 from linkwise.algorithms import functions_of
+from linkwise.engine.tasks import Key
+from linkwise.errors import NoProgram
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "shared"))
 from dense import LONG, change, grip_of, machine_of, twist_of, whole_state
@@ -31,7 +34,8 @@ from pairs import Cover, Row, drawn
 from small_robots import KINDS, small_robot
 
 STATES = 3
-WANTS = ("values", "derivative", "vjp", "torch", "jax")
+LIBRARIES = ("torch", "jax")
+WANTS = ("values", "derivative", "vjp", *LIBRARIES)
 FORMS = ("plain", "status", "out", "float32")
 CONSTANTS = ("none", "inertia", "gravity", "payload", "rotor", "friction", "placement")
 PUSHES = ("none", "f_ext")
@@ -126,7 +130,26 @@ class Refusal(NamedTuple):
     names: str  # a regular expression
 
 
+@cache
+def rolled(kind: str, call: Call) -> bool:
+    """Whether a call of a robot without parameters is code with loops over the links."""
+    frame = frame_of(kind) if algorithm_of(kind, call).takes_frame else None
+    key = Key(call.function, call.method, frame, call.axes)
+    return small_robot(kind)._calls.tasks.task(key).rolled
+
+
+ITERATIONS = ("ccg", "pcg")
 REFUSED = {
+    "iterations of libraries": Refusal(
+        lambda r: r["want"] in LIBRARIES and r["call"].method in ITERATIONS,
+        ValueError, "another method",
+    ),
+    "rolled code of libraries": Refusal(
+        lambda r: r["want"] in LIBRARIES and r["robot"].startswith("rolled")
+        and r["constants"] == "none" and r["call"].method not in ITERATIONS
+        and rolled(r["robot"], r["call"]),
+        NoProgram, "with_codegen",
+    ),
     "out of vjp": Refusal(
         lambda r: r["form"] == "out" and r["want"] == "vjp", TypeError, "out"
     ),
@@ -153,7 +176,7 @@ def possible(row: Row) -> bool:
         if row.get("push") == "f_ext" and not algorithm.takes_external:
             return False
     want, form = row.get("want", "values"), row.get("form", "plain")
-    if want in ("torch", "jax") and form in ("status", "out"):
+    if want in LIBRARIES and form in ("status", "out"):
         return False
     return want == "values" or call is None or call.function not in VALUES_ONLY
 
@@ -428,7 +451,7 @@ class Cell:
         assert found.shape == wanted.shape, f"shape {found.shape}; expected {wanted.shape}"
         eps = float(np.finfo(self.dtype).eps)
         most = 1e-2 if self.dtype == np.float32 else 1e-8
-        iterates = self.call.method in ("ccg", "pcg")  # to a tolerance
+        iterates = self.call.method in ITERATIONS  # to a tolerance
         limit = most if iterates else min(100.0 * eps * condition_of(self.kind), most)
         size = max(scale, np.abs(wanted).max(initial=0.0))
         off = np.abs(found - wanted).max(initial=0.0)
@@ -605,8 +628,11 @@ def contracted(part: np.ndarray, along: np.ndarray, each: bool) -> np.ndarray:
 # -- known failures: the aim is none ---------------------------------------------------------------
 
 KNOWN: dict[str, str] = {}
-# robots whose kernels take longest to compile, and cells not yet seen to pass
-OF_FULL_RUNS = ("grasp-object-", "rolled-closed-", "rolled-grasp-")
+# the largest kernels, which take 10 to 30 s to compile
+LARGEST = re.compile(
+    r"(grasp-object|rolled-grasp)-.*-placement.*-(derivative|vjp)$"
+    r"|^grasp-object-inverse_dynamics_derivatives"
+)
 
 
 def marked(rows: Sequence[Row]) -> list[Any]:
@@ -616,7 +642,7 @@ def marked(rows: Sequence[Row]) -> list[Any]:
         name = title(row)
         why = next((reason for part, reason in KNOWN.items() if part in name), None)
         marks = [pytest.mark.xfail(reason=why, strict=True)] if why else []
-        if any(part in name for part in OF_FULL_RUNS):
+        if LARGEST.search(name):
             marks.append(pytest.mark.full)
         found.append(pytest.param(row, id=name, marks=marks))
     return found
@@ -628,7 +654,7 @@ def test_dynamics_by_every_method(row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", marked(cells("functions")))
-def test_every_function(row: Row) -> None:
+def test_functions(row: Row) -> None:
     Cell(row).run()
 
 
@@ -666,7 +692,6 @@ def test_what_is_refused_says_which_option(row: Row, rule: Refusal) -> None:
         Cell(row).run()
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("kind", KINDS)
 def test_methods_that_a_robot_lacks_are_refused_by_name(kind: str) -> None:
     lacking = [call for call in calls("all") if call.axes == "base" and why_not(kind, call)]

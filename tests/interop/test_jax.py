@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.errors import NoProgram
 
 
 @pytest.fixture
@@ -118,6 +119,23 @@ def test_mistakes_are_told(state, jax):
         lw.jax.forward_dynamics(robot, f_ext=["link6"])(q, qd, tau)
     with pytest.raises(ValueError, match="no such function; did you mean 'mass_matrix'"):
         lw.jax.function(robot, "mass_matrx")
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "bool", "complex128"])
+def test_dtypes_that_plain_calls_refuse_are_refused(dtype, state, jax):
+    robot, (q, _, _) = state
+    with pytest.raises(TypeError, match=f"mass_matrix: q has dtype {dtype}; expected float32, "):
+        lw.jax.mass_matrix(robot)(jax.numpy.asarray(q).astype(dtype))
+
+
+def test_masks_values_and_rolled_code_are_refused(state, jax):
+    robot, (q, qd, tau) = state
+    with pytest.raises(TypeError, match="mask"):
+        lw.jax.mass_matrix(robot)(np.ma.masked_array(q, q > 0))
+    with pytest.raises(TypeError, match=r"given 3 more .*; expected lw\.jax\.forward_dynamics"):
+        lw.jax.forward_dynamics(robot, q, qd, tau)
+    with pytest.raises(NoProgram, match=r"with_codegen\('unrolled'\)"):
+        lw.jax.forward_dynamics(robot.with_codegen("rolled"))
 
 
 def test_integers_are_computed_with_as_floats(state, jax):

@@ -52,6 +52,16 @@ def test_sines_of_arrays_are_off_by_one_place_at_most() -> None:
     assert math.isnan(s[0, 2]) and math.isnan(c[0, 2])
 
 
+def test_golden_steps_are_powers_of_a_root() -> None:
+    """Of x^(n+1) = x + 1, correctly rounded, also for many dimensions."""
+    assert elementary.golden_steps(0) == []
+    with mpmath.workdps(60):
+        for n in (1, 2, 7, 120):
+            phi = mpmath.findroot(lambda x, n=n: x ** (n + 1) - x - 1, 1.0 + 0.7 / n)
+            expected = [float(phi ** -(k + 1)) for k in range(n)]
+            assert [float(x) for x in elementary.golden_steps(n)] == expected
+
+
 def test_powers_are_a_geometric_series() -> None:
     found = elementary.powers(0.1, 1000)
     assert found[0] == 1.0 and found[-1] == pytest.approx(0.1, rel=4 * EPS)

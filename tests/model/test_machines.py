@@ -195,6 +195,17 @@ def matrix_products(source: str) -> list[str]:
     ]
 
 
+def powers(source: str) -> list[str]:
+    """Powers of what is no constant: the C library rounds ``x**2`` as the processor likes too."""
+    tree = ast.parse(source)
+    return [
+        f"{ast.unparse(node)}, line {node.lineno}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, ast.Pow)
+        and not isinstance(node.left if isinstance(node, ast.BinOp) else None, ast.Constant)
+    ]  # fmt: skip
+
+
 def files() -> list[Path]:
     found = [ROOT / p for p in PATHS]
     return sorted(f for p in found for f in (p.rglob("*.py") if p.is_dir() else [p]))
@@ -215,6 +226,17 @@ def test_nothing_that_builds_robots_multiplies_arrays() -> None:
     assert outside.keys() <= with_own, {k: v for k, v in outside.items() if k not in with_own}
 
 
+def test_nothing_that_builds_robots_or_code_takes_powers() -> None:
+    exact = {  # of integers, of decimals, of other precisions, and bounds
+        "model/tree.py", "spatial/elementary.py", "trace/elimination.py", "trace/pairs.py",
+        "trace/status.py", "trace/tracer.py", "engine/reach_plan.py", "view/readings.py",
+    }  # fmt: skip
+    where = [*files(), *(ROOT / "algorithms").rglob("*.py"), ROOT / "sampling" / "draws.py"]
+    found = {str(f.relative_to(ROOT)): powers(f.read_text()) for f in where}
+    outside = {k: v for k, v in found.items() if v and k not in exact}
+    assert not outside, outside
+
+
 # of tests: builders of robots that several files use
 FIXTURES = ("conftest.py", "shared/arms.py", "shared/every_joint.py", "shared/rotations.py",
             "shared/small_robots.py")  # fmt: skip
@@ -233,6 +255,7 @@ def test_the_nets_catch_what_they_are_for() -> None:
     source = "import numpy as np\nx = np.linalg.norm(a)\ny = R @ S @ R.T\nfrom math import hypot\n"
     assert sorted(calls_by_machine(source)) == ["math.hypot", "np.linalg, line 2"]
     assert matrix_products(source) == ["line 3", "line 3"]
+    assert powers("y = 2.0**-52 + x**2\n") == ["x ** 2, line 1"]
 
 
 if __name__ == "__main__":

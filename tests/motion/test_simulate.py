@@ -563,6 +563,8 @@ WRONG: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "steps": ({"duration": 1.0, "dt": 3e-3}, ValueError,
               r"duration 1\.0 is 333\.333 steps of 0\.003; expected a whole number of steps, such "
               r"as dt=0\.003003003 or duration=0\.999"),
+    "years": ({"duration": 1e10}, ValueError,
+              r"duration 10000000000\.0 is 1e\+13 steps of 0\.001; expected at most 1e\+12 steps"),
     "controller": ({"controller": np.zeros(6)}, TypeError, "controller is a ndarray; expected a "
                    "law of linkwise.control, or a function"),
     "shape": ({"controller": lambda t, q, qd: np.zeros(5)}, ValueError,

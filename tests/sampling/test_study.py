@@ -22,8 +22,8 @@ import pytest
 from click.testing import CliRunner
 
 import linkwise as lw
+from linkwise import StudyWarning
 from linkwise.cli.main import main
-from linkwise.errors import StudyWarning
 from linkwise.sampling import chunks
 from linkwise.sampling.draws import PIECE, Draws
 from linkwise.sampling.measures import Measure

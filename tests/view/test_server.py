@@ -260,10 +260,14 @@ def test_a_notebook_gets_a_page_without_a_server(monkeypatch, tmp_path):
     motion = lw.simulate(robot, [0.1] * 6, duration=0.05)
     assert "srcdoc=" in robot.animate(motion)._repr_html_()
     assert "srcdoc=" in motion._repr_html_()
+    for asked in (robot.show, lambda **how: robot.animate(motion, **how)):
+        with pytest.raises(lw.BackendUnavailable, match="needs viser"):
+            asked(live=True)  # served from a notebook too
     assert motion.save_html(tmp_path / "motion.html").stat().st_size > 10_000
     shell = None  # a terminal of IPython has no kernel
     with pytest.raises(lw.BackendUnavailable, match="needs viser"):
         robot.show()
+    assert "srcdoc=" in robot.show(live=False)._repr_html_()  # a page anywhere
 
 
 def test_a_trajectory_that_cannot_be_drawn_has_no_page(tmp_path):

@@ -43,7 +43,7 @@ def stabilized(
     c = way(tree, q, qd, tau, external)
     moving = velocities(tree, q, qd, c.seams)
     rows = zip(c.free, moving, errors(tree, q, c.seams), strict=True)
-    pulled = [a + v * (2.0 / T) + x * (1.0 / T**2) for a, v, x in rows]
+    pulled = [a + v * (2.0 / T) + x * (1.0 / (T * T)) for a, v, x in rows]
     return c.released(forces(c._replace(free=pulled)))
 
 

@@ -18,7 +18,6 @@ from linkwise.model.tree import Link
 from linkwise.spatial import Force, Matrix, Vector
 
 Meeting = tuple[list[Wrenches], Moving]  # wrenches of a joint's columns, and the ancestor they meet
-Turned = tuple[list[Force], list[Wrenches], Moving]  # its P too
 
 
 def meet(_link: Link, sent: Sent[Wrenches], m: Moving) -> Meeting:

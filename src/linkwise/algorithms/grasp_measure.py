@@ -14,7 +14,7 @@ from linkwise.algorithms.grasp_outcome import object_body
 from linkwise.algorithms.kinematics import jacobian
 from linkwise.model.description import IDENTITY
 from linkwise.model.tree import Frame, Tree
-from linkwise.spatial import Force, Matrix, Motion, Scalar, Vec3, Vector, cross, sign
+from linkwise.spatial import Force, Matrix, Motion, Scalar, Vec3, Vector, cross, sign, total
 
 NO_LENGTH = 1e-12  # m²: of contacts at the centre of mass, which give no length; then it is 1 m
 
@@ -23,9 +23,9 @@ def squared_length(tree: Tree, places: list[Vec3]) -> Scalar:
     """``ℓ²`` of contacts at some places."""
     assert tree.held is not None
     if tree.held.length is not None:
-        return tree.held.length**2
+        return tree.held.length * tree.held.length
     arms = [place - object_body(tree).centre() for place in places]
-    mean = sum((r.dot(r) for r in arms), 0.0) * (1.0 / len(arms))
+    mean = total(r.dot(r) for r in arms) * (1.0 / len(arms))
     return mean + (0.5 - 0.5 * sign(mean - NO_LENGTH))  # no choice: it has derivatives in reverse
 
 

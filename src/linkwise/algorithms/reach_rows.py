@@ -21,6 +21,7 @@ from linkwise.algorithms.pose_errors import Goal, pose_error
 from linkwise.algorithms.poses import link_pose
 from linkwise.model.tree import Tree
 from linkwise.spatial import Matrix, Motion, Scalar, Vec3, Vector
+from linkwise.spatial.elementary import golden_steps
 
 Limit = tuple[int, float | None, float | None]  # a place in q, the least and the greatest number
 
@@ -41,10 +42,7 @@ class Search:
     @property
     def alpha(self) -> list[float]:
         """The steps of the sequence of starts."""
-        n, phi = len(self.dofs), 2.0
-        for _ in range(64):
-            phi = (1.0 + phi) ** (1.0 / (n + 1))
-        return [phi ** -(j + 1.0) % 1.0 for j in range(n)]
+        return list(map(float, golden_steps(len(self.dofs))))
 
 
 class Rows(NamedTuple):

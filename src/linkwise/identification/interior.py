@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 STEPS = 150
 BACK = 0.98  # share of the way to the boundary
-STATIONARY = 1e-9  # of the slope's terms: what may be left of it
 
 
 class Cone(NamedTuple):

@@ -152,6 +152,7 @@ def _joint(
 ) -> JointDescription:
     armature = values.positive("armature", row.armature)
     motor = values.positive("motor_inertia", row.motor_inertia)
+    gear = values.number("gear", row.gear)
     return JointDescription(
         name=row.name or f"joint{i}",
         kind=row.kind,
@@ -159,7 +160,7 @@ def _joint(
         child=child,
         origin=_pose(place),
         limits=values.limits("", (row.lower, row.upper), row.velocity, row.effort),
-        armature=armature + values.number("gear", row.gear) ** 2 * motor,
+        armature=armature + gear * gear * motor,
         where=where,
     )
 

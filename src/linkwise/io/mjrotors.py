@@ -29,7 +29,7 @@ def more_armature(m: Any, ties: dict[int, Tie], locate: Locate, reading: Reading
         moved = tendon_joints(m, int(i), ties if reading.follow else {})
         if moved is not None and len(moved) <= 1:
             for joint, coefficient in moved.items():
-                joints[joint] += tendons[i] * coefficient**2
+                joints[joint] += tendons[i] * (coefficient * coefficient)
         else:
             why = "changes the mass matrix with the configuration"
             if moved is not None:
@@ -42,12 +42,13 @@ def more_armature(m: Any, ties: dict[int, Tie], locate: Locate, reading: Reading
 def geared(m: Any, field: str) -> tuple[Array, Array]:
     """What actuators add to each joint and to each tendon: a field of theirs times gear²."""
     joints, tendons = np.zeros(m.njnt), np.zeros(m.ntendon)
+    squares = m.actuator_gear[:, 0] * m.actuator_gear[:, 0]
     for i in np.flatnonzero(getattr(m, field, np.zeros(0))):
         kind, target = int(m.actuator_trntype[i]), int(m.actuator_trnid[i, 0])
         if kind in ON_JOINT:
-            joints[target] += getattr(m, field)[i] * m.actuator_gear[i, 0] ** 2
+            joints[target] += getattr(m, field)[i] * squares[i]
         elif kind == ON_TENDON:
-            tendons[target] += getattr(m, field)[i] * m.actuator_gear[i, 0] ** 2
+            tendons[target] += getattr(m, field)[i] * squares[i]
     return joints, tendons
 
 

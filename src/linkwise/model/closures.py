@@ -331,7 +331,7 @@ def _normal(what: str, value: Any) -> tuple[float, float, float] | None:
     if value is None:
         return None
     found = numbers(what, value, (3,))
-    size = float(np.sqrt((found * found).sum()))
+    size = float(lengths(found))
     if not size:
         raise ValueError(f"{what} is {value!r}; expected a direction, such as (0, 0, 1)")
     return as_triple(found / size)

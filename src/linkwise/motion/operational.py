@@ -31,7 +31,7 @@ from linkwise.engine.equations import Equations, flags, straight_line
 from linkwise.model.tree import Frame, Tree
 from linkwise.motion.laws import Form, law_torques
 from linkwise.robot import Robot
-from linkwise.spatial import Mat3, Matrix, Scalar, Vec3, Vector
+from linkwise.spatial import Mat3, Matrix, Scalar, Vec3, Vector, total
 from linkwise.trace.expr import Expr, Graph
 from linkwise.trace.program import CONFIGURATION, VELOCITY, Port, Slot
 from linkwise.trace.status import UNIT_TOLERANCE, status_of
@@ -186,7 +186,7 @@ def _sizes(plan: Plan, mobility: Matrix) -> list[Scalar]:
     own = diagonal(mobility)
     turning, moving = own[0] + own[1] + own[2], own[3] + own[4] + own[5]
     squares = [[x * x for x in row] for row in plan.rows]
-    return [sum(x[:3]) * turning + sum(x[3:]) * moving for x in squares]
+    return [total(x[:3]) * turning + total(x[3:]) * moving for x in squares]
 
 
 class _Given(NamedTuple):
@@ -303,7 +303,7 @@ def not_a_turn(graph: Graph, target: Sequence[Expr]) -> Expr:
     axes = [Vec3(*target[4 * k : 4 * k + 3]) for k in range(3)]
     pairs = [(a, b) for a in range(3) for b in range(a + 1)]
     off = [axes[a].dot(axes[b]) - float(a == b) for a, b in pairs]
-    total: Scalar = 0.0
+    square: Scalar = 0.0
     for x in off:
-        total = total + x * x
-    return graph.node("flag", total - (2.0 * UNIT_TOLERANCE) ** 2)
+        square = square + x * x
+    return graph.node("flag", square - (2.0 * UNIT_TOLERANCE) ** 2)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from linkwise.model.configuration import own_joints, spread
 from linkwise.robot import Robot
 from linkwise.sampling.spec import OF_PARAMETERS, Spec, arguments, sizes_of
+from linkwise.spatial.elementary import golden_steps
 
 Array = NDArray[Any]
 PIECE = 16_384  # states that are drawn, computed and reduced at once: they stay in a cache
@@ -153,8 +154,7 @@ class Lattice:
     def __init__(self, seed: int, sources: list[Source]) -> None:
         drawn = [s for s in sources if s.kind == "uniform"]
         total = sum(s.size for s in drawn)
-        phi = _root(total)
-        steps = [int(phi ** -(j + 1) * WORD) % WORD for j in range(total)]
+        steps = [int(x * WORD) for x in golden_steps(total)]
         shifts = np.random.SeedSequence(seed).generate_state(max(total, 1), np.uint64)
         ends = np.cumsum([0, *(s.size for s in drawn)])
         self._at = {s.name: slice(a, a + s.size) for s, a in zip(drawn, ends[:-1], strict=True)}
@@ -173,11 +173,3 @@ class Lattice:
         np.add(self._tables[source.name], start, out=whole)
         whole >>= np.uint64(11)  # 53 bits, as many as a number has
         np.multiply(whole, 2.0**-53, out=room, casting="unsafe")
-
-
-def _root(d: int) -> float:
-    """The positive root of ``x^(d+1) = x + 1``, by fixed-point iteration."""
-    x = 1.5
-    for _ in range(100):
-        x = (1.0 + x) ** (1.0 / (d + 1))
-    return x

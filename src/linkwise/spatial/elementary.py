@@ -215,6 +215,21 @@ def _difference(a: Array, b: Array) -> tuple[Array, Array]:
     return total, (a - (total + back)) + (back - b)
 
 
+def golden_steps(n: int) -> list[Decimal]:
+    """``1/φ, 1/φ², ...``, n steps of a sequence that fills a cube of n dimensions evenly.
+
+    φ is the positive root of ``x^(n+1) = x + 1``: the golden ratio for one dimension.
+    """
+    if not n:
+        return []
+    with localcontext() as context:
+        context.prec = DIGITS
+        phi = Decimal(2)
+        for _ in range(100):  # each at least halves the error
+            phi = (1 + phi) ** (Decimal(1) / (n + 1))
+        return [phi ** -(j + 1) for j in range(n)]
+
+
 def powers(end: float, n: int) -> Array:
     """``n`` numbers from 1 to ``end``, positive, each the same part of the one before.
 

@@ -114,12 +114,6 @@ class Flux:
         rate = self.rate + mixed_outer(self.p, half)
         return Flux(rate, self.spin + cross(half, self.p), self.p)
 
-    def boosted(self, body: RigidInertia, u: Vec3) -> Flux:
-        """Flux of the same body, all of it faster by the velocity ``u``."""
-        half = u * 0.5
-        rate = self.rate + mixed_outer(half, body.h)
-        return Flux(rate, self.spin + cross(body.h, half), self.p + u * body.m)
-
     @staticmethod
     def zero() -> Flux:
         """Nothing moves."""

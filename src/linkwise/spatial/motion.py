@@ -50,11 +50,6 @@ class Motion(_Spatial):
         lin = cross(self.ang, o.lin) + cross(self.lin, o.ang)
         return Motion(cross(self.ang, o.ang), lin)
 
-    def cross_force(self, f: Force) -> Force:
-        """``self ×* f``: how ``f``, fixed to a body that moves with ``self``, changes."""
-        ang = cross(self.ang, f.ang) + cross(self.lin, f.lin)
-        return Force(ang, cross(self.ang, f.lin))
-
 
 class Force(_Spatial):
     """A wrench: moment about the origin, and force."""

@@ -16,7 +16,6 @@ from linkwise.view.scene import Mesh, Rgba
 
 MOST_FACES = 15_000  # of one mesh; more are merged
 LARGEST = 256 * 2**20  # bytes of a file
-INSTALL = "pip install 'linkwise[view]'"
 
 
 class Meshes:
