@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from linkwise.engine.calls import Calls
 
 Array = NDArray[Any]
+USUAL = 0.0  # in place of a tolerance: that of the dtype
 TOLERANCE = {"float64": 1e-10, "float32": 1e-4}
 STALLED = 10.0  # times the tolerance: a true residual above it was not converged
 DIRECT = FUNCTIONS["forward_dynamics"]["aba"]
@@ -67,13 +68,11 @@ class Stop(NamedTuple):
         if tol is not None and not (isinstance(tol, float | np.floating) and 0.0 < tol < 1.0):
             raise ValueError(f"tol is {tol!r}; expected a number between 0 and 1")
         check_count("max_iterations", most)
-        dtypes = [str(getattr(x, "dtype", "float32")).rpartition(".")[2] for x in values]
-        narrow = "float32" in dtypes and set(dtypes) == {"float32"}
-        narrow = narrow and any(hasattr(x, "dtype") for x in values)
-        dtype = "float32" if narrow else "float64"
-        numbers = float(tol or TOLERANCE[dtype]), float(most or 4 * nv + 20)
+        numbers = float(tol or USUAL), float(most or 4 * nv + 20)
         if devices.elsewhere(values):
             return [numbers[0]], [numbers[1]]
+        narrow = all(getattr(x, "dtype", None) == np.float32 for x in values)
+        dtype = np.float32 if narrow else np.float64
         return np.array(numbers[:1], dtype), np.array(numbers[1:], dtype)
 
 
@@ -89,8 +88,8 @@ def function(calls: Calls, key: Key, status: bool) -> CompiledFunction:
         task = replace(tasks.task(key, dtype, kind), status=False)
         if task.rolled:
             run = partial(_by_products, task, status)
-            return replace(_equations(task, tree, status), run=run)
-        return _equations(task, tree, status)
+            return replace(_equations(task, tree, status, dtype), run=run)
+        return _equations(task, tree, status, dtype)
 
     inputs = [(port.name, port) for port in usual.ports(tree)]
     for k, name in enumerate(key.external, START + 1):
@@ -115,11 +114,13 @@ def _outputs(tree: Tree, status: bool) -> tuple[Slot, ...]:
     return (Slot("result", (tree.nv,)), *(more if status else ()))
 
 
-def _equations(task: Task, tree: Tree, status: bool) -> Equations:
+def _equations(task: Task, tree: Tree, status: bool, dtype: str) -> Equations:
     inputs, outputs = task.ports(tree), _outputs(tree, status)
-    content = (task.external, task.parameters, status)
+    content = (task.external, task.parameters, status, dtype)
 
     def trace(graph: Graph, values: Values) -> list[Expr]:
+        (tol,), usual = values[-2], graph.const(TOLERANCE[dtype])
+        values = [*values[:-2], [graph.node("select", tol, tol, usual)], values[-1]]
         iterated = [graph.lift(x) for x in flatten(evaluate(task, tree, *values))]
         *x, steps, square = iterated
         numbers = [number for value in values for number in value]
@@ -189,8 +190,8 @@ def _by_products(
     assert isinstance(batch, Batch)  # a GPU has no such tasks
     kernels, nv = function.runtime.kernels, function.outputs[0].size
     *rows, tolerances, limits = batch.rows
-    tolerance, limit = float(tolerances[0, 0]), int(limits[0, 0])
     dtype = batch.dtype
+    tolerance, limit = float(tolerances[0, 0]) or TOLERANCE[dtype], int(limits[0, 0])
     result = arrays.target(out, (*batch.shape, nv), batch)
 
     def kernel(own: Task) -> Kernel:
