@@ -202,7 +202,7 @@ def grasped(
     loops = tuple(x for i, x in enumerate(made) if i != carrier)
     _refuse_same_link(loops, arms)
     held = Held(frame, body, made, carrier, length)
-    passive = () if loops == () or carrier is not None else tuple(range(arms.nv, tree.nv))
+    passive = (*arms.passive, *range(arms.nv, tree.nv))  # the object's own joint has no motor
     return replace(tree, closures=loops, held=held, unactuated=passive)
 
 
