@@ -34,6 +34,7 @@ Array = NDArray[Any]
 Asked = Callable[[float, Any, Any], Any]  # (t, q, qd) -> tau
 Change = Callable[[Array], Array]  # of the torques of one step
 UNLIMITED = 1e30  # stands for infinity in kernels, which take finite numbers
+LONGEST = 1e12  # seconds of a delay
 WHOLE = 1e-6  # steps by which a delay may miss a whole number of them
 
 
@@ -55,6 +56,12 @@ class Remembering:
         """The controller of one simulation, to be asked once per step of ``dt`` seconds."""
         inner, change = asked_of(self.controller, dt), self._begin(dt)
         return lambda t, q, qd: change(np.array(inner(t, q, qd)))
+
+    @property
+    def innermost(self) -> Any:
+        """The law or function at the end of the chain."""
+        inner = self.controller
+        return inner.innermost if isinstance(inner, Remembering) else inner
 
     def around(self, wrap: Callable[[Any], Any]) -> Remembering:
         """The same of the innermost controller with something around it."""
@@ -95,23 +102,31 @@ def saturated(controller: Any, limit: ArrayLike | Robot | None = None) -> Any:
     """
     _a_controller("saturated", controller)
     if limit is None:
-        inner = controller
-        while isinstance(inner, Remembering):
-            inner = inner.controller
+        inner = _innermost(controller)
         if not isinstance(inner, Law):
             raise TypeError(
                 "saturated: limit is None, and a function of Python has no robot; expected "
                 "limit=robot, or torques (nv)"
             )
         limit = inner.robot
-    most = limit.effort_limits if isinstance(limit, Robot) else np.asarray(limit)
-    if most.dtype.kind not in "iuf" or not (most >= 0).all():
+    most = _real_array(limit.effort_limits if isinstance(limit, Robot) else limit)
+    if most is None or not (most >= 0).all():
         raise ValueError(f"saturated: limit is {limit!r}; expected torques that are not negative")
+    _refuse_sizes("saturated", "limit", most, controller)
     if isinstance(controller, Law):
         return _saturated_law(controller, most)
+
+    def change(tau: Any) -> Array:
+        array: Array = np.clip(_torques("saturated", "limit", most, tau), -most, most)
+        return array
+
     if isinstance(controller, Remembering):
-        return Remembering(controller, "saturated", lambda dt: lambda tau: tau.clip(-most, most))
-    return lambda t, q, qd: np.clip(controller(t, q, qd), -most, most)
+        return Remembering(controller, "saturated", lambda dt: change)
+
+    def saturated_controller(t: float, q: Any, qd: Any) -> Any:
+        return change(controller(t, q, qd))
+
+    return saturated_controller
 
 
 def rate_limited(controller: Any, rate: ArrayLike) -> Remembering:
@@ -133,14 +148,16 @@ def rate_limited(controller: Any, rate: ArrayLike) -> Remembering:
     True
     """
     _a_controller("rate_limited", controller)
-    most = np.asarray(rate)
-    if most.dtype.kind not in "iuf" or not (most > 0).all():
+    most = _real_array(rate)
+    if most is None or not (most > 0).all():
         raise ValueError(f"rate_limited: rate is {rate!r}; expected positive numbers, N m/s")
+    _refuse_sizes("rate_limited", "rate", most, controller)
 
     def begin(dt: float) -> Change:
         last: list[Array] = []
 
         def change(tau: Array) -> Array:
+            tau = _torques("rate_limited", "rate", most, tau)
             if last:
                 tau = np.clip(tau, last[0] - most * dt, last[0] + most * dt)
             last[:] = [tau]
@@ -171,8 +188,8 @@ def delayed(controller: Any, delay: float) -> Remembering:
     """
     _a_controller("delayed", controller)
     number = isinstance(delay, int | float | np.floating | np.integer)
-    if not number or isinstance(delay, bool) or not np.isfinite(delay) or delay < 0:
-        raise ValueError(f"delayed: delay is {delay!r}; expected seconds, 0 or more")
+    if not number or isinstance(delay, bool) or not 0 <= delay < LONGEST:
+        raise ValueError(f"delayed: delay is {delay!r}; expected seconds, 0 to {LONGEST:.0e}")
 
     def begin(dt: float) -> Change:
         steps = round(delay / dt)
@@ -184,10 +201,8 @@ def delayed(controller: Any, delay: float) -> Remembering:
         waiting: deque[Array] = deque()
 
         def change(tau: Array) -> Array:
-            if not waiting:
-                waiting.extend([tau] * steps)
             waiting.append(tau)
-            return waiting.popleft()
+            return waiting.popleft() if len(waiting) > steps else waiting[0]
 
         return change
 
@@ -200,6 +215,46 @@ def _a_controller(function: str, controller: Any) -> None:
             f"{function}: controller is a {type(controller).__name__}; expected a law of "
             "linkwise.control, or a function controller(t, q, qd) -> tau"
         )
+
+
+def _innermost(controller: Any) -> Any:
+    """The law or function that a controller was made of."""
+    return controller.innermost if isinstance(controller, Remembering) else controller
+
+
+def _real_array(value: Any) -> Array | None:
+    """Real numbers as an array; None for anything else."""
+    try:
+        array = np.array(value)
+    except ValueError:  # lists of several lengths
+        return None
+    return array if array.dtype.kind in "iuf" else None
+
+
+def _refuse_sizes(function: str, name: str, most: Array, controller: Any) -> None:
+    """Raise unless there is one number, or one for each degree of freedom of a law's robot."""
+    inner = _innermost(controller)
+    if isinstance(inner, Law) and most.ndim and most.shape[-1] != inner.robot.nv:
+        raise ValueError(
+            f"{function}: {name} has shape {most.shape}; expected a number or an array "
+            f"({inner.robot.nv}) for robot {inner.robot.name!r}"
+        )
+
+
+def _torques(function: str, name: str, most: Array, tau: Any) -> Array:
+    """Torques of a controller as an array that limits can be applied to."""
+    array = _real_array(tau)
+    if array is None:
+        raise ValueError(
+            f"{function}: the controller returned {type(tau).__name__}; expected torques "
+            "(..., nv), real numbers"
+        )
+    if most.ndim and array.ndim and array.shape[-1] != most.shape[-1]:
+        raise ValueError(
+            f"{function}: {name} has shape {most.shape}, and the controller returned torques of "
+            f"shape {array.shape}; expected a number, or one for each degree of freedom"
+        )
+    return array
 
 
 def _saturated_law(law: Law, most: Array) -> Law:

@@ -219,7 +219,8 @@ def _refuse_device(setup: Setup, device: Any) -> None:
 def _drift(robot: Robot, integrator: str, drift: Any) -> str | float | None:
     """What is done about the drift of closed loops."""
     number = isinstance(drift, int | float | np.floating) and not isinstance(drift, bool)
-    if not (drift is None or drift == PROJECT or (number and np.isfinite(drift) and drift > 0)):
+    word = drift is None or (isinstance(drift, str) and drift == PROJECT)
+    if not (word or (number and np.isfinite(drift) and drift > 0)):
         raise ValueError(
             f"simulate: drift is {drift!r}; expected {PROJECT!r}, a time constant in seconds for "
             "Baumgarte's stabilisation, or None"
@@ -303,20 +304,23 @@ def _controller(
     """The law that is compiled, and the function of Python that is asked, where there is one."""
     if controller is None:
         return zero(robot), None
-    if isinstance(controller, Law):
-        _refuse_other_joints(robot, controller.robot)
-        if controller.steps is not None and controller.steps < steps:
+    inner = controller.innermost if isinstance(controller, Remembering) else controller
+    if isinstance(inner, Law):
+        _refuse_other_joints(robot, inner.robot)
+        if inner.steps is not None and inner.steps < steps:
             raise ValueError(
-                f"simulate: the controller has numbers for {controller.steps} steps; expected at "
+                f"simulate: the controller has numbers for {inner.steps} steps; expected at "
                 f"least {steps}, as duration and dt ask for"
             )
+    if isinstance(controller, Law):
         return controller, None
     if not callable(controller):
         raise TypeError(
             f"simulate: controller is a {type(controller).__name__}; expected a law of "
             "linkwise.control, or a function controller(t, q, qd) -> tau"
         )
-    _check_arguments(controller)
+    if not isinstance(inner, Law):
+        _check_arguments(inner)
     if isinstance(controller, Remembering):
         if not hold:
             raise ValueError(
