@@ -16,7 +16,7 @@ INTERNAL = re.compile(
     r"Derivatives\.|Differentiation\.|Conversions\.|truth value|^could not convert|<lambda>\.<|"
     r"not supported between|unsupported operand|not callable|index out of range"
 )
-WRONG = [None, "x", 5, [1, 2], object(), {}, [["a"]]]
+WRONG = [None, "x", 5, [1, 2], object(), {}, [["a"]], np.zeros(0), np.zeros(3)]
 ZERO = np.zeros(6)
 
 
@@ -43,6 +43,13 @@ def message(call: Any) -> str:
         lambda robot, x: robot.bias(x, ZERO),
         lambda robot, x: robot.forward_dynamics(ZERO, ZERO, ZERO, f_ext=x),
         lambda robot, x: robot.forward_dynamics(ZERO, ZERO, ZERO, method=x),
+        lambda robot, x: robot.forward_dynamics_derivatives(ZERO, ZERO, ZERO, method=x),
+        lambda robot, x: robot.joint(x),
+        lambda robot, x: robot.with_friction(x),
+        lambda robot, x: robot.parametric(x),
+        lambda robot, x: robot.parametric(payload=x),
+        lambda robot, x: robot.with_actuated(x),
+        lambda robot, x: robot.close_loops(lw.Loop("link6"), passive=x),
         lambda robot, x: robot.forward_kinematics(ZERO, x),
         lambda robot, x: robot.forward_dynamics_derivatives(ZERO, ZERO, ZERO, f_ext=x),
         lambda robot, x: robot.method_for(x),
