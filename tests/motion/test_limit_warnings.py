@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 from typing import Any
 
@@ -244,3 +245,19 @@ def test_what_remembers_asks_of_its_law_what_simulate_asks_of_a_law(robot: lw.Ro
             lw.simulate(robot, [0.0, 0.0], controller=wrap(other), duration=0.01)
         with pytest.raises(TypeError, match=r"expected a function of three arguments"):
             lw.simulate(robot, [0.0, 0.0], controller=lw.control.delayed(lambda t, q: q, 0.0))
+
+
+def test_controllers_and_their_trajectories_can_be_pickled(robot: lw.Robot) -> None:
+    control, pd = lw.control, lw.control.pd(robot, 60.0, 1.0)
+    for controller in (
+        control.rate_limited(pd, 50.0),
+        control.saturated(control.delayed(spring, 0.002), 3.0),
+        control.delayed(control.saturated(spring, 3.0), 0.002),
+        control.saturated(spring, 3.0),
+    ):
+        runs = [
+            lw.simulate(robot, [0.1, 0.3], controller=x, duration=0.01, limits="ignore")
+            for x in (controller, pickle.loads(pickle.dumps(controller)))
+        ]
+        assert np.array_equal(*(run.q for run in runs))
+        assert np.array_equal(pickle.loads(pickle.dumps(runs[0])).tau, runs[0].tau)

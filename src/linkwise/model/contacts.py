@@ -202,7 +202,7 @@ def grasped(
     loops = tuple(x for i, x in enumerate(made) if i != carrier)
     _refuse_same_link(loops, arms)
     held = Held(frame, body, made, carrier, length)
-    passive = (*arms.passive, *range(arms.nv, tree.nv))  # the object's own joint has no motor
+    passive = (*arms.passive, *range(arms.nv, tree.nv))  # the joint of the object has no motor
     return replace(tree, closures=loops, held=held, unactuated=passive)
 
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, final
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -42,8 +43,8 @@ WHOLE = 1e-6  # steps by which a delay may miss a whole number of them
 class Remembering:
     """A controller with a memory, made by `rate_limited` or `delayed`, for `simulate`."""
 
-    def __init__(self, controller: Any, name: str, begin: Callable[[float], Change]) -> None:
-        self.controller, self.name, self._begin = controller, name, begin
+    def __init__(self, controller: Any, name: str, actuator: Actuator) -> None:
+        self.controller, self.name, self._actuator = controller, name, actuator
 
     def __call__(self, t: float, q: ArrayLike, qd: ArrayLike) -> Any:
         """Raise TypeError: without a simulation there is no memory."""
@@ -54,8 +55,7 @@ class Remembering:
 
     def begun(self, dt: float) -> Asked:
         """The controller of one simulation, to be asked once per step of ``dt`` seconds."""
-        inner, change = asked_of(self.controller, dt), self._begin(dt)
-        return lambda t, q, qd: change(np.array(inner(t, q, qd)))
+        return _Asked(asked_of(self.controller, dt), self._actuator.begin(dt))
 
     @property
     def innermost(self) -> Any:
@@ -67,10 +67,119 @@ class Remembering:
         """The same of the innermost controller with something around it."""
         own = self.controller
         inner = own.around(wrap) if isinstance(own, Remembering) else wrap(own)
-        return Remembering(inner, self.name, self._begin)
+        return Remembering(inner, self.name, self._actuator)
 
     def __repr__(self) -> str:
         return f"<{self.name} {self.controller!r}>"
+
+
+class Actuator(Protocol):
+    """What changes the torques of a controller."""
+
+    def begin(self, dt: float) -> Change:
+        """Return what changes the torques of one simulation with steps of dt seconds."""
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A controller and what changes its torques."""
+
+    controller: Asked
+    change: Change
+
+    def __call__(self, t: float, q: Any, qd: Any) -> Array:
+        return self.change(np.array(self.controller(t, q, qd)))
+
+
+@dataclass(frozen=True)
+class _LawByStep:
+    """A law whose numbers per step are those of a time."""
+
+    law: Law
+    dt: float
+
+    def __call__(self, t: float, q: Any, qd: Any) -> Any:
+        return self.law(t, q, qd, step=round(t / self.dt))
+
+
+@dataclass(frozen=True)
+class _Saturation:
+    """Torques within limits."""
+
+    most: Array
+
+    def begin(self, _dt: float) -> Change:
+        return self
+
+    def __call__(self, tau: Any) -> Array:
+        tau = _torques("saturated", "limit", self.most, tau)
+        array: Array = np.clip(tau, -self.most, self.most)
+        return array
+
+
+@dataclass(frozen=True)
+class _RateLimit:
+    """Torques that change at a limited rate."""
+
+    rate: Array
+
+    def begin(self, dt: float) -> Change:
+        return _RateLimited(self.rate, dt)
+
+
+class _RateLimited:
+    """Those of one simulation."""
+
+    def __init__(self, rate: Array, dt: float) -> None:
+        self.rate, self.dt = rate, dt
+        self.last: Array | None = None
+
+    def __call__(self, tau: Array) -> Array:
+        tau = _torques("rate_limited", "rate", self.rate, tau)
+        if self.last is not None:
+            most = self.rate * self.dt
+            tau = np.clip(tau, self.last - most, self.last + most)
+        self.last = tau
+        return tau
+
+
+@dataclass(frozen=True)
+class _Delay:
+    """Torques of earlier steps."""
+
+    delay: float
+
+    def begin(self, dt: float) -> Change:
+        delay, steps = self.delay, round(self.delay / dt)
+        if abs(delay / dt - steps) > WHOLE * max(1.0, steps):
+            raise ValueError(
+                f"simulate: the controller's delay {delay} is {delay / dt:.6g} steps of dt {dt}; "
+                f"expected a whole number of steps, such as delay={steps * dt:.9g}"
+            )
+        return _Delayed(steps)
+
+
+class _Delayed:
+    """Those of one simulation."""
+
+    def __init__(self, steps: int) -> None:
+        self.steps = steps
+        self.waiting: deque[Array] = deque()
+
+    def __call__(self, tau: Array) -> Array:
+        self.waiting.append(tau)
+        return self.waiting.popleft() if len(self.waiting) > self.steps else self.waiting[0]
+
+
+@dataclass(frozen=True)
+class _Saturated:
+    """A function of Python and limits of its torques."""
+
+    controller: Asked
+    change: _Saturation
+
+    def __call__(self, t: float, q: Any, qd: Any) -> Array:
+        return self.change(self.controller(t, q, qd))
 
 
 def asked_of(controller: Any, dt: float) -> Asked:
@@ -78,7 +187,7 @@ def asked_of(controller: Any, dt: float) -> Asked:
     if isinstance(controller, Remembering):
         return controller.begun(dt)
     if isinstance(controller, Law):
-        return lambda t, q, qd: controller(t, q, qd, step=round(t / dt))
+        return _LawByStep(controller, dt)
     return controller  # type: ignore[no-any-return]
 
 
@@ -115,18 +224,10 @@ def saturated(controller: Any, limit: ArrayLike | Robot | None = None) -> Any:
     _refuse_sizes("saturated", "limit", most, controller)
     if isinstance(controller, Law):
         return _saturated_law(controller, most)
-
-    def change(tau: Any) -> Array:
-        array: Array = np.clip(_torques("saturated", "limit", most, tau), -most, most)
-        return array
-
+    change = _Saturation(most)
     if isinstance(controller, Remembering):
-        return Remembering(controller, "saturated", lambda dt: change)
-
-    def saturated_controller(t: float, q: Any, qd: Any) -> Any:
-        return change(controller(t, q, qd))
-
-    return saturated_controller
+        return Remembering(controller, "saturated", change)
+    return _Saturated(controller, change)
 
 
 def rate_limited(controller: Any, rate: ArrayLike) -> Remembering:
@@ -152,20 +253,7 @@ def rate_limited(controller: Any, rate: ArrayLike) -> Remembering:
     if most is None or not (most > 0).all():
         raise ValueError(f"rate_limited: rate is {rate!r}; expected positive numbers, N m/s")
     _refuse_sizes("rate_limited", "rate", most, controller)
-
-    def begin(dt: float) -> Change:
-        last: list[Array] = []
-
-        def change(tau: Array) -> Array:
-            tau = _torques("rate_limited", "rate", most, tau)
-            if last:
-                tau = np.clip(tau, last[0] - most * dt, last[0] + most * dt)
-            last[:] = [tau]
-            return tau
-
-        return change
-
-    return Remembering(controller, "rate-limited", begin)
+    return Remembering(controller, "rate-limited", _RateLimit(most))
 
 
 def delayed(controller: Any, delay: float) -> Remembering:
@@ -190,23 +278,7 @@ def delayed(controller: Any, delay: float) -> Remembering:
     number = isinstance(delay, int | float | np.floating | np.integer)
     if not number or isinstance(delay, bool) or not 0 <= delay < LONGEST:
         raise ValueError(f"delayed: delay is {delay!r}; expected seconds, 0 to {LONGEST:.0e}")
-
-    def begin(dt: float) -> Change:
-        steps = round(delay / dt)
-        if abs(delay / dt - steps) > WHOLE * max(1.0, steps):
-            raise ValueError(
-                f"simulate: the controller's delay {delay} is {delay / dt:.6g} steps of dt {dt}; "
-                f"expected a whole number of steps, such as delay={steps * dt:.9g}"
-            )
-        waiting: deque[Array] = deque()
-
-        def change(tau: Array) -> Array:
-            waiting.append(tau)
-            return waiting.popleft() if len(waiting) > steps else waiting[0]
-
-        return change
-
-    return Remembering(controller, "delayed", begin)
+    return Remembering(controller, "delayed", _Delay(float(delay)))
 
 
 def _a_controller(function: str, controller: Any) -> None:
