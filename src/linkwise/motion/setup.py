@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -37,6 +38,7 @@ SOLVERS = ("DOP853", "RK45", "RK23", "Radau", "BDF", "LSODA")  # of SciPy
 RTOL, ATOL = 1e-9, 1e-9  # of them, unless told
 OPEN = 1e-6  # m, rad, and per second: by how much loops may miss being closed at the start
 MOST_STEPS = 1e12  # of a simulation: years of computing
+LARGEST = sys.float_info.max
 UNEVEN = 1e-6  # steps by which a duration may miss a whole number of them
 
 
@@ -220,7 +222,7 @@ def _drift(robot: Robot, integrator: str, drift: Any) -> str | float | None:
     """What is done about the drift of closed loops."""
     number = isinstance(drift, int | float | np.floating) and not isinstance(drift, bool)
     word = drift is None or (isinstance(drift, str) and drift == PROJECT)
-    if not (word or (number and np.isfinite(drift) and drift > 0)):
+    if not (word or (number and 0 < drift <= LARGEST)):
         raise ValueError(
             f"simulate: drift is {drift!r}; expected {PROJECT!r}, a time constant in seconds for "
             "Baumgarte's stabilisation, or None"
@@ -265,7 +267,7 @@ def _steps(duration: Any, dt: Any) -> int:
     """How many steps make a duration."""
     for name, x in (("duration", duration), ("dt", dt)):
         number = isinstance(x, int | float | np.integer | np.floating) and not isinstance(x, bool)
-        if not number or not np.isfinite(x) or x <= 0:
+        if not number or not 0 < x <= LARGEST:
             raise ValueError(f"simulate: {name} is {x!r}; expected a positive number of seconds")
     if float(duration) / float(dt) > MOST_STEPS:
         raise ValueError(
@@ -360,7 +362,7 @@ def _tolerances(integrator: str, rtol: Any, atol: Any) -> tuple[float, float]:
                 f"simulate: {name} is {x!r}, and integrator {integrator!r} takes steps of dt; "
                 f"expected {name}=None, or one of {', '.join(map(repr, SOLVERS))}"
             )
-        if x is not None and not (number and np.isfinite(x) and x > 0):
+        if x is not None and not (number and 0 < x <= LARGEST):
             raise ValueError(f"simulate: {name} is {x!r}; expected a positive number")
     return float(RTOL if rtol is None else rtol), float(ATOL if atol is None else atol)
 
