@@ -261,3 +261,17 @@ def test_controllers_and_their_trajectories_can_be_pickled(robot: lw.Robot) -> N
         ]
         assert np.array_equal(*(run.q for run in runs))
         assert np.array_equal(pickle.loads(pickle.dumps(runs[0])).tau, runs[0].tau)
+
+
+def test_what_wraps_a_controller_reaches_the_innermost_function() -> None:
+    """So that a function is given the arrays of another library, and returns them."""
+    control, calls = lw.control, []
+
+    def wrap(controller: Any) -> Any:
+        calls.append(controller)
+        return lambda t, q, qd: 2.0 * controller(t, q, qd)
+
+    zero, limited = np.zeros(2), control.saturated(control.saturated(spring, 40.0), 39.0)
+    assert np.allclose(limited.around(wrap)(0.0, zero, zero), [36.0, -39.0])
+    late = control.delayed(limited, 0.0).around(wrap).begun(1e-3)
+    assert np.allclose(late(0.0, zero, zero), [36.0, -39.0]) and calls == [spring, spring]

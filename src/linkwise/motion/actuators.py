@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol, final
 
 import numpy as np
@@ -66,7 +66,7 @@ class Remembering:
     def around(self, wrap: Callable[[Any], Any]) -> Remembering:
         """The same of the innermost controller with something around it."""
         own = self.controller
-        inner = own.around(wrap) if isinstance(own, Remembering) else wrap(own)
+        inner = own.around(wrap) if isinstance(own, Remembering | Saturated) else wrap(own)
         return Remembering(inner, self.name, self._actuator)
 
     def __repr__(self) -> str:
@@ -172,13 +172,20 @@ class _Delayed:
 
 
 @dataclass(frozen=True)
-class _Saturated:
+class Saturated:
     """A function of Python and limits of its torques."""
 
     controller: Asked
     change: _Saturation
 
+    def around(self, wrap: Callable[[Any], Any]) -> Saturated:
+        """The same of the innermost function with something around it."""
+        inner: Any = self.controller
+        inner = inner.around(wrap) if isinstance(inner, Saturated) else wrap(inner)
+        return replace(self, controller=inner)
+
     def __call__(self, t: float, q: Any, qd: Any) -> Array:
+        """Return the torques within their limits."""
         return self.change(self.controller(t, q, qd))
 
 
@@ -227,7 +234,7 @@ def saturated(controller: Any, limit: ArrayLike | Robot | None = None) -> Any:
     change = _Saturation(most)
     if isinstance(controller, Remembering):
         return Remembering(controller, "saturated", change)
-    return _Saturated(controller, change)
+    return Saturated(controller, change)
 
 
 def rate_limited(controller: Any, rate: ArrayLike) -> Remembering:
