@@ -16,8 +16,10 @@ INTERNAL = re.compile(
     r"Derivatives\.|Differentiation\.|Conversions\.|truth value|^could not convert|<lambda>\.<|"
     r"not supported between|unsupported operand|not callable|index out of range"
 )
-WRONG = [None, "x", 5, [1, 2], object(), {}, [["a"]]]
+WRONG = [None, "x", 5, [1, 2], object(), {}, [["a"]], np.zeros(0), np.zeros(3), True,
+         10**400]  # fmt: skip
 ZERO = np.zeros(6)
+BODY = lw.RigidBody(1.0, inertia=(0.1, 0.1, 0.1))
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +45,25 @@ def message(call: Any) -> str:
         lambda robot, x: robot.bias(x, ZERO),
         lambda robot, x: robot.forward_dynamics(ZERO, ZERO, ZERO, f_ext=x),
         lambda robot, x: robot.forward_dynamics(ZERO, ZERO, ZERO, method=x),
+        lambda robot, x: robot.forward_dynamics_derivatives(ZERO, ZERO, ZERO, method=x),
+        lambda robot, x: robot.integrate(ZERO, ZERO, x),
+        lambda robot, x: robot.bias(ZERO, ZERO, device=x),
+        lambda robot, x: lw.simulate(robot, ZERO, duration=x, limits="ignore"),
+        lambda robot, x: lw.simulate(robot, ZERO, dt=x, limits="ignore"),
+        lambda robot, x: lw.simulate(robot, ZERO, duration=0.01, drift=x, limits="ignore"),
+        lambda robot, x: lw.simulate(
+            robot, ZERO, duration=1e-3, integrator="RK45", rtol=x, limits="ignore"
+        ),
+        lambda robot, x: lw.identify(robot, ZERO, ZERO, ZERO, ZERO, friction=x),
+        lambda robot, x: lw.identify(robot, ZERO, ZERO, ZERO, ZERO, consistent=x),
+        lambda robot, x: lw.Grasp([robot], BODY, [lw.Contact(0, "link6", kind=x)]),
+        lambda robot, x: lw.Grasp([robot] * 2, BODY, ["link6", lw.Contact(x, "link6")]),
+        lambda robot, x: robot.joint(x),
+        lambda robot, x: robot.with_friction(x),
+        lambda robot, x: robot.parametric(x),
+        lambda robot, x: robot.parametric(payload=x),
+        lambda robot, x: robot.with_actuated(x),
+        lambda robot, x: robot.close_loops(lw.Loop("link6"), passive=x),
         lambda robot, x: robot.forward_kinematics(ZERO, x),
         lambda robot, x: robot.forward_dynamics_derivatives(ZERO, ZERO, ZERO, f_ext=x),
         lambda robot, x: robot.method_for(x),

@@ -65,6 +65,7 @@ def joined(
     links: list[Link] = []
     frames: dict[str, Frame] = {}
     unmoved: list[str] = []
+    passive: list[int] = []
     nq = nv = 0
     for i, (tree, base, prefix) in enumerate(zip(trees, bases, prefixes, strict=True)):
         first = len(links)
@@ -74,8 +75,9 @@ def joined(
             known = f"arm{i}/{own}" if name in frames else name
             frames[known] = _on(frame, base, first)
         unmoved += [prefix + name for name in tree.unmoved]
+        passive += [nv + j for j in tree.passive]
         nq, nv = nq + tree.nq, nv + tree.nv
-    return Tree(tuple(links), gravity, frames, tuple(unmoved))
+    return Tree(tuple(links), gravity, frames, tuple(unmoved), unactuated=tuple(passive))
 
 
 def name_of(tree: Tree, arm: int, frame: str) -> str:
