@@ -140,6 +140,10 @@ def rolled(kind: str, call: Call) -> bool:
 
 ITERATIONS = ("ccg", "pcg")
 REFUSED = {
+    "rotors that may be zero": Refusal(
+        lambda r: r["constants"] == "rotor" and r["call"].method.startswith("schur"),
+        ValueError, "rotor",
+    ),
     "iterations of libraries": Refusal(
         lambda r: r["want"] in LIBRARIES and r["call"].method in ITERATIONS,
         ValueError, "another method",
