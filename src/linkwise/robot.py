@@ -620,7 +620,7 @@ class Robot(Functions, Conversions):
         named = (found,) if isinstance(found, str) else tuple(found)
         known = set(names)
         for joint in named:
-            if joint not in known:
+            if not isinstance(joint, str) or joint not in known:
                 raise unknown("joint", joint, self.name, names)
         chosen = set(named)
         closing = self._closing.with_motors((joint, joint in chosen) for joint in names)
@@ -713,7 +713,7 @@ class Robot(Functions, Conversions):
         """
         names = (*names, *(["payload"] if payload and "payload" not in names else []))
         for name in names:
-            if name not in KINDS:
+            if not isinstance(name, str) or name not in KINDS:
                 raise ValueError(
                     f"parametric: parameter {name!r}; expected one of {', '.join(map(repr, KINDS))}"
                 )
