@@ -23,6 +23,8 @@ import pytest
 
 import linkwise as lw
 from linkwise.algorithms import functions_of
+from linkwise.engine.tasks import Key
+from linkwise.errors import NoProgram
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "shared"))
 from dense import LONG, change, grip_of, machine_of, twist_of, whole_state
@@ -140,7 +142,27 @@ REFUSED = {
         and r["call"].function == "residual",
         TypeError, "'status'",
     ),
+    "rolled code in an array library": Refusal(
+        lambda r: r["want"] in ("torch", "jax") and r["call"].method not in ("ccg", "pcg")
+        and is_rolled(r),
+        NoProgram, r"with_codegen\('unrolled'\)",
+    ),
+    "iterations in an array library": Refusal(
+        lambda r: r["want"] in ("torch", "jax") and r["call"].method in ("ccg", "pcg"),
+        ValueError, "expected another method",
+    ),
 }  # fmt: skip
+
+
+def is_rolled(row: Row) -> bool:
+    """Whether the code of a cell is loops over the links; none with constants as arguments is."""
+    if row["constants"] != "none":
+        return False
+    kind, call = row["robot"], row["call"]
+    frame = frame_of(kind) if algorithm_of(kind, call).takes_frame else None
+    external = (frame_of(kind),) if row["push"] == "f_ext" else ()
+    key = Key(call.function, call.method, frame, call.axes, external)
+    return bool(small_robot(kind)._calls.tasks.task(key).rolled)
 
 
 def possible(row: Row) -> bool:
