@@ -202,7 +202,8 @@ def grasped(
     made = tuple(_closure(i, c, ends[i], frame) for i, c in enumerate(contacts))
     loops = tuple(x for i, x in enumerate(made) if i != carrier)
     _refuse_same_link(loops, arms)
-    held = Held(frame, body, made, carrier, length)
+    placed = all(x.pose_in_object is not None for x in contacts[1:])
+    held = Held(frame, body, made, carrier, length, placed)
     passive = (*arms.passive, *range(arms.nv, tree.nv))  # the joint of the object has no motor
     return replace(tree, closures=loops, held=held, unactuated=passive)
 

@@ -35,6 +35,7 @@ class Held:
     contacts: tuple[Closure, ...]  # a: frames of arms; b: frames on the link of the object
     carrier: int | None  # the contact by which an arm's link has the object in its body
     length: float | None = None  # in m, by which moments are divided; None: of the contacts
+    placed: bool = True  # whether the pose of every contact on the object is known
 
     @property
     def n_contacts(self) -> int:
@@ -52,7 +53,7 @@ class Held:
         """What programs depend on."""
         body = (self.body.m, *self.body.h, *self.body.second)
         contacts = [(x.a, x.b, x.directions) for x in self.contacts]
-        return (self.frame, body, contacts, self.carrier, self.length)
+        return (self.frame, body, contacts, self.carrier, self.length, self.placed)
 
 
 def joined(
