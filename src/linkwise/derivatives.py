@@ -159,7 +159,8 @@ class Derivatives:
         """Three matrices, and perhaps the value; of large robots column by column."""
         calls, n = self._calls, self._calls.tasks.tree.nv
         status, frames = options.get("status", False), wrenches(f_ext)[0]
-        wide = dynamics_in_columns(calls, function, frames) if method == "auto" else None
+        is_auto = isinstance(method, str) and method == "auto"
+        wide = dynamics_in_columns(calls, function, frames) if is_auto else None
         if wide is None:
             name = f"{function}_derivatives"
             found = calls.run(name, values, options, method=method, f_ext=f_ext)

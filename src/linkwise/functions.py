@@ -206,7 +206,7 @@ class Functions(Derivatives, Differentiation):
         converge is solved by ``"aba"`` and flagged. By pieces of one long chain on many cores:
         ``"scan"``.
         """
-        if method in ("ccg", "pcg"):
+        if isinstance(method, str) and method in ("ccg", "pcg"):
             nv, stop = self._calls.tasks.tree.nv, Stop(tol, max_iterations)
             start = devices.zeros(nv, (q, qd, tau)) if qdd0 is None else qdd0
             return self._calls.iterate((q, qd, tau, start), options, method, f_ext, stop)

@@ -116,7 +116,7 @@ class Grasp(Robot):
             self._keeps_state,
             _length(length),
         )
-        closing = Closing(_loops(tree, self._contacts), ((OBJECT, False),) if tree.passive else ())
+        closing = Closing(_loops(tree, self._contacts))
         self._set(RobotDescription(name, (), ()), Policy(), Calls(tree, name), closing)
 
     @property
@@ -137,8 +137,9 @@ class Grasp(Robot):
         """The same grasp with another kind of code; contacts are made with a grasp."""
         if closing is not None:
             raise ValueError(
-                f"close_loops: {self.name!r} is a grasp, whose loops are its contacts; expected "
-                "another linkwise.Grasp, with more contacts"
+                f"robot {self.name!r} is a grasp, whose loops are its contacts and whose motors "
+                "are those of its arms; expected another linkwise.Grasp: with more contacts, or "
+                "of arms whose motors arm.with_actuated(...) names"
             )
         other = self._again()
         calls = Calls(tree, self.name, self._calls.tasks.parameters)
@@ -487,8 +488,10 @@ class Grasp(Robot):
         """Joint torques (..., nv) that produce a motion; `contact_forces` has the forces then.
 
         Arms may squeeze the object without moving it, so that many torques produce a motion: these
-        are the smallest, of least Σ w_j tau_j². The object's own joint gets no torque: a state
-        whose motion needs a push on the object that contacts cannot give is NaN and `SINGULAR`.
+        are the smallest, of least Σ w_j tau_j². The object's own joint and passive joints of the
+        arms (`Robot.actuated`) get no torque: a state whose motion needs a push on the object that
+        contacts cannot give is NaN and `SINGULAR`. A wrench on the floating base of an arm is
+        returned as of an open robot.
 
         Args:
             q, qd, qdd: (..., nq), (..., nv), (..., nv) of a motion that contacts allow.

@@ -268,10 +268,10 @@ class Robot(Functions, Conversions):
         slice(2, 3, None)
         """
         tree = self._tree
-        for i, (_, joint) in enumerate(tree.names()):
-            if joint == name:
-                return self._joint_place(tree.links[i])
-        raise unknown("joint", name, self.name, [joint for _, joint in tree.names()])
+        joints = [joint for _, joint in tree.names()]
+        if not isinstance(name, str) or name not in joints:
+            raise unknown("joint", name, self.name, joints)
+        return self._joint_place(tree.links[joints.index(name)])
 
     def _joint_place(self, link: Link) -> JointPlace:
         links, at = self._tree.links, link.follows
@@ -620,7 +620,7 @@ class Robot(Functions, Conversions):
         named = (found,) if isinstance(found, str) else tuple(found)
         known = set(names)
         for joint in named:
-            if joint not in known:
+            if not isinstance(joint, str) or joint not in known:
                 raise unknown("joint", joint, self.name, names)
         chosen = set(named)
         closing = self._closing.with_motors((joint, joint in chosen) for joint in names)
@@ -637,7 +637,7 @@ class Robot(Functions, Conversions):
         >>> round(float(tau[0]), 9)
         1.0
         """
-        if friction not in (True, False):
+        if not isinstance(friction, bool | np.bool_):
             raise ValueError(f"with_friction: friction is {friction!r}; expected True or False")
         policy = dataclasses.replace(self._policy, friction=bool(friction), friction_known=True)
         return self._edited(self._described(), policy)
@@ -711,14 +711,16 @@ class Robot(Functions, Conversions):
         ``parameters=``; inverse kinematics uses the robot's own values. ``robot.parametric()`` is
         the robot without parameters again.
         """
-        names = (*names, *(["payload"] if payload and "payload" not in names else []))
+        if payload is not None and not isinstance(payload, str):
+            raise TypeError(f"parametric: payload is {payload!r}; expected the name of a frame")
         for name in names:
-            if name not in KINDS:
+            if not isinstance(name, str) or name not in KINDS:
                 raise ValueError(
                     f"parametric: parameter {name!r}; expected one of {', '.join(map(repr, KINDS))}"
                 )
             if names.count(name) > 1:
                 raise ValueError(f"parametric: parameter {name!r} is named twice; expected once")
+        names = (*names, *(["payload"] if payload and "payload" not in names else []))
         if names and self._tree.n_links > MOST_LINKS:
             raise ValueError(
                 f"parametric: robot {self.name!r} has {self._tree.n_links:,} moving links; "
@@ -780,9 +782,11 @@ class Robot(Functions, Conversions):
         if at is not None:
             q = numbers("close_loops: at", at, (self.nq,))
             given = tuple(self._placed(x, q) for x in given)
+        if not isinstance(passive, Iterable):
+            raise TypeError(f"close_loops: passive is {passive!r}; expected names of joints")
         named = (passive,) if isinstance(passive, str) else tuple(passive)
         for joint in named:
-            if joint not in self.joint_names:
+            if not isinstance(joint, str) or joint not in self.joint_names:
                 raise unknown("joint", joint, self.name, self.joint_names)
         closing = self._closing.beside(Closing(given, tuple((joint, False) for joint in named)))
         return self._like(self._description, self._policy, self.open._tree, closing)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import itertools
 import signal
 import subprocess
 import sys
 import textwrap
 import threading
 import time
+from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,7 +20,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.algorithms import FUNCTIONS
-from linkwise.backends.base import BATCH, USUAL
+from linkwise.backends.base import BATCH, ONE, USUAL
 from linkwise.backends.choice import cpu
 from linkwise.backends.llvm import compile as llvm
 from linkwise.backends.llvm.run import MEASURED, SLICE, WRITTEN
@@ -198,6 +202,33 @@ def test_long_work_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "done in" not in sys.stderr.getvalue()  # type: ignore[attr-defined]
     monkeypatch.setenv("LINKWISE_PROGRESS", "off")
     assert told(monkeypatch, 30.0, "", tty=True) == ""
+
+
+@pytest.mark.parametrize("share", [1.0, 0.2])
+def test_an_estimate_counts_with_a_busy_machine(
+    monkeypatch: pytest.MonkeyPatch, share: float
+) -> None:
+    """What rendering took beside the processor time that it was given scales the estimate."""
+    clock, busy = itertools.count(), itertools.count()
+    monkeypatch.setattr(build, "monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr(build, "thread_time", lambda: share * next(busy))
+    estimates: list[float] = []
+
+    @contextlib.contextmanager
+    def progress(_label: str, estimate: float = 0.0) -> Iterator[None]:
+        estimates.append(estimate)
+        yield
+
+    monkeypatch.setattr(build, "progress", progress)
+    backend: Any = SimpleNamespace(
+        effort=SimpleNamespace(estimate=lambda _: 30.0),
+        apart=False,
+        render=lambda *_: "text",
+        build=lambda _: b"code",
+    )
+    program: Any = SimpleNamespace(name="x", nodes=lambda: range(5))
+    assert build.built(backend, program, "float64", ONE, "r") == b"code"
+    assert estimates == [0.0, pytest.approx(30.0 / share)]
 
 
 def test_tracing_a_law_says_so(

@@ -35,6 +35,65 @@ def grasp(kind: str = "rigid") -> tuple[lw.Grasp, np.ndarray]:
     return found, np.concatenate([q, [1.0, 0, 0, 0, 0, 0, 0]])
 
 
+@pytest.mark.parametrize("kind", ["rigid", "soft"])
+def test_passive_joints_of_arms_get_no_torque(kind: str) -> None:
+    """By controllers, and by inverse dynamics, which still gives the motion."""
+    whole, q = grasp(kind)
+    arms = [arm(), arm().with_actuated(["j0", "j1"])]
+    bases = [np.eye(4), np.diag([-1.0, 1.0, -1.0, 1.0])]
+    bases[1][0, 3] = 1.0
+    robot = lw.Grasp(arms, BAR, whole.contacts, bases)
+    passive = [5, *range(6, robot.nv)]
+    assert np.flatnonzero(~robot.actuated).tolist() == passive
+    for same in (robot.with_gravity((0, 0, -1)), robot.parametric("gravity"), robot.open):
+        assert np.array_equal(same.actuated, robot.actuated)
+    qd, tau = np.zeros(robot.nv), np.ones(robot.nv)
+    tau[passive] = 0.0
+    qdd = robot.forward_dynamics(q, qd, tau)
+    found = robot.inverse_dynamics(q, qd, qdd)
+    assert np.abs(found[passive]).max() < 1e-12 and found @ found <= tau @ tau + 1e-9
+    np.testing.assert_allclose(robot.forward_dynamics(q, qd, found), qdd, rtol=1e-9, atol=1e-9)
+    target = robot.neutral()
+    for law in (
+        lw.control.pd(robot, 30.0, 2.0, target),
+        lw.control.gravity_compensation(robot),
+        lw.control.computed_torque(robot, 30.0, 2.0, target),
+    ):
+        torques = law(0.0, q, qd)
+        assert np.isfinite(torques).all() and not torques[passive].any()
+    with pytest.raises(ValueError, match=r"motors are those of its arms; expected another"):
+        robot.with_actuated(["arm0/j0"])
+
+
+def test_passive_joints_that_need_nothing_are_no_failure() -> None:
+    """What a passive joint needs may be zero; its torque vanishes but for rounding."""
+    bases = [np.eye(4), np.diag([-1.0, 1.0, -1.0, 1.0])]
+    bases[1][0, 3] = 1.0
+    still, q = np.zeros(6), grasp()[1]
+    balanced = arm().with_inertia("l2", 1.0, (0, 0, 0), (0.01, 0.02, 0.02))
+    arms = [arm(), balanced.with_actuated(["j0", "j1"])]
+    robot = lw.Grasp(arms, BAR, grasp()[0].contacts, bases)
+    assert robot.open.gravity_torque(q)[5] == 0.0
+    tau, status = robot.inverse_dynamics(q, still, still, status=True)
+    assert np.isfinite(tau).all() and tau[5] == 0.0 and not status & lw.Status.SINGULAR
+    np.testing.assert_allclose(robot.forward_dynamics(q, still, tau), 0.0, atol=1e-9)
+
+
+def test_floating_bases_of_arms_get_no_torque_of_controllers() -> None:
+    """Inverse dynamics returns the wrench there, as of an open robot."""
+    body = arm().with_inertia("base", 2.0, (0, 0, 0), (0.1, 0.1, 0.1))
+    robot = lw.Grasp([body.with_free_base()], BAR, ["tip"])
+    assert np.flatnonzero(~robot.actuated).tolist() == list(range(6))
+    rng = np.random.default_rng(5)
+    q, qd = robot.random_q(rng), rng.normal(size=robot.nv)
+    tau = lw.control.computed_torque(robot, 30.0, 2.0)(0.0, q, qd)
+    qdd = robot.forward_dynamics(q, qd, tau)
+    wanted = 30.0 * robot.difference(q, robot.neutral()) - 2.0 * qd
+    assert not tau[:6].any()
+    np.testing.assert_allclose(qdd[6:], wanted[6:], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(robot.inverse_dynamics(q, qd, qdd), tau, rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize("integrator", ["rk4", "euler"])
 def test_a_controller_of_python_at_every_stage(integrator: str) -> None:
     """As the same controller compiled."""

@@ -155,7 +155,10 @@ def tallied(
     arms = sum(robot.nv for robot in grasp.arms)
     task = grasp._calls.tasks.task(Key("motion", "ltl", status=True))
     found = interpret(trace(task, grasp.tree), dict(zip(("q", "qd", "tau"), state, strict=True)))
-    assert int(found["status"][0]) == (0 if answer.determined else lw.Status.REDUNDANT)
+    expected = 0 if answer.determined else lw.Status.REDUNDANT
+    if grasp.tree.is_closed and np.abs(grasp.evaluate("residual", q[0], state[1][0])).max() > 1e-4:
+        expected |= lw.Status.LOOP_OPEN  # random poses close no contact
+    assert int(found["status"][0]) == expected
     rows = [found["result"][0], evaluate(grasp, "motion", *state, method="pv")[0]]
     able = all(
         np.linalg.matrix_rank(dense(grasp, *(x[0] for x in state)).at_contacts(k), tol=1e-3) == n

@@ -291,6 +291,28 @@ def test_singular_and_redundant_grasps_are_flagged(short: lw.Robot, evaluate: An
     assert status[1] & lw.Status.NOT_FINITE
 
 
+@pytest.mark.parametrize("codegen", ["unrolled", "rolled"])
+@pytest.mark.parametrize("object_state", [False, True])
+def test_a_state_whose_contacts_are_open_is_flagged(
+    short: lw.Robot, object_state: bool, codegen: str
+) -> None:
+    """Where the poses of all contacts on the object are known, by every function of a motion."""
+    bases = [base(), base(1.5, np.pi)]
+    grasp = lw.Grasp([short] * 2, BODY, ["tip", "tip"], bases=bases, object_state=object_state)
+    q, zero = grasp.neutral(), np.zeros(grasp.nv)
+    _, status = grasp.forward_dynamics(
+        q + 0.1 * (np.arange(grasp.nq) == 1), zero, zero, status=True
+    )
+    assert not status & lw.Status.LOOP_OPEN  # without a pose every state is one of this grasp
+    known = grasp.holding(q).with_codegen(codegen)
+    states = np.array([q, q + 1e-3 * (np.arange(grasp.nq) == 1), q])
+    rates = np.zeros((3, grasp.nv))
+    rates[2, 0] = 1e-3
+    for function in ("forward_dynamics", "contact_forces", "object_acceleration", "motion"):
+        _, status = getattr(known, function)(states, rates, zero, status=True)
+        assert ((status & lw.Status.LOOP_OPEN) > 0).tolist() == [False, True, True]
+
+
 def test_pickles_and_other_gravity(carry: lw.Grasp) -> None:
     other = pickle.loads(pickle.dumps(carry))
     q, qd, tau = state(carry, 2)

@@ -132,6 +132,13 @@ class TestCasadi:
         with pytest.raises(ValueError, match="jacobian: expected a frame"):
             robot.casadi("jacobian")
 
+    def test_robots_of_very_many_links_are_refused_at_once(self):
+        """Each operation would be an expression: hours, and gigabytes, without a word."""
+        message = r"^casadi: forward_dynamics\[.*\] of .*50,000 links.*; expected a robot of fewer"
+        with pytest.raises(ProgramTooLarge, match=message):
+            lw.chain(50_000).casadi("forward_dynamics")
+        assert lw.chain(60).casadi("bias").n_out() == 1
+
 
 class TestSympy:
     @pytest.fixture(autouse=True)

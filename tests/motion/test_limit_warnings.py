@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 from typing import Any
 
@@ -207,3 +208,70 @@ def test_messages(robot: lw.Robot) -> None:
         lw.simulate(robot, [0.0, 0.0], controller=control.rate_limited(pd, 5.0), hold=False)
     with pytest.raises(TypeError, match=r"a delayed controller has a memory"):
         control.delayed(pd, 0.1)(0.0, [0.0, 0.0], [0.0, 0.0])
+    for limit in ([1, 2, 3], []):
+        with pytest.raises(ValueError, match=r"saturated: limit has shape .* expected a number or"):
+            control.saturated(pd, limit)
+        with pytest.raises(ValueError, match=r"rate_limited: rate has shape .* expected a number"):
+            control.rate_limited(control.delayed(pd, 0.1), limit)
+        with pytest.raises(ValueError, match=r"limit has shape .* returned torques of shape"):
+            control.saturated(spring, limit)(0.0, np.zeros(2), np.zeros(2))
+        with pytest.raises(ValueError, match=r"rate has shape .* returned torques of shape"):
+            lw.simulate(robot, [0.0, 0.0], controller=control.rate_limited(spring, limit))
+    with pytest.raises(ValueError, match=r"saturated: limit is \[\[1, 2\], \[3\]\]; expected torq"):
+        control.saturated(pd, [[1, 2], [3]])
+    with pytest.raises(ValueError, match=r"saturated: the controller returned NoneType; expected"):
+        control.saturated(lambda t, q, qd: None, 5.0)(0.0, np.zeros(2), np.zeros(2))
+    for delay in (10**400, 1e300, np.inf):
+        with pytest.raises(ValueError, match=r"delayed: delay is .*; expected seconds, 0 to 1e"):
+            control.delayed(pd, delay)
+
+
+def test_a_delay_takes_memory_for_the_steps_that_were_taken(robot: lw.Robot) -> None:
+    late = lw.control.delayed(spring, 1e9)  # 10¹² steps
+    found = lw.simulate(robot, [0.1, 0.3], controller=late, duration=0.01, limits="ignore")
+    assert (found.tau == found.tau[0]).all() and np.isfinite(found.q).all()
+
+
+def test_what_remembers_asks_of_its_law_what_simulate_asks_of_a_law(robot: lw.Robot) -> None:
+    three = lw.control.constant(robot, lw.control.PerStep(np.ones((3, 2))))
+    for wrap in (
+        lambda law: lw.control.delayed(law, 0.001),
+        lambda law: lw.control.saturated(lw.control.rate_limited(law, 5.0), 1.0),
+    ):
+        with pytest.raises(ValueError, match=r"numbers for 3 steps; expected at least 10"):
+            lw.simulate(robot, [0.0, 0.0], controller=wrap(three), duration=0.01)
+        other = lw.control.zero(lw.chain(3))
+        with pytest.raises(ValueError, match=r"made for robot .* joint 0 is 'a' and 'joint1'"):
+            lw.simulate(robot, [0.0, 0.0], controller=wrap(other), duration=0.01)
+        with pytest.raises(TypeError, match=r"expected a function of three arguments"):
+            lw.simulate(robot, [0.0, 0.0], controller=lw.control.delayed(lambda t, q: q, 0.0))
+
+
+def test_controllers_and_their_trajectories_can_be_pickled(robot: lw.Robot) -> None:
+    control, pd = lw.control, lw.control.pd(robot, 60.0, 1.0)
+    for controller in (
+        control.rate_limited(pd, 50.0),
+        control.saturated(control.delayed(spring, 0.002), 3.0),
+        control.delayed(control.saturated(spring, 3.0), 0.002),
+        control.saturated(spring, 3.0),
+    ):
+        runs = [
+            lw.simulate(robot, [0.1, 0.3], controller=x, duration=0.01, limits="ignore")
+            for x in (controller, pickle.loads(pickle.dumps(controller)))
+        ]
+        assert np.array_equal(*(run.q for run in runs))
+        assert np.array_equal(pickle.loads(pickle.dumps(runs[0])).tau, runs[0].tau)
+
+
+def test_what_wraps_a_controller_reaches_the_innermost_function() -> None:
+    """So that a function is given the arrays of another library, and returns them."""
+    control, calls = lw.control, []
+
+    def wrap(controller: Any) -> Any:
+        calls.append(controller)
+        return lambda t, q, qd: 2.0 * controller(t, q, qd)
+
+    zero, limited = np.zeros(2), control.saturated(control.saturated(spring, 40.0), 39.0)
+    assert np.allclose(limited.around(wrap)(0.0, zero, zero), [36.0, -39.0])
+    late = control.delayed(limited, 0.0).around(wrap).begun(1e-3)
+    assert np.allclose(late(0.0, zero, zero), [36.0, -39.0]) and calls == [spring, spring]

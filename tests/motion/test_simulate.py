@@ -639,6 +639,7 @@ def test_a_result_that_would_not_fit_is_refused(
     from linkwise.motion import setup
 
     monkeypatch.setattr(setup, "free_memory", lambda: 2 * 96 * 50)  # half of it: 50 states
+    monkeypatch.setattr(setup, "LITTLE", 0)
     with pytest.raises(
         MemoryError, match=r"simulate: 1,001 states of 1 rows take .* expected every=21"
     ):
@@ -647,3 +648,11 @@ def test_a_result_that_would_not_fit_is_refused(
         lw.simulate(puma, puma.neutral(), duration=1e9)
     assert len(lw.simulate(puma, puma.neutral(), duration=1.0, every=21)) <= 50
     assert len(lw.simulate(puma, puma.neutral(), duration=1.0, every=None)) == 1
+
+
+@pytest.mark.parametrize("integrator", ["rk4", "euler", "RK45"])
+def test_more_steps_than_anybody_waits_for_are_refused(integrator: str) -> None:
+    robot = lw.chain(1)
+    message = r"simulate: duration 1e\+30 is 1e\+33 steps of 0\.001; expected at most 1e\+12 steps"
+    with pytest.raises(ValueError, match=message):
+        lw.simulate(robot, [0.1], duration=1e30, integrator=integrator)

@@ -98,7 +98,7 @@ class Plan:
             hint = "; damped=True makes it one"
         elif self.reach is not None and name == "q0":
             hint = ", and q0, where a search starts: a solution jumps from one to another with it"
-        elif name in KINDS:
+        elif isinstance(name, str) and name in KINDS:
             hint = f"; robot.parametric({name!r}) makes it one"
         raise ValueError(
             f"{self.title}: {name!r} is no argument of it, which takes {', '.join(known)}{hint}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -97,8 +98,16 @@ def broadcast(
 def unlike(
     function: str, names: Sequence[str], shapes: Sequence[tuple[int, ...]], own: int
 ) -> ValueError:
-    """That leading axes do not broadcast; ``own`` axes of each shape are not among them."""
+    """The error for leading axes that do not broadcast, or to more states than an array can have;
+    ``own`` axes of each shape are not among them.
+    """
     given = ", ".join(f"{name} {shape}" for name, shape in zip(names, shapes, strict=True))
+    reverse = zip_longest(*(shape[-own - 1 :: -1] for shape in shapes), fillvalue=1)
+    if all(len(set(axis) - {1}) <= 1 for axis in reverse):
+        return ValueError(
+            f"{function}: leading axes broadcast to more states than an array can have: {given}; "
+            "expected fewer states"
+        )
     last = "the last axis" if own == 1 else f"the last {own} axes"
     return ValueError(
         f"{function}: leading axes do not broadcast: {given}; expected shapes that NumPy "

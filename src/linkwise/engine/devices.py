@@ -10,6 +10,7 @@ the pointers, make the result, start the kernel.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
@@ -52,7 +53,7 @@ def _extent(view: View) -> tuple[int, int]:
 
 def number(device: Any) -> int | None:
     """The GPU that a device names, ``cuda`` the first one; None for ``cpu``."""
-    if device == "cpu":
+    if isinstance(device, str) and device == "cpu":
         return None
     kind, _, which = device.partition(":") if isinstance(device, str) else ("", "", "")
     if kind != "cuda" or not (which or "0").isdecimal():
@@ -441,6 +442,8 @@ def times(q: Any, v: Any, dt: Any) -> Any:
         return library.column(dt)
     if elsewhere((q, v)) and not isinstance(dt, np.ndarray):
         return np.asarray(dt)[..., None].tolist()
+    if type(dt) is int and abs(dt) > sys.float_info.max:
+        raise ValueError(f"integrate: dt is {dt}; expected seconds, numbers or arrays (...)")
     if type(dt) not in (int, float):
         arrays.refuse_mask("integrate", "dt", dt)
         return np.asarray(dt)[..., None]

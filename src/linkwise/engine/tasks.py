@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from linkwise.algorithms import Algorithm, functions_of, wrong_kind
+from linkwise.algorithms import Algorithm, functions_of, mobility, wrong_kind
 from linkwise.engine.auto import MOST_PIECES, choose_method, in_loops
 from linkwise.errors import meant
 from linkwise.model.parameters import Parameter
@@ -147,12 +147,21 @@ class Tasks:
             algorithm, at, key.axes, wrenches, key.status, key.damped, self.parameters, loops
         )
 
+    def _why_not(self, algorithm: Algorithm, key: Key, at: Frame | None) -> str:
+        """Why a method is not for this robot or call; empty if it is."""
+        between_bodies = mobility.why_not in algorithm.needs
+        if between_bodies and any(each.name == "rotor" for each in self.parameters):
+            return (
+                "it divides by the inertia of each rotor, which the parameter 'rotor' may set to 0"
+            )
+        return algorithm.why_not(self.tree, at, key.damped)
+
     def _check_applies(self, algorithm: Algorithm, key: Key, at: Frame | None) -> None:
         """Say why a method is not for this robot or call, and which methods are."""
-        reason = algorithm.why_not(self.tree, at, key.damped)
+        reason = self._why_not(algorithm, key, at)
         if reason:
             others = functions_of(self.tree)[algorithm.function].values()
-            able = [x.method for x in others if not x.why_not(self.tree, at, key.damped)]
+            able = [x.method for x in others if not self._why_not(x, key, at)]
             instead = (
                 f"expected one of {', '.join(map(repr, able))}"
                 if able

@@ -120,7 +120,11 @@ def excitation(robot: Robot, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> flo
 
 
 def refuse_loops(function: str, robot: Robot) -> None:
-    """Raise ValueError for a robot with closed loops: its torques depend on forces in them too."""
+    """Raise TypeError unless it is a robot, and ValueError if it has closed loops: its torques
+    depend on forces in them too.
+    """
+    if not isinstance(robot, Robot):
+        raise TypeError(f"{function}: robot is a {type(robot).__name__}; expected a Robot")
     if robot.tree.is_closed:
         raise ValueError(
             f"{function}: is for robots without closed loops, and this one has "

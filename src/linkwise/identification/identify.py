@@ -162,6 +162,9 @@ def identify(
     >>> round(found.robot.mass - arm.mass, 6)
     2.0
     """
+    for name, choice in (("rotor", rotor), ("friction", friction), ("consistent", consistent)):
+        if not isinstance(choice, bool | np.bool_):
+            raise TypeError(f"identify: {name} is {choice!r}; expected True or False")
     asked = Unknowns(robot, bodies, rotor, friction)
     data = _equations(asked, (q, qd, qdd, tau), t, bandwidth)
     data, later = _split(data, validation)

@@ -177,7 +177,7 @@ def numbers(name: str, value: ArrayLike | None, shape: str) -> Array:
         if np.iscomplexobj(x):
             raise TypeError("it is complex")
         x = x.astype(float)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise TypeError(
             f"identify: {name} cannot be read as numbers ({error}); expected {shape}"
         ) from None

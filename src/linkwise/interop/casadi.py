@@ -6,10 +6,13 @@ from functools import cache
 from math import prod
 from typing import Any
 
+from linkwise.engine.build import progress
 from linkwise.engine.calls import Calls
+from linkwise.engine.foreseen import operations
 from linkwise.engine.tasks import Key
+from linkwise.errors import ProgramTooLarge, quote
 from linkwise.interop.package import package
-from linkwise.interop.symbolic import Scalars, register, wanted
+from linkwise.interop.symbolic import MOST_NODES, Scalars, Wanted, register, wanted
 
 
 @cache
@@ -28,8 +31,10 @@ def function(calls: Calls, key: Key, name: str | None, options: dict[str, Any] |
     """The function that a key names."""
     cs = _casadi()
     asked = wanted(calls, key)
+    _refuse_large(asked)
     inputs = [cs.SX.sym(port.name, port.size) for port in asked.ports]
-    numbers = asked.run("casadi", [cs.vertsplit(x) for x in inputs])
+    with progress(f"writing {asked.task.name} of {quote(calls.tasks.name)} as expressions"):
+        numbers = asked.run("casadi", [cs.vertsplit(x) for x in inputs])
     rows = asked.shape[0] if asked.shape else 1
     columns = prod(asked.shape[1:])
     # CasADi lays matrices out by columns
@@ -37,3 +42,16 @@ def function(calls: Calls, key: Key, name: str | None, options: dict[str, Any] |
     called = name or cs.Function.fix_name(f"{calls.tasks.name}_{key.function}")
     names = [cs.Function.fix_name(port.name) for port in asked.ports]
     return cs.Function(called, inputs, [result], names, ["result"], options or {})
+
+
+def _refuse_large(function: Wanted) -> None:
+    """Raise where expressions would be so large that CasADi takes minutes or more."""
+    tree, robot = function.calls.tasks.tree, quote(function.calls.tasks.name)
+    about = operations(function.task, tree)
+    if about > MOST_NODES:
+        raise ProgramTooLarge(
+            f"casadi: {function.task.name} of {robot}: about {about:.0e} "
+            f"operations of {tree.n_links:,} links, each an expression (at most "
+            f"{MOST_NODES:.0e}); expected a robot of fewer links, or the functions of the robot "
+            "itself and robot.vjp, which are loops"
+        )

@@ -290,7 +290,7 @@ def _place(tree: Tree, robot: str, what: str, joint: str | None) -> tuple[int, i
     if joint is None:
         return -1, -1
     links = {link.joint_name: link for link in tree.links}
-    if joint not in links:
+    if not isinstance(joint, str) or joint not in links:
         raise unknown("joint", joint, robot, links)
     link = links[joint]
     if link.follows is not None or link.joint.nq != 1 or link.joint.nv != 1:

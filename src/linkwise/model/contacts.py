@@ -98,7 +98,8 @@ def _check(i: int, contact: Any, arms: Sequence[tuple[str, Tree]]) -> None:
     what = f"Grasp: contact {i}"
     if not isinstance(contact, Contact):
         raise TypeError(f"{what} is {contact!r}; expected a linkwise.Contact or a frame's name")
-    if not isinstance(contact.arm, (int, np.integer)) or not 0 <= contact.arm < len(arms):
+    number = isinstance(contact.arm, (int, np.integer)) and not isinstance(contact.arm, bool)
+    if not number or not 0 <= contact.arm < len(arms):
         raise ValueError(
             f"{what}: arm {contact.arm!r}; expected the number of one of the {len(arms)} arm(s), "
             f"0 to {len(arms) - 1}"
@@ -106,7 +107,7 @@ def _check(i: int, contact: Any, arms: Sequence[tuple[str, Tree]]) -> None:
     robot, tree = arms[contact.arm]
     if not isinstance(contact.frame, str) or contact.frame not in tree.frames:
         raise ValueError(f"{what}: {values.unknown('frame', contact.frame, robot, tree.frames)}")
-    if contact.kind not in KINDS:
+    if not isinstance(contact.kind, str) or contact.kind not in KINDS:
         kinds = ", ".join(map(repr, KINDS))
         raise ValueError(f"{what}: kind {contact.kind!r}; expected one of {kinds}, or directions")
     if contact.directions is not None and contact.kind != "rigid":
@@ -201,8 +202,9 @@ def grasped(
     made = tuple(_closure(i, c, ends[i], frame) for i, c in enumerate(contacts))
     loops = tuple(x for i, x in enumerate(made) if i != carrier)
     _refuse_same_link(loops, arms)
-    held = Held(frame, body, made, carrier, length)
-    passive = () if loops == () or carrier is not None else tuple(range(arms.nv, tree.nv))
+    placed = all(x.pose_in_object is not None for x in contacts[1:])
+    held = Held(frame, body, made, carrier, length, placed)
+    passive = (*arms.passive, *range(arms.nv, tree.nv))  # the joint of the object has no motor
     return replace(tree, closures=loops, held=held, unactuated=passive)
 
 

@@ -35,6 +35,7 @@ class Held:
     contacts: tuple[Closure, ...]  # a: frames of arms; b: frames on the link of the object
     carrier: int | None  # the contact by which an arm's link has the object in its body
     length: float | None = None  # in m, by which moments are divided; None: of the contacts
+    placed: bool = True  # whether the pose of every contact on the object is known
 
     @property
     def n_contacts(self) -> int:
@@ -52,7 +53,7 @@ class Held:
         """What programs depend on."""
         body = (self.body.m, *self.body.h, *self.body.second)
         contacts = [(x.a, x.b, x.directions) for x in self.contacts]
-        return (self.frame, body, contacts, self.carrier, self.length)
+        return (self.frame, body, contacts, self.carrier, self.length, self.placed)
 
 
 def joined(
@@ -65,6 +66,7 @@ def joined(
     links: list[Link] = []
     frames: dict[str, Frame] = {}
     unmoved: list[str] = []
+    passive: list[int] = []
     nq = nv = 0
     for i, (tree, base, prefix) in enumerate(zip(trees, bases, prefixes, strict=True)):
         first = len(links)
@@ -74,8 +76,9 @@ def joined(
             known = f"arm{i}/{own}" if name in frames else name
             frames[known] = _on(frame, base, first)
         unmoved += [prefix + name for name in tree.unmoved]
+        passive += [nv + j for j in tree.passive]
         nq, nv = nq + tree.nq, nv + tree.nv
-    return Tree(tuple(links), gravity, frames, tuple(unmoved))
+    return Tree(tuple(links), gravity, frames, tuple(unmoved), unactuated=tuple(passive))
 
 
 def name_of(tree: Tree, arm: int, frame: str) -> str:

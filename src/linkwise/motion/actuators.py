@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, final
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,6 +35,7 @@ Array = NDArray[Any]
 Asked = Callable[[float, Any, Any], Any]  # (t, q, qd) -> tau
 Change = Callable[[Array], Array]  # of the torques of one step
 UNLIMITED = 1e30  # stands for infinity in kernels, which take finite numbers
+LONGEST = 1e12  # seconds of a delay
 WHOLE = 1e-6  # steps by which a delay may miss a whole number of them
 
 
@@ -41,8 +43,8 @@ WHOLE = 1e-6  # steps by which a delay may miss a whole number of them
 class Remembering:
     """A controller with a memory, made by `rate_limited` or `delayed`, for `simulate`."""
 
-    def __init__(self, controller: Any, name: str, begin: Callable[[float], Change]) -> None:
-        self.controller, self.name, self._begin = controller, name, begin
+    def __init__(self, controller: Any, name: str, actuator: Actuator) -> None:
+        self.controller, self.name, self._actuator = controller, name, actuator
 
     def __call__(self, t: float, q: ArrayLike, qd: ArrayLike) -> Any:
         """Raise TypeError: without a simulation there is no memory."""
@@ -53,17 +55,138 @@ class Remembering:
 
     def begun(self, dt: float) -> Asked:
         """The controller of one simulation, to be asked once per step of ``dt`` seconds."""
-        inner, change = asked_of(self.controller, dt), self._begin(dt)
-        return lambda t, q, qd: change(np.array(inner(t, q, qd)))
+        return _Asked(asked_of(self.controller, dt), self._actuator.begin(dt))
+
+    @property
+    def innermost(self) -> Any:
+        """The law or function at the end of the chain."""
+        inner = self.controller
+        return inner.innermost if isinstance(inner, Remembering) else inner
 
     def around(self, wrap: Callable[[Any], Any]) -> Remembering:
         """The same of the innermost controller with something around it."""
         own = self.controller
-        inner = own.around(wrap) if isinstance(own, Remembering) else wrap(own)
-        return Remembering(inner, self.name, self._begin)
+        inner = own.around(wrap) if isinstance(own, Remembering | Saturated) else wrap(own)
+        return Remembering(inner, self.name, self._actuator)
 
     def __repr__(self) -> str:
         return f"<{self.name} {self.controller!r}>"
+
+
+class Actuator(Protocol):
+    """What changes the torques of a controller."""
+
+    def begin(self, dt: float) -> Change:
+        """Return what changes the torques of one simulation with steps of dt seconds."""
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A controller and what changes its torques."""
+
+    controller: Asked
+    change: Change
+
+    def __call__(self, t: float, q: Any, qd: Any) -> Array:
+        return self.change(np.array(self.controller(t, q, qd)))
+
+
+@dataclass(frozen=True)
+class _LawByStep:
+    """A law whose numbers per step are those of a time."""
+
+    law: Law
+    dt: float
+
+    def __call__(self, t: float, q: Any, qd: Any) -> Any:
+        return self.law(t, q, qd, step=round(t / self.dt))
+
+
+@dataclass(frozen=True)
+class _Saturation:
+    """Torques within limits."""
+
+    most: Array
+
+    def begin(self, _dt: float) -> Change:
+        return self
+
+    def __call__(self, tau: Any) -> Array:
+        tau = _torques("saturated", "limit", self.most, tau)
+        array: Array = np.clip(tau, -self.most, self.most)
+        return array
+
+
+@dataclass(frozen=True)
+class _RateLimit:
+    """Torques that change at a limited rate."""
+
+    rate: Array
+
+    def begin(self, dt: float) -> Change:
+        return _RateLimited(self.rate, dt)
+
+
+class _RateLimited:
+    """Those of one simulation."""
+
+    def __init__(self, rate: Array, dt: float) -> None:
+        self.rate, self.dt = rate, dt
+        self.last: Array | None = None
+
+    def __call__(self, tau: Array) -> Array:
+        tau = _torques("rate_limited", "rate", self.rate, tau)
+        if self.last is not None:
+            most = self.rate * self.dt
+            tau = np.clip(tau, self.last - most, self.last + most)
+        self.last = tau
+        return tau
+
+
+@dataclass(frozen=True)
+class _Delay:
+    """Torques of earlier steps."""
+
+    delay: float
+
+    def begin(self, dt: float) -> Change:
+        delay, steps = self.delay, round(self.delay / dt)
+        if abs(delay / dt - steps) > WHOLE * max(1.0, steps):
+            raise ValueError(
+                f"simulate: the controller's delay {delay} is {delay / dt:.6g} steps of dt {dt}; "
+                f"expected a whole number of steps, such as delay={steps * dt:.9g}"
+            )
+        return _Delayed(steps)
+
+
+class _Delayed:
+    """Those of one simulation."""
+
+    def __init__(self, steps: int) -> None:
+        self.steps = steps
+        self.waiting: deque[Array] = deque()
+
+    def __call__(self, tau: Array) -> Array:
+        self.waiting.append(tau)
+        return self.waiting.popleft() if len(self.waiting) > self.steps else self.waiting[0]
+
+
+@dataclass(frozen=True)
+class Saturated:
+    """A function of Python and limits of its torques."""
+
+    controller: Asked
+    change: _Saturation
+
+    def around(self, wrap: Callable[[Any], Any]) -> Saturated:
+        """The same of the innermost function with something around it."""
+        inner: Any = self.controller
+        inner = inner.around(wrap) if isinstance(inner, Saturated) else wrap(inner)
+        return replace(self, controller=inner)
+
+    def __call__(self, t: float, q: Any, qd: Any) -> Array:
+        """Return the torques within their limits."""
+        return self.change(self.controller(t, q, qd))
 
 
 def asked_of(controller: Any, dt: float) -> Asked:
@@ -71,7 +194,7 @@ def asked_of(controller: Any, dt: float) -> Asked:
     if isinstance(controller, Remembering):
         return controller.begun(dt)
     if isinstance(controller, Law):
-        return lambda t, q, qd: controller(t, q, qd, step=round(t / dt))
+        return _LawByStep(controller, dt)
     return controller  # type: ignore[no-any-return]
 
 
@@ -95,23 +218,23 @@ def saturated(controller: Any, limit: ArrayLike | Robot | None = None) -> Any:
     """
     _a_controller("saturated", controller)
     if limit is None:
-        inner = controller
-        while isinstance(inner, Remembering):
-            inner = inner.controller
+        inner = _innermost(controller)
         if not isinstance(inner, Law):
             raise TypeError(
                 "saturated: limit is None, and a function of Python has no robot; expected "
                 "limit=robot, or torques (nv)"
             )
         limit = inner.robot
-    most = limit.effort_limits if isinstance(limit, Robot) else np.asarray(limit)
-    if most.dtype.kind not in "iuf" or not (most >= 0).all():
+    most = _real_array(limit.effort_limits if isinstance(limit, Robot) else limit)
+    if most is None or not (most >= 0).all():
         raise ValueError(f"saturated: limit is {limit!r}; expected torques that are not negative")
+    _refuse_sizes("saturated", "limit", most, controller)
     if isinstance(controller, Law):
         return _saturated_law(controller, most)
+    change = _Saturation(most)
     if isinstance(controller, Remembering):
-        return Remembering(controller, "saturated", lambda dt: lambda tau: tau.clip(-most, most))
-    return lambda t, q, qd: np.clip(controller(t, q, qd), -most, most)
+        return Remembering(controller, "saturated", change)
+    return Saturated(controller, change)
 
 
 def rate_limited(controller: Any, rate: ArrayLike) -> Remembering:
@@ -133,22 +256,11 @@ def rate_limited(controller: Any, rate: ArrayLike) -> Remembering:
     True
     """
     _a_controller("rate_limited", controller)
-    most = np.asarray(rate)
-    if most.dtype.kind not in "iuf" or not (most > 0).all():
+    most = _real_array(rate)
+    if most is None or not (most > 0).all():
         raise ValueError(f"rate_limited: rate is {rate!r}; expected positive numbers, N m/s")
-
-    def begin(dt: float) -> Change:
-        last: list[Array] = []
-
-        def change(tau: Array) -> Array:
-            if last:
-                tau = np.clip(tau, last[0] - most * dt, last[0] + most * dt)
-            last[:] = [tau]
-            return tau
-
-        return change
-
-    return Remembering(controller, "rate-limited", begin)
+    _refuse_sizes("rate_limited", "rate", most, controller)
+    return Remembering(controller, "rate-limited", _RateLimit(most))
 
 
 def delayed(controller: Any, delay: float) -> Remembering:
@@ -171,27 +283,9 @@ def delayed(controller: Any, delay: float) -> Remembering:
     """
     _a_controller("delayed", controller)
     number = isinstance(delay, int | float | np.floating | np.integer)
-    if not number or isinstance(delay, bool) or not np.isfinite(delay) or delay < 0:
-        raise ValueError(f"delayed: delay is {delay!r}; expected seconds, 0 or more")
-
-    def begin(dt: float) -> Change:
-        steps = round(delay / dt)
-        if abs(delay / dt - steps) > WHOLE * max(1.0, steps):
-            raise ValueError(
-                f"simulate: the controller's delay {delay} is {delay / dt:.6g} steps of dt {dt}; "
-                f"expected a whole number of steps, such as delay={steps * dt:.9g}"
-            )
-        waiting: deque[Array] = deque()
-
-        def change(tau: Array) -> Array:
-            if not waiting:
-                waiting.extend([tau] * steps)
-            waiting.append(tau)
-            return waiting.popleft()
-
-        return change
-
-    return Remembering(controller, "delayed", begin)
+    if not number or isinstance(delay, bool) or not 0 <= delay < LONGEST:
+        raise ValueError(f"delayed: delay is {delay!r}; expected seconds, 0 to {LONGEST:.0e}")
+    return Remembering(controller, "delayed", _Delay(float(delay)))
 
 
 def _a_controller(function: str, controller: Any) -> None:
@@ -200,6 +294,46 @@ def _a_controller(function: str, controller: Any) -> None:
             f"{function}: controller is a {type(controller).__name__}; expected a law of "
             "linkwise.control, or a function controller(t, q, qd) -> tau"
         )
+
+
+def _innermost(controller: Any) -> Any:
+    """The law or function that a controller was made of."""
+    return controller.innermost if isinstance(controller, Remembering) else controller
+
+
+def _real_array(value: Any) -> Array | None:
+    """Real numbers as an array; None for anything else."""
+    try:
+        array = np.array(value)
+    except ValueError:  # lists of several lengths
+        return None
+    return array if array.dtype.kind in "iuf" else None
+
+
+def _refuse_sizes(function: str, name: str, most: Array, controller: Any) -> None:
+    """Raise unless there is one number, or one for each degree of freedom of a law's robot."""
+    inner = _innermost(controller)
+    if isinstance(inner, Law) and most.ndim and most.shape[-1] != inner.robot.nv:
+        raise ValueError(
+            f"{function}: {name} has shape {most.shape}; expected a number or an array "
+            f"({inner.robot.nv}) for robot {inner.robot.name!r}"
+        )
+
+
+def _torques(function: str, name: str, most: Array, tau: Any) -> Array:
+    """Torques of a controller as an array that limits can be applied to."""
+    array = _real_array(tau)
+    if array is None:
+        raise ValueError(
+            f"{function}: the controller returned {type(tau).__name__}; expected torques "
+            "(..., nv), real numbers"
+        )
+    if most.ndim and array.ndim and array.shape[-1] != most.shape[-1]:
+        raise ValueError(
+            f"{function}: {name} has shape {most.shape}, and the controller returned torques of "
+            f"shape {array.shape}; expected a number, or one for each degree of freedom"
+        )
+    return array
 
 
 def _saturated_law(law: Law, most: Array) -> Law:

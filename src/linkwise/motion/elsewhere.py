@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.engine import devices
-from linkwise.motion.actuators import Remembering
+from linkwise.motion.actuators import Remembering, Saturated
 from linkwise.motion.laws import Law
 from linkwise.motion.setup import Array
 from linkwise.motion.trajectory import Balance, Energy, Trajectory
@@ -52,7 +52,7 @@ class Guest:
 
     def asked(self, controller: Any) -> Any:
         """A controller of Python that is given the library's arrays, and may return them."""
-        if isinstance(controller, Remembering):
+        if isinstance(controller, Remembering | Saturated):
             return controller.around(self.asked)
         if controller is None or isinstance(controller, Law) or not callable(controller):
             return controller

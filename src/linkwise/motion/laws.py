@@ -135,7 +135,7 @@ class Law:
     def __call__(self, t: Any, q: ArrayLike, qd: ArrayLike, step: Any = 0) -> Any:
         """Torques (..., nv) in states; numbers per step are those of ``step``."""
         robot = self.robot
-        if self._usual is not None and type(q) is type(qd) is np.ndarray:
+        if self._usual is not None and type(q) is type(qd) is np.ndarray and type(step) is int:
             function, numbers = self._usual
             if q.dtype == qd.dtype == np.float64:
                 return function((q, qd, *numbers))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -39,6 +40,7 @@ RTOL, ATOL = 1e-9, 1e-9  # of them, unless told
 LITTLE = 1 << 26  # bytes that are there in any case
 OPEN = 1e-6  # m, rad, and per second: by how much loops may miss being closed at the start
 MOST_STEPS = 1e12  # of a simulation: years of computing
+LARGEST = sys.float_info.max
 UNEVEN = 1e-6  # steps by which a duration may miss a whole number of them
 
 
@@ -221,7 +223,8 @@ def _refuse_device(setup: Setup, device: Any) -> None:
 def _drift(robot: Robot, integrator: str, drift: Any) -> str | float | None:
     """What is done about the drift of closed loops."""
     number = isinstance(drift, int | float | np.floating) and not isinstance(drift, bool)
-    if not (drift is None or drift == PROJECT or (number and np.isfinite(drift) and drift > 0)):
+    word = drift is None or (isinstance(drift, str) and drift == PROJECT)
+    if not (word or (number and 0 < drift <= LARGEST)):
         raise ValueError(
             f"simulate: drift is {drift!r}; expected {PROJECT!r}, a time constant in seconds for "
             "Baumgarte's stabilisation, or None"
@@ -266,7 +269,7 @@ def _steps(duration: Any, dt: Any) -> int:
     """How many steps make a duration."""
     for name, x in (("duration", duration), ("dt", dt)):
         number = isinstance(x, int | float | np.integer | np.floating) and not isinstance(x, bool)
-        if not number or not np.isfinite(x) or x <= 0:
+        if not number or not 0 < x <= LARGEST:
             raise ValueError(f"simulate: {name} is {x!r}; expected a positive number of seconds")
     if float(duration) / float(dt) > MOST_STEPS:
         raise ValueError(
@@ -305,20 +308,23 @@ def _controller(
     """The law that is compiled, and the function of Python that is asked, where there is one."""
     if controller is None:
         return zero(robot), None
-    if isinstance(controller, Law):
-        _refuse_other_joints(robot, controller.robot)
-        if controller.steps is not None and controller.steps < steps:
+    inner = controller.innermost if isinstance(controller, Remembering) else controller
+    if isinstance(inner, Law):
+        _refuse_other_joints(robot, inner.robot)
+        if inner.steps is not None and inner.steps < steps:
             raise ValueError(
-                f"simulate: the controller has numbers for {controller.steps} steps; expected at "
+                f"simulate: the controller has numbers for {inner.steps} steps; expected at "
                 f"least {steps}, as duration and dt ask for"
             )
+    if isinstance(controller, Law):
         return controller, None
     if not callable(controller):
         raise TypeError(
             f"simulate: controller is a {type(controller).__name__}; expected a law of "
             "linkwise.control, or a function controller(t, q, qd) -> tau"
         )
-    _check_arguments(controller)
+    if not isinstance(inner, Law):
+        _check_arguments(inner)
     if isinstance(controller, Remembering):
         if not hold:
             raise ValueError(
@@ -358,7 +364,7 @@ def _tolerances(integrator: str, rtol: Any, atol: Any) -> tuple[float, float]:
                 f"simulate: {name} is {x!r}, and integrator {integrator!r} takes steps of dt; "
                 f"expected {name}=None, or one of {', '.join(map(repr, SOLVERS))}"
             )
-        if x is not None and not (number and np.isfinite(x) and x > 0):
+        if x is not None and not (number and 0 < x <= LARGEST):
             raise ValueError(f"simulate: {name} is {x!r}; expected a positive number")
     return float(RTOL if rtol is None else rtol), float(ATOL if atol is None else atol)
 

@@ -112,7 +112,7 @@ def _check_serial(tree: Tree) -> None:
 def _one_state(tree: Tree, q: ArrayLike) -> Array:
     try:
         values = np.asarray(q, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise TypeError(
             f"operators: q cannot be read as numbers; expected an array ({tree.nq},)"
         ) from None

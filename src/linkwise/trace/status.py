@@ -34,9 +34,8 @@ class Status(IntFlag):
     # rigid body can have such an inertia, and the row is what the equations make of it
     NOT_RIGID = 64
     REDUNDANT = 128  # constraints of closed loops depend on each other here; solved without those
-    LOOP_OPEN = (
-        256  # of forward dynamics and forces of closed robots: the state violates their loops
-    )
+    # of forward dynamics and forces of closed robots and grasps: the state violates their loops
+    LOOP_OPEN = 256
     PULLING = 512  # of contacts declared unilateral (`Loop`): a contact pulls
 
     @classmethod

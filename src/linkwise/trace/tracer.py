@@ -35,10 +35,10 @@ from linkwise.trace.program import (
 )
 from linkwise.trace.status import status_of
 
-CONTACT_FUNCTIONS = (
-    "forward_dynamics",
-    "constraint_forces",
-)  # status: open loops, contacts that pull
+# status: open loops, contacts that pull
+CONTACT_FUNCTIONS = ("forward_dynamics", "constraint_forces")
+# status: open contacts of grasps
+GRASP_FUNCTIONS = ("forward_dynamics", "contact_forces", "object_acceleration", "motion")
 # the kinds of arguments in the table of algorithms, by their names
 INPUT_KINDS = (
     dict.fromkeys(("q", "q0", "q1"), CONFIGURATION)
@@ -174,8 +174,12 @@ def trace(task: Task, tree: Tree, most: int = 2**62) -> Program:
 def _loop_residual(
     task: Task, tree: Tree, graph: Graph, given: Mapping[str, Sequence[Any]]
 ) -> list[Expr]:
-    """Errors of closed loops at the state, of positions and velocities."""
-    if task.algorithm.function not in CONTACT_FUNCTIONS or not tree.is_closed or tree.held:
+    """Errors of closed loops at the state, of positions and velocities; none of a grasp with a
+    contact whose pose on the object is unknown.
+    """
+    functions = GRASP_FUNCTIONS if tree.held else CONTACT_FUNCTIONS
+    unknown = tree.held is not None and not tree.held.placed
+    if task.algorithm.function not in functions or not tree.is_closed or unknown:
         return []
     pivots = list(graph.pivots)
     found = closure_errors.residual(task.tree(tree, given), given["q"], given["qd"])

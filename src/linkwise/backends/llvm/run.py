@@ -51,7 +51,8 @@ class LlvmKernel:
             (slot.name, np.dtype(FLAGS_DTYPE) if slot.kind == FLAGS else number, slot.size)
             for slot in signature.outputs
         ]
-        self._written = max(1, sum(x.itemsize * size for _, x, size in self._outputs))  # a state
+        # bytes of a state; results of no numbers count as one
+        self._written = max(1, sum(dtype.itemsize * size for _, dtype, size in self._outputs))
         # nanoseconds per state: a guess from the numbers read and written, measured by long runs;
         # a large result is a matrix, whose entries share most of their work
         self.cost = 3.0 * sum(size for _, _, size in self._inputs)
