@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bits import FUSED, needs_fused
 
 import linkwise as lw
 from linkwise.backends.cuda.backend import Cuda
@@ -33,6 +34,7 @@ def targets(robot: lw.Robot, count: int) -> Any:
     return found
 
 
+@needs_fused
 def test_a_gpu_finds_the_same_to_the_bit(puma: lw.Robot, backend: Cuda) -> None:
     target = targets(puma, 40)
     for status in (False, True):
@@ -61,13 +63,15 @@ def test_arrays_on_a_gpu_stay_there(
     here, bits = puma.inverse_kinematics(target, "link6", restarts=2, status=True)
     q, status = puma.inverse_kinematics(Fake(target), "link6", restarts=2, status=True)
     assert type(q) is type(status) is host.Fake
-    np.testing.assert_array_equal(q.numbers, here)
-    np.testing.assert_array_equal(status.numbers, bits)
+    assert status.numbers.tolist() == bits.tolist()
+    if FUSED:
+        np.testing.assert_array_equal(q.numbers, here)
     start = host.Fake(puma.random_q(seed=1, size=20))
     q = puma.inverse_kinematics(Fake(target), "link6", start, restarts=2)
     with pytest.warns(lw.ConvergenceWarning):
         expected = puma.inverse_kinematics(target, "link6", start.numbers, restarts=2)
-    np.testing.assert_array_equal(q.numbers, expected)
+    if FUSED:
+        np.testing.assert_array_equal(q.numbers, expected)
     narrow = Fake(target.astype(np.float32))
     with pytest.raises(TypeError, match=r"arrays on cuda:0 are float32; expected float64"):
         puma.inverse_kinematics(narrow, "link6")

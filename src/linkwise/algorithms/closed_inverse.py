@@ -24,6 +24,7 @@ from linkwise.algorithms.rnea import rnea
 from linkwise.algorithms.yielding import combined
 from linkwise.model.tree import Tree
 from linkwise.spatial import Scalar, Vector
+from linkwise.spatial.scalar import reciprocal_if_regular
 
 
 def inverse_dynamics(
@@ -42,7 +43,9 @@ def inverse_dynamics(
         return least
     P = [J.get(j, [0.0] * len(H)) for j in passive]  # rows of Pᵀ Jᵀ
     Z = [factors.solve(row) for row in P]
-    L, inv_d = ldl.factor([[dense.dot(row, z) for z in Z] for row in P], [1.0] * len(P))
+    S = [[dense.dot(row, z) for z in Z] for row in P]
+    # S is part of a projection: a pivot that is rounding beside 1 is none, whatever its sign
+    L, inv_d = ldl.factor_independent(S, [1.0] * len(P), reciprocal_if_regular)
     half = dense.scaled(ldl.forward(L, [[least[j]] for j in passive]), inv_d)
     eta = [row[0] for row in ldl.backward(L, half)]
     tau = _less(least, J, [dense.dot(column, eta) for column in zip(*Z, strict=True)])
