@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwise.engine import arrays, devices
+from linkwise.engine import arrays, devices, libraries
 from linkwise.engine.compiled import CompiledFunction, Runtime
 from linkwise.engine.equations import Equations, Values, flags, straight_line
 from linkwise.model.tree import Tree
-from linkwise.spatial import Mat3, Motion, Vec3
+from linkwise.spatial import Mat3, Motion, Vec3, select, sqrt
 from linkwise.spatial.se3 import exponential, logarithm
-from linkwise.trace.expr import Expr, Graph
+from linkwise.trace.expr import Expr, Graph, summed
 from linkwise.trace.program import POSE, TWIST, Port, Slot
 from linkwise.trace.status import Status, not_rigid
 
@@ -104,16 +104,27 @@ def _function(name: str) -> CompiledFunction:
     outputs = (Slot("result", (6 if watched else 16,)), *flags(watched))
 
     def equations(dtype: str, _kind: str) -> Equations:
+        tolerance = RIGID[dtype]
+
+        def bent(graph: Graph, inputs: Values) -> Expr:
+            poses = [x for x, port in zip(inputs, ports, strict=True) if port.kind == POSE]
+            return graph.node(
+                "flag", summed(graph, (not_rigid(graph, x, tolerance) for x in poses))
+            )
+
         def bits(graph: Graph, inputs: Values, _results: list[Expr]) -> Expr:
-            bent: Expr = graph.zero
-            for x in inputs:
-                bent = bent + not_rigid(graph, x, RIGID[dtype])
-            return float(Status.NOT_RIGID) * graph.node("flag", bent)
+            return float(Status.NOT_RIGID) * bent(graph, inputs)
+
+        def trace(graph: Graph, inputs: Values) -> list[Any]:
+            results = EQUATIONS[name](inputs)
+            if not watched:
+                return results
+            wrong = sqrt(select(bent(graph, inputs), -1.0, 0.0))  # NaN in place of no answer
+            return [x + wrong for x in results]
 
         return straight_line(
-            f"se3.{name}", (dtype,), ports, outputs, lambda _, x: EQUATIONS[name](x),
-            bits if watched else None,
-        )  # fmt: skip
+            f"se3.{name}", (dtype,), ports, outputs, trace, bits if watched else None
+        )
 
     inputs = [(port.name, port) for port in ports]
     runtime = Runtime(Tree(()), "se3")  # of no robot
@@ -130,8 +141,11 @@ def _called(name: str, values: tuple[Any, ...]) -> Any:
     if len(values) > 1 and any(np.ndim(x) > 2 for x in values):
         _refuse_axes(name, values)
     found, bits = function(flat)
-    ours = isinstance(bits, np.ndarray | np.generic)
-    if not ours or (bits.any() if bits.ndim else bits):
+    library = None if isinstance(bits, np.ndarray | np.generic) else libraries.library_of(bits)
+    if library is not None and library.place(bits) != "cpu":
+        return found  # whether poses are rigid would have to be waited for: rows are NaN if not
+    seen = bits if library is None else library.to_numpy(bits)
+    if seen.any() if seen.ndim else seen:
         _refuse_bent(name, flat)
     return found
 
@@ -151,7 +165,7 @@ def _flat(function: str, name: str, value: Any) -> Any:
     shape = tuple(value.shape)
     if shape[-2:] != (4, 4):
         raise ValueError(f"se3.{function}: {name} has shape {shape}; expected (..., 4, 4)")
-    return value.reshape((*shape[:-2], 16))
+    return value.reshape(*shape[:-2], 16)
 
 
 def _refuse_axes(name: str, values: Sequence[Any]) -> None:
@@ -169,9 +183,8 @@ def _refuse_axes(name: str, values: Sequence[Any]) -> None:
 def _refuse_bent(function: str, values: Sequence[Any]) -> None:
     """Raise ValueError for numbers that are no rigid motion."""
     for (name, _), x in zip(INPUTS[function], values, strict=True):
-        _, bits = _function("log")((x,))
-        if devices.elsewhere((bits,)):
-            bits = np.from_dlpack(bits) if hasattr(bits, "__dlpack__") else np.asarray(bits)
+        library = libraries.library_of(x)
+        _, bits = _function("log")((x if library is None else library.to_numpy(x),))
         if np.any(bits):
             rows = np.ravel(bits)
             tolerance = RIGID["float32" if "float32" in str(x.dtype) else "float64"]

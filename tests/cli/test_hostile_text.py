@@ -21,7 +21,7 @@ from linkwise.backends.cstyle import render
 from linkwise.bench.selfcheck import Check
 from linkwise.bench.states import exists, tip
 from linkwise.cli.main import main
-from linkwise.engine import build
+from linkwise.engine import build, kernels
 from linkwise.errors import Problem, Where, printable, quote
 from linkwise.study.generic import generic_chain
 
@@ -161,7 +161,8 @@ def test_long_work_names_the_robot_in_one_seen_line(monkeypatch: pytest.MonkeyPa
         told.append(what)
         return nullcontext()
 
-    monkeypatch.setattr(build, "progress", progress)
+    for module in (build, kernels):
+        monkeypatch.setattr(module, "progress", progress)
     monkeypatch.setenv("LINKWISE_CACHE", "off")
     robot = lw.Robot(replace(generic_chain(2), name=WORST))
     robot.gravity_torque(np.zeros((2, 2)))

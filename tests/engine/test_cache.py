@@ -25,7 +25,7 @@ from linkwise.backends.llvm.backend import Llvm
 from linkwise.backends.llvm.layout import layout
 from linkwise.backends.llvm.target import host
 from linkwise.engine import cache as cache_module
-from linkwise.engine import calls
+from linkwise.engine import compiled
 from linkwise.engine import kernels as engine
 from linkwise.engine.cache import HEADER, KernelCache, default_cache
 from linkwise.engine.folder import PrivateFolder
@@ -242,7 +242,7 @@ def test_what_a_kernel_depends_on_is_in_its_key(
         assert new_entries(mass) == 1
     with monkeypatch.context() as patch:
         older = replace(host(), versions="llvmlite 0.1, LLVM 1")
-        patch.setattr(calls, "cpu", lambda: Llvm(older))
+        patch.setattr(compiled, "cpu", lambda: Llvm(older))
         assert new_entries(mass) == 1
 
 

@@ -51,7 +51,8 @@ def loaded(arm: lw.Robot) -> list[lw.Robot]:
 
 
 def kernel_of(robot: lw.Robot, task: Task, dtype: str) -> Any:
-    return Kernels(robot.tree, robot.name).kernel(task, dtype, BATCH)
+    kernels = Kernels(robot.tree, robot.name)
+    return kernels.kernel(kernels.equations(task), dtype, BATCH)
 
 
 def inputs(robot: lw.Robot, task: Task, rng: np.random.Generator) -> dict[str, np.ndarray]:

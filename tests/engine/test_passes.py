@@ -23,7 +23,17 @@ from linkwise.spatial.scalar import known, reciprocal, repeat
 from linkwise.trace.assemble import needed
 from linkwise.trace.expr import ARITY, Expr, Graph, TooManyNodes, reachable
 from linkwise.trace.fuse import fuse
-from linkwise.trace.program import FLAGS, Block, OperationCount, Output, Port, Program, Repeat
+from linkwise.trace.program import (
+    CONFIGURATION,
+    FLAGS,
+    NUMBERS,
+    Block,
+    OperationCount,
+    Output,
+    Port,
+    Program,
+    Repeat,
+)
 from linkwise.trace.schedule import cycles, latency, peak_live, schedule
 from linkwise.trace.status import status_of
 from linkwise.trace.tracer import Task, evaluate, flatten, trace, trace_jacobian
@@ -219,7 +229,7 @@ def told_of(graph: Graph, tree: Any, results: list[Expr], *states: tuple[float, 
     """The status of states of an input x, which is the first argument."""
     size = len(states[0])
     x = [graph.input("x", k) for k in range(size)]
-    port = Port("x", size, configuration=size == tree.nq)
+    port = Port("x", size, kind=CONFIGURATION if size == tree.nq else NUMBERS)
     status = status_of(graph, tree, [port], [x], results)
     output = Output("status", (), (status,), FLAGS)
     program = verify(Program("s", (port,), (Block(needed([status])),), (output,)))

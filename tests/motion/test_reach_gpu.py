@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bits import FUSED, needs_fused
+from bits import FUSED, assert_same, needs_fused
 
 import linkwise as lw
 from linkwise.backends.cuda.backend import Cuda
@@ -75,5 +75,7 @@ def test_arrays_on_a_gpu_stay_there(
     narrow = Fake(target.astype(np.float32))
     with pytest.raises(TypeError, match=r"arrays on cuda:0 are float32; expected float64"):
         puma.inverse_kinematics(narrow, "link6")
-    with pytest.raises(TypeError, match=r"se3.log: pose is on cuda:0; expected arrays on the CPU"):
-        lw.se3.log(Fake(target))
+    pose = lw.se3.exp(np.linspace(-1.0, 1.0, 12).reshape(2, 6))
+    assert_same(lw.se3.log(Fake(pose)).numbers, lw.se3.log(pose))
+    pose[1, 0, 0] = 2.0  # which nobody waits for
+    assert np.isnan(lw.se3.log(Fake(pose)).numbers).all(-1).tolist() == [False, True]

@@ -71,8 +71,8 @@ def shared(tree: Tree, q: Vector, needed: Vector, weights: Vector) -> list[Scala
     tau = [t - dense.dot(J[j], f) if j in J else t for j, t in enumerate(needed)]
     if passive:
         terms = [*(needed[j] for j in passive), *(x for (x,) in least)]
-        held = _verdict([tau[j] for j in passive], terms)
-        tau = [0.0 if j in passive else x * held for j, x in enumerate(tau)]
+        answer = _verdict([tau[j] for j in passive], terms)
+        tau = [0.0 if j in passive else x * answer for j, x in enumerate(tau)]
     return tau
 
 

@@ -188,22 +188,22 @@ class Calls:
 
 
 def other_calls(robot: Robot, states: States, seconds: float) -> Iterator[CallRow]:
-    """What is compiled besides the functions of the table, one float64 state a call."""
+    """Calls of everything else that is compiled, one float64 state a call."""
     if robot.loops or robot.nq != robot.nv:
         return  # states of closed robots and quaternions would need a projection
     q, qd, tau = (x[0] for x in states.arrays)
-    frame, at = tip(robot), robot.neutral()
+    frame, rest = tip(robot), robot.neutral()
     pose = robot.forward_kinematics(q, frame)
     pd = control.pd(robot, 100.0, 20.0)
-    heavier = robot.parametric("gravity")
+    heavier, weightless = robot.parametric("gravity"), control.gravity_compensation(robot)
     fixed = np.zeros(robot.nv)
     steps: dict[str, Any] = {"dt": 1e-3, "limits": "ignore", "every": None}
 
-    def held(_t: float, _q: Array, _qd: Array) -> Array:
+    def constant(_t: float, _q: Array, _qd: Array) -> Array:
         return fixed
 
     def hundred(controller: Any) -> Any:
-        return simulate(robot, q, qd, controller, duration=0.1, **steps)
+        return simulate(robot, rest, None, controller, duration=0.1, **steps)
 
     calls: dict[tuple[str, str], Callable[[], Any]] = {
         ("vjp", "forward_dynamics"): lambda: robot.vjp("forward_dynamics", (q, qd, tau), tau),
@@ -214,23 +214,21 @@ def other_calls(robot: Robot, states: States, seconds: float) -> Iterator[CallRo
         ("forward_kinematics", "two frames"): lambda: robot.forward_kinematics(
             q, [frame, robot.frame_names[-2]]
         ),
-        ("forward_dynamics", "parametric"): lambda: heavier.forward_dynamics(
+        ("parametric", "forward_dynamics"): lambda: heavier.forward_dynamics(
             q, qd, tau, gravity=robot.gravity
         ),
-        ("forward_dynamics", "method='pcg'"): lambda: robot.forward_dynamics(
-            q, qd, tau, method="pcg"
-        ),
+        ("pcg", "forward_dynamics"): lambda: robot.forward_dynamics(q, qd, tau, method="pcg"),
         ("control.pd", "called"): lambda: pd(0.0, q, qd),
         ("se3.log", ONE_STATE.name): lambda: se3.log(pose),
         ("se3.error", ONE_STATE.name): lambda: se3.error(pose, pose),
         ("random_q", "a seed"): lambda: robot.random_q(seed=0),
-        ("simulate", "one step"): lambda: simulate(robot, at, duration=1e-3, **steps),
-        ("simulate", "100 steps, pd"): lambda: hundred(pd),
-        ("simulate", "100 steps, Python"): lambda: hundred(held),
+        ("simulate", "one step"): lambda: simulate(robot, rest, duration=1e-3, **steps),
+        ("simulate", "100 steps, gravity"): lambda: hundred(weightless),
+        ("simulate", "100 steps, Python"): lambda: hundred(constant),
     }
     for (function, style), call in calls.items():
-        way = Way(function, "call()", {"call": call})
-        yield CallRow(function, style, 1, False, race(way, {PEER: None}, seconds, True))
+        timed = Way(function, "call()", {"call": call})
+        yield CallRow(function, style, 1, False, race(timed, {PEER: None}, seconds, True))
 
 
 def beyond_states(rows: list[CallRow]) -> list[CallRow]:

@@ -464,14 +464,14 @@ class Differentiation:
         return (pair, bits) if options.get("status") else pair
 
     def _usual(
-        self, key: tuple[Any, ...], inputs: tuple[Any, ...], more: tuple[Any, ...]
+        self, key: tuple[Any, ...], inputs: tuple[Any, ...], vectors: tuple[Any, ...]
     ) -> list[Any] | None:
         """The parts of a product like an earlier one; None if there was none."""
         try:
             usual = self._calls.functions.get(key)
         except TypeError:  # a function that is no name
             return None
-        return None if usual is None else usual(*inputs, *more)
+        return None if usual is None else usual(*inputs, *vectors)
 
     def _key(
         self,

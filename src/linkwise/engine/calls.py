@@ -175,14 +175,14 @@ class Calls:
     def function(self, key: tuple[Any, ...]) -> CompiledFunction:
         """A function of the table for a kind of call (a `Key`), compiled when it is called."""
         try:
-            known = self._table.get(key)
+            function = self._table.get(key)
         except TypeError:
             self._refuse_names(Key(*key))
             raise
-        if known is None:
-            own = Key(*key)  # of two threads that make one, both use the first one's
-            known = self._table.setdefault(own, self._new(own))
-        return known
+        if function is None:
+            kind = Key(*key)  # of two threads that make one, both use the first one's
+            function = self._table.setdefault(kind, self._new(kind))
+        return function
 
     def _new(self, key: Key) -> CompiledFunction:
         tasks, tree, kernels = self.tasks, self.tasks.tree, self.runtime.kernels
@@ -222,14 +222,14 @@ class Calls:
 
     def compiled(self, equations: Equations) -> CompiledFunction:
         """A function of the robot that is not in the table, by its equations."""
-        known: CompiledFunction | None = self.functions.get(equations)
-        if known is None:
+        function: CompiledFunction | None = self.functions.get(equations)
+        if function is None:
             inputs = [(port.name, port) for port in equations.inputs]
             new = CompiledFunction(
                 self.runtime, equations.name, equations, inputs, equations.outputs
             )
-            known = self.functions.setdefault(equations, new)
-        return known
+            function = self.functions.setdefault(equations, new)
+        return function
 
     def iterate(
         self,
@@ -248,11 +248,11 @@ class Calls:
         key = ("iteration", method, external, status)
         call = self.functions.get(key)
         if call is None:
-            wanted = Key("forward_dynamics", method, external=external)
-            call = self.functions.setdefault(key, iterative.function(self, wanted, status))
-        numbers = stop.arrays(values, self.tasks.tree.nv)
-        found = call((*values, *wrenches, *constants, *numbers), out, threads, device)
-        return iterative.split(found) if status else found  # type: ignore[return-value]
+            kind = Key("forward_dynamics", method, external=external)
+            call = self.functions.setdefault(key, iterative.function(self, kind, status))
+        limits = stop.arrays(values, self.tasks.tree.nv)
+        results = call((*values, *wrenches, *constants, *limits), out, threads, device)
+        return iterative.split(results) if status else results  # type: ignore[return-value]
 
 
 def _without_joints(task: Task, tree: Tree) -> list[Array]:

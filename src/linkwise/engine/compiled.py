@@ -82,7 +82,7 @@ class CompiledFunction:
         any_norm: bool = False,
     ) -> None:
         """Args:
-        equations: what is compiled, or which equations are for a dtype and a kind of device.
+        equations: to be compiled, or which of them are for a dtype and a kind of device.
         inputs: the arguments, with the names that messages call them.
         entry: the method that calls it, which can then begin in compiled code.
         constant: the results if they are the same in all states (a robot without joints).

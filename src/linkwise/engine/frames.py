@@ -28,11 +28,11 @@ def poses_of(
     """Poses (..., 4, 4) of a frame, or of several (..., k, 4, 4), seen from the base or a frame."""
     if not options and method in ("auto", "sweep") and type(frame) in (list, tuple):
         try:
-            known = calls.functions.get((NAME, tuple(frame), relative_to, False))
+            function = calls.functions.get((NAME, tuple(frame), relative_to, False))
         except TypeError:  # a name that is no text
-            known = None
-        if known is not None:  # every name was checked
-            rows = known((q,))
+            function = None
+        if function is not None:  # every name was checked
+            rows = function((q,))
             return rows.reshape(*rows.shape[:-1], len(frame), 4, 4)
     one = isinstance(frame, str)
     names = (frame,) if one else frame

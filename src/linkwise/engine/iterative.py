@@ -68,12 +68,12 @@ class Stop(NamedTuple):
         if tol is not None and not (isinstance(tol, float | np.floating) and 0.0 < tol < 1.0):
             raise ValueError(f"tol is {tol!r}; expected a number between 0 and 1")
         check_count("max_iterations", most)
-        numbers = float(tol or USUAL), float(most or 4 * nv + 20)
+        stop = float(tol or USUAL), float(most or 4 * nv + 20)
         if devices.elsewhere(values):
-            return [numbers[0]], [numbers[1]]
+            return [stop[0]], [stop[1]]
         narrow = all(getattr(x, "dtype", None) == np.float32 for x in values)
         dtype = np.float32 if narrow else np.float64
-        return np.array(numbers[:1], dtype), np.array(numbers[1:], dtype)
+        return np.array(stop[:1], dtype), np.array(stop[1:], dtype)
 
 
 ANY = Stop(None, None)
@@ -110,8 +110,8 @@ def split(results: tuple[Any, ...]) -> tuple[Any, Iterations]:
 
 
 def _outputs(tree: Tree, status: bool) -> tuple[Slot, ...]:
-    more = (Slot("iterations"), Slot("residual"), Slot("status", (), FLAGS))
-    return (Slot("result", (tree.nv,)), *(more if status else ()))
+    counts = (Slot("iterations"), Slot("residual"), Slot("status", (), FLAGS))
+    return (Slot("result", (tree.nv,)), *(counts if status else ()))
 
 
 def _equations(task: Task, tree: Tree, status: bool, dtype: str) -> Equations:
@@ -123,8 +123,8 @@ def _equations(task: Task, tree: Tree, status: bool, dtype: str) -> Equations:
         values = [*values[:-2], [graph.node("select", tol, tol, usual)], values[-1]]
         iterated = [graph.lift(x) for x in flatten(evaluate(task, tree, *values))]
         *x, steps, square = iterated
-        numbers = [number for value in values for number in value]
-        broken = graph.node("flag", summed(graph, (not_finite(graph, v) for v in numbers)))
+        scalars = [number for value in values for number in value]
+        broken = graph.node("flag", summed(graph, (not_finite(graph, v) for v in scalars)))
         residual, tolerance = graph.node("sqrt", square), values[-2][0]
         large = graph.node("flag", residual - STALLED * tolerance)
         sound = (1.0 - large) * graph.node("finite", residual)
@@ -155,8 +155,8 @@ def _again(
     by states that never enter it: so the arguments are carried, though they never change.
     """
     direct = replace(task, algorithm=DIRECT)
-    places = [k for k in range(len(values) - 2) if k != START]
-    sizes = [len(values[k]) for k in places]
+    inputs = [k for k in range(len(values) - 2) if k != START]
+    sizes = [len(values[k]) for k in inputs]
 
     def step(state: list[Any]) -> tuple[list[Any], Any]:
         carried = iter(state[len(x) :])
@@ -170,7 +170,7 @@ def _again(
         nan = graph.const(float("nan"))
         return [*(select(positive, y, nan) for y in found), *state[len(x) :]], graph.one
 
-    arguments = [number for k in places for number in values[k]]
+    arguments = [number for k in inputs for number in values[k]]
     return [graph.lift(y) for y in repeat(step, [*x, *arguments], failed)[: len(x)]]
 
 

@@ -131,7 +131,7 @@ class Plan:
 
     @cached_property
     def equations(self) -> Equations:
-        """What is compiled."""
+        """The compiled search."""
         slots = (Slot("result", (self.tree.nq,)), Slot("status", (), FLAGS))
         frames = tuple((frame.link, frame.origin, frame.rotation) for frame in self.frames)
         key = (frames, self.strict, repr(self.search))

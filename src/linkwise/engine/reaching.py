@@ -10,7 +10,7 @@ import numpy as np
 
 from linkwise.algorithms.kinematics import jacobian_columns
 from linkwise.backends.base import BATCH, ONE, Backend
-from linkwise.engine import arrays, devices
+from linkwise.engine import arrays, devices, libraries
 from linkwise.engine.calls import Calls
 from linkwise.engine.compiled import AnyBatch, CompiledFunction
 from linkwise.engine.reach_plan import NAME, RIGID, Plan
@@ -79,6 +79,14 @@ def inverse_kinematics(
         numbers = tolerance, starts
     q, bits = function((rows, first, *numbers), out, threads, device)
     return (q, bits) if status else _without_status(q, bits)
+
+
+def _seen(bits: Any) -> Any:
+    """Status flags for a look by NumPy; those on a GPU would have to be waited for, and are not."""
+    library = libraries.library_of(bits)
+    if library is None:
+        return bits
+    return library.to_numpy(bits) if library.place(bits) == "cpu" else np.uint16(0)
 
 
 def _first(plan: Plan, rows: Any) -> Any:
@@ -264,6 +272,7 @@ def _poses(places: arrays.Array) -> arrays.Array:
 
 def _without_status(q: Any, bits: Any) -> Any:
     """The result without its status: raise for bad targets, and warn of rows without a solution."""
+    bits = _seen(bits)
     if not (bits.any() if isinstance(bits, np.ndarray) else bits):
         return q
     bent = np.argwhere(bits & NOT_RIGID)

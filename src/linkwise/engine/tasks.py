@@ -59,7 +59,7 @@ class Tasks:
 
     def __init__(self, tree: Tree, name: str, parameters: tuple[Parameter, ...] = ()) -> None:
         self.tree, self.name, self.parameters = tree, name, parameters
-        self._known: dict[tuple[Key, str, str], Task] = {}
+        self._tasks: dict[tuple[Key, str, str], Task] = {}
 
     def frame(self, name: Any) -> Frame:
         """A frame by its name."""
@@ -115,10 +115,14 @@ class Tasks:
 
     def task(self, key: Key, dtype: str = "float64", device: str = "cpu") -> Task:
         """What to compute, every name checked."""
-        known = self._known.get((key, dtype, device))
-        if known is None:
-            known = self._known[key, dtype, device] = self._new(key, dtype, device)
-        return known
+        kind = (key, dtype, device)
+        try:
+            task = self._tasks.get(kind)
+        except TypeError:  # a name that is no text, which the checks below refuse
+            return self._new(*kind)
+        if task is None:
+            task = self._tasks[kind] = self._new(*kind)
+        return task
 
     def _new(self, key: Key, dtype: str, device: str) -> Task:
         at = self.frame(key.frame) if key.frame is not None else None

@@ -76,16 +76,16 @@ class Bounds(NamedTuple):
 
 
 def _bounds(robot: Robot) -> Bounds:
-    known: Bounds | None = robot._calls.functions.get("limits")
-    if known is None:
+    limits: Bounds | None = robot._calls.functions.get("limits")
+    if limits is None:
         lower, upper = limited_positions(robot)
         bounds = np.maximum(np.abs(lower), np.abs(upper))
         off = CLOSE * np.maximum(np.where(np.isfinite(bounds), bounds, 1.0), 1.0)
         most = robot.velocity_limits
         wide = most + CLOSE * np.maximum(np.where(np.isfinite(most), most, 1.0), 1.0)
         effort = bool(np.isfinite(robot.effort_limits).any())
-        known = robot._calls.functions["limits"] = Bounds(lower - off, upper + off, wide, effort)
-    return known
+        limits = robot._calls.functions["limits"] = Bounds(lower - off, upper + off, wide, effort)
+    return limits
 
 
 def _surely_within(setup: Setup, traj: Trajectory) -> bool:

@@ -52,12 +52,12 @@ class Fused:
             setup.controller is None, setup.limits.joints, setup.limits.stop, setup.drift,
             model and model.digest, tuple([each for each, _ in setup.parameters]),
         )  # fmt: skip
-        known: tuple[Rollout, int, CompiledFunction] | None = robot._calls.functions.get(kind)
-        if known is None:
+        rollout: tuple[Rollout, int, CompiledFunction] | None = robot._calls.functions.get(kind)
+        if rollout is None:
             plan = self._plan()
             function = robot._calls.compiled(plan.equations(robot.tree))
-            known = robot._calls.functions[kind] = plan, plan.samples(robot.tree), function
-        return known
+            rollout = robot._calls.functions[kind] = plan, plan.samples(robot.tree), function
+        return rollout
 
     def _plan(self) -> Rollout:
         setup, law = self.setup, self.setup.law

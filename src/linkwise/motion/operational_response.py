@@ -159,7 +159,7 @@ class _Composed:
         wrench, *rest = filled(kernel, [moved, *first, gains])
         (pulled,) = filled(pull, [q, wrench])
         np.add(tau, pulled, out=made.reshape(batch.states, robot.nv))
-        if wrong:  # what is wrong with the state, and with the target
+        if wrong:  # of the state, and of the target
             rest[-1] = np.where(wrong[0] > 0, wrong[0], rest[-1])
         shapes = [x.shape for x in self._answer.outputs[1:]]
         more = [x.reshape((*batch.shape, *s)) for x, s in zip(rest, shapes, strict=True)]

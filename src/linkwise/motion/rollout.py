@@ -140,7 +140,7 @@ class Rollout:
         return len(INTEGRATORS[self.integrator].bodies) + (self.drift == PROJECT) + self.hold
 
     def equations(self, tree: Tree) -> Equations:
-        """What is compiled."""
+        """The compiled loop."""
         law = tuple(form.key for form in self.forms)
         task = (self.dynamics.algorithm.method, self.dynamics.external)
         model = self.law_tree and self.law_tree.digest

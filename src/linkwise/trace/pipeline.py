@@ -2,7 +2,7 @@
 
     1. trace     equations run on scalars: constants fold, equal nodes are one       ``expr.py``
     2. fuse      products that are added become multiply-adds                        ``fuse.py``
-    3. assemble  regions: blocks of straight-line code, loops, what is between them  ``assemble.py``
+    3. assemble  regions: blocks of straight-line code, and loops                    ``assemble.py``
     4. order     an order of execution that suits the machine: the backend's, of ``schedule.py``
     5. guard     NaN in states that have no answer                                   ``guard.py``
     6. verify    what a legal program is, if ``LINKWISE_VERIFY=1``                   ``verify.py``

@@ -120,7 +120,7 @@ class LlvmKernel:
         if self.form == ONE:
             at = ctypes.addressof(ports)
 
-            def run_one(one: Callable[..., None] = self._one, _held: object = held) -> None:
+            def run_one(one: Callable[..., None] = self._one, _alive: object = held) -> None:
                 one(at)
 
             return run_one
