@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwise.engine import arrays, devices, libraries
+from linkwise.engine import arrays, devices, lazy, libraries
 from linkwise.engine.compiled import CompiledFunction, Runtime
 from linkwise.engine.equations import Equations, Values, flags, straight_line
 from linkwise.model.tree import Tree
@@ -128,7 +128,9 @@ def _function(name: str) -> CompiledFunction:
 
     inputs = [(port.name, port) for port in ports]
     runtime = Runtime(Tree(()), "se3")  # of no robot
-    return CompiledFunction(runtime, f"se3.{name}", equations, inputs, outputs)
+    return CompiledFunction(
+        runtime, f"se3.{name}", equations, inputs, outputs, remake=lambda: (_function, (name,))
+    )
 
 
 def _called(name: str, values: tuple[Any, ...]) -> Any:
@@ -141,6 +143,8 @@ def _called(name: str, values: tuple[Any, ...]) -> Any:
     if len(values) > 1 and any(np.ndim(x) > 2 for x in values):
         _refuse_axes(name, values)
     found, bits = function(flat)
+    if lazy.packages((bits,)):  # computed later
+        return found
     library = None if isinstance(bits, np.ndarray | np.generic) else libraries.library_of(bits)
     if library is not None and library.place(bits) != "cpu":
         return found  # whether poses are rigid would have to be waited for: rows are NaN if not
@@ -154,7 +158,8 @@ def _flat(function: str, name: str, value: Any) -> Any:
     """Poses (..., 4, 4) as vectors of 16 numbers."""
     if type(value) is np.ndarray and value.shape[-2:] == (4, 4):
         return value.reshape((*value.shape[:-2], 16))
-    if not devices.elsewhere((value,)) and type(value) is not np.ndarray:
+    there = devices.elsewhere((value,)) or lazy.packages((value,))
+    if not there and type(value) is not np.ndarray:
         arrays.refuse_mask(f"se3.{function}", name, value)
         try:
             value = np.asarray(value)

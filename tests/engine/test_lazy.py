@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
+from typing import Any
+
 import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.engine.compiled import CompiledFunction
 
 da = pytest.importorskip("dask.array")
 xr = pytest.importorskip("xarray")
@@ -32,6 +36,57 @@ def test_chunks_are_batches(robot: lw.Robot) -> None:
     assert np.array_equal(bits.compute(scheduler="sync"), flags)
     small = robot.gravity_torque(later[0].astype("float32"))
     assert small.dtype == small.compute(scheduler="sync").dtype == np.float32
+
+
+CALLS = {
+    "derivative": lambda robot, x: robot.derivative("forward_dynamics", wrt="q")(x, x, x),
+    "vjp": lambda robot, x: robot.vjp("bias", (x, x), x)[1][0],
+    "controller": lambda robot, x: lw.control.pd(robot, 1.0, 2.0)(0.0, x, x),
+    "iteration": lambda robot, x: robot.forward_dynamics(x, x, x, method="pcg"),
+    "frames": lambda robot, x: robot.forward_kinematics(x, ["link6", "link3"]),
+    "parameters": lambda robot, x: robot.parametric("gravity").bias(x, x, gravity=[0.0, 0.0, -3.0]),
+    "search": lambda robot, x: robot.inverse_kinematics(
+        x[..., None, :4] * 0.0 + POSE, "link6", directions="position", status=True
+    )[0],
+    "poses": lambda _, x: lw.se3.log(x[..., None, :4] * 0.0 + POSE),
+}
+POSE = np.eye(4)
+POSE[:3, 3] = 0.3, 0.2, 0.4
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_whatever_is_compiled_takes_arrays_of_dask(robot: lw.Robot, name: str) -> None:
+    q = np.random.default_rng(1).normal(size=(5, 6))
+    expected = CALLS[name](robot, q)
+    later = CALLS[name](robot, da.from_array(q, chunks=(3, 6)))
+    assert later.shape == expected.shape
+    assert np.array_equal(later.compute(scheduler="sync"), expected)
+
+
+@pytest.mark.parametrize("name", [name for name in CALLS if name != "poses"])
+def test_compiled_functions_are_pickled_by_how_they_are_made(robot: lw.Robot, name: str) -> None:
+    """As a worker of Dask gets them."""
+    values = []
+
+    def noted(self: CompiledFunction, *given: Any, **options: Any) -> Any:
+        values.append((self, given))
+        return general(self, *given, **options)
+
+    general = CompiledFunction.general
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(CompiledFunction, "general", noted)
+        # a robot that is gone when its function is pickled
+        CALLS[name](robot.with_gravity((0.0, 0.1, -9.0 - len(name) / 100)), np.ones((2, 6)))
+    function, given = values[-1]
+    again, results = pickle.loads(pickle.dumps(function))(*given), function(*given)
+    pairs = zip(again, results, strict=True) if isinstance(results, tuple) else [(again, results)]
+    for a, b in pairs:
+        np.testing.assert_array_equal(a, b)
+
+
+def test_functions_of_no_robot_are_pickled() -> None:
+    log = lw.se3._function("log")
+    assert pickle.loads(pickle.dumps(log)) is log
 
 
 def test_dask_messages(robot: lw.Robot) -> None:

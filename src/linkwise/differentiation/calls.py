@@ -62,13 +62,18 @@ class Made:
         function = self._functions.get(status)
         if function is None:
             equations = equations_of(self.plan, status)
-            function = self._functions[status] = self._calls.compiled(equations)
+            remake = self._calls.remade_by(_function, self.plan.asked, status)
+            function = self._functions[status] = self._calls.compiled(equations, remake)
         return function
 
     def operations(self) -> OperationCount:
         """Of one state."""
         equations = equations_of(self.plan, False)
         return count_operations(self._calls.kernels.program(equations))
+
+
+def _function(calls: Calls, asked: Asked, status: bool) -> CompiledFunction:
+    return Made(calls, asked).function(status)
 
 
 class Usual:

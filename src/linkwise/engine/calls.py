@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import inspect
 import pickle
-import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Literal, Required, TypedDict, cast
 
@@ -18,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from linkwise.backends.base import Methods
 from linkwise.engine import arrays, devices, iterative, lazy
-from linkwise.engine.compiled import CompiledFunction, Entry, Runtime, announced
+from linkwise.engine.compiled import CompiledFunction, Entry, Remake, Runtime, announced
 from linkwise.engine.equations import Equations
 from linkwise.engine.kernels import Kernels
 from linkwise.engine.parameters import Parameters
@@ -97,7 +96,6 @@ class Calls:
     """The functions of one robot: those of the table by `Key`, and all others that it compiled."""
 
     __slots__ = (
-        "__weakref__",
         "_table",
         "_unilateral",
         "functions",
@@ -199,7 +197,6 @@ class Calls:
         served = key in (plain, plain._replace(frame=None, status=True)) and not tasks.parameters
         matrices = usual.algorithm.matrices if key == plain else 0
         served = served and (bool(matrices) or not usual.algorithm.matrices)
-        me = weakref.ref(self)
         return CompiledFunction(
             self.runtime,
             TITLES.get(key.function, key.function),
@@ -208,7 +205,7 @@ class Calls:
             usual.slots(tree),
             entry=Entry(key.function, key.frame, key.status, served, matrices),
             constant=None if tree.nv else partial(_without_joints, usual, tree),
-            remake=lambda: (_function_of, (me(), tuple(key))),
+            remake=self.remade_by(_function_of, tuple(key)),
             any_norm=key.function == "normalize",
         )
 
@@ -220,13 +217,21 @@ class Calls:
             if name is not None:
                 self.tasks.frame(name)
 
-    def compiled(self, equations: Equations) -> CompiledFunction:
+    def remade_by(self, make: Callable[..., Any], *arguments: Any) -> Remake:
+        """How another process makes a function of this robot: ``make(calls, *arguments)``.
+
+        Only what calls are made from is kept: functions of a robot need not end with it.
+        """
+        made_of = (self.tasks.tree, self.tasks.name, self.tasks.parameters)
+        return lambda: (_remade, (made_of, make, arguments))
+
+    def compiled(self, equations: Equations, remake: Remake | None = None) -> CompiledFunction:
         """A function of the robot that is not in the table, by its equations."""
         function: CompiledFunction | None = self.functions.get(equations)
         if function is None:
             inputs = [(port.name, port) for port in equations.inputs]
             new = CompiledFunction(
-                self.runtime, equations.name, equations, inputs, equations.outputs
+                self.runtime, equations.name, equations, inputs, equations.outputs, remake=remake
             )
             function = self.functions.setdefault(equations, new)
         return function
@@ -284,6 +289,10 @@ def warn_of_pulls(what: str, status: Any) -> None:
 
 def _unpickled(tree_and_name: bytes) -> Calls:
     return Calls(*pickle.loads(tree_and_name))
+
+
+def _remade(made_of: tuple[Any, ...], make: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    return make(Calls(*made_of), *arguments)
 
 
 def _function_of(calls: Calls, key: tuple[Any, ...]) -> CompiledFunction:

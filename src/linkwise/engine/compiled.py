@@ -32,6 +32,9 @@ AnyBatch = arrays.Batch | devices.DeviceBatch
 Choice = Callable[[str, str], Equations]
 
 
+Remake = Callable[[], tuple[Any, ...]]  # what `__reduce__` returns
+
+
 class Runtime:
     """What all compiled functions of a robot share: kernels, and the fast entry before them."""
 
@@ -78,7 +81,7 @@ class CompiledFunction:
         *,
         entry: Entry | None = None,
         constant: Callable[[], list[Array]] | None = None,
-        remake: Callable[[], tuple[Any, ...]] | None = None,
+        remake: Remake | None = None,
         any_norm: bool = False,
     ) -> None:
         """Args:
@@ -111,7 +114,7 @@ class CompiledFunction:
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._remake is None:
-            raise TypeError(f"{self.title}: a function without a robot's name cannot be pickled")
+            raise TypeError(f"{self.title}: this compiled function cannot be pickled")
         return self._remake()
 
     def __call__(

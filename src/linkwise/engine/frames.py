@@ -11,6 +11,7 @@ from linkwise.algorithms.frame_motion import frame_poses
 from linkwise.engine import arrays
 from linkwise.engine.auto import in_loops
 from linkwise.engine.calls import Calls, Options, unpacked
+from linkwise.engine.compiled import CompiledFunction
 from linkwise.engine.equations import Equations, flags, straight_line
 from linkwise.model.tree import BASE, Frame, Tree
 from linkwise.spatial.matrices import product
@@ -74,12 +75,18 @@ def _traced(
     key = (NAME, names, relative_to, status)
     function = calls.functions.get(key)
     if function is None:
-        frames = _frames(calls, names, relative_to)
-        function = calls.compiled(_equations(calls.tasks.tree, *frames, status))
-        calls.functions[key] = function
+        function = calls.functions[key] = _function(calls, names, relative_to, status)
     found = function((q,), None, threads, device)
     rows, *more = found if status else (found,)
     return rows.reshape(*rows.shape[:-1], len(names), 4, 4), *more
+
+
+def _function(
+    calls: Calls, names: tuple[str, ...], relative_to: str | None, status: bool
+) -> CompiledFunction:
+    frames = _frames(calls, names, relative_to)
+    remake = calls.remade_by(_function, names, relative_to, status)
+    return calls.compiled(_equations(calls.tasks.tree, *frames, status), remake)
 
 
 def _equations(

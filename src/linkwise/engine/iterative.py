@@ -97,7 +97,13 @@ def function(calls: Calls, key: Key, status: bool) -> CompiledFunction:
     outputs = _outputs(tree, status)
     none = None if tree.nv else lambda: [np.zeros(slot.shape) for slot in outputs]
     return CompiledFunction(
-        calls.runtime, "forward_dynamics", equations, inputs, outputs, constant=none
+        calls.runtime,
+        "forward_dynamics",
+        equations,
+        inputs,
+        outputs,
+        constant=none,
+        remake=calls.remade_by(function, key, status),
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from linkwise.algorithms.kinematics import jacobian_columns
 from linkwise.backends.base import BATCH, ONE, Backend
-from linkwise.engine import arrays, devices, libraries
+from linkwise.engine import arrays, devices, lazy, libraries
 from linkwise.engine.calls import Calls
 from linkwise.engine.compiled import AnyBatch, CompiledFunction
 from linkwise.engine.reach_plan import NAME, RIGID, Plan
@@ -162,7 +162,19 @@ def _new_reach(calls: Calls, frame: Any, asked: Asked, status: bool) -> Reach:
     plan = new_plan(calls.tasks, frame, asked, status)
     equations = replace(plan.equations, run=partial(_solve, plan))
     inputs = [(port.name, port) for port in plan.ports]
-    return Reach(plan, CompiledFunction(calls.runtime, NAME, equations, inputs, equations.outputs))
+    function = CompiledFunction(
+        calls.runtime,
+        NAME,
+        equations,
+        inputs,
+        equations.outputs,
+        remake=calls.remade_by(_function, frame, asked, status),
+    )
+    return Reach(plan, function)
+
+
+def _function(calls: Calls, frame: Any, asked: Asked, status: bool) -> CompiledFunction:
+    return _reach(calls, frame, asked, status).function
 
 
 def new_plan(tasks: Tasks, frame: Any, asked: Asked, status: bool) -> Plan:
@@ -240,7 +252,7 @@ def flat(target: Any, frames: int | None, turning: bool) -> Any:
     """
     own = () if frames is None else (frames,)
     place = (*own, 3)
-    if not devices.elsewhere((target,)):
+    if not (devices.elsewhere((target,)) or lazy.packages((target,))):
         arrays.refuse_mask(NAME, "target", target)
         try:
             target = np.asarray(target)
@@ -272,6 +284,8 @@ def _poses(places: arrays.Array) -> arrays.Array:
 
 def _without_status(q: Any, bits: Any) -> Any:
     """The result without its status: raise for bad targets, and warn of rows without a solution."""
+    if lazy.packages((bits,)):  # computed later
+        return q
     bits = _seen(bits)
     if not (bits.any() if isinstance(bits, np.ndarray) else bits):
         return q

@@ -29,8 +29,10 @@ from numpy.typing import ArrayLike, NDArray
 from linkwise.algorithms import functions_of, ldl
 from linkwise.algorithms.configurations import difference
 from linkwise.algorithms.reaction import reaction
+from linkwise.engine import lazy
 from linkwise.engine.arrays import read
 from linkwise.engine.auto import in_loops
+from linkwise.engine.calls import Calls
 from linkwise.engine.compiled import CompiledFunction
 from linkwise.engine.equations import Equations, straight_line
 from linkwise.engine.quaternions import warn_of_norms
@@ -139,13 +141,16 @@ class Law:
             function, numbers = self._usual
             if q.dtype == qd.dtype == np.float64:
                 return function((q, qd, *numbers))
+        if lazy.packages((q, qd)):
+            values = [x.at(step) for x in self.inputs]
+            return _function(robot._calls, self.forms)((q, qd, *values))
         q, qd = read("controller", "q", robot.nq, q), read("controller", "qd", robot.nv, qd)
         kind = np.result_type(q, qd)  # numbers of the controller do not widen it
         numbers = [x.at(step).astype(kind, copy=False) for x in self.inputs]
         if in_loops("inverse_dynamics", robot.tree):
             return torques_by_calls(robot, self.forms, numbers, q, qd)
         if self._function is None:
-            self._function = robot._calls.compiled(law_equations(robot.tree, self.forms))
+            self._function = _function(robot._calls, self.forms)
             if self.steps is None:
                 wide = [x.values.astype(np.float64, copy=False) for x in self.inputs]
                 self._usual = self._function, wide
@@ -214,6 +219,11 @@ def torques_by_calls(
         assert form.called is not None  # every form of `linkwise.control` has it
         total += form.called(robot, own, q, v, threads)
     return total
+
+
+def _function(calls: Calls, forms: tuple[Form, ...]) -> CompiledFunction:
+    equations = law_equations(calls.tasks.tree, forms)
+    return calls.compiled(equations, calls.remade_by(_function, forms))
 
 
 def law_equations(tree: Tree, forms: tuple[Form, ...]) -> Equations:
