@@ -81,21 +81,10 @@ REFUSED = {
         lambda r: _rolls(r) and r["integrator"] not in ("rk4", "euler"),
         r"integrator '\w+'.*with_codegen",
     ),
-    "limits of rolled code": Refusal(
-        lambda r: _rolls(r) and r["limits"] != "none",
-        r"limits .*with_codegen|limits .* no joint",
-    ),
-    "parameters step by step": Refusal(
-        lambda r: r["constants"] != "none" and (_stepped(r) or r["integrator"] == "DOP853"),
-        "parameters",
-    ),
     "a function at every stage": Refusal(
         lambda r: r["controller"] == "python" and not r["hold"]
         and r["integrator"] == "midpoint",
         "hold",
-    ),
-    "limits at every stage": Refusal(
-        lambda r: _stepped(r) and r["limits"] != "none", "limits"
     ),
     "rows of adaptive solvers": Refusal(
         lambda r: r["controller"] == "python" and not r["hold"]

@@ -11,16 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.algorithms.configurations import normalize, rate
 from linkwise.backends.base import ONE
-from linkwise.engine.equations import straight_line
+from linkwise.motion.integrators import PROJECT
 from linkwise.motion.laws import ports_of
 from linkwise.motion.record import Record, torques_of
-from linkwise.motion.rollout import Rollout, Traced
+from linkwise.motion.rollout import Rollout
 from linkwise.motion.setup import Array, Setup
-from linkwise.motion.vectors import Numbers
-from linkwise.trace.expr import Expr, Graph
-from linkwise.trace.program import Port, Slot
+from linkwise.motion.system import acceleration_of
 from linkwise.trace.status import Status
 
 WINDOWS = 200  # of a simulation, between which it can be interrupted with what is there
@@ -113,9 +110,18 @@ class Adaptive:
             if solver.status == "failed":
                 raise ArithmeticError(problem)
             self._keep(row, solver, record.step, end)
+            if self.setup.drift == PROJECT and solver.t < solver.t_bound:
+                solver = self.solvers[row] = self._projected(solver)
             done, taken = (done, taken + 1) if record.done[row] == done else (record.done[row], 0)
             if taken > most:
                 raise ArithmeticError("too many steps within one dt")
+
+    def _projected(self, solver: Any) -> Any:
+        """A solver that goes on from the nearest state in which closed loops are closed."""
+        state = self._unit(solver.y[None])[0]
+        left = solver.t_bound - solver.t
+        first = min(solver.h_abs, left)
+        return _solver(self.setup, self.rates, solver.t, state, solver.t_bound, first)
 
     def _fail(self, row: int, why: Status) -> None:
         self.record.fault[row] = int(why)
@@ -145,11 +151,18 @@ class Adaptive:
             record.q[row], record.qd[row] = states[-1, :nq], states[-1, nq:]
 
     def _unit(self, states: Array) -> Array:
-        robot = self.setup.robot
-        if robot.nq == robot.nv:
+        """States with quaternions of unit length, and closed loops closed if drift is projected."""
+        robot, setup = self.setup.robot, self.setup
+        if robot.nq == robot.nv and setup.drift != PROJECT:
             return states
-        q = robot.normalize(np.ascontiguousarray(states[:, : robot.nq]))
-        return np.concatenate([q, states[:, robot.nq :]], 1)
+        q, qd = (np.ascontiguousarray(x) for x in np.split(states, [robot.nq], axis=1))
+        if robot.nq != robot.nv:
+            q = robot.normalize(q)
+        if setup.drift == PROJECT:
+            row = self.rates.row
+            constants = {x.name: v[row].reshape(x.shape(robot.tree)) for x, v in setup.parameters}
+            q, qd = robot.project(q, qd, **constants)
+        return np.concatenate([q, qd], 1)
 
     def _met(self, row: int, solver: Any, between: Any, end: float) -> float | None:
         """When a joint met a limit that ends the motion, if it did in the solver's last step."""
@@ -175,11 +188,14 @@ class Adaptive:
         return float(high)
 
 
-def _solver(setup: Setup, rates: Rates, begin: float, start: Array, end: float) -> Any:
+def _solver(
+    setup: Setup, rates: Rates, begin: float, start: Array, end: float, first: float | None = None
+) -> Any:
     from scipy import integrate
 
     method = getattr(integrate, setup.integrator)
-    return method(rates, begin, start, end, rtol=setup.rtol, atol=setup.atol)
+    options = {"rtol": setup.rtol, "atol": setup.atol, "first_step": first}
+    return method(rates, begin, start, end, **options)
 
 
 class Rates:
@@ -187,38 +203,19 @@ class Rates:
 
     def __init__(self, setup: Setup) -> None:
         self.setup, self.row, self.step = setup, 0, 0
-        self.tau: Array | None = None  # held, in place of the law
-        held = setup.controller is not None or (setup.hold and setup.law.depends_on_state)
-        self.given = held  # torques are given, by a function or held
-        tree = setup.robot.tree
-        forms = () if held else setup.law.forms
-        self.plan = Rollout(setup.dynamics, "rk4", forms, (False,) * len(ports_of(forms, tree)),
-                            limited=setup.limits.joints, stop=setup.limits.stop,
-                            drift=setup.drift, law_tree=setup.law_tree)  # fmt: skip
-        names = self.plan.limit_names
-        self.limits = [np.asarray(setup.limits.numbers[name]) for name in names]
-        wrenches = [Port(f"f_ext[{k}]", 6) for k in range(len(setup.f_ext))]
-        limits = [Port(name, len(setup.limits.joints)) for name in names]
-        ports = (Port("q", tree.nq), Port("qd", tree.nv), Port("tau", tree.nv),
-                 *ports_of(forms, tree), *wrenches, *limits)  # fmt: skip
-        key = (held, tuple(form.key for form in forms), self.plan.limited, self.plan.stop,
-               setup.drift, setup.dynamics.algorithm.method, setup.dynamics.external,
-               setup.law_tree and setup.law_tree.digest)  # fmt: skip
-        outputs = (Slot("result", (tree.nq + tree.nv,)),)
-        equations = straight_line("rates", key, ports, outputs, self._trace)
-        self.kernel = setup.robot._calls.compiled(equations).kernel("float64", ONE)
-
-    def _trace(self, _graph: Graph, inputs: list[list[Expr]]) -> list[Any]:
-        """``q̇`` and the acceleration, at quaternions of unit length."""
-        tree, forms = self.setup.robot.tree, self.plan.forms
-        q, v, tau, *rest = inputs
-        count, pushes = len(ports_of(forms, tree)), len(self.setup.f_ext)
-        law, wrenches, limits = rest[:count], rest[count : count + pushes], rest[count + pushes :]
-        system = Traced(self.plan, tree, law, wrenches, limits)
-        if self.given:
-            system.held = tau
-        at = Numbers(normalize(tree, q))
-        return [*rate(tree, at, v), *system.acceleration(at, Numbers(v))]
+        self.tau: Array | None = None  # held over a step, in place of the controller
+        asked = setup.controller is not None or (setup.hold and setup.law.depends_on_state)
+        self.given = asked  # torques are given, by a function or held
+        tree, forms = setup.robot.tree, () if asked else setup.law.forms
+        plan = Rollout(
+            setup.dynamics, "rk4", forms, (False,) * len(ports_of(forms, tree)),
+            limited=setup.limits.joints, stop=setup.limits.stop,
+            drift=setup.drift if isinstance(setup.drift, float) else None,
+            law_tree=setup.law_tree, parameters=tuple(each for each, _ in setup.parameters),
+        )  # fmt: skip
+        self.limits = [np.asarray(setup.limits.numbers[name]) for name in plan.limit_names]
+        function = acceleration_of(setup.robot._calls, plan, tree, rates=True)
+        self.kernel = function.kernel("float64", ONE)
 
     def __call__(self, t: float, y: Array) -> Array:
         """The derivative of (q, qd)."""
@@ -231,9 +228,10 @@ class Rates:
         numbers = [] if self.given else [x.at(self.step) for x in setup.law.inputs]
         wide = [np.broadcast_to(x, (*setup.leading, x.shape[-1])) for x in numbers]
         own = [x.reshape(-1, x.shape[-1])[self.row] for x in wide]
-        pushes = [x[self.row] for _, x in setup.f_ext]
-        given = [q, v, tau, *own, *pushes, *self.limits]
-        rows = [np.array(x, np.float64, order="C", ndmin=2) for x in given]
+        acting = [x[self.row] for _, x in setup.f_ext]
+        constants = [x[self.row] for _, x in setup.parameters]
+        inputs = [q, v, tau, *own, *acting, *self.limits, *constants]
+        rows = [np.array(x, np.float64, order="C", ndmin=2) for x in inputs]
         out: Array = np.empty((1, len(y)))
         self.kernel(rows, [out])
         if not np.isfinite(out).all():

@@ -16,23 +16,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import accumulate, pairwise
+from typing import Any
 
 import numpy as np
 
-from linkwise.algorithms import ltl
-from linkwise.algorithms.closed_dynamics import WAYS
-from linkwise.algorithms.closure_projection import corrected, stabilized
-from linkwise.algorithms.configurations import chart_rate, integrate
-from linkwise.algorithms.crba import crba
-from linkwise.algorithms.implicit import implicit_change
-from linkwise.algorithms.momentum import lagrangian, pulled, pushed
 from linkwise.engine.equations import Equations
-from linkwise.model.parameters import Parameter, put_all
-from linkwise.model.regroup import regroup
+from linkwise.model.parameters import Parameter
 from linkwise.model.tree import Tree
 from linkwise.motion.integrators import INTEGRATORS, PROJECT, Phase, State
-from linkwise.motion.laws import Form, law_torques, ports_of
-from linkwise.motion.limits import NO_STEP, NUMBERS, PLACES, Limited, outside, stop_forces
+from linkwise.motion.laws import Form, ports_of
+from linkwise.motion.limits import NUMBERS, PLACES, Limited, outside
+from linkwise.motion.system import TracedSystem
 from linkwise.motion.vectors import Numbers
 from linkwise.spatial import Scalar, Vector, select
 from linkwise.trace.assemble import assemble
@@ -41,7 +35,7 @@ from linkwise.trace.program import Array, Output, Port, Program, Slot
 from linkwise.trace.rolled import Body as LoopBody
 from linkwise.trace.rolled import Step, loop
 from linkwise.trace.status import Status
-from linkwise.trace.tracer import Task, evaluate
+from linkwise.trace.tracer import Task
 
 MOST_SAMPLED = 700  # numbers that one run writes of a state
 PAGE = 512  # numbers: rows about so far apart, or a multiple, compete for the same lines of a cache
@@ -139,99 +133,21 @@ class Rollout:
         """Bodies of the loop."""
         return len(INTEGRATORS[self.integrator].bodies) + (self.drift == PROJECT) + self.hold
 
-    def equations(self, tree: Tree) -> Equations:
-        """The compiled loop."""
+    @property
+    def content(self) -> tuple[Any, ...]:
+        """All that its equations of motion depend on, besides the robot."""
         law = tuple(form.key for form in self.forms)
         task = (self.dynamics.algorithm.method, self.dynamics.external)
         model = self.law_tree and self.law_tree.digest
-        key = (self.integrator, law, self.per_step, self.hold, self.every, *task,
-               self.limited, self.stop, self.drift, model, self.parameters)  # fmt: skip
+        return (law, *task, self.limited, self.stop, self.drift, model, self.parameters)
+
+    def equations(self, tree: Tree) -> Equations:
+        """The compiled loop."""
+        key = (self.integrator, self.per_step, self.hold, self.every, *self.content)
         return Equations(
             "simulate", key, self.ports(tree), self.slots(tree),
             lambda _effort: trace_rollout(self, tree), self.arrays(tree), guarded=False,
         )  # fmt: skip
-
-
-class Traced:
-    """The equations of motion of a tree, on traced scalars, under given torques or by a law."""
-
-    def __init__(
-        self,
-        plan: Rollout,
-        tree: Tree,
-        law: Sequence[Vector],
-        wrenches: Sequence[Vector],
-        limits: Sequence[Vector] = (),
-        constants: Sequence[Vector] = (),
-    ) -> None:
-        self.plan, self.tree, self.law, self.limits = plan, tree, law, limits
-        self.constants = constants
-        self.loaded = put_all(tree, zip(plan.parameters, constants, strict=True))
-        self.grouped = regroup(self.loaded)
-        self.controlled = plan.law_tree or tree
-        self.wrenches = wrenches
-        self.external = tuple(zip(plan.dynamics.external, wrenches, strict=True))
-        self.held: Vector | None = None
-
-    def torques(self, q: Vector, v: Vector) -> Numbers:
-        """What the law asks for."""
-        return Numbers(law_torques(self.plan.forms, self.controlled, self.law, q, v))
-
-    def acting(self, q: Vector, v: Vector, h: Scalar = NO_STEP) -> tuple[Numbers, list[Scalar]]:
-        """Torques of law and stops, and what stops resist per unit of the rates after h."""
-        tau = self.torques(q, v) if self.held is None else Numbers(self.held)
-        if not self.plan.stop:
-            return tau, [0.0] * self.tree.nv
-        push, slopes = stop_forces(self.plan.limited, self.limits, q, v, h)
-        return tau + push, slopes
-
-    def acceleration(self, q: Numbers, v: Numbers) -> Numbers:
-        """How the rates change."""
-        tau, _ = self.acting(q, v)
-        if isinstance(self.plan.drift, float):
-            way = WAYS[self.plan.dynamics.algorithm.method]
-            found = stabilized(way, self.loaded, q, v, tau, self.external, self.plan.drift)
-            return Numbers(found)
-        return Numbers(evaluate(self.plan.dynamics, self.tree, q, v, tau, *self.wrenches,
-                                *self.constants))  # fmt: skip
-
-    def projected(self, q: Numbers, v: Numbers) -> tuple[Numbers, Numbers]:
-        """The state with its closed loops closed, but for errors of second order."""
-        q_new, v_new = corrected(self.grouped, q, v)
-        return Numbers(q_new), Numbers(v_new)
-
-    def implicit_change(self, q: Numbers, v: Numbers, h: Scalar) -> Numbers:
-        """How v changes in a step whose damping and friction act at the new rates."""
-        tau, stiff = self.acting(q, v, h)
-        found = implicit_change(self.grouped, q, v, tau, h, stiff, external=self.external)
-        return Numbers(found)
-
-    def lagrangian(self, q: Numbers, v: Numbers) -> tuple[Numbers, Numbers]:
-        """The momentum, and the force at given rates with all that acts on the robot."""
-        momentum, force = lagrangian(self.grouped, q, v, external=self.external)
-        tau, _ = self.acting(q, v)
-        return Numbers(momentum), Numbers(force) + tau
-
-    def solve_mass(self, q: Numbers, p: Numbers) -> Numbers:
-        """The rates of a momentum."""
-        factors = ltl.factor(crba(self.grouped, q), self.tree.dof_parent)
-        return Numbers(ltl.solve(factors, list(p)))
-
-    def moved(self, q: Numbers, u: Numbers) -> Numbers:
-        """``q ⊕ u``."""
-        return Numbers(integrate(self.tree, q, u, [1.0]))
-
-    def chart_rate(self, u: Numbers, v: Numbers) -> Numbers:
-        """How u changes where ``q ⊕ u`` moves at the rates v."""
-        return Numbers(chart_rate(self.tree, u, v))
-
-    def pushed(self, u: Numbers, p: Numbers) -> Numbers:
-        """``dexp_uᵀ p``."""
-        return Numbers(pushed(self.tree, u, p))
-
-    def pulled(self, u: Numbers, p: Numbers) -> Numbers:
-        """``dexp_u⁻ᵀ p``."""
-        return Numbers(pulled(self.tree, u, p))
 
 
 def trace_rollout(plan: Rollout, tree: Tree) -> Program:
@@ -286,7 +202,7 @@ class _Writer:
         which = At(0, 1, CASE) if len(bodies) > 1 else None
         return loop(self.graph, count, start, *bodies, which=which, limit=limit)
 
-    def system(self, step: Step) -> Traced:
+    def system(self, step: Step) -> TracedSystem:
         """The equations of motion at a step."""
         by_step, places = self._by_step, STEP if len(self.plan.phases) > 1 else ""
         law = [
@@ -298,7 +214,7 @@ class _Writer:
         wrenches = [self.inputs[f"f_ext[{k}]"] for k in range(len(self.plan.dynamics.external))]
         limits = [self.inputs[name] for name in self.plan.limit_names]
         constants = [self.inputs[f"parameter {x.name}"] for x in self.plan.parameters]
-        return Traced(self.plan, self.tree, law, wrenches, limits, constants)
+        return TracedSystem(self.plan, self.tree, law, wrenches, limits, constants)
 
     def split(self, carried: Sequence[Expr]) -> tuple[State, list[Expr], list[Expr]]:
         """The integrator's state, torques that are held, and the health."""
@@ -336,7 +252,9 @@ class _Writer:
             self.write(step, new)
         return [*(x for vector in new for x in vector), *held, *counted]
 
-    def phase(self, which: int, system: Traced, state: State, numbers: tuple[Scalar, ...]) -> State:
+    def phase(
+        self, which: int, system: TracedSystem, state: State, numbers: tuple[Scalar, ...]
+    ) -> State:
         """The state after a phase of the integrator, or after the projection."""
         if which == len(self.integrator.bodies):
             return self.integrator.begin(*system.projected(*map(Numbers, state[:2])))

@@ -35,7 +35,8 @@ from linkwise.trace.tracer import Task
 Array = NDArray[Any]
 Controller = Callable[[float, Array, Array], ArrayLike]  # (t, q, qd) -> tau
 ASKED_IN_PYTHON = ("rk4", "euler")  # methods whose steps can be taken in Python
-SOLVERS = ("DOP853", "RK45", "RK23", "Radau", "BDF", "LSODA")  # of SciPy
+ONE_STEP, MULTISTEP = ("DOP853", "RK45", "RK23", "Radau"), ("BDF", "LSODA")
+SOLVERS = (*ONE_STEP, *MULTISTEP)  # of SciPy
 RTOL, ATOL = 1e-9, 1e-9  # of them, unless told
 LITTLE = 1 << 26  # bytes that are there in any case
 OPEN = 1e-6  # m, rad, and per second: by how much loops may miss being closed at the start
@@ -137,7 +138,7 @@ def prepare(
     key = Key("forward_dynamics", external=tuple(name for name, _ in start.f_ext))
     task = robot._calls.tasks.task(key, start.q.dtype.name, machine.kind)
     if task.rolled:
-        _refuse_with_loops(robot, integrator, limits, None if number is None else device)
+        _refuse_with_loops(robot, integrator, None if number is None else device)
     made = Setup(
         robot, start.q, start.qd, start.leading, law, function, float(dt), steps,
         None if every is None else int(every), integrator, bool(hold), start.f_ext,
@@ -237,9 +238,13 @@ def _drift(robot: Robot, integrator: str, drift: Any) -> str | float | None:
             f"simulate: integrator {integrator!r} is for robots without closed loops, and "
             f"{robot.name!r} has {len(robot.loops)}; expected one of {names}"
         )
-    if drift == PROJECT:
-        return None if integrator in SOLVERS else PROJECT  # SciPy's solvers take steps of their own
-    return None if drift is None else float(drift)
+    if drift == PROJECT and integrator in MULTISTEP:
+        raise ValueError(
+            f"simulate: drift is 'project', and integrator {integrator!r} goes on from several "
+            "states, not from a projected one; expected drift=None, a time constant in seconds, or "
+            f"an integrator that begins each step anew ({', '.join(map(repr, ONE_STEP))})"
+        )
+    return PROJECT if drift == PROJECT else None if drift is None else float(drift)
 
 
 def _refuse_open_loops(setup: Setup) -> None:
@@ -387,32 +392,24 @@ def _refuse_solver(setup: Setup) -> None:
         )
 
 
-def _refuse_with_loops(robot: Robot, integrator: str, limits: Any, device: Any) -> None:
+def _refuse_with_loops(robot: Robot, integrator: str, device: Any) -> None:
     """Raise for what only one kernel can, where the robot's functions are loops over its links."""
     wrong = None
     if integrator not in ASKED_IN_PYTHON:
         wrong = f"integrator {integrator!r} is"
-    elif limits is not None and limits != "ignore":
-        wrong = f"limits {limits!r} are"
     elif device is not None:
         wrong = f"device {device!r} is"
     if wrong is not None:
         raise ValueError(
             f"simulate: robot {robot.name!r} has so many links that its functions are loops over "
             f"them, and {wrong} for code written out link by link; expected integrator 'rk4' or "
-            "'euler', limits=None and device=None; or, of a robot of few links, "
+            "'euler', and device=None; or, of a robot of few links, "
             "robot.with_codegen('unrolled')"
         )
 
 
 def _refuse_steps_in_python(setup: Setup) -> None:
     """Raise where a function of Python would have to be asked within a step, and cannot be."""
-    if setup.parameters and (setup.stepped or setup.adaptive):
-        raise ValueError(
-            "simulate: parameters are for simulations whose steps are one kernel; expected a "
-            f"method of {', '.join(map(repr, INTEGRATORS))}, and hold=True or a law of "
-            "linkwise.control"
-        )
     if setup.integrator == "implicit" and any(x.name == "friction" for x, _ in setup.parameters):
         raise ValueError(
             "simulate: integrator 'implicit' takes friction from the robot, not from parameters; "
@@ -425,11 +422,6 @@ def _refuse_steps_in_python(setup: Setup) -> None:
         raise ValueError(
             f"simulate: {why}, which integrator {setup.integrator!r} cannot; expected 'rk4' or "
             "'euler', or else hold=True or a law of linkwise.control"
-        )
-    if setup.limits.joints:
-        raise ValueError(
-            f"simulate: {why}, and then limits cannot be watched; expected limits=None, or else "
-            "hold=True or a law of linkwise.control"
         )
 
 
