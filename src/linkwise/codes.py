@@ -382,6 +382,11 @@ class Code(Enum):
         "write zero or more",
     )
     SPRING = told("the spring (stiffness) is left out", NOT_NEEDED)
+    ACTUATOR_FORCES = told(
+        "actuators that are springs or dampers in MuJoCo, without any control (position, velocity, "
+        "general with a bias), are left out: {names}; torques are those that you give",
+        "give their torques by a controller, such as linkwise.control.pd; <motor> has none",
+    )
     TENDON_FORCES = told("stiffness and damping of the tendon are left out", NOT_NEEDED)
     GRAVCOMP = told("gravcomp is left out: the body has its weight", NOT_NEEDED)
     MOCAP = told("a mocap body is taken as fixed to the world", NOT_NEEDED)
