@@ -33,6 +33,7 @@ from linkwise.engine.arrays import read
 from linkwise.engine.auto import in_loops
 from linkwise.engine.quaternions import warn_of_norms
 from linkwise.engine.served import Function
+from linkwise.errors import ControlWarning, warn
 from linkwise.model.tree import Tree
 from linkwise.robot import Robot
 from linkwise.spatial import Scalar, Vector
@@ -439,7 +440,20 @@ def law_of(function: str, robot: Any, form: Form, *values: Any) -> Law:
     for x in read_:
         if x.name == "target":
             warn_of_norms(robot.tree, function, "target", x.values)
+        elif x.name in ("kp", "kd"):
+            warn_of_negative(function, x)
     return Law(robot, (Term(form, tuple(read_)),))
+
+
+def warn_of_negative(function: str, gain: Numbered) -> None:
+    """Warn of a gain below zero, which drives joints away from their target."""
+    if (gain.values < 0.0).any():
+        least = float(gain.values.min())
+        warn(
+            ControlWarning,
+            f"{function}: {gain.name} has numbers below zero, the least {least:g}: errors grow; "
+            "expected zero or more",
+        )
 
 
 def numbers_of(function: str, name: str, size: int, value: Any) -> Numbered:
