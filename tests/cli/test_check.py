@@ -607,3 +607,19 @@ def test_an_mjcf_file_is_read_by_its_own_reader(tmp_path: Path) -> None:
     path.write_text(good.replace('axis="0 0 1"', 'axis="0 0 zero"'))
     done = CliRunner().invoke(main, ["check", str(path)])
     assert done.exit_code == 1 and "arm.xml:1" in done.output and "1 error" in done.output
+
+
+def test_bundled_robots_have_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are taken by name, as by every command; a file of that name wins."""
+    monkeypatch.chdir(tmp_path)
+    runner = CliRunner()
+    done = runner.invoke(main, ["check", "iiwa14"])
+    assert done.exit_code == 0 and "iiwa14: a bundled robot, of published numbers" in done.output
+    assert "note: " in done.output and "0 errors, 0 warnings" in done.output
+    facts = json.loads(runner.invoke(main, ["check", "iiwa14", "--json"]).output)
+    assert facts == {"problems": [], "errors": 0, "warnings": 0}
+    done = runner.invoke(main, ["check", "iiwa14", "--repair", "out.urdf"])
+    assert done.exit_code == 2 and "iiwa14 is a bundled robot" in done.output
+    assert "does not exist" in runner.invoke(main, ["check", "iiwa15"]).output
+    Path("iiwa14").write_text(GOOD)
+    assert "a bundled robot" not in runner.invoke(main, ["check", "iiwa14"]).output
