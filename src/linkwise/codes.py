@@ -25,7 +25,11 @@ PART = (
     "link {link!q}, merged with links fixed to it into the body moved by joint {joint!q}, has "
     "principal inertias ({principal}) kg m²"
 )
-ONE_SOURCE_OF_LINK = "take mass, centre and inertia of this link from one source"
+ONE_SOURCE_OF_LINK = (
+    "take mass, centre and inertia of this link from one source; --repair writes the nearest "
+    "possible"
+)
+REPAIR_OF_LINK = ", as part of a consistent body (`linkwise check --repair` writes the nearest)"
 ONE_SOURCE = "take mass, centre and inertia from one source; --repair writes the nearest possible"
 WAYS_OUT = 'repair="nearest" takes the nearest physically consistent body, strict=False this one'
 MIMIC_FREE = 'mimic="free" lets the joint move on its own'
@@ -427,10 +431,12 @@ class Code(Enum):
         ONE_SOURCE,
     )
     HIDDEN_NEGATIVE_INERTIA = told(
-        PART + "; expected none negative: taken as written", ONE_SOURCE_OF_LINK
+        PART + "; expected none negative: taken as written" + REPAIR_OF_LINK, ONE_SOURCE_OF_LINK
     )
     HIDDEN_TRIANGLE = told(
-        PART + "; expected each at most the sum of the other two: taken as written",
+        PART
+        + "; expected each at most the sum of the other two: taken as written"
+        + REPAIR_OF_LINK,
         ONE_SOURCE_OF_LINK,
     )
     INERTIA_WITHOUT_MASS = told(

@@ -338,6 +338,26 @@ def test_a_body_that_lost_a_part_is_not_judged(path: Path, end: str) -> None:
     assert "TRIANGLE" not in problem.code.name
 
 
+@pytest.mark.parametrize("moment", ["-1e-3", "0.1"])
+def test_what_a_whole_body_hides_is_repaired(path: Path, moment: str) -> None:
+    """An inertia that cannot exist, of a link merged with another."""
+    rest = 'ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/></inertial></link>'
+    path.write_text(
+        '<robot name="r"><link name="base"/>'
+        f'<link name="a"><inertial><mass value="1"/><inertia ixx="{moment}" {rest}'
+        '<link name="b"><inertial><mass value="9"/>'
+        f'<inertia ixx="0.4" {rest.replace("0.01", "0.4")}'
+        '<joint name="j" type="continuous"><parent link="base"/><child link="a"/></joint>'
+        '<joint name="k" type="fixed"><parent link="a"/><child link="b"/></joint></robot>'
+    )
+    with pytest.warns(lw.RobotFileWarning, match="check --repair` writes the nearest"):
+        lw.load(path)
+    mended = path.with_name("mended.urdf")
+    done = CliRunner().invoke(main, ["check", str(path), "--repair", str(mended)])
+    assert "written, 1 change; left: 0 errors, 0 warnings" in done.output
+    lw.load(mended)
+
+
 def test_impossible_bodies_are_warnings_where_asked(path: Path) -> None:
     text = changed('iyy="0.2" iyz="0" izz="0.2"', 'iyy="0.2" iyz="0" izz="0.9"')
     result = run(path, text, "--no-strict")
