@@ -411,14 +411,37 @@ def computed_torque(
     kd ė + kp e = 0``, gains in 1/s² and 1/s. Arguments as for `pd`.
 
     Joints without a motor (`Robot.actuated`), such as a floating base, get no torque: the others
-    have the accelerations asked for, and these react (partial feedback linearisation).
+    have the accelerations asked for, and these react (partial feedback linearisation). A grasp on
+    whose floating bases contact forces act is refused, unless all contacts are on one robot and its
+    link carries the object.
 
     With closed loops, the smallest torques that do the same, as `Robot.inverse_dynamics` gives
     them: accelerations that the loops do not allow become the nearest ones that they do, in the
     sense of kinetic energy.
     """
+    _refuse_bases_in_contact("computed_torque", a_robot("computed_torque", robot))
     target = _target(robot, target)
     return law_of("computed_torque", robot, COMPUTED, kp, kd, target, rates, acceleration)
+
+
+def _refuse_bases_in_contact(function: str, robot: Robot) -> None:
+    """Raise where contact forces on an object act on a floating base: how it reacts depends on
+    them, and they on the torques.
+    """
+    tree = robot.tree
+    if tree.held is None:
+        return
+    reacting, bases = set(tree.reacting), set(tree.passive) & set(tree.free_dofs)
+    if tree.held.carrier is None:
+        bases -= set(range(tree.nv - 6, tree.nv))  # of the object
+    if bases - reacting:
+        first = min(bases - reacting)
+        joint = next(x.joint_name for x in tree.links if first in dict(x.dofs))
+        raise ValueError(
+            f"{function}: contact forces move the floating base {joint!r} of {robot.name!r}, and "
+            "how it reacts is not known before them; expected linkwise.control.pd, arms on fixed "
+            "bases, or all contacts on one robot, the first rigid, without object_state=True"
+        )
 
 
 def _target(robot: Any, target: Any) -> Any:
