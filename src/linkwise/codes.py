@@ -209,6 +209,23 @@ class Code(Enum):
         "rpy={value!q} is more than a full turn; expected radians: taken as written",
         "write angles in radians: 90 degrees are 1.5708",
     )
+    FAR_CENTRE = told(
+        "the centre of mass is {distance:.4g} m from the link's origin; expected metres: taken as "
+        "written",
+        "write lengths in metres: 30 mm are 0.03",
+    )
+    DISTANT_CENTRE = hint(
+        "the centre of mass is {distance:.4g} m from the link's origin",
+        "write lengths in metres: 30 mm are 0.03",
+    )
+    DEGREES = told(
+        "lower={lower:g} and upper={upper:g} look like degrees; expected radians: taken as written",
+        "write angles in radians: 90 degrees are 1.5708",
+    )
+    WIDE_RANGE = hint(
+        "lower={lower:g} and upper={upper:g} are radians, {turns:.3g} turns",
+        "write angles in radians: 90 degrees are 1.5708; or make the joint continuous",
+    )
     LIMITS_SWAPPED = told(
         "lower={lower:g} is above upper={upper:g}: the joint's range is not limited",
         "exchange lower and upper if that was meant, or make the joint continuous",

@@ -338,6 +338,36 @@ def test_a_body_that_lost_a_part_is_not_judged(path: Path, end: str) -> None:
     assert "TRIANGLE" not in problem.code.name
 
 
+UNITS = [
+    ('<origin xyz="0 0 0.1"/>', '<origin xyz="0 0 100"/>', "FAR_CENTRE", "100 m from the link's"),
+    ('<origin xyz="0 0 0.1"/>', '<origin xyz="0 0 6"/>', "DISTANT_CENTRE", "6 m from the link's"),
+    ('lower="-1" upper="2"', 'lower="-170" upper="90"', "DEGREES", "look like degrees; expected r"),
+    ('lower="-1" upper="2"', 'lower="-31.4" upper="31.4"', "WIDE_RANGE", "radians, 9.99 turns"),
+    ('lower="-1" upper="2"', 'lower="-100" upper="100"', "WIDE_RANGE", "are radians, 31.8 turns"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "code", "expected"), UNITS)
+def test_numbers_that_may_be_of_other_units(
+    path: Path, old: str, new: str, code: str, expected: str
+) -> None:
+    """Hints; warnings when the file is loaded, where hardly anything else can be meant."""
+    path.write_text(changed(old, new))
+    (problem,) = lw.check(path)
+    assert problem.code.name == code and expected in problem.message, problem
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        lw.load(path)
+    told = code in ("FAR_CENTRE", "DEGREES")
+    assert problem.severity == ("warning" if told else "hint") and len(caught) == told
+
+
+@pytest.mark.parametrize("limits", ['lower="-1e6" upper="1e6"', 'lower="-6.3" upper="6.3"'])
+def test_ranges_that_are_no_matter_of_units(path: Path, limits: str) -> None:
+    path.write_text(changed('lower="-1" upper="2"', limits))
+    assert lw.check(path) == []
+
+
 @pytest.mark.parametrize("moment", ["-1e-3", "0.1"])
 def test_what_a_whole_body_hides_is_repaired(path: Path, moment: str) -> None:
     """An inertia that cannot exist, of a link merged with another."""
