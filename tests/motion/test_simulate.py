@@ -290,6 +290,26 @@ def test_equations_of_the_laws(puma: lw.Robot) -> None:
     assert lw.control.zero(puma)(0.0, q, qd).tolist() == np.zeros((7, 6)).tolist()
 
 
+def test_sums_of_laws(puma: lw.Robot) -> None:
+    """`sum` adds them; what has a memory is no summand."""
+    one, q = lw.control.gravity_compensation(puma), bent(puma)
+    two = lw.control.pd(puma, 3.0, 1.0)
+    expected = one(0.0, q, np.zeros(6)) + two(0.0, q, np.zeros(6))
+    np.testing.assert_allclose(sum([one, two])(0.0, q, np.zeros(6)), expected)
+    late = lw.control.delayed(one, 0.01)
+    for wrong in (lambda: late + two, lambda: two + late, lambda: late + 3, lambda: 3 + late):
+        with pytest.raises(TypeError, match=r"cannot be added; .*delayed\(law \+ law, time"):
+            wrong()
+    with pytest.raises(TypeError, match="a law and a int cannot be added; expected two laws"):
+        3 + two
+    path = lw.control.pd(puma, lw.control.PerStep(np.ones((3, 6))), 1.0)
+    for law in (two, path):
+        with pytest.raises(TypeError, match="law: step is 'a'; expected a whole number of steps"):
+            law(0.0, q, q, step="a")
+        with pytest.raises(ValueError, match="law: step is -7; expected 0 or more"):
+            law(0.0, q, q, step=-7)
+
+
 @pytest.mark.parametrize("name", ["pd", "computed_torque"])
 def test_gains_below_zero_are_told(puma: lw.Robot, name: str) -> None:
     make = getattr(lw.control, name)

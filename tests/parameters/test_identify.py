@@ -537,6 +537,9 @@ def test_messages_of_logs(arm: lw.Robot) -> None:
         with pytest.raises(error, match=match):
             lw.identify(arm, x, **words)
     for name in ("q", "qd", "qdd", "tau"):
+        states = {"q": x, "qd": x, "qdd": x, "tau": x} | {name: x + 1e200}
+        with pytest.raises(ValueError, match=f"{name} has numbers as large as 1e.200; expected at"):
+            lw.identify(arm, **states)
         states = {"q": x, "qd": x, "qdd": x, "tau": x} | {name: x + 1j}
         with pytest.raises(TypeError, match=f"{name} cannot be read as numbers .it is complex"):
             lw.identify(arm, **states)

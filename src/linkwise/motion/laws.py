@@ -117,7 +117,8 @@ class Law:
         if not isinstance(other, Law):
             raise TypeError(
                 f"a law and a {type(other).__name__} cannot be added; expected two laws, made by "
-                "functions of linkwise.control"
+                "functions of linkwise.control (of controllers with a memory, those inside: "
+                "delayed(law + law, time))"
             )
         if other.robot.tree.digest != self.robot.tree.digest:
             raise ValueError(
@@ -126,8 +127,16 @@ class Law:
             )
         return Law(self.robot, self.terms + other.terms)
 
+    def __radd__(self, other: object) -> Law:
+        """The law itself, added to the 0 that `sum` begins with."""
+        if isinstance(other, int) and other == 0:
+            return self
+        return self + other
+
     def __call__(self, t: Any, q: ArrayLike, qd: ArrayLike, step: Any = 0) -> Any:
         """Torques (..., nv) in states; numbers per step are those of ``step``."""
+        if not (isinstance(step, int) and step >= 0):
+            _check_steps(step)
         robot = self.robot
         q, qd = read("law", "q", robot.nq, q), read("law", "qd", robot.nv, qd)
         kind = np.result_type(q, qd)  # numbers of the law do not widen it
@@ -159,6 +168,18 @@ class Law:
     def __repr__(self) -> str:
         names = " + ".join(term.form.name for term in self.terms) or "zero"
         return f"<Law for {self.robot.name!r}: {names}>"
+
+
+def _check_steps(step: Any) -> None:
+    """Raise unless it is the number of a step, or an array of them."""
+    try:
+        steps = np.asarray(step)
+    except ValueError:
+        steps = np.empty(0, object)
+    if steps.dtype.kind not in "iu":
+        raise TypeError(f"law: step is {step!r}; expected a whole number of steps, from 0 on")
+    if steps.size and steps.min() < 0:
+        raise ValueError(f"law: step is {int(steps.min())}; expected 0 or more")
 
 
 def ports_of(forms: Sequence[Form], tree: Tree) -> list[Port]:
