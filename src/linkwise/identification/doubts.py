@@ -24,7 +24,7 @@ ON_BOUNDARY = 1e-5  # eigenvalue of a pseudo-inertia, relative to its largest, a
 AGAINST = -0.3  # correlation with the torques of the robot as it is: opposite signs are tried
 MUCH_BETTER = 0.25  # squares with opposite signs: then they are the cause
 SMOOTH, ROUGH = 0.95, 0.5  # correlation of neighbouring samples: of positions, and of accelerations
-LAG_SHARE = 0.1  # of the squares left: what a lag explains, else it is none
+LAG_SHARE = 0.3  # of the squares left: less may be other errors of the model
 LAG_ERRORS = 8.0  # standard errors of a lag: it is no chance beyond
 EPS = 1e-300
 
