@@ -38,6 +38,14 @@ def test_every_warning_is_public_documented_and_of_one_family():
         assert f".. autoclass:: linkwise.{name}\n" in page, name
 
 
+def test_every_exception_is_public_and_documented():
+    page = (Path(__file__).parents[1] / "docs" / "reference.md").read_text(encoding="utf-8")
+    for name, x in vars(errors).items():
+        if inspect.isclass(x) and issubclass(x, Exception) and not issubclass(x, Warning):
+            assert getattr(lw, name) is x and name in lw.__all__, name
+            assert f".. autoexception:: linkwise.{name}\n" in page, name
+
+
 def test_every_public_method_has_a_sentence_and_types():
     for name in METHODS:
         method = getattr(lw.Robot, name)

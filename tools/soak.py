@@ -5,7 +5,7 @@
     python tools/soak.py --calls 300         a number of calls instead: the same ones each time
 
 Every call either returns or raises what is documented, in words without internals of Python or of
-linkwise; memory is flat after a third of the time. Exit status 1 where that does not hold.
+linkwise; memory is flat in the second half of the time. Exit status 1 where that does not hold.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ INTERNAL = re.compile(
     r"Derivatives\.|Differentiation\.|Conversions\.|truth value|^could not convert|not callable|"
     r"not supported between|unsupported operand|index out of range|^$"
 )
-FLAT = 1.0  # MB of memory per minute after a third of the time, and
-SPARE = 48.0  # MB in all: kernels of robots that come late
+FLAT = 1.0  # MB of memory per minute in the second half of the time, and
+CERTAIN = 4.0  # standard errors of that slope: less is chance
+PARTS = 4  # of the second half; a leak grows in each, a kernel that comes late in one
 CACHED = 64  # calls of one kind before memory is measured
 
 
@@ -60,24 +61,33 @@ class Card:
 
     @property
     def slope(self) -> float:
-        """MB per minute, by the last two thirds of the time."""
-        t, m = np.array(self.memory).T
-        late = t >= t[-1] / 3.0
-        if late.sum() < 3 or not np.isfinite(m).all():
-            return 0.0
-        return float(60.0 * np.polyfit(t[late], m[late], 1)[0])
-
-    @property
-    def grown(self) -> float:
-        """MB of the last two thirds of the time."""
-        t, m = np.array(self.memory).T
-        late = m[t >= t[-1] / 3.0]
-        return float(late[-1] - late[0]) if len(late) else 0.0
+        """MB per minute, in the second half of the time."""
+        return self._trend()[0]
 
     @property
     def is_flat(self) -> bool:
-        """Whether memory stays what it was."""
-        return self.slope <= FLAT or not self.grown > SPARE
+        """Whether memory stays what it was: a leak grows by more than chance, and all the time."""
+        slope, error, parts = self._trend()
+        leaks = slope > FLAT and slope > CERTAIN * error
+        return not (leaks and all(x > 0.25 * slope for x in parts))
+
+    def _trend(self) -> tuple[float, float, list[float]]:
+        """MB per minute in the second half of the time, its standard error, and that of its parts.
+
+        The error counts neighbouring measurements as one where their residuals are alike.
+        """
+        t, m = np.array(self.memory).T / [[60.0], [1.0]]
+        t, m = (x[t >= t[-1] / 2.0] for x in (t, m))
+        if len(t) < 3 * PARTS or not np.isfinite(m).all():
+            return 0.0, 0.0, []
+        line = np.polyfit(t, m, 1)
+        residual = m - np.polyval(line, t)
+        square, spread = float(residual @ residual), float(np.sum((t - t.mean()) ** 2))
+        alike = float(residual[1:] @ residual[:-1]) / square if square > 0.0 else 0.0
+        factor = (1.0 + max(alike, 0.0)) / max(1.0 - max(alike, 0.0), 1.0 / len(t))
+        error = (factor * square / (len(t) - 2) / spread) ** 0.5
+        parts = zip(np.array_split(t, PARTS), np.array_split(m, PARTS), strict=True)
+        return float(line[0]), error, [float(np.polyfit(a, b, 1)[0]) for a, b in parts]
 
     def __str__(self) -> str:
         """Write the card."""

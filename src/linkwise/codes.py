@@ -25,7 +25,11 @@ PART = (
     "link {link!q}, merged with links fixed to it into the body moved by joint {joint!q}, has "
     "principal inertias ({principal}) kg m²"
 )
-ONE_SOURCE_OF_LINK = "take mass, centre and inertia of this link from one source"
+ONE_SOURCE_OF_LINK = (
+    "take mass, centre and inertia of this link from one source; --repair writes the nearest "
+    "possible"
+)
+REPAIR_OF_LINK = ", as part of a consistent body (`linkwise check --repair` writes the nearest)"
 ONE_SOURCE = "take mass, centre and inertia from one source; --repair writes the nearest possible"
 WAYS_OUT = 'repair="nearest" takes the nearest physically consistent body, strict=False this one'
 MIMIC_FREE = 'mimic="free" lets the joint move on its own'
@@ -205,6 +209,23 @@ class Code(Enum):
         "rpy={value!q} is more than a full turn; expected radians: taken as written",
         "write angles in radians: 90 degrees are 1.5708",
     )
+    FAR_CENTRE = told(
+        "the centre of mass is {distance:.4g} m from the link's origin; expected metres: taken as "
+        "written",
+        "write lengths in metres: 30 mm are 0.03",
+    )
+    DISTANT_CENTRE = hint(
+        "the centre of mass is {distance:.4g} m from the link's origin",
+        "write lengths in metres: 30 mm are 0.03",
+    )
+    DEGREES = told(
+        "lower={lower:g} and upper={upper:g} look like degrees; expected radians: taken as written",
+        "write angles in radians: 90 degrees are 1.5708",
+    )
+    WIDE_RANGE = hint(
+        "lower={lower:g} and upper={upper:g} are radians, {turns:.3g} turns",
+        "write angles in radians: 90 degrees are 1.5708; or make the joint continuous",
+    )
     LIMITS_SWAPPED = told(
         "lower={lower:g} is above upper={upper:g}: the joint's range is not limited",
         "exchange lower and upper if that was meant, or make the joint continuous",
@@ -382,6 +403,11 @@ class Code(Enum):
         "write zero or more",
     )
     SPRING = told("the spring (stiffness) is left out", NOT_NEEDED)
+    ACTUATOR_FORCES = told(
+        "actuators that are springs or dampers in MuJoCo, without any control (position, velocity, "
+        "general with a bias), are left out: {names}; torques are those that you give",
+        "give their torques by a controller, such as linkwise.control.pd; <motor> has none",
+    )
     TENDON_FORCES = told("stiffness and damping of the tendon are left out", NOT_NEEDED)
     GRAVCOMP = told("gravcomp is left out: the body has its weight", NOT_NEEDED)
     MOCAP = told("a mocap body is taken as fixed to the world", NOT_NEEDED)
@@ -422,10 +448,12 @@ class Code(Enum):
         ONE_SOURCE,
     )
     HIDDEN_NEGATIVE_INERTIA = told(
-        PART + "; expected none negative: taken as written", ONE_SOURCE_OF_LINK
+        PART + "; expected none negative: taken as written" + REPAIR_OF_LINK, ONE_SOURCE_OF_LINK
     )
     HIDDEN_TRIANGLE = told(
-        PART + "; expected each at most the sum of the other two: taken as written",
+        PART
+        + "; expected each at most the sum of the other two: taken as written"
+        + REPAIR_OF_LINK,
         ONE_SOURCE_OF_LINK,
     )
     INERTIA_WITHOUT_MASS = told(

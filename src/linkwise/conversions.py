@@ -341,10 +341,25 @@ class Conversions:
 def layout_of(tree: Tree, description: RobotDescription, library: str, model: Any = None) -> Layout:
     """How a library lays a robot out: by its rule for the robot's file, or as a model has it."""
     if model is not None:
-        return Layout(tree, library, list(_order_of(tree, description.name, library, model)))
+        layout = Layout(tree, library, list(_order_of(tree, description.name, library, model)))
+        _check_size(layout, model)
+        return layout
     if not description.links:  # made of a tree, which no file describes
         return Layout(tree, library, [joint for _, joint in tree.names()])
     return Layout(tree, library, of_library(description, library))
+
+
+def _check_size(layout: Layout, model: Any) -> None:
+    """Raise where a model has other numbers for the same joints, as none for mimic joints."""
+    if (model.nq, model.nv) != (layout.nq, layout.nv):
+        way_out = ""
+        if layout.name == "Pinocchio" and layout.follower:
+            way_out = ": pinocchio.buildModelFromUrdf(file), without mimic=True"
+        raise ValueError(
+            f"model has nq {model.nq} and nv {model.nv}, and all its joints have nq {layout.nq} "
+            f"and nv {layout.nv} here; expected a model whose joints, mimic joints too, "
+            f"all have numbers{way_out}"
+        )
 
 
 def _order_of(tree: Tree, robot: str, library: str, model: Any) -> Iterator[str]:

@@ -73,6 +73,10 @@ class ContactWarning(LinkwiseWarning):
     """A contact that can only push was computed to pull."""
 
 
+class ControlWarning(LinkwiseWarning):
+    """A controller is made, and its gains make errors grow: some are negative."""
+
+
 class ConvergenceWarning(LinkwiseWarning):
     """An iteration, such as inverse kinematics, did not converge for some rows."""
 

@@ -1007,6 +1007,13 @@ class Functions(Derivatives, Differentiation):
         Several frames: a list of k names, and targets (..., k, 4, 4). Closed loops of the robot are
         closed too, to ``tol``; `project` closes them to rounding.
 
+        A floating base moves too, as any joint does, so that almost any target is reached: for
+        joints alone, load the robot with a fixed base, or `lock` the joint of its base.
+
+        Axes of targets are right-handed, perpendicular and of unit length, to 1e-6. The rotation
+        that is nearest to a matrix R of measurements is ``U @ Vt``, with ``U, _, Vt =
+        numpy.linalg.svd(R)``, where its determinant is positive.
+
         Computed in float64; for float32 arguments the result is rounded.
         """
         asked = Asked(directions, limits, restarts, tol)

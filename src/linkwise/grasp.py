@@ -24,6 +24,7 @@ from linkwise.model.contacts import (
     contacts_of,
     grasped,
     normal_in_object,
+    refuse_idle,
     turned,
 )
 from linkwise.model.description import Pose, RobotDescription
@@ -116,6 +117,7 @@ class Grasp(Robot):
             self._keeps_state,
             _length(length),
         )
+        refuse_idle(self._contacts, [arm.name for arm in self._arms])
         closing = Closing(_loops(tree, self._contacts))
         self._set(RobotDescription(name, (), ()), Policy(), Calls(tree, name), closing)
 

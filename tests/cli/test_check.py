@@ -338,6 +338,56 @@ def test_a_body_that_lost_a_part_is_not_judged(path: Path, end: str) -> None:
     assert "TRIANGLE" not in problem.code.name
 
 
+UNITS = [
+    ('<origin xyz="0 0 0.1"/>', '<origin xyz="0 0 100"/>', "FAR_CENTRE", "100 m from the link's"),
+    ('<origin xyz="0 0 0.1"/>', '<origin xyz="0 0 6"/>', "DISTANT_CENTRE", "6 m from the link's"),
+    ('lower="-1" upper="2"', 'lower="-170" upper="90"', "DEGREES", "look like degrees; expected r"),
+    ('lower="-1" upper="2"', 'lower="-31.4" upper="31.4"', "WIDE_RANGE", "radians, 9.99 turns"),
+    ('lower="-1" upper="2"', 'lower="-100" upper="100"', "WIDE_RANGE", "are radians, 31.8 turns"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "code", "expected"), UNITS)
+def test_numbers_that_may_be_of_other_units(
+    path: Path, old: str, new: str, code: str, expected: str
+) -> None:
+    """Hints; warnings when the file is loaded, where hardly anything else can be meant."""
+    path.write_text(changed(old, new))
+    (problem,) = lw.check(path)
+    assert problem.code.name == code and expected in problem.message, problem
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        lw.load(path)
+    told = code in ("FAR_CENTRE", "DEGREES")
+    assert problem.severity == ("warning" if told else "hint") and len(caught) == told
+
+
+@pytest.mark.parametrize("limits", ['lower="-1e6" upper="1e6"', 'lower="-6.3" upper="6.3"'])
+def test_ranges_that_are_no_matter_of_units(path: Path, limits: str) -> None:
+    path.write_text(changed('lower="-1" upper="2"', limits))
+    assert lw.check(path) == []
+
+
+@pytest.mark.parametrize("moment", ["-1e-3", "0.1"])
+def test_what_a_whole_body_hides_is_repaired(path: Path, moment: str) -> None:
+    """An inertia that cannot exist, of a link merged with another."""
+    rest = 'ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/></inertial></link>'
+    path.write_text(
+        '<robot name="r"><link name="base"/>'
+        f'<link name="a"><inertial><mass value="1"/><inertia ixx="{moment}" {rest}'
+        '<link name="b"><inertial><mass value="9"/>'
+        f'<inertia ixx="0.4" {rest.replace("0.01", "0.4")}'
+        '<joint name="j" type="continuous"><parent link="base"/><child link="a"/></joint>'
+        '<joint name="k" type="fixed"><parent link="a"/><child link="b"/></joint></robot>'
+    )
+    with pytest.warns(lw.RobotFileWarning, match="check --repair` writes the nearest"):
+        lw.load(path)
+    mended = path.with_name("mended.urdf")
+    done = CliRunner().invoke(main, ["check", str(path), "--repair", str(mended)])
+    assert "written, 1 change; left: 0 errors, 0 warnings" in done.output
+    lw.load(mended)
+
+
 def test_impossible_bodies_are_warnings_where_asked(path: Path) -> None:
     text = changed('iyy="0.2" iyz="0" izz="0.2"', 'iyy="0.2" iyz="0" izz="0.9"')
     result = run(path, text, "--no-strict")
@@ -607,3 +657,19 @@ def test_an_mjcf_file_is_read_by_its_own_reader(tmp_path: Path) -> None:
     path.write_text(good.replace('axis="0 0 1"', 'axis="0 0 zero"'))
     done = CliRunner().invoke(main, ["check", str(path)])
     assert done.exit_code == 1 and "arm.xml:1" in done.output and "1 error" in done.output
+
+
+def test_bundled_robots_have_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are taken by name, as by every command; a file of that name wins."""
+    monkeypatch.chdir(tmp_path)
+    runner = CliRunner()
+    done = runner.invoke(main, ["check", "iiwa14"])
+    assert done.exit_code == 0 and "iiwa14: a bundled robot, of published numbers" in done.output
+    assert "note: " in done.output and "0 errors, 0 warnings" in done.output
+    facts = json.loads(runner.invoke(main, ["check", "iiwa14", "--json"]).output)
+    assert facts == {"problems": [], "errors": 0, "warnings": 0}
+    done = runner.invoke(main, ["check", "iiwa14", "--repair", "out.urdf"])
+    assert done.exit_code == 2 and "iiwa14 is a bundled robot" in done.output
+    assert "does not exist" in runner.invoke(main, ["check", "iiwa15"]).output
+    Path("iiwa14").write_text(GOOD)
+    assert "a bundled robot" not in runner.invoke(main, ["check", "iiwa14"]).output

@@ -78,6 +78,8 @@ def test_limits_that_are_exceeded_are_shown(tmp_path: Path) -> None:
     line = next(x for x in done.output.splitlines() if x.startswith("q joint2"))
     assert "limits -0.1 to 0.1, exceeded" in line and "position of 'joint2'" in done.output
     assert "velocity of 'joint2'" in done.output and "beyond its limit" in done.output
+    assert "expected --limits stop or --limits event for positions" in done.output
+    assert "--limits ignore for no warning" in done.output and "limits=" not in done.output
     assert "beyond its limit" not in run(*pushed[:3], "--limits", "ignore").output
 
 

@@ -117,3 +117,28 @@ def test_a_state_that_violates_the_loops_is_flagged(four_bar: Make) -> None:
         q, qd, np.zeros(3), placement=[[0] * 6, [0, 0, 0, 0.01, 0, 0], [0] * 6], status=True
     )
     assert moved[1] == lw.Status.LOOP_OPEN
+
+
+@pytest.mark.parametrize("integrator", ["RK45", "DOP853", "Radau"])
+def test_solvers_of_scipy_close_loops_after_each_step(
+    four_bar: Make, state: Any, integrator: str
+) -> None:
+    """Rough tolerances open them; every state that is kept is projected."""
+    (q, qd), closed = state, four_bar()
+    run: Any = {"duration": 0.5, "dt": 0.05, "integrator": integrator, "rtol": 1e-4, "atol": 1e-4}
+    projected, free = (lw.simulate(closed, q, qd, drift=d, **run) for d in ("project", None))
+    position, velocity = closed.residual(projected.q[1:], projected.qd[1:])
+    assert np.abs(position).max() < 1e-9 and np.abs(velocity).max() < 1e-9
+    assert np.abs(closed.residual(free.q, free.qd).position).max() > 1e-7
+    exact = lw.simulate(closed, q, qd, duration=0.5, dt=5e-4).final.q
+    np.testing.assert_allclose(projected.final.q, exact, atol=5e-3)
+
+
+@pytest.mark.parametrize("integrator", ["BDF", "LSODA"])
+def test_solvers_with_a_memory_refuse_projection(
+    four_bar: Make, state: Any, integrator: str
+) -> None:
+    closed = four_bar()
+    with pytest.raises(ValueError, match=f"drift is 'project', and integrator '{integrator}' goes"):
+        lw.simulate(closed, *state, integrator=integrator)
+    lw.simulate(closed, *state, integrator=integrator, drift=0.05, duration=0.01)

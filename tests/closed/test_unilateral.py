@@ -75,6 +75,9 @@ def test_the_normal_is_in_the_axes_of_the_other_frame() -> None:
     assert pushed == usual == lw.Status.PULLING  # one foot pulls and one pushes, either way
     with pytest.raises(ValueError, match=r"unilateral is \(0, 0, 0\); expected a direction"):
         standing((0, 0, 0))
+    for wrong in (True, (0, 1)):
+        with pytest.raises(ValueError, match=r"a direction \(3 numbers\), such as \(0, 0, 1\)"):
+            standing(wrong)
 
 
 def test_calls_and_simulations_warn_once(robot: lw.Robot) -> None:

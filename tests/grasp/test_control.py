@@ -163,3 +163,19 @@ def test_one_name_is_one_function() -> None:
     pytest.importorskip("casadi", reason="CasADi (pip install casadi) is not installed")
     found = robot.casadi("forward_dynamics")(*state).full()
     np.testing.assert_allclose(found[:, 0], qdd, rtol=1e-9, atol=1e-12)
+
+
+def test_computed_torque_refuses_bases_that_contact_forces_move() -> None:
+    """Of one robot whose link carries the object, they act inside the whole, and it works."""
+    b = lw.Builder("torso").link("base", mass=5.0, inertia=(1.0, 1.0, 1.0))
+    for side, y in (("l", 0.3), ("r", -0.3)):
+        b.link(side, mass=1.0, com=(0.0, 0.0, 0.1), inertia=(0.02, 0.02, 0.01))
+        b.joint(f"j{side}", "spherical", parent="base", child=side, xyz=(0, y, 0.2))
+    robot, body = b.build().with_free_base(), lw.RigidBody(2.0, inertia=(0.06, 0.05, 0.01))
+    contacts = [lw.Contact(0, "l"), lw.Contact(0, "r", "point")]
+    lw.control.computed_torque(lw.Grasp([robot], body, contacts), 30.0, 2.0)
+    for grasp in (lw.Grasp([robot], body, contacts, object_state=True),
+                  lw.Grasp([robot], body, [lw.Contact(0, x, "point") for x in "lr"])):  # fmt: skip
+        with pytest.raises(ValueError, match=r"move the floating base .base. .*control\.pd"):
+            lw.control.computed_torque(grasp, 30.0, 2.0)
+        lw.control.pd(grasp, 30.0, 2.0)

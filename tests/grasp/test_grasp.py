@@ -443,6 +443,8 @@ def test_places_of_contacts_are_asked_for_and_constants_kept():
         ValueError, match=r"Grasp: contact 0: frame 'lnk6': .* has no such frame; did"
     ):
         lw.Grasp([arm, arm], body, ["lnk6", "link6"])
+    with pytest.raises(ValueError, match=r"no contact is on arm 1 \('puma560'\), .*Contact\(1, fr"):
+        lw.Grasp([arm, arm], body, ["link6"])
     for function in (grasp.loads, grasp.internal_forces):
         with pytest.raises(
             ValueError, match=r"forces have the shape \(1, 6\); expected \(..., 2, 6"

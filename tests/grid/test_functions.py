@@ -268,6 +268,22 @@ def condition_of(kind: str) -> float:
     return machine_of(robot).condition(q)
 
 
+@cache
+def mobility_of(kind: str) -> float:
+    """Of the inertias of single links, which Schur methods invert: the heaviest by the lightest."""
+    sizes = [np.linalg.eigvalsh(spatial(x)) for x in small_robot(kind).inertial_parameters]
+    return max(x[-1] for x in sizes) / min(x[0] for x in sizes)
+
+
+def spatial(ten: np.ndarray) -> np.ndarray:
+    """Inertia (6, 6) of a body's ten numbers."""
+    mass, x, y, z, *moments = ten
+    inertia, cross = np.zeros((3, 3)), np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+    inertia[np.tril_indices(3)] = moments
+    inertia += np.tril(inertia, -1).T
+    return np.block([[inertia, cross], [cross.T, mass * np.eye(3)]])
+
+
 def values_of(kind: str, names: Sequence[str]) -> dict[str, np.ndarray]:
     """Random states; the same number for the same name. Of float32, so that all forms agree."""
     robot, found = small_robot(kind), {}
@@ -456,7 +472,10 @@ class Cell:
         eps = float(np.finfo(self.dtype).eps)
         most = 1e-2 if self.dtype == np.float32 else 1e-8
         iterates = self.call.method in ITERATIONS  # to a tolerance
-        limit = most if iterates else min(100.0 * eps * condition_of(self.kind), most)
+        condition = condition_of(self.kind)
+        if self.call.method.startswith("schur"):  # inverses of links, whatever moves them
+            condition = max(condition, mobility_of(self.kind))
+        limit = most if iterates else min(100.0 * eps * condition, most)
         size = max(scale, np.abs(wanted).max(initial=0.0))
         off = np.abs(found - wanted).max(initial=0.0)
         assert off <= limit * size, f"off by {off:.3g} of {size:.3g}; allowed {limit * size:.3g}"

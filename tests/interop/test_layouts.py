@@ -247,6 +247,14 @@ def test_followers_have_numbers_of_their_own_there() -> None:
         robot.to_pinocchio_jacobian(np.zeros((6, 1)))
 
 
+def test_models_whose_followers_have_no_numbers_are_refused() -> None:
+    text = MIMIC.replace('"after"', '"trail"')  # Pinocchio orders joints by name, drivers first
+    robot, model = lw.load(text), pin.buildModelFromXML(text, mimic=True)
+    match = r"model has nq 1 and nv 1, and all its joints have nq 2 and nv 2 .*without mimic=True"
+    with pytest.raises(ValueError, match=match):
+        robot.to_pinocchio_q([0.4], model=model)
+
+
 def test_batches_and_number_types() -> None:
     robot = lw.load("iiwa14", base="free")
     q = robot.random_q(seed=0, size=(3, 5), dtype="float32")

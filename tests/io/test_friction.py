@@ -156,6 +156,7 @@ EFFORTS: dict[str, tuple[str, str, Sequence[float]]] = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:.*springs or dampers:linkwise.RobotFileWarning")
 @pytest.mark.parametrize("name", EFFORTS)
 def test_effort_limits_are_the_largest_torques_of_the_actuators(name: str) -> None:
     """MuJoCo's own actuator torques reach the limit, and never exceed it, whatever the controls."""

@@ -150,7 +150,7 @@ MODELS = {
       <body name="b" pos=".1 .2 .3"><joint name="jb" type="slide"/>{ROD}</body>
     </body>
   </worldbody>
-  <actuator><motor joint="ja" gear="5" armature=".02"/><position joint="jb" kp="9"/></actuator>
+  <actuator><motor joint="ja" gear="5" armature=".02"/><general joint="jb" gainprm="9"/></actuator>
 </mujoco>""",
     "rotors of several axes": f"""
 <mujoco>
@@ -1157,6 +1157,11 @@ LEFT_OUT = {
         '<tendon><fixed name="t" stiffness="1"><joint joint="ja" coef="1"/></fixed></tendon>',
         r':8: <fixed name="t">: stiffness and damping of the tendon are left out',
     ),
+    "servo": (
+        '<actuator><motor joint="ja"/><position name="s" joint="ja" kp="9"/>'
+        '<velocity joint="jb" kv="2"/><general joint="jb" gainprm="2"/></actuator>',
+        r':8: <position name="s">: actuators that are springs or dampers .*: "s", "actuator2";',
+    ),
     "gravcomp": (
         f'<worldbody><body gravcomp="1"><joint/>{ROD}</body></worldbody>',
         r":8: <body>: gravcomp is left out",
@@ -1164,6 +1169,7 @@ LEFT_OUT = {
 }
 SILENT = {
     "tendon": '<tendon><fixed name="t"><joint joint="ja" coef="1"/></fixed></tendon>',
+    "control": '<actuator><general joint="ja" biastype="affine"/></actuator>',
     "motor": '<actuator><motor joint="ja" gear="3"/></actuator>',
     "pair": '<contact><exclude body1="a" body2="b"/></contact>',
     "sensor": '<sensor><jointpos joint="ja"/></sensor>',

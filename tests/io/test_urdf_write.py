@@ -201,6 +201,7 @@ def test_limits_come_back_exactly_and_silently(kind: str, limits: Limits) -> Non
     assert read(write_urdf(described)) == described
 
 
+@pytest.mark.filterwarnings("ignore:.*centre of mass is 1e:linkwise.RobotFileWarning")
 def test_numbers_keep_every_bit() -> None:
     body = BodyInertia(1 / 3, (1e-300, -2 / 3, 1e22), (0.1, 1e-17, 0.0, 0.2, -0.03, 5e-324))
     described = one(links=(LinkDescription("a"), LinkDescription("b", body)))

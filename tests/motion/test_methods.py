@@ -215,11 +215,10 @@ def test_what_robots_that_are_loops_cannot() -> None:
     wrong: dict[str, dict[str, Any]] = {
         "integrator 'midpoint' is": {"integrator": "midpoint"},
         "integrator 'DOP853' is": {"integrator": "DOP853"},
-        "limits 'stop' are": {"limits": "stop"},
         "device 'cuda' is": {"device": "cuda"},
     }
     works = (
-        "for code written out link by link; expected integrator 'rk4' or 'euler', limits=None and "
+        "for code written out link by link; expected integrator 'rk4' or 'euler', and "
         "device=None; or, of a robot of few links, robot.with_codegen('unrolled')"
     )
     for what, arguments in wrong.items():
@@ -235,6 +234,44 @@ def test_what_cannot_be_asked_at_every_stage(puma: lw.Robot) -> None:
     with pytest.raises(ValueError, match="hold=False asks a function of Python at every stage, "
                        "which integrator 'midpoint' cannot; expected 'rk4'"):  # fmt: skip
         lw.simulate(puma, integrator="midpoint", **run)
-    limited = puma.with_joint("joint1", limits=(-1.0, 1.0))
-    with pytest.raises(ValueError, match="then limits cannot be watched; expected limits=None"):
-        lw.simulate(limited, limits="event", **run)
+
+
+@pytest.mark.parametrize("limits", ["stop", "event"])
+def test_limits_are_the_same_for_every_stepper(puma: lw.Robot, limits: str) -> None:
+    """Compiled steps, steps of Python, rolled code, and a solver of SciPy."""
+    arm = puma
+    for name in arm.joint_names:
+        arm = arm.with_joint(name, limits=(-0.4, 0.4))
+    q = np.array([[0.3, 0.0, -0.1, 0.0, 0.1, 0.0], [0.0, 0.1, 0.0, 0.2, -0.2, 0.3]])
+    qd = np.array([[1.5, 0.2, 0.1, 0.0, 0.0, 0.1], [0.1, 0.0, 0.2, 0.0, 0.1, 1.5]])
+    run: Any = {"duration": 0.3, "dt": 1e-3, "limits": limits, "integrator": "rk4"}
+    weak = lw.control.pd(arm, 1.0, 0.1)
+
+    def asked(t: float, q: Any, qd: Any) -> Any:
+        return weak(t, q, qd)
+
+    compiled = lw.simulate(arm, q, qd, weak, hold=False, **run)
+    others = [
+        lw.simulate(arm, q, qd, asked, hold=False, **run),
+        lw.simulate(arm.with_codegen("rolled"), q, qd, weak, hold=False, **run),
+        lw.simulate(arm, q, qd, weak, hold=False, **run | {"integrator": "DOP853"}),
+    ]
+    for found, near in zip(others, (1e-9, 1e-9, 2e-3), strict=True):
+        assert found.failed_at.tolist() == compiled.failed_at.tolist()
+        np.testing.assert_allclose(found.q, compiled.q, atol=near)
+        if limits == "event":
+            assert found.events.dof.tolist() == compiled.events.dof.tolist()
+            np.testing.assert_allclose(found.events.t, compiled.events.t, atol=near)
+            np.testing.assert_allclose(found.events.q, compiled.events.q, atol=near)
+
+
+def test_parameters_are_the_same_for_every_stepper(puma: lw.Robot) -> None:
+    heavy, q = puma.parametric("gravity"), np.zeros((2, 6))
+    run: Any = {"duration": 0.02, "parameters": {"gravity": [[0.0, 1.0, -3.0], [0.0, 0.0, -20.0]]}}
+    compiled = lw.simulate(heavy, q, **run)
+    asked = lw.simulate(heavy, q, None, lambda t, q, qd: 0.0 * qd, hold=False, **run)
+    np.testing.assert_allclose(asked.q, compiled.q, atol=1e-12)
+    adaptive = lw.simulate(heavy, q, integrator="DOP853", rtol=1e-11, atol=1e-11, **run)
+    np.testing.assert_allclose(adaptive.q, compiled.q, atol=1e-7)
+    nominal = lw.simulate(puma, q, duration=0.02)
+    assert np.abs(nominal.q[1] - compiled.q[1]).max() > 1e-4

@@ -290,6 +290,35 @@ def test_equations_of_the_laws(puma: lw.Robot) -> None:
     assert lw.control.zero(puma)(0.0, q, qd).tolist() == np.zeros((7, 6)).tolist()
 
 
+def test_sums_of_laws(puma: lw.Robot) -> None:
+    """`sum` adds them; what has a memory is no summand."""
+    one, q = lw.control.gravity_compensation(puma), bent(puma)
+    two = lw.control.pd(puma, 3.0, 1.0)
+    expected = one(0.0, q, np.zeros(6)) + two(0.0, q, np.zeros(6))
+    np.testing.assert_allclose(sum([one, two])(0.0, q, np.zeros(6)), expected)
+    late = lw.control.delayed(one, 0.01)
+    for wrong in (lambda: late + two, lambda: two + late, lambda: late + 3, lambda: 3 + late):
+        with pytest.raises(TypeError, match=r"cannot be added; .*delayed\(law \+ law, time"):
+            wrong()
+    with pytest.raises(TypeError, match="a law and a int cannot be added; expected two laws"):
+        3 + two
+    path = lw.control.pd(puma, lw.control.PerStep(np.ones((3, 6))), 1.0)
+    for law in (two, path):
+        with pytest.raises(TypeError, match="law: step is 'a'; expected a whole number of steps"):
+            law(0.0, q, q, step="a")
+        with pytest.raises(ValueError, match="law: step is -7; expected 0 or more"):
+            law(0.0, q, q, step=-7)
+
+
+@pytest.mark.parametrize("name", ["pd", "computed_torque"])
+def test_gains_below_zero_are_told(puma: lw.Robot, name: str) -> None:
+    make = getattr(lw.control, name)
+    with pytest.warns(lw.ControlWarning, match=rf"^{name}: kp has numbers below zero, .* -3: err"):
+        make(puma, [1.0, 2.0, -3.0, 1.0, 1.0, 1.0], 2.0)
+    with pytest.warns(lw.ControlWarning, match="kd has numbers below zero, the least -2"):
+        make(puma, 0.0, lw.control.PerStep(-2.0 * np.ones((3, 6))))
+
+
 def test_computed_torque_makes_errors_a_linear_oscillation(puma: lw.Robot) -> None:
     """``ë + kd ė + kp e = 0`` from rest, critically damped: e = e0 (1 + w t) exp(-w t)."""
     w, start = 5.0, bent(puma)
@@ -345,7 +374,8 @@ def test_a_row_that_fails_is_nan_from_there_on(puma: lw.Robot) -> None:
     """A wrong sign of damping blows one row up; the step says when, and only that row is lost."""
     kd = np.zeros((3, 6))
     kd[1] = -1e4
-    law = lw.control.pd(puma, 0.0, kd)
+    with pytest.warns(lw.ControlWarning):
+        law = lw.control.pd(puma, 0.0, kd)
     q = puma.random_q(seed=3, size=3)
     fine = lw.simulate(puma, q, np.ones(6), duration=0.2)
     for every in (1, 9):
@@ -500,7 +530,7 @@ def test_an_interrupt_of_a_compiled_run_without_states_on_the_way(
 
 def test_arrays_of_any_memory_layout(puma: lw.Robot) -> None:
     """Strided and broadcast numbers of a single state are those of plain arrays, to the bit."""
-    numbers = np.random.default_rng(2).normal(size=(6, 2))
+    numbers = np.random.default_rng(2).uniform(0.1, 1.0, size=(6, 2))  # gains, too
     plain, strided = numbers[:, 0].copy(), numbers[:, 0]
     q = np.stack([bent(puma)] * 2, 1)[:, 0]
     run: Any = {"duration": 0.02}

@@ -482,6 +482,41 @@ def test_samples_that_validate_nothing(arm: lw.Robot, rng: Any) -> None:
         lw.identify(arm, *m, tau, bodies=["link7"], validation=0.2)
 
 
+@pytest.mark.parametrize("lag", [0.02, -0.02, 0.04])
+@pytest.mark.parametrize("friction", [0.0, 0.5])
+def test_torques_that_come_late(record: Any, lag: float, friction: float) -> None:
+    """The lag is estimated, and friction that nothing describes is not taken for one."""
+    arm, t, q, tau, qd = record
+    tau = tau + friction * (np.sign(qd) + qd)
+    ask = {"t": t, "bandwidth": 10, "bodies": ["link6"]}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = lw.identify(arm, q, tau=np.roll(tau, round(lag / 0.001), axis=0), **ask)
+        unmoved = lw.identify(arm, q, tau=tau, **ask)
+    (text,) = (x for x in found.doubts if "seem to come" in x)
+    number, seen = re.search(r"come (\S+) s (\w+) the motion", text).groups()
+    assert abs(float(number) - abs(lag)) < 0.002 and seen == ("after" if lag > 0 else "before")
+    assert {f"identify: {x}" for x in found.doubts} <= {str(x.message) for x in caught}
+    assert not any("seem to come" in x for x in unmoved.doubts)
+
+
+def test_errors_are_doubted_where_residuals_follow_the_motion(arm: lw.Robot) -> None:
+    """A lag leads to the boundary, where standard errors say nothing of the missing mass."""
+    t, rng = np.arange(0.0, 8.0, 0.002), np.random.default_rng(0)
+    w = 2.0 * np.pi * np.array([0.3, 0.5, 0.4, 0.7, 0.6, 0.9, 0.8])
+    q, qd = np.sin(w * t[:, None]), w * np.cos(w * t[:, None])
+    truth = arm.with_inertia("link7", 1.5, (0.02, 0.0, 0.08), (0.004, 0.005, 0.003))
+    tau = truth.inverse_dynamics(q, qd, -(w**2) * q) + 0.05 * rng.normal(size=q.shape)
+    ask = {"t": t, "bandwidth": 10, "bodies": ["link7"]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", IdentificationWarning)
+        found = lw.identify(arm, q, tau=np.roll(tau, 10, axis=0), **ask)
+    match = r"standard errors are too small: .*joint1 \(0.* link7: on the boundary of physical"
+    assert any(re.match(match, x) for x in found.doubts) and found.boundary == ("link7",)
+    assert any("seem to come 0.02 s after the motion" in x for x in found.doubts)
+    assert lw.identify(arm, q, tau=tau, **ask).doubts == ()
+
+
 def test_messages_of_logs(arm: lw.Robot) -> None:
     t, x = np.arange(0.0, 10.0, 0.01), np.zeros((1000, 7))
     cases = [
@@ -502,6 +537,9 @@ def test_messages_of_logs(arm: lw.Robot) -> None:
         with pytest.raises(error, match=match):
             lw.identify(arm, x, **words)
     for name in ("q", "qd", "qdd", "tau"):
+        states = {"q": x, "qd": x, "qdd": x, "tau": x} | {name: x + 1e200}
+        with pytest.raises(ValueError, match=f"{name} has numbers as large as 1e.200; expected at"):
+            lw.identify(arm, **states)
         states = {"q": x, "qd": x, "qdd": x, "tau": x} | {name: x + 1j}
         with pytest.raises(TypeError, match=f"{name} cannot be read as numbers .it is complex"):
             lw.identify(arm, **states)

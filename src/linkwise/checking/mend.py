@@ -180,6 +180,11 @@ def _nearest_bodies(page: Page, _: Node, facts: Facts) -> str:
     return "; ".join(change for link in links if (change := _nearest(page, link)))
 
 
+def _nearest_of_link(page: Page, link: Node, _: Facts) -> str:
+    """Write the nearest inertia that can exist for one link of a body."""
+    return _nearest(page, link)
+
+
 def _nearest(page: Page, link: Node) -> str:
     parts = [part for inertial in link.all("inertial") for part in inertial.children]
     mass = next((n.attributes.get("value", "") for n in parts if n.tag == "mass"), "")
@@ -218,4 +223,6 @@ REPAIRS: dict[Code, Callable[[Page, Node, Facts], str]] = {
     Code.TRIANGLE: _nearest_bodies,
     Code.TRIANGLE_NEARLY: _nearest_bodies,
     Code.NEGATIVE_INERTIA: _nearest_bodies,
+    Code.HIDDEN_TRIANGLE: _nearest_of_link,
+    Code.HIDDEN_NEGATIVE_INERTIA: _nearest_of_link,
 }

@@ -11,17 +11,30 @@ import click
 
 from linkwise.checking.collect import check as problems_of
 from linkwise.checking.mend import Repaired, repair
-from linkwise.cli.options import NewFile, json_option, reading_options
+from linkwise.cli.options import NewFile, complete_robot, json_option, reading_options
 from linkwise.cli.output import BAD, DOUBTFUL, GOOD, HINTED, answer, say
 from linkwise.codes import ERROR, HINT, WARNING
 from linkwise.errors import Problem
+from linkwise.load import bundled
+from linkwise.models import Bundled
 
 MOST = 100  # problems that are printed
 COLOURS = {ERROR: BAD, WARNING: DOUBTFUL, HINT: HINTED}
 
 
+class FileOrBundled(click.Path):
+    """The path of a file that exists, or the name of a bundled robot, which has none."""
+
+    def __init__(self) -> None:
+        super().__init__(exists=True, dir_okay=False)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Let names of bundled robots pass."""
+        return value if bundled(value) is not None else str(super().convert(value, param, ctx))
+
+
 @click.command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@click.argument("file", type=FileOrBundled(), shell_complete=complete_robot)
 @json_option
 @click.option("--repair", "out", type=NewFile(), metavar="OUT",
               help="Write a repaired copy of the file here, and list every change.")  # fmt: skip
@@ -30,13 +43,20 @@ COLOURS = {ERROR: BAD, WARNING: DOUBTFUL, HINT: HINTED}
 def check(ctx: click.Context, /, file: str, as_json: bool, out: str | None, **options: Any) -> None:
     """Check the robot file FILE and print every problem with its place and a suggestion.
 
-    FILE is a URDF or an MJCF; of an MJCF, the files that it includes are checked too.
+    FILE is a URDF or an MJCF, or the name of a bundled robot, which has no file; of an MJCF, the
+    files that it includes are checked too.
 
     --repair mends misspelt words, exchanged limits and children written twice; in a URDF also axes
     that are not of unit length, revolute joints without a range, and physically inconsistent
     inertias. FILE and the files it includes are never changed. The exit code is 1 if there are
     errors, 0 if there are none or only warnings.
     """
+    robot = bundled(file)
+    if robot is not None:
+        if out is not None:
+            raise click.UsageError(f"--repair: {file} is a bundled robot, which has no file")
+        answer(as_json, lambda: _facts([], None, None, None), lambda: _show_bundled(robot))
+        return
     problems = problems_of(file, **options)
     repaired, left = (None, None) if out is None else _write(file, out, options)
 
@@ -62,6 +82,14 @@ def _write(
         return None, None
     Path(out).write_bytes(repaired.data)
     return repaired, problems_of(out, **options)
+
+
+def _show_bundled(robot: Bundled) -> None:
+    """Say what published numbers leave to be desired."""
+    say(f"{robot.name}: a bundled robot, of published numbers and no file: {robot.source}")
+    for note in robot.notes:
+        say(f"note: {note}", colour=HINTED)
+    say(summary([]), colour=GOOD)
 
 
 def _show(problems: list[Problem]) -> None:

@@ -21,7 +21,7 @@ from linkwise.text import progress
 
 SHOWN = 5  # warnings about a file that are printed one by one
 GOOD, BAD, DOUBTFUL, HINTED = "green", "red", "yellow", "cyan"
-# options of `load` that messages name as ways out, as a command has them
+# options that messages name as ways out, as a command has them
 AS_OPTIONS = {
     "strict=False": "--no-strict",
     'repair="nearest"': "--repair nearest",
@@ -30,6 +30,12 @@ AS_OPTIONS = {
     'loops="open"': "--loops open",
     "friction=True when it is loaded, or robot.with_friction(),": "--friction",
     "friction=False": "--no-friction",
+    "limits='stop' or 'event'": "--limits stop or --limits event",
+    "limits='ignore'": "--limits ignore",
+    "expected limits=None, or": "expected no --limits, or, in Python,",
+    "lw.control.saturated(controller) for efforts": (
+        "lw.control.saturated(controller), in Python, for efforts"
+    ),
 }
 
 
@@ -83,7 +89,7 @@ def heading(title: str) -> None:
 
 
 def as_options(message: str) -> str:
-    """A message of the library as one line, with options of the command for those of `load`."""
+    """A message of the library as one line, with options of the command for those of Python."""
     for written, option in AS_OPTIONS.items():
         message = message.replace(written, option)
     message = re.sub(r"package_dirs=(\[(.*?)\])?", r"--package-dir \2", message)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise.identification.base import RANK
 from linkwise.identification.bodies import pseudo_inertia
 from linkwise.identification.unknowns import Motion, Unknowns, few
 from linkwise.model.parameters import TEN
@@ -23,6 +24,8 @@ ON_BOUNDARY = 1e-5  # eigenvalue of a pseudo-inertia, relative to its largest, a
 AGAINST = -0.3  # correlation with the torques of the robot as it is: opposite signs are tried
 MUCH_BETTER = 0.25  # squares with opposite signs: then they are the cause
 SMOOTH, ROUGH = 0.95, 0.5  # correlation of neighbouring samples: of positions, and of accelerations
+LAG_SHARE = 0.3  # of the squares left: less may be other errors of the model
+LAG_ERRORS = 8.0  # standard errors of a lag: it is no chance beyond
 EPS = 1e-300
 
 
@@ -113,6 +116,60 @@ def of_accelerations(motion: Motion, joints: tuple[str, ...]) -> list[str]:
     return [f"accelerations are mostly noise: those of neighbouring samples hardly correlate, of "
             f"{few(names)}, though positions are smooth. Give the log, and linkwise filters it: "
             "identify(robot, q, tau=tau, t=t, bandwidth=10)"]  # fmt: skip
+
+
+def of_lag(
+    A: Array, b: Array, motion: Motion, slope: Array, weights: Array, step: float
+) -> list[str]:
+    """Whether torques (states, nv) of a log come later than the motion, or earlier.
+
+    Torques that are late by d are ``tau - d dtau/dt`` to first order. Their derivative ``slope``
+    explains residuals that nothing else explains, friction among it, which resembles a lag.
+    """
+    eye = np.eye(b.shape[-1])
+    friction = [x[..., None] * eye for x in (motion.qd, np.sign(motion.qd))]
+    W = np.concatenate([A, *friction], axis=-1) * weights[:, None]
+    W = W.reshape(-1, W.shape[-1])
+    size = np.linalg.norm(W, axis=0)
+    U, s, _ = np.linalg.svd(W / np.where(size > RANK * size.max(), size, size.max()), False)
+    U = U[:, s > RANK * s[0]]
+    y, z = ((x * weights).ravel() for x in (b, slope))
+    y, z = y - U @ (U.T @ y), z - U @ (U.T @ z)
+    before, late, spare = float(y @ y), float(z @ z), len(y) - U.shape[1] - 1
+    if spare < 1 or not late > 0.0:
+        return []
+    lag = -float(z @ y) / late
+    after = max(before - lag**2 * late, 0.0)
+    error = (after / spare / late) ** 0.5
+    if abs(lag) < max(0.5 * step, LAG_ERRORS * error) or after > (1.0 - LAG_SHARE) * before:
+        return []
+    seen = "after" if lag > 0.0 else "before"
+    return [f"torques seem to come {abs(lag):.2g} s {seen} the motion, as a filter of a sensor or "
+            f"different clocks make them: this explains {100 * (1 - after / before):.0f} % of the "
+            "squares that are left. Expected torques and positions of the same times; shift one "
+            "of them"]  # fmt: skip
+
+
+def of_errors(
+    motion: Motion, residuals: Array, joints: tuple[str, ...], share: Array, on: tuple[str, ...],
+    log: bool,
+) -> list[str]:  # fmt: skip
+    """Whether residuals (states, nv) of a log, or of a smooth motion, follow it: no noise does.
+
+    Standard errors are those of noise, and of least squares without the constraints of bodies that
+    lie on the boundary.
+    """
+    if len(residuals) < 10 or not (log or (_neighbours(motion.q) > SMOOTH).all()):
+        return []
+    follows = _neighbours(residuals)
+    names = [f"{name} ({x:.2f})" for name, x, y in zip(joints, follows, share, strict=True)
+             if x > ROUGH and y > SMALL]  # fmt: skip
+    if not names:
+        return []
+    bodies = f"{few(on)}: on the boundary of physical consistency. " if on else ""
+    return [f"standard errors are too small: residuals of neighbouring samples correlate, of "
+            f"{few(names)}, so that they are no noise. {bodies}Look at times of torques and "
+            "positions, units and friction (friction=True)"]  # fmt: skip
 
 
 def of_validation(left: Array, validation: Array) -> list[str]:

@@ -188,7 +188,8 @@ class _Data(NamedTuple):
     torque: Array  # (states, nv) measured
     A: Array  # (states, nv, k)
     b: Array  # (states, nv): torques of what is not known
-    filtered: bool
+    slope: Array | None = None  # (states, nv): of a log, filtered: time derivatives of torques
+    step: float = 0.0  # s, between samples of a log
 
 
 def _equations(
@@ -202,7 +203,7 @@ def _equations(
                             "expected identify(robot, q, tau=tau, t=t, bandwidth=10)")  # fmt: skip
         motion, torque = measured(asked.robot, q, qd, qdd, tau)
         A = asked.matrix(motion)
-        return _Data(motion, torque, A, torque - asked.known(motion, A), False)
+        return _Data(motion, torque, A, torque - asked.known(motion, A))
     if qd is not None or qdd is not None:
         raise TypeError("identify: t is given, and qd or qdd; expected one of them: of a log, "
                         "velocities and accelerations come from the filter")  # fmt: skip
@@ -210,7 +211,9 @@ def _equations(
     A = asked.matrix(motion)
     b = torque - asked.known(motion, A)
     kept = Motion(*(x[lowpass.kept] for x in motion))
-    return _Data(kept, lowpass.equations(torque), lowpass.equations(A), lowpass.equations(b), True)
+    slope = lowpass(torque, 1)[lowpass.kept]
+    torque, A, b = (lowpass.equations(x) for x in (torque, A, b))
+    return _Data(kept, torque, A, b, slope, lowpass.step)
 
 
 def _split(data: _Data, share: float) -> tuple[_Data, _Data]:
@@ -225,7 +228,8 @@ def _split(data: _Data, share: float) -> tuple[_Data, _Data]:
 
     def part(rows: slice) -> _Data:
         motion = Motion(*(x[rows] for x in data.motion))
-        return _Data(motion, data.torque[rows], data.A[rows], data.b[rows], data.filtered)
+        slope = None if data.slope is None else data.slope[rows]
+        return _Data(motion, data.torque[rows], data.A[rows], data.b[rows], slope, data.step)
 
     return part(slice(n)), part(slice(n, None))
 
@@ -275,7 +279,7 @@ def _doubts(
 ) -> tuple[str, ...]:  # fmt: skip
     """Warn of all that is doubtful of the data."""
     joints, x = asked.columns_of_joints, found.values
-    texts = doubts.of_accelerations(data.motion, joints) if not data.filtered else []
+    texts = doubts.of_accelerations(data.motion, joints) if data.slope is None else []
     fits = doubts.of_consistency(
         _squares(data, fit.values, fit), _squares(data, x, fit),
         float(np.sum((data.torque * fit.weights) ** 2)), boundary,
@@ -290,6 +294,10 @@ def _doubts(
 
     texts += doubts.of_signs(asked, data.motion, data.torque, again)
     texts += fits
+    if data.slope is not None:
+        texts += doubts.of_lag(data.A, data.b, data.motion, data.slope, fit.weights, data.step)
+    log = data.slope is not None
+    texts += doubts.of_errors(data.motion, data.b - data.A @ x, joints, share, boundary, log)
     texts += doubts.of_validation(left, validation)
     for text in texts:
         _say(text)

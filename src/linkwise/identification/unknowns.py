@@ -25,6 +25,7 @@ from linkwise.model.values import unknown
 from linkwise.robot import Robot
 
 Array = NDArray[np.float64]
+LARGEST = 1e12  # of a measurement: of larger ones, squares of sums lose all others, or overflow
 NAMED = 6  # names in a message
 LOSSES = ("rotor", "viscous", "dry")  # names of what a joint adds
 
@@ -183,4 +184,9 @@ def numbers(name: str, value: ArrayLike | None, shape: str) -> Array:
         ) from None
     if not np.isfinite(x).all():
         raise ValueError(f"identify: {name} has numbers that are not finite; expected none")
+    largest = float(np.abs(x).max(initial=0.0))
+    if largest > LARGEST:
+        raise ValueError(
+            f"identify: {name} has numbers as large as {largest:.3g}; expected at most {LARGEST:g}"
+        )
     return np.asarray(x)

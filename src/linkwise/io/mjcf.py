@@ -153,6 +153,7 @@ def _locator(document: Document, model: Any) -> Locate:
         "joint": (document.joints(), model.njnt, model.name_jntadr),
         "site": (document.tagged("site"), model.nsite, model.name_siteadr),
         "equality": (document.inside("equality"), model.neq, model.name_eqadr),
+        "actuator": (document.inside("actuator"), model.nu, model.name_actuatoradr),
         "tendon": (document.inside("tendon"), model.ntendon, model.name_tendonadr),
         "flex": (document.tagged("flex", "flexcomp"), -1, ()),
     }

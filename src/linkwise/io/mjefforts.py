@@ -1,4 +1,4 @@
-"""Effort limits of joints, from the actuators of a compiled MuJoCo model.
+"""Effort limits of joints, and forces without control, of a compiled MuJoCo model's actuators.
 
 An actuator pushes its joint by ``gear`` times a force, which MuJoCo clips to ``forcerange``. The
 force of a motor (fixed gain, no bias) is its gain times the control, clipped to ``ctrlrange``; that
@@ -18,7 +18,7 @@ from linkwise.io.mjequality import ONE_AXIS, library
 from linkwise.io.mjrotors import ON_JOINT, ON_TENDON, tendon_joints
 from linkwise.model.frames import Array
 
-FIXED_GAIN, NO_BIAS = 0, 0  # mjGAIN_FIXED, mjBIAS_NONE
+FIXED_GAIN, NO_BIAS, AFFINE = 0, 0, 1  # mjGAIN_FIXED, mjBIAS_NONE, mjBIAS_AFFINE
 FOLLOW_CONTROL = (0, 2, 3)  # mjDYN_NONE, mjDYN_FILTER, mjDYN_FILTEREXACT: bounded as the control is
 
 
@@ -39,6 +39,13 @@ def effort_limits(m: Any) -> Array:
     limits[limited] = np.minimum(limits[limited], np.abs(m.jnt_actfrcrange[limited]).max(1))
     limits[~np.isin(m.jnt_type, ONE_AXIS)] = np.inf
     return limits
+
+
+def biased_actuators(m: Any) -> list[int]:
+    """Numbers of the actuators that exert a force without control, as springs and dampers do."""
+    kinds = np.asarray(m.actuator_biastype)
+    acts = (kinds != NO_BIAS) & ((kinds != AFFINE) | np.any(m.actuator_biasprm[:, :3], axis=1))
+    return [int(i) for i in np.flatnonzero(acts & np.any(m.actuator_gear, axis=1))]
 
 
 def _driven_joints(m: Any, actuator: int) -> dict[int, float]:

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from linkwise.codes import Code
-from linkwise.errors import Where
-from linkwise.io.mjefforts import effort_limits
+from linkwise.errors import Where, quote
+from linkwise.io.mjefforts import biased_actuators, effort_limits
 from linkwise.io.mjequality import Locate, Reading, curves, library, loops, ties
 from linkwise.io.mjrotors import geared, more_armature
 from linkwise.io.mjshapes import body_shapes, text_at
@@ -300,6 +300,12 @@ def _couplings(
         yield CouplingDescription(names.joints[x.joint], driver, x.polynomial)
 
 
+def few(names: list[str], most: int = 10) -> str:
+    """The first names of a list, in quotes, and how many more there are."""
+    ending = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(map(quote, names[:most])) + ending
+
+
 def _any(m: Any, *fields: str) -> Any:
     """For each element, whether one of these is not zero; older models have not all of them."""
     values = [np.asarray(getattr(m, field)) for field in fields if hasattr(m, field)]
@@ -310,7 +316,8 @@ def _any(m: Any, *fields: str) -> Any:
 def _name_what_is_left_out(m: Any, locate: Locate) -> None:
     """Warn of forces and motions that MuJoCo computes and linkwise does not.
 
-    Contacts, limits and motors are no part of a robot's dynamics here, and no reason to warn.
+    Contacts, limits and motors are no part of a robot's dynamics here, and no reason to warn; an
+    actuator that acts without control is.
     """
     pulls = ("tendon_stiffness", "tendon_damping", "tendon_stiffnesspoly", "tendon_dampingpoly")
     curved = m.dof_jntid[np.flatnonzero(_any(m, "dof_dampingpoly"))]
@@ -324,6 +331,10 @@ def _name_what_is_left_out(m: Any, locate: Locate) -> None:
     for kind, where, code in found:
         for index in np.flatnonzero(where):
             locate(kind, int(index)).report(code)
+    biased = biased_actuators(m)
+    if biased:
+        names = [text_at(m.names, m.name_actuatoradr[i]) or f"actuator{i}" for i in biased]
+        locate("actuator", biased[0]).report(Code.ACTUATOR_FORCES, names=few(names))
     if getattr(m, "nflex", 0):
         locate("flex", 0).report(Code.FLEX)
     if m.opt.density or m.opt.viscosity:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
-from math import copysign, inf, isnan, nan
+from math import copysign, inf, isnan, nan, pi
 
 import numpy as np
 
@@ -54,6 +54,9 @@ WITHOUT_AXIS = ("fixed", "free", "spherical")
 LIMITED = ("revolute", "prismatic", "helical", "universal", "planar")
 UNBOUNDED = sys.float_info.max  # how a file writes "no limit": its numbers are finite
 _NEARLY_UNIT = 1e-6  # how far from 1 the length of a unit vector is in a file that rounds
+# lengths are in metres and angles in radians: from where on others are likelier
+FAR, TOO_FAR = 5.0, 20.0  # m, of a centre of mass
+WIDE, ENDLESS = 20.0, 1000.0  # rad, of a range; ends beyond the second mean that there is none
 TENSOR = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 _TWINS = {"iyx": "ixy", "izx": "ixz", "izy": "iyz"}  # entries that some files write twice
 
@@ -159,6 +162,10 @@ def _inertia(node: Node) -> BodyInertia:
     xx, xy, xz, yy, yz, zz = (inertia.number(entry, largest=LARGEST) for entry in TENSOR)
     _check_twins(inertia)
     pose = read_origin(node)
+    distance = length(pose.translation)
+    if distance > FAR:
+        far = Code.FAR_CENTRE if distance > TOO_FAR else Code.DISTANT_CENTRE
+        node.report(far, distance=distance)
     tensor = _turn_tensor(pose.rotation, ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
     return BodyInertia(mass, pose.translation, tensor)
 
@@ -300,7 +307,16 @@ def _limits(joint: Node, kind: str) -> Limits:
     if lower > upper:
         node.report(Code.LIMITS_SWAPPED, lower=lower, upper=upper)
         return Limits(velocity=velocity, effort=effort)
+    if kind == "revolute" and WIDE < max(abs(lower), abs(upper)) < ENDLESS:
+        looks = Code.DEGREES if _are_degrees(lower, upper) else Code.WIDE_RANGE
+        node.report(looks, lower=lower, upper=upper, turns=(upper - lower) / (2.0 * pi))
     return Limits(lower, upper, velocity, effort)
+
+
+def _are_degrees(lower: float, upper: float) -> bool:
+    """Whether ends of a wide range are such as are written in degrees: 170, and not 100 or 31.4."""
+    ends = {abs(x) for x in (lower, upper)}
+    return all(x <= 360.0 and x % 5.0 == 0.0 for x in ends) and any(x % 100.0 for x in ends)
 
 
 def _bound(node: Node, key: str, default: float, minimum: float = -inf) -> float:

@@ -330,8 +330,12 @@ def _normal(what: str, value: Any) -> tuple[float, float, float] | None:
     """The direction in which a contact pushes, of unit length."""
     if value is None:
         return None
-    found = numbers(what, value, (3,))
+    expected = "expected a direction (3 numbers), such as (0, 0, 1)"
+    try:
+        found = numbers(what, value, (3,))
+    except ValueError as error:
+        raise ValueError(str(error).replace("expected 3 finite numbers", expected)) from None
     size = float(lengths(found))
     if not size:
-        raise ValueError(f"{what} is {value!r}; expected a direction, such as (0, 0, 1)")
+        raise ValueError(f"{what} is {value!r}; {expected}")
     return as_triple(found / size)

@@ -94,6 +94,17 @@ def contacts_of(contacts: Any, arms: Sequence[tuple[str, Tree]]) -> tuple[Contac
     return found
 
 
+def refuse_idle(contacts: Sequence[Contact], arms: Sequence[str]) -> None:
+    """Raise where no contact is on an arm of these names."""
+    idle = [i for i in range(len(arms)) if all(x.arm != i for x in contacts)]
+    if idle:
+        raise ValueError(
+            f"Grasp: no contact is on arm {idle[0]} ({arms[idle[0]]!r}), which does not touch the "
+            "object; expected a contact of each arm, such as "
+            f"linkwise.Contact({idle[0]}, frame), or arms that touch it only"
+        )
+
+
 def _check(i: int, contact: Any, arms: Sequence[tuple[str, Tree]]) -> None:
     what = f"Grasp: contact {i}"
     if not isinstance(contact, Contact):

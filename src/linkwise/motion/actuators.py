@@ -53,6 +53,15 @@ class Remembering:
             "lw.simulate(robot, q, controller=...), and no call"
         )
 
+    def __add__(self, other: object) -> Any:
+        """Raise TypeError: torques that are remembered are those of one controller."""
+        raise TypeError(
+            f"a {self.name} controller and a {type(other).__name__} cannot be added; expected one "
+            "around the sum of two laws, such as linkwise.control.delayed(law + law, time)"
+        )
+
+    __radd__ = __add__
+
     def begun(self, dt: float) -> Asked:
         """The controller of one simulation, to be asked once per step of ``dt`` seconds."""
         return _Asked(asked_of(self.controller, dt), self._actuator.begin(dt))

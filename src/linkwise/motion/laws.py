@@ -36,6 +36,7 @@ from linkwise.engine.calls import Calls
 from linkwise.engine.compiled import CompiledFunction
 from linkwise.engine.equations import Equations, straight_line
 from linkwise.engine.quaternions import warn_of_norms
+from linkwise.errors import ControlWarning, warn
 from linkwise.model.tree import Tree
 from linkwise.robot import Robot
 from linkwise.spatial import Scalar, Vector
@@ -125,7 +126,8 @@ class Law:
         if not isinstance(other, Law):
             raise TypeError(
                 f"a law and a {type(other).__name__} cannot be added; expected two laws, made by "
-                "functions of linkwise.control"
+                "functions of linkwise.control (of controllers with a memory, those inside: "
+                "delayed(law + law, time))"
             )
         if other.robot.tree.digest != self.robot.tree.digest:
             raise ValueError(
@@ -134,8 +136,16 @@ class Law:
             )
         return Law(self.robot, self.terms + other.terms)
 
+    def __radd__(self, other: object) -> Law:
+        """The law itself, added to the 0 that `sum` begins with."""
+        if isinstance(other, int) and other == 0:
+            return self
+        return self + other
+
     def __call__(self, t: Any, q: ArrayLike, qd: ArrayLike, step: Any = 0) -> Any:
         """Torques (..., nv) in states; numbers per step are those of ``step``."""
+        if not (isinstance(step, int) and step >= 0):
+            _check_steps(step)
         robot = self.robot
         if self._usual is not None and type(q) is type(qd) is np.ndarray and type(step) is int:
             function, numbers = self._usual
@@ -179,6 +189,18 @@ class Law:
     def __repr__(self) -> str:
         names = " + ".join(term.form.name for term in self.terms) or "zero"
         return f"<Law for {self.robot.name!r}: {names}>"
+
+
+def _check_steps(step: Any) -> None:
+    """Raise unless it is the number of a step, or an array of them."""
+    try:
+        steps = np.asarray(step)
+    except ValueError:
+        steps = np.empty(0, object)
+    if steps.dtype.kind not in "iu":
+        raise TypeError(f"law: step is {step!r}; expected a whole number of steps, from 0 on")
+    if steps.size and steps.min() < 0:
+        raise ValueError(f"law: step is {int(steps.min())}; expected 0 or more")
 
 
 def ports_of(forms: Sequence[Form], tree: Tree) -> list[Port]:
@@ -439,14 +461,37 @@ def computed_torque(
     kd ė + kp e = 0``, gains in 1/s² and 1/s. Arguments as for `pd`.
 
     Joints without a motor (`Robot.actuated`), such as a floating base, get no torque: the others
-    have the accelerations asked for, and these react (partial feedback linearisation).
+    have the accelerations asked for, and these react (partial feedback linearisation). A grasp on
+    whose floating bases contact forces act is refused, unless all contacts are on one robot and its
+    link carries the object.
 
     With closed loops, the smallest torques that do the same, as `Robot.inverse_dynamics` gives
     them: accelerations that the loops do not allow become the nearest ones that they do, in the
     sense of kinetic energy.
     """
+    _refuse_bases_in_contact("computed_torque", a_robot("computed_torque", robot))
     target = _target(robot, target)
     return law_of("computed_torque", robot, COMPUTED, kp, kd, target, rates, acceleration)
+
+
+def _refuse_bases_in_contact(function: str, robot: Robot) -> None:
+    """Raise where contact forces on an object act on a floating base: how it reacts depends on
+    them, and they on the torques.
+    """
+    tree = robot.tree
+    if tree.held is None:
+        return
+    reacting, bases = set(tree.reacting), set(tree.passive) & set(tree.free_dofs)
+    if tree.held.carrier is None:
+        bases -= set(range(tree.nv - 6, tree.nv))  # of the object
+    if bases - reacting:
+        first = min(bases - reacting)
+        joint = next(x.joint_name for x in tree.links if first in dict(x.dofs))
+        raise ValueError(
+            f"{function}: contact forces move the floating base {joint!r} of {robot.name!r}, and "
+            "how it reacts is not known before them; expected linkwise.control.pd, arms on fixed "
+            "bases, or all contacts on one robot, the first rigid, without object_state=True"
+        )
 
 
 def _target(robot: Any, target: Any) -> Any:
@@ -468,7 +513,20 @@ def law_of(function: str, robot: Any, form: Form, *values: Any) -> Law:
     for x in read_:
         if x.name == "target":
             warn_of_norms(robot.tree, function, "target", x.values)
+        elif x.name in ("kp", "kd"):
+            warn_of_negative(function, x)
     return Law(robot, (Term(form, tuple(read_)),))
+
+
+def warn_of_negative(function: str, gain: Numbered) -> None:
+    """Warn of a gain below zero, which drives joints away from their target."""
+    if (gain.values < 0.0).any():
+        least = float(gain.values.min())
+        warn(
+            ControlWarning,
+            f"{function}: {gain.name} has numbers below zero, the least {least:g}: errors grow; "
+            "expected zero or more",
+        )
 
 
 def numbers_of(function: str, name: str, size: int, value: Any) -> Numbered:
