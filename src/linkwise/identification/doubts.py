@@ -72,7 +72,7 @@ def of_consistency(free: float, consistent: float, total: float, on: tuple[str, 
 
 
 def of_signs(
-    asked: Unknowns, motion: Motion, torque: Array, again: Callable[[Array], Array]
+    unknowns: Unknowns, motion: Motion, torque: Array, again: Callable[[Array], Array]
 ) -> list[str]:
     """Whether torques fit much better with opposite signs; ``again`` fits other torques.
 
@@ -83,7 +83,7 @@ def of_signs(
     def squares(signs: Array) -> Array:
         return unexplained(torque, again(np.where(signs, -torque, torque))) ** 2
 
-    friction = asked.robot.with_friction() if 1 in asked.kinds else asked.robot
+    friction = unknowns.robot.with_friction() if 1 in unknowns.kinds else unknowns.robot
     usual = friction.inverse_dynamics(*motion)
     size = np.linalg.norm(usual, axis=0) * np.linalg.norm(torque, axis=0)
     agree = np.sum(usual * torque, axis=0) / np.maximum(size, EPS)
@@ -98,7 +98,7 @@ def of_signs(
     worst = before[signs].sum()
     if worst < SMALL**2 or after[best][signs].sum() > MUCH_BETTER * worst:
         return []
-    names = [n for n, x in zip(asked.columns_of_joints, signs, strict=True) if x]
+    names = [n for n, x in zip(unknowns.columns_of_joints, signs, strict=True) if x]
     which = "the torques" if signs.all() else f"the torques of {few(names)}"
     return [f"{which} seem to have the opposite sign: they fit much better as -tau. Expected "
             "torques of the motors on the links, positive along the joints' axes"]  # fmt: skip

@@ -119,8 +119,7 @@ class Adaptive:
     def _projected(self, solver: Any) -> Any:
         """A solver that goes on from the nearest state in which closed loops are closed."""
         state = self._unit(solver.y[None])[0]
-        left = solver.t_bound - solver.t
-        first = min(solver.h_abs, left)
+        first = min(solver.h_abs, solver.t_bound - solver.t)
         return _solver(self.setup, self.rates, solver.t, state, solver.t_bound, first)
 
     def _fail(self, row: int, why: Status) -> None:
@@ -204,9 +203,9 @@ class Rates:
     def __init__(self, setup: Setup) -> None:
         self.setup, self.row, self.step = setup, 0, 0
         self.tau: Array | None = None  # held over a step, in place of the controller
-        asked = setup.controller is not None or (setup.hold and setup.law.depends_on_state)
-        self.given = asked  # torques are given, by a function or held
-        tree, forms = setup.robot.tree, () if asked else setup.law.forms
+        # torques are given, by a function or held
+        self.given = setup.controller is not None or (setup.hold and setup.law.depends_on_state)
+        tree, forms = setup.robot.tree, () if self.given else setup.law.forms
         plan = Rollout(
             setup.dynamics, "rk4", forms, (False,) * len(ports_of(forms, tree)),
             limited=setup.limits.joints, stop=setup.limits.stop,
@@ -214,7 +213,7 @@ class Rates:
             law_tree=setup.law_tree, parameters=tuple(each for each, _ in setup.parameters),
         )  # fmt: skip
         self.limits = [np.asarray(setup.limits.numbers[name]) for name in plan.limit_names]
-        function = acceleration_of(setup.robot._calls, plan, tree, rates=True)
+        function = acceleration_of(setup.robot._calls, plan, tree, velocity=True)
         self.kernel = function.kernel("float64", ONE)
 
     def __call__(self, t: float, y: Array) -> Array:

@@ -242,7 +242,7 @@ def _drift(robot: Robot, integrator: str, drift: Any) -> str | float | None:
         raise ValueError(
             f"simulate: drift is 'project', and integrator {integrator!r} goes on from several "
             "states, not from a projected one; expected drift=None, a time constant in seconds, or "
-            f"an integrator that begins each step anew ({', '.join(map(repr, ONE_STEP))})"
+            f"an integrator of single steps ({', '.join(map(repr, ONE_STEP))})"
         )
     return PROJECT if drift == PROJECT else None if drift is None else float(drift)
 

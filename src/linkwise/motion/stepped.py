@@ -36,8 +36,9 @@ class Stepped:
         # one row is asked as a state alone, which takes a third of the time of a batch of one
         self.alone = record.rows == 1 and setup.dtype == "float64"
         self.f_ext = {name: self._rows(x) for name, x in setup.f_ext} or None
-        numbers = setup.limits.numbers
-        self.limits = [np.asarray(numbers[x], setup.dtype) for x in self._plan.limit_names]
+        self.limits = [
+            np.asarray(setup.limits.numbers[name], setup.dtype) for name in self._plan.limit_names
+        ]
         self.constants = [self._rows(x) for _, x in setup.parameters]
         self.compiled = (
             None

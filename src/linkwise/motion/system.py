@@ -145,15 +145,15 @@ def inputs_of(plan: Rollout, tree: Tree) -> tuple[Port, ...]:
 
 def system_of(plan: Rollout, tree: Tree, values: Values) -> TracedSystem:
     """The system that has these inputs, after the state."""
-    _, _, tau, *rest = values
+    _, _, tau, *acting = values
     sizes = (
         len(ports_of(plan.forms, tree)), len(plan.dynamics.external), len(plan.limit_names),
         len(plan.parameters),
     )  # fmt: skip
     parts = []
     for size in sizes:
-        parts.append(rest[:size])
-        rest = rest[size:]
+        parts.append(acting[:size])
+        acting = acting[size:]
     system = TracedSystem(plan, tree, *parts)
     if not plan.forms:
         system.held = tau
@@ -161,12 +161,12 @@ def system_of(plan: Rollout, tree: Tree, values: Values) -> TracedSystem:
 
 
 def acceleration_of(
-    calls: Calls, plan: Rollout, tree: Tree, *, rates: bool = False
+    calls: Calls, plan: Rollout, tree: Tree, *, velocity: bool = False
 ) -> CompiledFunction:
     """Return the joint accelerations, and status flags, as a compiled function of `inputs_of`.
 
     Args:
-        rates: the change of q per second too, before the accelerations and instead of the flags,
+        velocity: the change of q per second too, before the accelerations and instead of the flags,
             at quaternions of any length: what solvers of SciPy ask for.
     """
     ports = inputs_of(plan, tree)
@@ -174,7 +174,7 @@ def acceleration_of(
     def trace(_graph: Graph, values: Values) -> list[Expr]:
         q, v = map(Numbers, values[:2])
         system = system_of(plan, tree, values)
-        if not rates:
+        if not velocity:
             return list(system.acceleration(q, v))
         at = Numbers(normalize(tree, q))
         return [*rate(tree, at, v), *system.acceleration(at, v)]
@@ -182,9 +182,9 @@ def acceleration_of(
     def bits(graph: Graph, values: Values, results: list[Expr]) -> Expr:
         return status_of(graph, tree, ports, values, results)
 
-    key = (rates, *plan.content)
-    outputs = (Slot("result", (tree.nv + rates * tree.nq,)), *flags(not rates))
+    key = (velocity, *plan.content)
+    outputs = (Slot("result", (tree.nv + velocity * tree.nq,)), *flags(not velocity))
     equations = straight_line(
-        "equations of motion", key, ports, outputs, trace, None if rates else bits
+        "equations of motion", key, ports, outputs, trace, None if velocity else bits
     )
     return calls.compiled(equations)
