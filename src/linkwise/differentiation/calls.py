@@ -72,8 +72,8 @@ class Made:
         return count_operations(self._calls.kernels.program(equations))
 
 
-def _function(calls: Calls, asked: Asked, status: bool) -> CompiledFunction:
-    return Made(calls, asked).function(status)
+def _function(calls: Calls, request: Asked, status: bool) -> CompiledFunction:
+    return Made(calls, request).function(status)
 
 
 class Usual:

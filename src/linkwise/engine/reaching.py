@@ -158,8 +158,8 @@ def _reach(calls: Calls, frame: Any, asked: Asked, status: bool) -> Reach:
     return found
 
 
-def _new_reach(calls: Calls, frame: Any, asked: Asked, status: bool) -> Reach:
-    plan = new_plan(calls.tasks, frame, asked, status)
+def _new_reach(calls: Calls, frame: Any, request: Asked, status: bool) -> Reach:
+    plan = new_plan(calls.tasks, frame, request, status)
     equations = replace(plan.equations, run=partial(_solve, plan))
     inputs = [(port.name, port) for port in plan.ports]
     function = CompiledFunction(
@@ -168,13 +168,13 @@ def _new_reach(calls: Calls, frame: Any, asked: Asked, status: bool) -> Reach:
         equations,
         inputs,
         equations.outputs,
-        remake=calls.remade_by(_function, frame, asked, status),
+        remake=calls.remade_by(_function, frame, request, status),
     )
     return Reach(plan, function)
 
 
-def _function(calls: Calls, frame: Any, asked: Asked, status: bool) -> CompiledFunction:
-    return _reach(calls, frame, asked, status).function
+def _function(calls: Calls, frame: Any, request: Asked, status: bool) -> CompiledFunction:
+    return _reach(calls, frame, request, status).function
 
 
 def new_plan(tasks: Tasks, frame: Any, asked: Asked, status: bool) -> Plan:
