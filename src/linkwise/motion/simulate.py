@@ -68,12 +68,13 @@ def simulate(
 
     ``drift`` is what is done about that of closed loops (`Robot.close_loops`): ``"project"`` closes
     them after every step; a number T is Baumgarte's way, in which errors decay in about T seconds
-    and never vanish; None does nothing, and solvers of SciPy never project.
+    and never vanish; None does nothing. SciPy's one-step solvers project after each of their
+    steps and go on from there; BDF and LSODA cannot, and refuse ``"project"``.
 
     ``parameters`` are those of a robot made by `Robot.parametric`, one value for the batch or one
     for each row: ``{"payload": numbers}`` (..., 10). They act on the motion only; a law of
     `linkwise.control` computes with the robot's own values, as a controller does that has not been
-    told. For steps that are one kernel, of arrays of NumPy.
+    told. For arrays of NumPy, with every integrator.
 
     ``device="cuda"`` takes the steps on a GPU, from and to arrays of NumPy. Arrays of CuPy, PyTorch
     or JAX on a GPU are simulated there; the trajectory's ``q``, ``qd`` and what follows from them
