@@ -280,3 +280,15 @@ def test_weights_that_are_missing_are_named() -> None:
         TypeError, match=r"was given 3 array\(s\); expected q, qd, tau and, at last"
     ):
         second(*np.zeros((3, 6)))
+
+
+@pytest.mark.parametrize("kind", [JVP, VJP])
+def test_products_of_robots_that_are_not_rolled_may_be(kind: str) -> None:
+    """Their programs are several times as large as those of the functions."""
+    for links, rolled in ((20, False), (40, True)):
+        robot = lw.chain(links)
+        plan = Plan(robot._calls.tasks, Asked(Key("forward_dynamics"), None, kind))
+        assert plan.task.rolled is rolled
+        assert not robot._calls.tasks.task(Key("forward_dynamics")).rolled
+        unrolled = robot.with_codegen("unrolled")
+        assert not Plan(unrolled._calls.tasks, Asked(Key("bias"), None, kind)).task.rolled
