@@ -5,13 +5,20 @@
 
 import copy
 import ctypes
+import gc
 import sys
+import threading
+import weakref
 
 import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.backends.llvm import xla
+from linkwise.engine.tasks import Key
 from linkwise.errors import NoProgram
+from linkwise.interop import jax as door
+from linkwise.interop.derived import Node
 
 
 @pytest.fixture
@@ -152,7 +159,6 @@ def test_integers_are_computed_with_as_floats(state, jax):
 def test_a_kernel_without_memory_is_an_error_of_xla(state, jax, monkeypatch):
     """It counts that it got none, and has written nothing."""
     from linkwise.backends.llvm.sites import lacked
-    from linkwise.interop.derived import Node
 
     robot, (q, *_) = state
     kernel = Node.kernel
@@ -171,7 +177,198 @@ def test_a_kernel_without_memory_is_an_error_of_xla(state, jax, monkeypatch):
     with pytest.raises(Exception, match="out of memory: could not allocate the scratch buffer"):
         jax.block_until_ready(lw.jax.mass_matrix(robot)(q))
     monkeypatch.undo()
-    assert np.isfinite(lw.jax.mass_matrix(robot)(q)).all()
+    assert np.isfinite(lw.jax.mass_matrix(lw.load("puma560"))(q)).all()
+
+
+def pendulum(gravity):
+    return lw.chain(2, gravity=(0.0, 0.0, gravity))
+
+
+def freed():
+    """How many kernels can be freed now."""
+    gc.collect()
+    number = len(xla._retired)
+    door._sweep()
+    assert not xla._retired
+    return number
+
+
+USES = {
+    "plain": lambda jax, f, q: f(q),
+    "jit": lambda jax, f, q: jax.jit(f)(q),
+    "vmap": lambda jax, f, q: jax.vmap(f)(np.stack([q, q])),
+    "jacrev": lambda jax, f, q: jax.jacrev(f)(q),
+    "jit of jacfwd": lambda jax, f, q: jax.jit(jax.jacfwd(f))(q),
+    "scan": lambda jax, f, q: jax.lax.scan(lambda x, _: (x + f(x), None), q, None, length=2)[0],
+    "lower": lambda jax, f, q: jax.jit(f).lower(q).compile()(q),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_nothing_is_kept_of_robots_that_are_gone(use, jax):
+    """One handler for each number of arguments, one slot after another for their kernels."""
+
+    def run(gravity):
+        robot, q = pendulum(gravity), np.array([0.3, 0.4])
+        result = np.asarray(USES[use](jax, lw.jax.function(robot, "gravity_torque"), q))
+        if use == "scan":  # a cache of JAX has scans outside of jit
+            jax.clear_caches()
+        return weakref.ref(robot._calls.served["node", Key("gravity_torque")]), result
+
+    jax.clear_caches()
+    freed()
+    entries = len(door._entries)
+    first, before = run(-9.81)
+    freed()
+    handlers, slots = xla.handler.cache_info().currsize, len(xla._free)
+    others = []
+    for k in range(3):
+        others.append(run(-1.0 - k)[0])
+        assert freed() >= 1
+    assert not any(node() for node in (first, *others)) and len(door._entries) == entries
+    assert xla.handler.cache_info().currsize == handlers and len(xla._free) == slots
+    np.testing.assert_array_equal(before, run(-9.81)[1])
+
+
+def test_compiled_functions_outlive_their_robots(jax):
+    """What is compiled before it is called, and a robot that is loaded in a function under jit."""
+    jax.clear_caches()
+    freed()
+    entries = len(door._entries)
+    q, expected = np.array([0.3, 0.4]), pendulum(-9.0).gravity_torque([0.3, 0.4])
+    function = jax.jit(lambda q: lw.jax.function(pendulum(-9.0), "gravity_torque")(q))
+    compiled = jax.jit(lw.jax.function(pendulum(-9.0), "gravity_torque")).lower(q).compile()
+    function(q)
+    jax.clear_caches()
+    for _ in range(2):
+        freed()
+        np.testing.assert_array_equal(compiled(q), expected)
+        np.testing.assert_array_equal(function(q), expected)
+    np.testing.assert_allclose(jax.jacrev(function)(q), jax.jacfwd(function)(q), atol=1e-12)
+    del compiled, function
+    assert freed() and len(door._entries) == entries
+
+
+def test_executables_that_were_read_back_are_errors_without_the_robot(jax):
+    """They hold no kernel; their slot is not that of a robot that comes later."""
+    serialize = pytest.importorskip("jax.experimental.serialize_executable")
+    q, robot = np.array([0.3, 0.4]), pendulum(-9.0)
+    function = lw.jax.function(robot, "gravity_torque")
+    parts = serialize.serialize(jax.jit(function).lower(q).compile())
+    compiled = serialize.deserialize_and_load(*parts)
+    np.testing.assert_array_equal(compiled(q), robot.gravity_torque(q))
+    del robot, function
+    assert freed() and xla._free
+    for gravity in (-9.0, -8.0):
+        with pytest.raises(Exception, match=r"the robot of this function is gone; keep lw\.jax's"):
+            jax.block_until_ready(compiled(q))
+        kept = lw.jax.function(pendulum(gravity), "gravity_torque")
+        np.testing.assert_array_equal(kept(q), pendulum(gravity).gravity_torque(q))
+
+
+@pytest.fixture
+def slow(monkeypatch):
+    """Kernels run until they are told to end: events of that, and weak references to kernels."""
+    begun, end, kernel, kernels = threading.Event(), threading.Event(), Node.kernel, []
+
+    def run(*_):
+        begun.set()
+        assert end.wait(60)
+
+    entry = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 2)(run)
+
+    def replaced(self, *which):
+        result = copy.copy(kernel(self, *which))
+        result.address = ctypes.cast(entry, ctypes.c_void_p).value
+        kernels.append(weakref.ref(result))
+        return result
+
+    monkeypatch.setattr(Node, "kernel", replaced)
+    yield begun, end, kernels
+    end.set()
+
+
+def test_calls_that_have_not_begun_keep_their_kernels(jax, slow, monkeypatch):
+    """A call waits for another, and its robot is gone meanwhile."""
+    begun, end, _ = slow
+    q, matrix, first = np.array([0.3, 0.4]), np.eye(300), pendulum(-9.0)
+    wait = lw.jax.function(first, "gravity_torque")  # what JAX deems costly, it does not wait for
+    costly = jax.jit(lambda q, a: (q, wait(q + (a @ a)[0, :2]))).lower(q, matrix).compile()
+    monkeypatch.undo()
+    robot = pendulum(-9.0)
+    expected, function = robot.gravity_torque(q), lw.jax.function(robot, "gravity_torque")
+    function(q)
+    freed()
+    before, _ = costly(q, matrix)
+    assert begun.wait(60)
+    result = function(before)
+    assert not result.is_ready()
+    del robot, function, before
+    gc.collect()
+    for _ in range(2):
+        assert len(xla._retired) == 1
+        door._sweep()
+    end.set()
+    np.testing.assert_array_equal(result, expected)
+    assert freed() == 1
+
+
+def test_a_call_that_runs_keeps_its_kernel(jax, slow):
+    """Even where nothing else does: each slot counts its calls."""
+    serialize = pytest.importorskip("jax.experimental.serialize_executable")
+    begun, end, kernels = slow
+    freed()
+    function, q = lw.jax.function(pendulum(-9.0), "gravity_torque"), np.zeros(2)
+    parts = serialize.serialize(jax.jit(function).lower(q).compile())
+    compiled = serialize.deserialize_and_load(*parts)
+    thread = threading.Thread(target=lambda: jax.block_until_ready(compiled(q)))
+    thread.start()
+    assert begun.wait(60)
+    del function
+    gc.collect()
+    for _ in range(2):
+        xla.sweep(lambda: True)
+        assert len(xla._retired) == 1 and kernels[0]() is not None
+    end.set()
+    thread.join()
+    xla.sweep(lambda: True)
+    assert not xla._retired and kernels[0]() is None
+    with pytest.raises(Exception, match="the robot of this function is gone"):
+        jax.block_until_ready(compiled(q))
+
+
+def test_threads_that_call_while_robots_go(jax):
+    """Robots come and go, and executables without one are called: results or errors."""
+    serialize = pytest.importorskip("jax.experimental.serialize_executable")
+    q, stop, seen, wrong = np.array([0.3, 0.4]), threading.Event(), set(), []
+    expected = pendulum(-9.0).gravity_torque(q)
+    function = lw.jax.function(pendulum(-9.0), "gravity_torque")
+    parts = serialize.serialize(jax.jit(function).lower(q).compile())
+    compiled = serialize.deserialize_and_load(*parts)
+
+    def call():
+        while not stop.is_set():
+            try:
+                same = (np.asarray(compiled(q)) == expected).all()
+                wrong.extend([] if same else [q])
+                seen.add("result")
+            except Exception as error:
+                seen.add("gone" if xla.GONE in str(error) else str(error))
+
+    threads = [threading.Thread(target=call) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    while not seen:
+        stop.wait(0.01)
+    del function
+    for k in range(10):
+        lw.jax.function(pendulum(-1.0 - k), "gravity_torque")(q)
+        gc.collect()
+        door._sweep()
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert seen == {"result", "gone"} and not wrong
 
 
 def test_methods_point_to_the_door(state, jax):

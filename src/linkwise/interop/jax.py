@@ -4,23 +4,33 @@
 >>> f = lw.jax.forward_dynamics(lw.load("puma560"))     # doctest: +SKIP
 >>> jax.jit(jax.vmap(f))(q, qd, tau)                    # doctest: +SKIP
 
-XLA calls the compiled kernels by their addresses, through its foreign-function interface, on the
-CPU and on NVIDIA GPUs; it traces no equation. Derivatives are kernels too: products with the
-Jacobian from either side. Arrays are float32, or float64 with ``jax_enable_x64``; leading axes
-broadcast. With ``f_ext``, one more argument for each frame that it names: a wrench (..., 6).
-Derivatives by a quaternion in ``q`` have four numbers: they are those of the function of the
-normalised quaternion, and so have no part along it.
+XLA calls the compiled kernels through its foreign-function interface, on the CPU and on NVIDIA
+GPUs; it traces no equation. Derivatives are kernels too: products with the Jacobian from either
+side. Arrays are float32, or float64 with ``jax_enable_x64``; leading axes broadcast. With
+``f_ext``, one more argument for each frame that it names: a wrench (..., 6). Derivatives by a
+quaternion in ``q`` have four numbers: they are those of the function of the normalised quaternion,
+and so have no part along it.
+
+There is one handler of XLA for each number of arguments and results, which takes the number of a
+kernel (``backends/llvm/xla.py``), so that nothing is registered for a robot. A kernel lives as long
+as its robot, the functions of it, and all that JAX compiled from them; then it is freed when the
+next function or kernel is created. Executables that JAX reads back
+(``jax.experimental.serialize_executable``) hold no kernel: a call of one without the robot is an
+error of XLA.
 """
 
 from __future__ import annotations
 
 import ctypes
+import importlib
+import threading
 from collections.abc import Callable, Sequence
 from functools import cache, partial
-from itertools import count
 from math import prod
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
+
+import numpy as np
 
 from linkwise.engine.arrays import refuse_mask
 from linkwise.engine.tasks import Key, frames_of
@@ -35,10 +45,11 @@ from linkwise.interop.arguments import (
 )
 from linkwise.interop.derived import Node, node
 from linkwise.interop.package import package
+from linkwise.trace.program import Slot
 
-_numbers = count()
-_targets: WeakKeyDictionary[Node, dict[tuple[str, str], str]] = WeakKeyDictionary()
-_kept: list[Any] = []  # XLA forgets no target, so that no handler may be dropped
+_entries: WeakKeyDictionary[Node, dict[tuple[str, str], Any]] = WeakKeyDictionary()
+_calls: WeakKeyDictionary[Node, Callable[..., Any]] = WeakKeyDictionary()  # outside of jax.jit
+_lock = threading.RLock()  # a target is registered once, and a kernel has one entry
 
 
 @cache
@@ -51,11 +62,12 @@ def function(
     axes: str = "base", f_ext: str | Sequence[str] = (),
 ) -> Callable[..., Any]:  # fmt: skip
     """A function of the robot by its name, such as ``"mass_matrix"``, as a function of arrays."""
-    jax = _jax()
+    jax, calls = _jax(), robot._calls
+    _sweep()
     key = Key(name, method, frame, axes, frames_of(f_ext))
-    of = node(robot._calls, key)
+    of = calls.functions.get(("node", key)) or calls.functions.setdefault(("node", key), node(calls, key))
     wanted, run = names(of.ports, key.external), _primitive()
-    own_shapes = shapes(of.ports, robot._calls.tasks)
+    own_shapes = shapes(of.ports, calls.tasks)
 
     def call(*arrays: Any) -> Any:
         check_count(name, wanted, len(arrays), "array")
@@ -121,8 +133,9 @@ def _primitive() -> Any:
 
     jax, call = _jax(), Primitive("linkwise")
     call.multiple_results = True
+    _refer_weakly(Node, _Reference)
 
-    def shapes(*rows: Any, of: Node, along: Node | None) -> list[Any]:
+    def shapes(*rows: Any, of: Node | _Reference, along: Node | None) -> list[Any]:
         lead, dtype = rows[0].shape[:-1], rows[0].dtype
         return [jax.core.ShapedArray((*lead, *slot.shape), dtype) for slot in of.slots]
 
@@ -156,51 +169,108 @@ def _primitive() -> Any:
         ]
 
     call.def_abstract_eval(shapes)
-    call.def_impl(jax.jit(call.bind, static_argnames=("of", "along")))
+    call.def_impl(partial(_run, call))
     batching.primitive_batchers[call] = mapped
     ad.primitive_jvps[call] = jvp
     ad.primitive_transposes[call] = transpose
-    for platform in HANDLERS:
-        lowered = mlir.lower_fun(partial(_called, platform), multiple_results=True)
-        mlir.register_lowering(call, lowered, platform=platform)
+    for platform in XLA_NAMES:
+        mlir.register_lowering(call, partial(_lowered, platform), platform=platform)
     return call
 
 
-def _called(platform: str, *rows: Any, of: Node, along: Node | None) -> list[Any]:
-    """The call of a node's kernel on a platform, as XLA has it."""
+class _Reference:
+    """A node as the parameter of its call outside of jax.jit, which must not keep it alive."""
+
+    def __init__(self, of: Node) -> None:
+        self.slots, self.node = of.slots, ref(of)
+
+
+def _run(call: Any, *rows: Any, of: Node, along: Node | None) -> Any:
+    """The call outside of jax.jit, compiled for each node, and forgotten with it."""
+    compiled = _calls.get(of)
+    if compiled is None:
+        bind = partial(call.bind, of=_Reference(of), along=None)
+        compiled = _calls.setdefault(of, _jax().jit(bind))
+    return compiled(*rows)
+
+
+def _refer_weakly(*types: type) -> None:
+    """Let caches of JAX refer weakly to objects; older ones take a limited number."""
+    weak = getattr(importlib.import_module("jax._src.util"), "weakref_cache_key_types", None)
+    if isinstance(weak, set):
+        weak.update(types)
+
+
+def _lowered(platform: str, ctx: Any, *rows: Any, of: Node | _Reference, along: Node | None) -> Any:
+    """The call in the language of XLA's compiler; the executable keeps the kernel alive."""
+    from jax.interpreters import mlir
+
+    target = of.node() if isinstance(of, _Reference) else of
+    assert target is not None  # the caller has it
+    entry = _entry(target, ctx.avals_in[0].dtype.name, platform)
+    if not ctx.module_context.lowering_parameters.for_export:  # refuses objects that must live
+        ctx.module_context.add_keepalive(entry)
+    rule = mlir.lower_fun(partial(_called, platform), multiple_results=True)
+    return rule(ctx, *rows, entry=entry, slots=of.slots)
+
+
+def _called(platform: str, *rows: Any, entry: Any, slots: Sequence[Slot]) -> list[Any]:
+    """The call of an entry on a platform, as XLA has it."""
     jax, lead, dtype = _jax(), rows[0].shape[:-1], rows[0].dtype
-    made = tuple(jax.ShapeDtypeStruct((*lead, prod(s.shape)), dtype) for s in of.slots)
-    found = jax.ffi.ffi_call(_target(of, dtype.name, platform), made)(*rows)
-    return [x.reshape(*lead, *s.shape) for x, s in zip(found, of.slots, strict=True)]
+    outputs = tuple(jax.ShapeDtypeStruct((*lead, prod(s.shape)), dtype) for s in slots)
+    call = jax.ffi.ffi_call(_target(len(rows), len(slots), dtype.name, platform), outputs)
+    results = call(*rows, digest=np.int64(entry.digest), number=np.int64(entry.number))
+    return [x.reshape(*lead, *s.shape) for x, s in zip(results, slots, strict=True)]
 
 
-def _target(of: Node, dtype: str, platform: str) -> str:
-    """The name under which XLA knows the kernel of a node."""
-    own = _targets.setdefault(of, {})
-    if (dtype, platform) not in own:
-        jax, (code, kernel) = _jax(), HANDLERS[platform](of, dtype)
-        _kept.append((code, kernel))
-        name = f"linkwise_{next(_numbers)}"
-        capsule = jax.ffi.pycapsule(ctypes.c_void_p(code.address["xla"]))
-        jax.ffi.register_ffi_target(name, capsule, platform=XLA_NAMES[platform])
-        own[dtype, platform] = name
-    return own[dtype, platform]
+@cache
+def _target(inputs: int, outputs: int, dtype: str, platform: str) -> str:
+    """The name under which XLA knows the handler of kernels by their inputs and outputs."""
+    from linkwise.backends.llvm.xla import handler, launcher
+
+    jax, name = _jax(), f"linkwise_{inputs}_{outputs}_{dtype}"
+    with _lock:
+        if name not in _registered[platform]:
+            on_cpu = platform == "cpu"
+            code = handler(inputs, outputs, dtype) if on_cpu else launcher(inputs, outputs)
+            capsule = jax.ffi.pycapsule(ctypes.c_void_p(code.address["xla"]))
+            jax.ffi.register_ffi_target(name, capsule, platform=XLA_NAMES[platform])
+            _registered[platform].add(name)
+    return name
 
 
-def _on_cpu(of: Node, dtype: str) -> tuple[Any, Any]:
-    from linkwise.backends.llvm.xla import handler
-
-    kernel = of.kernel(dtype)
-    return handler(kernel), kernel  # type: ignore[arg-type]
-
-
-def _on_gpu(of: Node, dtype: str) -> tuple[Any, Any]:
+def _entry(of: Node, dtype: str, platform: str) -> Any:
+    """The kernel of a node in the table of those that XLA can call."""
     from linkwise.backends.choice import gpu
-    from linkwise.backends.llvm.xla import launcher
+    from linkwise.backends.llvm.xla import Entry
 
-    kernel: Any = of.kernel(dtype, gpu(0))
-    return launcher(kernel.compiled_launch), kernel
+    _sweep()
+    kernel: Any = of.kernel(dtype, None if platform == "cpu" else gpu(0))
+    with _lock:
+        entries = _entries.setdefault(of, {})
+        if (dtype, platform) not in entries:
+            words = (kernel.address,) if platform == "cpu" else kernel.compiled_launch[1:]
+            content = (of.calls.tasks.tree.digest, of.key, dtype, platform)
+            entries[dtype, platform] = Entry(kernel, words, content)
+        return entries[dtype, platform]
 
 
-HANDLERS = {"cpu": _on_cpu, "cuda": _on_gpu}  # by JAX's names of platforms
-XLA_NAMES = {"cpu": "cpu", "cuda": "CUDA"}
+def _sweep() -> None:
+    """Free the kernels that nothing can call any more."""
+    from linkwise.backends.llvm.xla import sweep
+
+    sweep(_idle)
+
+
+def _idle() -> bool:
+    """Whether XLA has computed every array: calls that it has not begun name entries too."""
+    jax, platforms = _jax(), [platform for platform, names in _registered.items() if names]
+    try:
+        arrays = [x for platform in platforms for x in jax.live_arrays(platform)]
+        return all(x.is_deleted() or x.is_ready() for x in arrays)
+    except RuntimeError:  # another thread deletes one of them
+        return False
+
+
+XLA_NAMES = {"cpu": "cpu", "cuda": "CUDA"}  # by JAX's names of platforms
+_registered: dict[str, set[str]] = {platform: set() for platform in XLA_NAMES}

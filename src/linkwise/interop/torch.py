@@ -11,7 +11,7 @@ A function has two forms. Ordinary calls and the transformations of `torch.func`
 `jvp`, `jacrev`, `jacfwd`, `hessian`, `vmap`) take a `torch.autograd.Function`; `torch.compile` and
 `torch.export`, whose graphs hold operators only, take an operator of `torch.library`. There is one
 operator for each number of arguments and results, registered once: its first argument is the handle
-of a `Node`, so that nothing is registered for a robot and what was made for it ends with it. The
+of a `Node`, so that nothing is registered for a robot and everything made for it ends with it. The
 derivatives of either are functions of the same form, each one kernel (``derived.py``). By a
 quaternion in ``q`` they have four numbers: they are those of the function of the normalised
 quaternion, and so have no part along it.
