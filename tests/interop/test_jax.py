@@ -213,7 +213,7 @@ def test_nothing_is_kept_of_robots_that_are_gone(use, jax):
         result = np.asarray(USES[use](jax, lw.jax.function(robot, "gravity_torque"), q))
         if use == "scan":  # a cache of JAX has scans outside of jit
             jax.clear_caches()
-        return weakref.ref(robot._calls.served["node", Key("gravity_torque")]), result
+        return weakref.ref(robot._calls.functions["node", Key("gravity_torque")]), result
 
     jax.clear_caches()
     freed()
