@@ -65,7 +65,9 @@ def function(
     jax, calls = _jax(), robot._calls
     _sweep()
     key = Key(name, method, frame, axes, frames_of(f_ext))
-    of = calls.functions.get(("node", key)) or calls.functions.setdefault(("node", key), node(calls, key))
+    of = calls.functions.get(("node", key)) or calls.functions.setdefault(
+        ("node", key), node(calls, key)
+    )
     wanted, run = names(of.ports, key.external), _primitive()
     own_shapes = shapes(of.ports, calls.tasks)
 
