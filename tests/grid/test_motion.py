@@ -413,7 +413,7 @@ class Cell:
         if self.row["integrator"] == "midpoint":
             return 2e-3
         if self.row["constants"] == "friction" and self.parts > 1:
-            return 1e-4  # a velocity that changes its sign within a step, which the judge divides
+            return 5e-3  # a velocity that changes its sign within a step, which the judge divides
         if self.expected.machine.held and self.row["drift"] == "project":
             # one step of Newton or several: of second order in what the step has opened
             return 1e-4 if self.row["integrator"] == "euler" else 2e-6
