@@ -493,6 +493,25 @@ def test_mistakes_of_calls_are_named(state: np.ndarray) -> None:
         robot.derivative("bias", weighted=True)()
 
 
+def test_repeated_products_are_checked_as_the_first_one() -> None:
+    """Arrays that would be enough, in the wrong arguments, and names in a list, after a usual call;
+    numbers are numbers.
+    """
+    robot, q = lw.load("puma560"), np.full((4, 6), 0.1) * np.arange(4.0)[:, None]
+    robot.jvp("bias", tuple(q[:2]), tuple(q[2:]))
+    for count in (0, 1, 3, 4):
+        with pytest.raises(TypeError, match=r"was given \d part\(s\); expected a tuple \(q, qd\)"):
+            robot.jvp("bias", tuple(q[:count]), tuple(q[count:]))
+    for wrt in (["q"], ("q",), "q"):
+        for function in ("bias", robot.bias):
+            _, found = robot.vjp(function, (q[1], q[2]), q[3], wrt=wrt)
+            (alone,) = (found,) if isinstance(wrt, str) else found
+            np.testing.assert_array_equal(alone, robot.vjp("bias", (q[1], q[2]), q[3])[1][0])
+    for _ in range(2):
+        value, change = robot.jvp("kinetic_energy", (q[0], q[1]), (q[2], q[3]))
+        assert type(value) is type(change) is np.float64
+
+
 def test_what_does_not_fit_into_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("linkwise.differentiation.equations.free_memory", lambda: 1_000_000)
     robot = lw.load("puma560")

@@ -91,7 +91,8 @@ class Usual:
         found = self._function.fast(*values)
         if found is NotImplemented:
             return None
-        return [found[part] for part in self._slices]
+        parts = [found[part] for part in self._slices]
+        return [part if part.shape else part[()] for part in parts]  # numbers, not arrays of none
 
 
 def _cut(rows: Any, parts: Sequence[Part]) -> list[Any]:
@@ -380,8 +381,9 @@ class Differentiation:
         """
         usual = None
         if f_ext is search is None and not options and type(inputs) is type(tangents) is tuple:
-            usual = (JVP, function, None, method, frame, axes)
-            found = self._usual(usual, inputs, tangents)
+            usual = (JVP, _name(function), None, method, frame, axes)
+            alike = len(inputs) == len(tangents)
+            found = self._usual(usual, inputs, tangents) if alike else None
             if found is not None:
                 return tuple(found)
         key = self._key(function, method, frame, axes, wrenches(f_ext)[0])
@@ -421,14 +423,14 @@ class Differentiation:
         configuration (..., nv). ``wrt``: the arguments by which, all unless given; with one name
         alone, its gradient is returned without a tuple. Everything else as for `jvp`.
         """
-        usual = None
+        usual, by = None, _several(wrt)
         if f_ext is search is None and not options and type(inputs) is tuple:
-            usual = (VJP, function, wrt, method, frame, axes)
+            usual = (VJP, _name(function), by, method, frame, axes)
             found = self._usual(usual, inputs, (cotangent,))
             if found is not None:
                 return found[0], found[1] if isinstance(wrt, str) else tuple(found[1:])
         key = self._key(function, method, frame, axes, wrenches(f_ext)[0])
-        asked, by = Asked(key, search=options_of(search)), _several(wrt)
+        asked = Asked(key, search=options_of(search))
         found, bits = self._product(VJP, asked, inputs, by, cotangent, {}, f_ext, options, usual)
         pair = found[0], found[1] if isinstance(wrt, str) else tuple(found[1:])
         return (pair, bits) if options.get("status") else pair
@@ -488,7 +490,7 @@ class Differentiation:
         damped: bool = False,
     ) -> Key:
         """The kind of call that is differentiated."""
-        name = function if isinstance(function, str) else getattr(function, "__name__", function)
+        name = _name(function)
         if not isinstance(name, str):
             raise TypeError(
                 f"derivative: function is {function!r}; expected its name, such as 'mass_matrix', "
@@ -560,6 +562,11 @@ class Differentiation:
         if not found:
             raise ValueError(f"{plan.title}: {what} has no arrays; expected one or several")
         return found
+
+
+def _name(function: Any) -> Any:
+    """The name of a function; what has none, as it is."""
+    return function if isinstance(function, str) else getattr(function, "__name__", function)
 
 
 def _like(x: Any, other: Any) -> Any:
