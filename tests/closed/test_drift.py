@@ -134,6 +134,16 @@ def test_solvers_of_scipy_close_loops_after_each_step(
     np.testing.assert_allclose(projected.final.q, exact, atol=5e-3)
 
 
+def test_steps_longer_than_what_is_kept_are_read_before_the_projection(four_bar: Make) -> None:
+    """The solver's step is many times dt: states within it are its dense output, to its errors."""
+    closed = four_bar()
+    q, qd = closed.project((0.5, 0.6, 1.8), (2.0, 0.0, 0.0))
+    run: Any = {"duration": 0.2, "dt": 1e-4, "integrator": "DOP853"}
+    exact = lw.simulate(closed, q, qd, **run, rtol=1e-12, atol=1e-12, drift=None)
+    found = lw.simulate(closed, q, qd, **run)
+    np.testing.assert_allclose(found.q, exact.q, atol=2e-8)
+
+
 @pytest.mark.parametrize("integrator", ["BDF", "LSODA"])
 def test_solvers_with_a_memory_refuse_projection(
     four_bar: Make, state: Any, integrator: str

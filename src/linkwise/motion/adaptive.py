@@ -74,7 +74,7 @@ class Adaptive:
             return record.ask(record.step * setup.dt, record.q, record.qd)
         q, qd = (x.reshape(*setup.leading, x.shape[-1]) for x in (record.q, record.qd))
         found: Array = setup.law(None, q, qd, record.step)
-        return found.reshape(record.rows, -1)
+        return found.reshape(record.rows, setup.robot.nv)
 
     def _advance(self, row: int, steps: int) -> None:
         record, setup = self.record, self.setup
@@ -106,12 +106,13 @@ class Adaptive:
         record, most = self.record, max(FEWEST, self.setup.dt / SHORTEST)
         done, taken = record.done[row], 0
         while solver.t < end and record.fault[row] == 0:
+            # not before: states after the end are still to be read from the step before it
+            if self.setup.drift == PROJECT and solver.t_old is not None:
+                solver = self.solvers[row] = self._projected(solver)
             problem = solver.step()
             if solver.status == "failed":
                 raise ArithmeticError(problem)
             self._keep(row, solver, record.step, end)
-            if self.setup.drift == PROJECT and solver.t < solver.t_bound:
-                solver = self.solvers[row] = self._projected(solver)
             done, taken = (done, taken + 1) if record.done[row] == done else (record.done[row], 0)
             if taken > most:
                 raise ArithmeticError("too many steps within one dt")
