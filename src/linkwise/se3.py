@@ -187,12 +187,16 @@ def _refuse_axes(name: str, values: Sequence[Any]) -> None:
 
 def _refuse_bent(function: str, values: Sequence[Any]) -> None:
     """Raise ValueError for numbers that are no rigid motion."""
+    # one of float64 makes the others float64, as it did in the call
+    narrow = all("float32" in str(x.dtype) for x in values)
+    dtype = "float32" if narrow else "float64"
     for (name, _), x in zip(INPUTS[function], values, strict=True):
         library = libraries.library_of(x)
-        _, bits = _function("log")((x if library is None else library.to_numpy(x),))
+        array = x if library is None else library.to_numpy(x)
+        _, bits = _function("log")((array.astype(dtype, copy=False),))
         if np.any(bits):
             rows = np.ravel(bits)
-            tolerance = RIGID["float32" if "float32" in str(x.dtype) else "float64"]
+            tolerance = RIGID[dtype]
             raise ValueError(
                 f"se3.{function}: {name} {int(np.argmax(rows > 0))} of {rows.size} is no rigid "
                 f"motion; expected a right-handed rotation (rows of unit length at right angles, "

@@ -132,3 +132,14 @@ def test_a_row_alone_is_nan() -> None:
 def test_mistakes_are_named(call: Any, message: str) -> None:
     with pytest.raises((ValueError, TypeError), match=message):
         call()
+
+
+def test_bent_poses_of_float32_with_those_of_float64_are_judged_as_the_call_does() -> None:
+    straight = lw.se3.exp([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+    bent = straight.copy()
+    bent[:3] *= 1.0 + 1e-5
+    narrow = bent.astype(np.float32)
+    for pose, target, name in ((narrow, straight, "pose"), (straight, narrow, "target")):
+        with pytest.raises(ValueError, match=f"{name} 0 of 1 is no rigid motion.*to 1e-06"):
+            lw.se3.error(pose, target)
+    assert np.isfinite(lw.se3.error(narrow, straight.astype(np.float32))).all()
