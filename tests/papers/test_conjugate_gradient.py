@@ -183,3 +183,24 @@ def test_a_robot_without_joints_has_nothing_to_iterate(method: str) -> None:
 def test_no_states_give_no_results() -> None:
     robot, none = lw.load("puma560"), np.zeros((0, 6))
     assert robot.forward_dynamics(none, none, none, method="pcg").shape == (0, 6)
+
+
+@pytest.mark.parametrize("codegen", ["unrolled", "rolled"])
+@pytest.mark.parametrize("method", ["pcg", "ccg"])
+def test_edges_of_an_iteration_are_the_same_in_both_forms(method: str, codegen: str) -> None:
+    """No states; a state that is not finite, whose number may not matter; a hopeless tolerance."""
+    arm = lw.load("iiwa14").with_codegen(codegen)
+    q = np.full((2, 7), 0.2)
+    none, info = arm.forward_dynamics(q[:0], q[0], q[0], method=method, status=True)
+    assert none.shape == (0, 7) and [x.shape for x in info] == [(0,)] * 3
+    assert [x.dtype for x in info] == [np.uint16, np.int64, np.float64]
+    broken = q.copy()
+    broken[1, 0] = np.nan  # about the vertical: no torque depends on it
+    _, info = arm.forward_dynamics(broken, q, q, method=method, status=True)
+    assert info.status.tolist() == [0, lw.Status.NOT_FINITE]
+    assert np.isfinite(info.residual).tolist() == [True, False]
+    narrow = q.astype(np.float32)
+    _, info = arm.forward_dynamics(narrow, narrow, narrow, method=method, tol=1e-60, status=True)
+    assert (info.status == lw.Status.NOT_CONVERGED).all()
+    with pytest.raises(ValueError, match=r"q \(2, 7\), qd \(3, 7\), tau \(7,\), qdd0 \(7,\); exp"):
+        arm.forward_dynamics(q, np.zeros((3, 7)), q[0], method=method)

@@ -101,7 +101,9 @@ def unlike(
     """The error for leading axes that do not broadcast, or to more states than an array can have;
     ``own`` axes of each shape are not among them.
     """
-    given = ", ".join(f"{name} {shape}" for name, shape in zip(names, shapes, strict=True))
+    pairs = zip(names, shapes, strict=True)
+    # one number goes with any shape; tolerances and counts, which the caller may not know, are such
+    given = ", ".join(f"{name} {shape}" for name, shape in pairs if shape != (1,))
     reverse = zip_longest(*(shape[-own - 1 :: -1] for shape in shapes), fillvalue=1)
     if all(len(set(axis) - {1}) <= 1 for axis in reverse):
         return ValueError(

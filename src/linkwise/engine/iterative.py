@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 USUAL = 0.0  # in place of a tolerance: that of the dtype
 TOLERANCE = {"float64": 1e-10, "float32": 1e-4}
+SMALLEST = float(np.finfo(np.float32).tiny)  # tolerance
 STALLED = 10.0  # times the tolerance: a true residual above it was not converged
 DIRECT = FUNCTIONS["forward_dynamics"]["aba"]
 START = 3  # the input with the start of an iteration
@@ -68,7 +69,9 @@ class Stop(NamedTuple):
         if tol is not None and not (isinstance(tol, float | np.floating) and 0.0 < tol < 1.0):
             raise ValueError(f"tol is {tol!r}; expected a number between 0 and 1")
         check_count("max_iterations", most)
-        stop = float(tol or USUAL), float(most or 4 * nv + 20)
+        # too small a number for float32 would be zero there, and mean the usual one
+        least = USUAL if tol is None else max(float(tol), SMALLEST)
+        stop = least, float(most or 4 * nv + 20)
         if devices.elsewhere(values):
             return [stop[0]], [stop[1]]
         narrow = all(getattr(x, "dtype", None) == np.float32 for x in values)
@@ -141,7 +144,8 @@ def _equations(task: Task, tree: Tree, status: bool, dtype: str) -> Equations:
         if not status:
             return qdd
         bits = float(Status.NOT_CONVERGED) * failed + float(Status.NOT_FINITE) * broken
-        return [*qdd, graph.lift(select(broken, 0.0, steps)), residual, bits]
+        none = graph.lift(select(broken, 0.0, steps)), graph.lift(select(broken, nan, residual))
+        return [*qdd, *none, bits]
 
     made = straight_line(f"{task.name}, iterated", content, inputs, outputs, trace)
 
@@ -197,8 +201,11 @@ def _by_products(
     kernels, nv = function.runtime.kernels, function.outputs[0].size
     *rows, tolerances, limits = batch.rows
     dtype = batch.dtype
-    tolerance, limit = float(tolerances[0, 0]) or TOLERANCE[dtype], int(limits[0, 0])
     result = arrays.target(out, (*batch.shape, nv), batch)
+    if not batch.states:
+        made = [np.empty(batch.shape, x) for x in (dtype, dtype, np.uint16)]
+        return [arrays.deliver(out, result), *(made if status else ())]
+    tolerance, limit = float(tolerances[0, 0]) or TOLERANCE[dtype], int(limits[0, 0])
 
     def kernel(own: Task) -> Kernel:
         rolled = own.rolled and own.algorithm.can_roll(function.runtime.tree)
@@ -223,6 +230,7 @@ def _by_products(
             broken, Status.NOT_FINITE, np.where(failed, Status.NOT_CONVERGED, Status.OK)
         )
         count = np.where(broken, 0, steps.reshape(-1)).astype(dtype)
+        residual[broken] = np.nan
         more = (count, residual, bits.astype(np.uint16))
         made += [arrays.deliver(None, y.reshape(batch.shape)) for y in more]
     return made
