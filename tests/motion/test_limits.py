@@ -186,6 +186,21 @@ def test_events_of_some_rows_of_a_batch(every: int | None) -> None:
         np.testing.assert_array_equal(alone.q, whole.q[a, b])
 
 
+@pytest.mark.parametrize("codegen", ["unrolled", "rolled"])
+@pytest.mark.parametrize("integrator", ["rk4", "RK45"])
+def test_a_batch_without_rows_has_no_events(arm: lw.Robot, codegen: str, integrator: str) -> None:
+    if (codegen, integrator) == ("rolled", "RK45"):
+        integrator = "euler"  # solvers of SciPy are for unrolled robots
+    robot = arm.with_codegen(codegen)
+    for controller in (None, lw.control.pd(robot, 1.0, 1.0), lambda _t, q, _qd: -q):
+        found = lw.simulate(
+            robot, np.zeros((3, 0, robot.nq)), controller=controller, duration=0.002,
+            integrator=integrator, limits="event",
+        )  # fmt: skip
+        assert found.q.shape == (3, 0, 3, robot.nq) and found.events is not None
+        assert found.events.q.shape == (3, 0, robot.nq)
+
+
 def test_one_event_of_a_large_batch_takes_no_memory_for_the_others() -> None:
     robot, peaks = cart(), []
     q = np.zeros((50_000, 2))

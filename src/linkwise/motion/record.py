@@ -171,9 +171,10 @@ class Record:
         return setup.law.steps is not None
 
     def _events(self) -> Event:
-        leading, q, qd = self.setup.leading, self.event_q, self.event_qd
-        return Event(self.event_t.reshape(leading), self.event_dof.reshape(leading),
-                     q.reshape(*leading, -1), qd.reshape(*leading, -1))  # fmt: skip
+        leading, robot = self.setup.leading, self.setup.robot
+        q = self.event_q.reshape(*leading, robot.nq)
+        qd = self.event_qd.reshape(*leading, robot.nv)
+        return Event(self.event_t.reshape(leading), self.event_dof.reshape(leading), q, qd)
 
     def _status(self) -> NDArray[np.uint16]:
         """What went wrong with each row, as bits of `Status`."""

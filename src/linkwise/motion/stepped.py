@@ -134,9 +134,9 @@ class Stepped:
             return record.ask(time, q, qd)
         law, shape = setup.law, (*setup.leading, setup.robot.nv)
         numbers = [x.at(record.step).astype(setup.dtype, copy=False) for x in law.inputs]
-        states = q.reshape(*setup.leading, -1), qd.reshape(shape)
+        states = q.reshape(*setup.leading, setup.robot.nq), qd.reshape(shape)
         found = torques_by_calls(law.robot, law.forms, numbers, *states, self.threads)
-        return np.broadcast_to(found, shape).reshape(record.rows, -1)
+        return np.broadcast_to(found, shape).reshape(record.rows, setup.robot.nv)
 
     # -- the system ------------------------------------------------------------------------------
 
