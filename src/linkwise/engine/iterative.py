@@ -203,8 +203,8 @@ def _by_products(
     dtype = batch.dtype
     result = arrays.target(out, (*batch.shape, nv), batch)
     if not batch.states:
-        made = [np.empty(batch.shape, x) for x in (dtype, dtype, np.uint16)]
-        return [arrays.deliver(out, result), *(made if status else ())]
+        counts = [np.empty(batch.shape, x) for x in (dtype, dtype, np.uint16)]
+        return [arrays.deliver(out, result), *(counts if status else ())]
     tolerance, limit = float(tolerances[0, 0]) or TOLERANCE[dtype], int(limits[0, 0])
 
     def kernel(own: Task) -> Kernel:
