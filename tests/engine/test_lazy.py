@@ -99,6 +99,20 @@ def test_dask_messages(robot: lw.Robot) -> None:
         robot.gravity_torque(da.zeros((10, 6)), out=np.zeros((10, 6)))
 
 
+def test_arrays_of_numpy_beside_chunks(robot: lw.Robot) -> None:
+    """They are divided as the chunks are, also those of a controller's numbers."""
+    x = np.linspace(-0.5, 0.5, 5 * robot.nv).reshape(5, robot.nv)
+    later = da.from_array(x, chunks=(2, robot.nv))
+    law = lw.control.pd(robot, 1.0, 2.0, target=x)
+    pairs = (
+        (robot.inverse_dynamics(later, x, x[0]), robot.inverse_dynamics(x, x, x[0])),
+        (law(0.0, later, later), law(0.0, x, x)),
+        (robot.bias(later[:, None], x), robot.bias(x[:, None], x)),
+    )
+    for lazily, at_once in pairs:
+        np.testing.assert_allclose(lazily.compute(), at_once, rtol=1e-12, atol=1e-12)
+
+
 def test_joints_by_their_names(robot: lw.Robot) -> None:
     q = np.random.default_rng(0).normal(size=(5, 6))
     named = xr.DataArray(q, dims=("case", "joint"), coords={"joint": list(robot.joint_names)})

@@ -67,7 +67,7 @@ def _dtypes(function: CompiledFunction, number: Any) -> Any:
 
 
 def _chunked(function: CompiledFunction, values: Sequence[Any], later: Later) -> Any:
-    gufunc: Any = import_module("dask.array").apply_gufunc
+    dask: Any = import_module("dask.array")
 
     arrays = [x if type(x).__module__.startswith("dask") else np.asarray(x) for x in values]
     for (name, size), x in zip(function.ports, arrays, strict=True):
@@ -92,14 +92,30 @@ def _chunked(function: CompiledFunction, values: Sequence[Any], later: Later) ->
         for name, size in zip(names, shape, strict=True)
     }
     results = [f"({','.join(names)})" for names in outputs]
-    return gufunc(
+    return dask.apply_gufunc(
         later,
         f"{inputs}->{','.join(results)}",
-        *arrays,
+        *_alike(dask, arrays),
         output_dtypes=_dtypes(function, np.float32 if narrow else np.float64),
         output_sizes=sizes,
         vectorize=False,
     )
+
+
+def _alike(dask: Any, arrays: Sequence[Any]) -> list[Any]:
+    """Arrays of NumPy in the chunks that those of Dask have along the same leading axes."""
+    chunks: dict[tuple[int, int], Any] = {}  # by the axis, counted from the last, and its length
+    for x in arrays:
+        for axis, sizes in enumerate(getattr(x, "chunks", ())[:-1]):
+            chunks.setdefault((x.ndim - axis, x.shape[axis]), sizes)
+    whole = []
+    for x in arrays:
+        if isinstance(x, np.ndarray) and x.ndim > 1:
+            leading = enumerate(x.shape[:-1])
+            own = [chunks.get((x.ndim - axis, size), (size,)) for axis, size in leading]
+            x = dask.from_array(x, chunks=(*own, x.shape[-1:]))
+        whole.append(x)
+    return whole
 
 
 def _labelled(function: CompiledFunction, values: Sequence[Any], later: Later) -> Any:
