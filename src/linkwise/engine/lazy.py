@@ -108,14 +108,14 @@ def _alike(dask: Any, arrays: Sequence[Any]) -> list[Any]:
     for x in arrays:
         for axis, sizes in enumerate(getattr(x, "chunks", ())[:-1]):
             chunks.setdefault((x.ndim - axis, x.shape[axis]), sizes)
-    whole = []
+    divided = []
     for x in arrays:
         if isinstance(x, np.ndarray) and x.ndim > 1:
             leading = enumerate(x.shape[:-1])
-            own = [chunks.get((x.ndim - axis, size), (size,)) for axis, size in leading]
-            x = dask.from_array(x, chunks=(*own, x.shape[-1:]))
-        whole.append(x)
-    return whole
+            sizes = [chunks.get((x.ndim - axis, size), (size,)) for axis, size in leading]
+            x = dask.from_array(x, chunks=(*sizes, x.shape[-1:]))
+        divided.append(x)
+    return divided
 
 
 def _labelled(function: CompiledFunction, values: Sequence[Any], later: Later) -> Any:
