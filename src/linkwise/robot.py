@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import os
+import sys
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, overload
@@ -1247,6 +1248,7 @@ for _part in Robot.__mro__[1:-1]:  # Python's own messages name functions as use
     for _name, _function in vars(_part).items():
         if inspect.isfunction(_function):
             _function.__qualname__ = f"Robot.{_name}"
+    sys.modules[_part.__module__].Robot = Robot  # pickle looks for functions by that name
 
 
 def _compiled(task: Task) -> Task:

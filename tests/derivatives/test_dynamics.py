@@ -166,6 +166,7 @@ def test_one_state_after_another_never_writes_to_what_somebody_still_has() -> No
         assert (part == expected[k % 3][k]).all() and (whole[:6] == expected[0][k]).all()
 
 
+@pytest.mark.filterwarnings("ignore:Setting the shape on a NumPy array:DeprecationWarning")
 def test_a_matrix_that_its_owner_changed_comes_back_as_it_should_be() -> None:
     robot, state = lw.load("puma560"), [np.full(6, 0.3)] * 3
     expected = [x.copy() for x in robot.inverse_dynamics_derivatives(*state)]
