@@ -1248,7 +1248,8 @@ for _part in Robot.__mro__[1:-1]:  # Python's own messages name functions as use
     for _name, _function in vars(_part).items():
         if inspect.isfunction(_function):
             _function.__qualname__ = f"Robot.{_name}"
-    sys.modules[_part.__module__].Robot = Robot  # pickle looks for functions by that name
+    _module: Any = sys.modules[_part.__module__]
+    _module.Robot = Robot  # pickle looks for functions by that name
 
 
 def _compiled(task: Task) -> Task:
