@@ -69,9 +69,9 @@ class Grasp(Robot):
     its arm's number: ``arm1/link7``.
 
     ``length`` in m: where contacts hold more than the motion determines, their forces are the
-    smallest, of least Σ |f|² + |n|²/length² over all contacts, with forces f and moments n at the
-    origins of their frames. Unless given, it is the root mean square of the distances between these
-    and the object's centre of mass, in each state (1 m where all of them are zero).
+    smallest, of least ``Σ |f|² + |n|²/length²`` over all contacts, with forces f and moments n at
+    the origins of their frames. Unless given, it is the root mean square of the distances between
+    these and the object's centre of mass, in each state (1 m where all of them are zero).
 
     The object is part of the link of the first contact that is rigid: ``q`` and ``qd`` are those of
     the arms, one after another. Where no contact is rigid, or with ``object_state=True``, the

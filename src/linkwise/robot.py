@@ -333,7 +333,7 @@ class Robot(Functions, Conversions):
             dtype: The dtype of the result.
 
         Returns:
-            Configurations (*size, nq), in rad or m.
+            Configurations (size, nq), in rad or m.
 
         >>> import linkwise as lw
         >>> lw.load("puma560").random_q(seed=0, size=(10, 2)).shape
