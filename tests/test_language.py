@@ -47,6 +47,8 @@ IDENTIFIERS = (
     "moved", "whole", "facts", "settled", "anew", "lent", "pushes", "pulls", "numbers", "more",
 )  # fmt: skip
 
+MADE = ("gallery.md", "problems.md")  # pages that `make docs` writes, as docs/examples/
+
 MOST_PROSE = {
     "what is": 451,
     "where it": 270,
@@ -106,7 +108,8 @@ def source_files() -> list[Path]:
 
 def pages() -> list[Path]:
     named = [ROOT / x for x in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")]
-    return [*named, *sorted((ROOT / "docs").glob("**/*.md"))]
+    written = (p for p in (ROOT / "docs").glob("**/*.md") if not p.match("docs/examples/*.md"))
+    return [*named, *sorted(p for p in written if p.name not in MADE)]
 
 
 @cache

@@ -13,7 +13,9 @@ from linkwise.codes import Code
 
 ROOT = Path(__file__).resolve().parents[1]
 BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+MADE = ("docs/examples/*.md", "docs/gallery.md", "docs/problems.md")  # by `make docs`
+WRITTEN = [p for p in (ROOT / "docs").rglob("*.md") if not any(map(p.match, MADE))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted(WRITTEN)]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 
